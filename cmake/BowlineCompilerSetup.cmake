@@ -1,0 +1,31 @@
+# Flags and tools that every target shares.
+
+find_program(BOWLINE_CCACHE ccache)
+if(BOWLINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${BOWLINE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BOWLINE_CCACHE})
+endif()
+
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  find_program(BOWLINE_LLD NAMES ld.lld-22 ld.lld)
+  if(BOWLINE_LLD)
+    add_link_options(-fuse-ld=${BOWLINE_LLD})
+  endif()
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -Werror=return-type -fno-strict-aliasing)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  # Line tables are enough for backtraces and keep the MLIR objects small.
+  add_compile_options(-O1 -g1)
+endif()
+add_link_options(-Wl,--gc-sections)
+
+if(BOWLINE_SANITIZE)
+  add_compile_options(-fsanitize=${BOWLINE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${BOWLINE_SANITIZE})
+endif()
+if(BOWLINE_BUILD_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

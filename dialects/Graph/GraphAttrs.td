@@ -1,0 +1,80 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD
+
+include "dialects/Graph/GraphDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Graph_Attr<string name, string mnemonicName, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
+  let mnemonic = mnemonicName;
+}
+
+def Graph_NormalAttr : Graph_Attr<"Normal", "normal"> {
+  let summary = "Initialise with independent normal values";
+  let description = [{
+    `#graph.normal<0.02>`: mean 0, standard deviation 0.02. Values come from a counter-based generator keyed by the
+    seed, the variable's name and the global element index, so that they do not depend on how the variable is sharded.
+
+    **Constraints:** the standard deviation is finite and not negative.
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$stddevAttr);
+  let assemblyFormat = "`<` custom<Real>($stddevAttr) `>`";
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "double":$stddev), [{
+    return $_get($_ctxt, ::mlir::FloatAttr::get(::mlir::Float64Type::get($_ctxt), stddev));
+  }]>];
+  let extraClassDeclaration = "double getStddev() const { return getStddevAttr().getValueAsDouble(); }";
+}
+
+def Graph_FillAttr : Graph_Attr<"Fill", "fill"> {
+  let summary = "Initialise every element with one value";
+  let description = [{
+    `#graph.fill<1.0>`.
+
+    **Constraints:** the value is finite.
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$valueAttr);
+  let assemblyFormat = "`<` custom<Real>($valueAttr) `>`";
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "double":$value), [{
+    return $_get($_ctxt, ::mlir::FloatAttr::get(::mlir::Float64Type::get($_ctxt), value));
+  }]>];
+  let extraClassDeclaration = "double getValue() const { return getValueAttr().getValueAsDouble(); }";
+}
+
+def Graph_InitAttr : Attr<Or<[Graph_NormalAttr.predicate, Graph_FillAttr.predicate]>, "#graph.normal or #graph.fill"> {
+  let storageType = "::mlir::Attribute";
+  let returnType = "::mlir::Attribute";
+  let convertFromStorage = "$_self";
+}
+
+def Graph_StateRoleAttr : I32EnumAttr<"StateRole", "what a state is for", [
+    I32EnumAttrCase<"Optimizer", 0, "optimizer">,
+    I32EnumAttrCase<"Step", 1, "step">,
+    I32EnumAttrCase<"Accumulator", 2, "accumulator">]> {
+  let cppNamespace = "::bowline::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_StateRole : EnumAttr<Graph_Dialect, Graph_StateRoleAttr, "role"> {
+  let assemblyFormat = "$value";
+}
+
+def Graph_ReduceKindEnum : I32EnumAttr<"ReduceKind", "how elements are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::bowline::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_ReduceKind : EnumAttr<Graph_Dialect, Graph_ReduceKindEnum, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Graph_GeluKindEnum : I32EnumAttr<"GeluKind", "which formula of GELU", [
+    I32EnumAttrCase<"Erf", 0, "erf">, I32EnumAttrCase<"Tanh", 1, "tanh">]> {
+  let cppNamespace = "::bowline::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_GeluKind : EnumAttr<Graph_Dialect, Graph_GeluKindEnum, "gelu_kind"> {
+  let assemblyFormat = "$value";
+}
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD

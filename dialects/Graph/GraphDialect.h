@@ -1,0 +1,23 @@
+//===- GraphDialect.h - The graph dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_H
+#define BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_H
+
+#include "mlir/IR/Dialect.h"
+
+#include "dialects/Graph/GraphDialect.h.inc"
+
+namespace bowline::graph {
+
+/// Attaches Differentiable, Interpretable and CostModel to the elementwise operations of `arith` and `math`.
+void registerElementwiseModels(mlir::DialectRegistry &registry);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_H

@@ -1,0 +1,26 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Graph_Dialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::bowline::graph";
+  let summary = "What is computed: operations on global tensors, no devices in sight";
+  let description = [{
+    A model and its training step on global tensors. Elementwise arithmetic is upstream `arith` and `math` on tensors;
+    this dialect adds what those lack. Parameters and persistent state are symbols that functions read and write.
+    All shapes are static. See `dialects/Graph/README.md` for the rationale.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerOps();
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+// Include rule: GraphAttrs.td and GraphOpInterfaces.td include this file; GraphOps.td includes those two.
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_TD

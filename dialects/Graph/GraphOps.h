@@ -1,0 +1,43 @@
+//===- GraphOps.h - Operations of the graph dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPS_H
+#define BOWLINE_DIALECTS_GRAPH_GRAPHOPS_H
+
+#include "dialects/Graph/GraphAttrs.h"
+#include "dialects/Graph/GraphDialect.h"
+#include "dialects/Graph/GraphOpInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace bowline::graph {
+
+/// All parameters and states, as a resource that reads and writes touch.
+struct VariablesResource : mlir::SideEffects::Resource::Base<VariablesResource> {
+  llvm::StringRef getName() final { return "graph variables"; }
+};
+
+/// The declared type of the `graph.param` or `graph.state` named `symbol`; null if there is none.
+mlir::RankedTensorType lookupVariableType(mlir::SymbolTableCollection &symbols, mlir::Operation *from,
+                                          mlir::FlatSymbolRefAttr symbol);
+
+/// Least traffic of one execution: the bytes of all tensor operands and results.
+double bytesTouched(mlir::Operation *op);
+
+} // namespace bowline::graph
+
+#define GET_OP_CLASSES
+#include "dialects/Graph/GraphOps.h.inc"
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPS_H

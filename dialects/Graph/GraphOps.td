@@ -1,0 +1,471 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD
+
+include "dialects/Graph/GraphAttrs.td"
+include "dialects/Graph/GraphOpInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Types and classes
+//===----------------------------------------------------------------------===//
+
+// Static shapes only: memory is decided at compile time.
+def Graph_Tensor : StaticShapeTensorOf<[F32, F64, BF16, F16, I32, I64, I1]>;
+def Graph_FloatTensor : StaticShapeTensorOf<[F32, F64, BF16, F16]>;
+def Graph_StatTensor : StaticShapeTensorOf<[F32, F64]>;
+def Graph_IntTensor : StaticShapeTensorOf<[I32, I64]>;
+def Graph_IndexTensor : StaticShapeTensorOf<[I32]>;
+
+class Graph_Op<string name, list<Trait> traits = []> : Op<Graph_Dialect, name, traits>;
+
+// A pure function of tensors with reference semantics and a cost.
+class Graph_ComputeOp<string name, list<Trait> traits = []> : Graph_Op<name, !listconcat([
+    Pure, DeclareOpInterfaceMethods<Graph_Interpretable>, DeclareOpInterfaceMethods<Graph_CostModel>], traits)>;
+
+// Result types follow from operands and attributes: the verifier checks them and builders do not ask for them.
+class Graph_InferredOp<string name, list<Trait> traits = []>
+    : Graph_ComputeOp<name, !listconcat([InferTypeOpAdaptor], traits)>;
+
+defvar Differentiable = DeclareOpInterfaceMethods<Graph_Differentiable>;
+
+//===----------------------------------------------------------------------===//
+// Functions, entries and variables
+//===----------------------------------------------------------------------===//
+
+def Graph_FuncOp : Graph_Op<"func", [
+    IsolatedFromAbove, AutomaticAllocationScope, FunctionOpInterface, SingleBlockImplicitTerminator<"ReturnOp">]> {
+  let summary = "A function on global tensors";
+  let description = [{
+    Arguments and results may carry `graph.name = "tokens"` (the name of the port in the plan); an integer argument may
+    carry `graph.limit = 32000 : i64`: its values lie in [0, limit).
+
+    ```mlir
+    graph.func @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {
+      %zero = arith.constant dense<0.0> : tensor<f32>
+      graph.return %zero : tensor<f32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                   OptionalAttr<StrAttr>:$sym_visibility,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral kNameAttr = "graph.name";
+    static constexpr ::llvm::StringLiteral kLimitAttr = "graph.limit";
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// The port name of an argument or result; "arg0" / "result0" where none is given.
+    std::string getArgName(unsigned index);
+    std::string getResultName(unsigned index);
+  }];
+}
+
+def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
+  let summary = "Ends a function";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let builders = [OpBuilder<(ins)>];
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
+}
+
+def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "What a caller of the plan may run: functions in order, each repeated";
+  let description = [{
+    A training step runs one function per microbatch and another once:
+
+    ```mlir
+    graph.entry @train_step [@train_microbatch, @train_update] repeat [4, 1]
+    ```
+
+    **Constraints:** every function exists; one positive repeat count per function; arguments of a function that is
+    repeated more than once hold one value per repetition; only the last function may return results.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat);
+  let assemblyFormat = "$sym_name $functions `repeat` $repeat attr-dict";
+  let hasVerifier = 1;
+}
+
+def Graph_ParamOp : Graph_Op<"param", [Symbol]> {
+  let summary = "A trainable parameter";
+  let description = [{
+    `key` is the tensor's name in safetensors files.
+
+    ```mlir
+    graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight")
+    ```
+
+    **Constraints:** the type is a ranked tensor of static shape with floating-point elements.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type, Graph_InitAttr:$init,
+                   StrAttr:$key);
+  let assemblyFormat = "$sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` attr-dict";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+
+def Graph_StateOp : Graph_Op<"state", [Symbol]> {
+  let summary = "A persistent tensor that is no parameter";
+  let description = [{
+    Optimizer moments and the step counter live across steps and belong to a checkpoint; an `accumulator` lives within
+    one step, is initialised with its `init` value before the step and does not.
+
+    ```mlir
+    graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+    ```
+
+    **Constraints:** the type is a ranked tensor of static shape; `#graph.normal` only for floating-point elements.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Graph_StateRole:$role, TypeAttrOf<Graph_Tensor>:$type,
+                   Graph_InitAttr:$init);
+  let assemblyFormat = "$sym_name $role `:` $type `init` `(` $init `)` attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+
+def Graph_Variables : Resource<"::bowline::graph::VariablesResource">;
+
+def Graph_ReadOp : Graph_Op<"read", [
+    MemoryEffects<[MemRead<Graph_Variables>]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The current value of a parameter or state";
+  let arguments = (ins FlatSymbolRefAttr:$variable);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$variable attr-dict `:` type($result)";
+}
+
+def Graph_WriteOp : Graph_Op<"write", [
+    MemoryEffects<[MemWrite<Graph_Variables>]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Replaces the value of a parameter or state";
+  let description = "Later reads see the new value; values read before keep the old one.";
+  let arguments = (ins FlatSymbolRefAttr:$variable, Graph_Tensor:$value);
+  let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// Contraction and reduction
+//===----------------------------------------------------------------------===//
+
+def Graph_DotGeneralOp : Graph_InferredOp<"dot_general", [Differentiable]> {
+  let summary = "Tensor contraction with batch dimensions";
+  let description = [{
+    `result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs`, free dimensions in their order.
+    Accumulates in f32 or wider.
+
+    ```mlir
+    %y = graph.dot_general %x, %w contract [2] x [1] : (tensor<8x128x384xf32>, tensor<1024x384xf32>) -> tensor<8x128x1024xf32>
+    ```
+
+    **Constraints:** dimension lists of both sides have equal length, are in range and name no dimension twice; paired
+    dimensions have equal size; element types agree.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs,
+    DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+    DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs custom<DimensionPairs>("\"batch\"", $lhs_batch, $rhs_batch)
+    custom<DimensionPairs>("\"contract\"", $lhs_contract, $rhs_contract) attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Dimensions of a side that are neither batch nor contracted, in order.
+    ::llvm::SmallVector<int64_t> getLhsFree();
+    ::llvm::SmallVector<int64_t> getRhsFree();
+  }];
+}
+
+def Graph_ReduceOp : Graph_InferredOp<"reduce", [Differentiable]> {
+  let summary = "Combines elements along dimensions, which disappear";
+  let description = [{
+    The order of combination is not specified, but fixed for a plan. `max` is differentiable where the maximum is
+    unique; elsewhere every maximal element gets the gradient.
+
+    **Constraints:** dimensions are in range and strictly increasing.
+  }];
+  let arguments = (ins Graph_ReduceKind:$kind, Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_BroadcastOp : Graph_ComputeOp<"broadcast", [Differentiable]> {
+  let summary = "Repeats a tensor along new dimensions";
+  let description = [{
+    `dims[i]` is the result dimension that operand dimension i becomes; the others are new.
+
+    **Constraints:** one entry per operand dimension, in range and strictly increasing; sizes agree; element types agree.
+  }];
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+def Graph_TransposeOp : Graph_InferredOp<"transpose", [Differentiable]> {
+  let summary = "Permutes dimensions";
+  let description = [{
+    Result dimension i is operand dimension `perm[i]`.
+
+    **Constraints:** `perm` is a permutation of the operand's dimensions.
+  }];
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$perm);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `perm` $perm attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def Graph_ReshapeOp : Graph_ComputeOp<"reshape", [Differentiable]> {
+  let summary = "The same elements in row-major order under another shape";
+  let description = "**Constraints:** the element count and the element type do not change.";
+  let arguments = (ins Graph_Tensor:$input);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def Graph_SliceOp : Graph_InferredOp<"slice", [Differentiable]> {
+  let summary = "A contiguous box of a tensor";
+  let description = "**Constraints:** one offset and one size per dimension; sizes are positive; the box lies inside.";
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$sizes);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `at` $offsets `sizes` $sizes attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+def Graph_PadOp : Graph_InferredOp<"pad", [Differentiable]> {
+  let summary = "Surrounds a tensor with zeros";
+  let description = "**Constraints:** one amount per dimension on each side, none negative.";
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `low` $low `high` $high attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_ConcatOp : Graph_InferredOp<"concat", [Differentiable]> {
+  let summary = "Joins tensors along one dimension";
+  let description = [{
+    **Constraints:** at least one operand; equal ranks and element types; sizes agree except along `dim`, which is in
+    range.
+  }];
+  let arguments = (ins Variadic<Graph_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$inputs `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing and generation
+//===----------------------------------------------------------------------===//
+
+def Graph_GatherOp : Graph_InferredOp<"gather", [Differentiable]> {
+  let summary = "Rows of a table by index";
+  let description = [{
+    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller, checked where
+    the indices enter the program.
+
+    **Constraints:** the table has at least one dimension.
+  }];
+  let arguments = (ins Graph_FloatTensor:$table, Graph_IndexTensor:$indices);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$table `[` $indices `]` attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add"> {
+  let summary = "Adds rows into a table of zeros by index: the transpose of gather";
+  let description = [{
+    `result[r, d...] = sum over i with indices[i...] = r of updates[i..., d...]`, in increasing order of i.
+
+    **Constraints:** updates have the indices' dimensions, then the result's dimensions after the first.
+  }];
+  let arguments = (ins Graph_FloatTensor:$updates, Graph_IndexTensor:$indices);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$updates `at` $indices attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_IotaOp : Graph_ComputeOp<"iota"> {
+  let summary = "Element values equal their index along one dimension";
+  let description = "**Constraints:** the dimension is in range.";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Graph_IntTensor:$result);
+  let assemblyFormat = "`dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_RandomOp : Graph_ComputeOp<"random"> {
+  let summary = "Independent normal values from a counter-based generator";
+  let description = [{
+    Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
+    Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
+  }];
+  let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "`normal` `(` $stddev `)` `seed` `(` $seed `)` `stream` `(` $stream `)` attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+class Graph_UnaryOp<string name> : Graph_ComputeOp<name, [SameOperandsAndResultType, Elementwise, Differentiable]> {
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+}
+
+def Graph_LogisticOp : Graph_UnaryOp<"logistic"> {
+  let summary = "1 / (1 + exp(-x))";
+}
+
+def Graph_SiluOp : Graph_UnaryOp<"silu"> {
+  let summary = "x * logistic(x) (Elfwing et al., 2018)";
+}
+
+def Graph_GeluOp : Graph_ComputeOp<"gelu", [SameOperandsAndResultType, Elementwise, Differentiable]> {
+  let summary = "x * Phi(x) (Hendrycks and Gimpel, 2016)";
+  let description = [{
+    `erf`: x/2 * (1 + erf(x / sqrt 2)). `tanh`: x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), GPT-2's `gelu_new`.
+  }];
+  let arguments = (ins Graph_GeluKind:$kind, Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$kind $input attr-dict `:` type($result)";
+}
+
+def Graph_RmsNormOp : Graph_InferredOp<"rms_norm", [Differentiable]> {
+  let summary = "Root-mean-square normalisation over the last dimension (Zhang and Sennrich, 2019)";
+  let description = [{
+    `x / sqrt(mean(x^2) + eps) * scale`, statistics in f32 or wider.
+
+    **Constraints:** the input has at least one dimension; `scale` has one dimension of the last one's size; element
+    types agree; eps is not negative.
+  }];
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, F64Attr:$eps);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $scale `eps` $eps attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_LayerNormOp : Graph_InferredOp<"layer_norm", [Differentiable]> {
+  let summary = "Layer normalisation over the last dimension (Ba et al., 2016)";
+  let description = [{
+    `(x - mean) / sqrt(variance + eps) * scale + bias`, with the biased variance; statistics in f32 or wider.
+
+    **Constraints:** as for rms_norm, for `scale` and `bias`.
+  }];
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, Graph_FloatTensor:$bias, F64Attr:$eps);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $scale `,` $bias `eps` $eps attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles"> {
+  let summary = "Cosines and sines of rotary position embedding (Su et al., 2021)";
+  let description = [{
+    For positions [S] and a head dimension D: `angle[s, i] = positions[s] * theta^(-2i/D)`, results [S, D/2].
+
+    **Constraints:** positions have one dimension; both results have the shape [S, D/2]; theta is positive.
+  }];
+  let arguments = (ins Graph_IndexTensor:$positions, F64Attr:$theta);
+  let results = (outs Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine);
+  let assemblyFormat = "$positions `theta` $theta attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_RopeOp : Graph_InferredOp<"rope", [Differentiable]> {
+  let summary = "Rotary position embedding: rotates pairs (i, i + D/2) of the last dimension";
+  let description = [{
+    Input [B, S, H, D], cosine and sine [S, D/2]:
+    `out[.., i] = x[.., i] * cos - x[.., i + D/2] * sin`, `out[.., i + D/2] = x[.., i + D/2] * cos + x[.., i] * sin`.
+    `inverse` rotates backwards, which is the transpose.
+
+    **Constraints:** the input has four dimensions, the last one even; cosine and sine are [S, D/2]; element types agree.
+  }];
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine,
+                   UnitAttr:$inverse);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `,` $cosine `,` $sine attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Graph_AttentionOp : Graph_InferredOp<"attention", [Differentiable]> {
+  let summary = "Scaled dot-product attention with grouped heads (Vaswani et al., 2017; Ainslie et al., 2023)";
+  let description = [{
+    query [B, S, H, D], key and value [B, T, K, D]; query head h uses key head h / (H / K).
+    `scores = scale * query . key`; with `causal`, query s sees keys t <= s + T - S. Results: the weighted values
+    [B, S, H, D], and the logarithm of the sum of exponentials of each row of scores [B, H, S], which the backward
+    pass uses. Only the first result is differentiable.
+
+    **Constraints:** four dimensions each; key and value have equal types; B and D agree; K divides H; with `causal`,
+    S <= T; element types agree.
+  }];
+  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, F64Attr:$scale,
+                   UnitAttr:$causal);
+  let results = (outs Graph_FloatTensor:$result, Graph_StatTensor:$logsumexp);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value `scale` $scale attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Graph_AttentionGradOp : Graph_InferredOp<"attention_grad"> {
+  let summary = "Gradients of attention with respect to query, key and value";
+  let description = [{
+    Recomputes the probabilities from the logsumexp, so that nothing of size S x T is stored (Dao et al., 2022).
+
+    **Constraints:** as for attention; `result` and `resultGrad` have the query's type, `logsumexp` is [B, H, S].
+  }];
+  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value,
+                   Graph_FloatTensor:$result, Graph_StatTensor:$logsumexp, Graph_FloatTensor:$result_grad,
+                   F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Graph_FloatTensor:$query_grad, Graph_FloatTensor:$key_grad, Graph_FloatTensor:$value_grad);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value `,` $result `,` $logsumexp `,` $result_grad `scale` $scale
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Graph_SoftmaxCrossEntropyOp : Graph_InferredOp<"softmax_cross_entropy", [Differentiable]> {
+  let summary = "Negative log-likelihood of labels under softmax over the last dimension";
+  let description = [{
+    logits [N..., V], labels [N...]: `loss = logsumexp(logits) - logits[label]`; a negative label counts as absent: its
+    loss and its gradient are zero. Results: the loss per position and the logsumexp, both [N...] in f32 or wider. Only
+    the first result is differentiable, with respect to the logits.
+
+    **Constraints:** the labels' shape is the logits' without the last dimension.
+  }];
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IndexTensor:$labels);
+  let results = (outs Graph_StatTensor:$loss, Graph_StatTensor:$logsumexp);
+  let assemblyFormat = "$logits `,` $labels attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_SoftmaxCrossEntropyGradOp : Graph_InferredOp<"softmax_cross_entropy_grad"> {
+  let summary = "Gradient of softmax_cross_entropy with respect to the logits";
+  let description = [{
+    `(exp(logits - logsumexp) - onehot(label)) * lossGrad`, zero where the label is negative.
+
+    **Constraints:** as for softmax_cross_entropy; `logsumexp` and `loss_grad` have the shape of the labels.
+  }];
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IndexTensor:$labels, Graph_StatTensor:$logsumexp,
+                   Graph_StatTensor:$loss_grad);
+  let results = (outs Graph_FloatTensor:$logits_grad);
+  let assemblyFormat = "$logits `,` $labels `,` $logsumexp `,` $loss_grad attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD

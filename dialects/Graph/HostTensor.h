@@ -1,0 +1,75 @@
+//===- HostTensor.h - Tensor values of the reference semantics --*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_HOSTTENSOR_H
+#define BOWLINE_DIALECTS_GRAPH_HOSTTENSOR_H
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace bowline::graph {
+
+/// A dense row-major tensor of f64. Integers and booleans are held exactly (below 2^53) in the same storage, so that
+/// the reference semantics has one kind of value.
+struct HostTensor {
+  std::vector<int64_t> shape;
+  std::vector<double> data;
+
+  HostTensor() = default;
+  explicit HostTensor(std::vector<int64_t> tensorShape) : shape(std::move(tensorShape)) { data.resize(count()); }
+
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+
+  int64_t count() const {
+    int64_t product = 1;
+    for (int64_t size : shape)
+      product *= size;
+    return product;
+  }
+
+  /// Element steps of each dimension.
+  std::vector<int64_t> strides() const {
+    std::vector<int64_t> result(shape.size());
+    int64_t step = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+      result[i] = step;
+      step *= shape[i];
+    }
+    return result;
+  }
+};
+
+/// Calls `body(index)` for every index of `shape` in row-major order.
+template <typename Body> void forEachIndex(const std::vector<int64_t> &shape, Body body) {
+  for (int64_t size : shape)
+    if (size == 0)
+      return;
+  std::vector<int64_t> index(shape.size(), 0);
+  while (true) {
+    body(index);
+    size_t dim = shape.size();
+    while (dim > 0 && ++index[dim - 1] == shape[dim - 1])
+      index[--dim] = 0;
+    if (dim == 0)
+      return;
+  }
+}
+
+/// The position of `index` in row-major order under `strides`.
+inline int64_t offsetOf(const std::vector<int64_t> &index, const std::vector<int64_t> &strides) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < index.size(); ++i)
+    offset += index[i] * strides[i];
+  return offset;
+}
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_HOSTTENSOR_H

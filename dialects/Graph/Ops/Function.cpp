@@ -1,0 +1,112 @@
+//===- Function.cpp - func, return, entry
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/Ops/OpSupport.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace bowline::graph;
+
+//===----------------------------------------------------------------------===//
+// FuncOp
+//===----------------------------------------------------------------------===//
+
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type) {
+  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addRegion();
+}
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag,
+                      std::string &) { return builder.getFunctionType(arguments, results); };
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                                  getFunctionTypeAttrName(result.name), buildType,
+                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+                                           getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+static bool isStaticTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape();
+}
+
+LogicalResult FuncOp::verify() {
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
+    if (!isStaticTensor(type))
+      return emitOpError("argument ") << index << " must be a ranked tensor of static shape, got " << type;
+    Attribute limit = getArgAttr(index, kLimitAttr);
+    if (!limit)
+      continue;
+    auto value = dyn_cast<IntegerAttr>(limit);
+    if (!value || value.getInt() <= 0 || !isa<IntegerType>(cast<RankedTensorType>(type).getElementType()))
+      return emitOpError("argument ") << index << ": '" << kLimitAttr
+                                      << "' must be a positive integer on an argument with integer elements";
+  }
+  for (auto [index, type] : llvm::enumerate(getResultTypes()))
+    if (!isStaticTensor(type))
+      return emitOpError("result ") << index << " must be a ranked tensor of static shape, got " << type;
+  return success();
+}
+
+std::string FuncOp::getArgName(unsigned index) {
+  if (auto name = getArgAttrOfType<StringAttr>(index, kNameAttr))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+std::string FuncOp::getResultName(unsigned index) {
+  if (auto name = getResultAttrOfType<StringAttr>(index, kNameAttr))
+    return name.str();
+  return "result" + std::to_string(index);
+}
+
+//===----------------------------------------------------------------------===//
+// ReturnOp
+//===----------------------------------------------------------------------===//
+
+void ReturnOp::build(OpBuilder &, OperationState &) {}
+
+LogicalResult ReturnOp::verify() {
+  auto function = cast<FuncOp>((*this)->getParentOp());
+  if (getOperandTypes() != function.getResultTypes())
+    return emitOpError("operand types must match the results of @") << function.getName();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// EntryOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult EntryOp::verify() {
+  if (getFunctions().empty())
+    return emitOpError("needs at least one function");
+  if (getRepeat().size() != getFunctions().size())
+    return emitOpError("needs one repeat count per function, got ")
+           << getRepeat().size() << " for " << getFunctions().size();
+  if (llvm::any_of(getRepeat(), [](int64_t count) { return count < 1; }))
+    return emitOpError("repeat counts must be positive");
+  return success();
+}
+
+LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [index, reference] : llvm::enumerate(getFunctions().getAsRange<FlatSymbolRefAttr>())) {
+    auto function = symbols.lookupNearestSymbolFrom<FuncOp>(*this, reference);
+    if (!function)
+      return emitOpError("no graph.func is named ") << reference;
+    if (function.getNumResults() > 0 && index + 1 != getFunctions().size())
+      return emitOpError("only the last function may return results, but ") << reference << " does";
+  }
+  return success();
+}

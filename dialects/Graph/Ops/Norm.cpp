@@ -1,0 +1,146 @@
+//===- Norm.cpp - rms_norm, layer_norm
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/Ops/OpSupport.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline::graph;
+
+/// `input` has a last dimension and each of `vectors` is that long.
+static LogicalResult checkNorm(std::optional<Location> loc, RankedTensorType input, ValueRange vectors, double eps) {
+  if (input.getRank() == 0)
+    return emitOptionalError(loc, "the input needs at least one dimension");
+  for (Value vector : vectors) {
+    RankedTensorType type = tensorType(vector);
+    if (type.getRank() != 1 || type.getDimSize(0) != input.getShape().back())
+      return emitOptionalError(loc, "scale and bias must have one dimension of size ", input.getShape().back(),
+                               ", got ", type);
+    if (type.getElementType() != input.getElementType())
+      return emitOptionalError(loc, "element types must agree");
+  }
+  if (!(eps >= 0))
+    return emitOptionalError(loc, "eps must not be negative");
+  return success();
+}
+
+namespace {
+/// Builds the arithmetic of a norm's backward pass over rows: the last dimension of `type`.
+struct RowMath {
+  ImplicitLocOpBuilder &b;
+  RankedTensorType type;
+  int64_t last = type.getRank() - 1;
+  RankedTensorType statistics =
+      RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
+
+  Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
+  Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(b, lhs, rhs); }
+  Value acrossRow(Value statistic) { return broadcastAlong(b, statistic, type, {last}); }
+  Value acrossRows(Value vector) { return broadcastAlong(b, vector, type, llvm::to_vector(llvm::seq<int64_t>(0, last))); }
+  Value sumRows(Value value) { return sumOver(b, value, llvm::to_vector(llvm::seq<int64_t>(0, last))); }
+  Value mean(Value value) {
+    Value sum = sumOver(b, value, {last});
+    return mul(sum, constantLike(b, statistics, 1.0 / type.getShape().back()));
+  }
+  Value inverseRoot(Value square, double eps) {
+    return math::RsqrtOp::create(b, arith::AddFOp::create(b, square, constantLike(b, statistics, eps)));
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// RmsNormOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &results) {
+  results.push_back(adaptor.getInput().getType());
+  return checkNorm(loc, tensorType(adaptor.getInput()), adaptor.getScale(), adaptor.getEps().convertToDouble());
+}
+
+LogicalResult RmsNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
+  // With r = 1 / rms and n = x r: dx = r (g scale - n mean(g scale n)), dscale = sum of g n over rows.
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  RowMath rows{b, tensorType(getInput())};
+  Value x = getInput(), grad = resultGrads[0];
+  Value inverse = rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(x, x)), getEps().convertToDouble()));
+  Value normalised = rows.mul(x, inverse);
+  Value scaled = rows.mul(grad, rows.acrossRows(getScale()));
+  Value projection = rows.acrossRow(rows.mean(rows.mul(scaled, normalised)));
+  operandGrads[0] = rows.mul(inverse, rows.sub(scaled, rows.mul(normalised, projection)));
+  operandGrads[1] = rows.sumRows(rows.mul(grad, normalised));
+  return success();
+}
+
+LogicalResult RmsNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+  const HostTensor &input = operands[0], &scale = operands[1];
+  int64_t width = input.shape.back();
+  for (int64_t row = 0; row < input.count(); row += width) {
+    double squares = 0;
+    for (int64_t i = 0; i < width; ++i)
+      squares += input.data[row + i] * input.data[row + i];
+    double inverse = 1 / std::sqrt(squares / width + getEps().convertToDouble());
+    for (int64_t i = 0; i < width; ++i)
+      results[0].data[row + i] = input.data[row + i] * inverse * scale.data[i];
+  }
+  return success();
+}
+
+double RmsNormOp::flops() { return 4.0 * tensorType(getInput()).getNumElements(); }
+
+//===----------------------------------------------------------------------===//
+// LayerNormOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &results) {
+  results.push_back(adaptor.getInput().getType());
+  return checkNorm(loc, tensorType(adaptor.getInput()), {adaptor.getScale(), adaptor.getBias()},
+                   adaptor.getEps().convertToDouble());
+}
+
+LogicalResult LayerNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
+  // With r = 1 / sqrt(variance + eps) and n = (x - mean) r: dx = r (s - mean(s) - n mean(s n)) for s = g scale,
+  // dscale = sum of g n over rows, dbias = sum of g over rows.
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  RowMath rows{b, tensorType(getInput())};
+  Value x = getInput(), grad = resultGrads[0];
+  Value centred = rows.sub(x, rows.acrossRow(rows.mean(x)));
+  Value inverse =
+      rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(centred, centred)), getEps().convertToDouble()));
+  Value normalised = rows.mul(centred, inverse);
+  Value scaled = rows.mul(grad, rows.acrossRows(getScale()));
+  Value projection = rows.acrossRow(rows.mean(rows.mul(scaled, normalised)));
+  Value unbiased = rows.sub(scaled, rows.acrossRow(rows.mean(scaled)));
+  operandGrads[0] = rows.mul(inverse, rows.sub(unbiased, rows.mul(normalised, projection)));
+  operandGrads[1] = rows.sumRows(rows.mul(grad, normalised));
+  operandGrads[2] = rows.sumRows(grad);
+  return success();
+}
+
+LogicalResult LayerNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+  const HostTensor &input = operands[0], &scale = operands[1], &bias = operands[2];
+  int64_t width = input.shape.back();
+  for (int64_t row = 0; row < input.count(); row += width) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < width; ++i)
+      sum += input.data[row + i];
+    double mean = sum / width;
+    for (int64_t i = 0; i < width; ++i)
+      squares += (input.data[row + i] - mean) * (input.data[row + i] - mean);
+    double inverse = 1 / std::sqrt(squares / width + getEps().convertToDouble());
+    for (int64_t i = 0; i < width; ++i)
+      results[0].data[row + i] = (input.data[row + i] - mean) * inverse * scale.data[i] + bias.data[i];
+  }
+  return success();
+}
+
+double LayerNormOp::flops() { return 7.0 * tensorType(getInput()).getNumElements(); }

@@ -1,0 +1,54 @@
+//===- OpSupport.h - Shared by the operations' definitions
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_OPS_OPSUPPORT_H
+#define BOWLINE_DIALECTS_GRAPH_OPS_OPSUPPORT_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace bowline::graph {
+
+using mlir::RankedTensorType;
+using mlir::Value;
+
+inline RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
+
+/// `[0, rank)` without `dims`, in order.
+llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims);
+
+/// `shape` without `dims`.
+llvm::SmallVector<int64_t> withoutDims(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims);
+
+/// Fails with a diagnostic unless every dimension is in [0, rank) and none is named twice.
+llvm::LogicalResult checkDims(std::optional<mlir::Location> loc, llvm::StringRef what, llvm::ArrayRef<int64_t> dims,
+                              int64_t rank, bool increasing);
+
+/// f32, or f64 for f64: the type that statistics of `type` are held in.
+mlir::Type statisticsType(mlir::Type elementType);
+
+/// A splat constant of `type`.
+Value constantLike(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, double value);
+
+/// Sum over `dims`; `input` itself where there are none.
+Value sumOver(mlir::ImplicitLocOpBuilder &builder, Value input, llvm::ArrayRef<int64_t> dims);
+
+/// `value` repeated along `newDims` of `type`.
+Value broadcastAlong(mlir::ImplicitLocOpBuilder &builder, Value value, RankedTensorType type,
+                     llvm::ArrayRef<int64_t> newDims);
+
+/// `custom<DimensionPairs>`: `keyword [0] x [1]`, nothing where both lists are empty.
+mlir::ParseResult parseDimensionPairs(mlir::OpAsmParser &parser, llvm::StringRef keyword,
+                                      mlir::DenseI64ArrayAttr &lhs, mlir::DenseI64ArrayAttr &rhs);
+void printDimensionPairs(mlir::OpAsmPrinter &printer, mlir::Operation *op, llvm::StringRef keyword,
+                         mlir::DenseI64ArrayAttr lhs, mlir::DenseI64ArrayAttr rhs);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_OPS_OPSUPPORT_H
