@@ -1,0 +1,72 @@
+#ifndef BOWLINE_RUNTIME_BASE_ATOMIC_FILE_H_
+#define BOWLINE_RUNTIME_BASE_ATOMIC_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/file_descriptor.h"
+#include "runtime/base/status.h"
+
+namespace bowline {
+
+// Writes a file that other processes see either as it was before or complete, never in between: the bytes go to an
+// unnamed (or hidden, where the file system has no unnamed files) file in the same directory, which is synced and takes
+// the name in Commit. Without Commit nothing changes. A power failure after Commit does not lose the file.
+//
+// A symbolic link is followed; an existing file keeps its permissions. Errors name the path and what to do:
+// kResourceExhausted for a full disk, kPermissionDenied, kNotFound for a missing directory, kInvalidArgument where the
+// target is something other than a regular file.
+class AtomicFile {
+ public:
+  static absl::StatusOr<AtomicFile> Create(const std::string& path);
+
+  AtomicFile(AtomicFile&&) = default;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  // Appends all of `bytes`. After an error the file can no longer be committed.
+  absl::Status Append(absl::Span<const uint8_t> bytes);
+  absl::Status Append(absl::string_view text);
+
+  // Overwrites bytes that were appended before (a count in a header, say).
+  absl::Status OverwriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);
+
+  // Bytes appended so far.
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+  // Syncs and gives the file its name. At most once.
+  absl::Status Commit();
+
+ private:
+  AtomicFile() = default;
+  absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);
+  absl::Status Failed(int error_number);
+  absl::Status LinkUnnamedFile();
+
+  std::string path_;
+  std::string directory_;
+  std::string temporary_path_;  // empty while the file has no name
+  FileDescriptor file_;
+  uint64_t size_ = 0;
+  bool failed_ = false;
+};
+
+// Create, Append, Commit.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
+
+// Makes the names inside `directory` survive a power failure.
+absl::Status SyncDirectory(const std::string& directory);
+
+// A hidden name beside `path` that no other process or thread picks: "DIR/.NAME.tmp-PID-RANDOM".
+std::string TemporarySiblingOf(const std::string& path);
+
+// The directory part of `path`: "a/b" -> "a", "b" -> ".", "/b" -> "/".
+std::string DirectoryOf(absl::string_view path);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_ATOMIC_FILE_H_

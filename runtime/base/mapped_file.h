@@ -1,0 +1,50 @@
+#ifndef BOWLINE_RUNTIME_BASE_MAPPED_FILE_H_
+#define BOWLINE_RUNTIME_BASE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+
+namespace bowline {
+
+// A whole file, read-only, mapped: opening costs the same for a kilobyte and a terabyte, and pages come in when they
+// are read. The bytes stay valid when the file is deleted or replaced by rename (which is how Bowline writes). A file
+// that somebody truncates in place while it is mapped ends the process with SIGBUS, as with every mapping.
+class MappedFile {
+ public:
+  // How the bytes will be read; steers the kernel's read-ahead.
+  enum class Access { kNormal, kSequential, kRandom };
+
+  // An empty file maps to an empty span. Errors name `path`: kNotFound, kPermissionDenied, kInvalidArgument for what is
+  // no regular file (a directory, a pipe).
+  static absl::StatusOr<MappedFile> Open(const std::string& path, Access access = Access::kNormal);
+
+  MappedFile(MappedFile&& other) noexcept
+      : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, absl::Span<const uint8_t>())) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  const std::string& path() const { return path_; }
+  // Page-aligned; valid as long as this object, also after it was moved.
+  absl::Span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  MappedFile(std::string path, absl::Span<const uint8_t> bytes) : path_(std::move(path)), bytes_(bytes) {}
+
+  std::string path_;
+  absl::Span<const uint8_t> bytes_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_MAPPED_FILE_H_
