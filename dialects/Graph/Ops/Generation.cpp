@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "kernels/registry/philox.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::graph;
 
 LogicalResult IotaOp::verify() {
@@ -18,13 +20,18 @@ LogicalResult IotaOp::verify() {
 
 LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
   int64_t next = 0;
-  forEachIndex(results[0].shape,
-               [&](const std::vector<int64_t> &index) { results[0].data[next++] = index[getDim()]; });
+  forEachIndex(results[0].shape, [&](const std::vector<int64_t> &index) { results[0].data[next++] = index[getDim()]; });
   return success();
 }
 
 double IotaOp::flops() { return 0; }
 
-LogicalResult RandomOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) { return failure(); }
+LogicalResult RandomOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
+  PhiloxKey key = MixKey(getSeed(), getStream());
+  double stddev = getStddev().convertToDouble();
+  for (auto [i, value] : llvm::enumerate(results[0].data))
+    value = stddev * NormalBlock(key, i / 4)[i % 4];
+  return success();
+}
 
 double RandomOp::flops() { return 10.0 * tensorType(getResult()).getNumElements(); }

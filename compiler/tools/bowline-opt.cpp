@@ -1,0 +1,72 @@
+//===- bowline-opt.cpp - Parse, transform, verify and interpret Bowline IR
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Interp/InterpretPass.h"
+#include "compiler/Support/Registration.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory interpretCategory("Reference interpreter");
+static cl::opt<std::string> interpretCallee(
+    "interpret", cl::value_desc("name"), cl::cat(interpretCategory),
+    cl::desc("After all passes, run this graph.func or graph.entry with the reference interpreter and print a summary "
+             "of its results instead of the IR"));
+static cl::list<std::string>
+    interpretInputs("interpret-inputs", cl::CommaSeparated, cl::value_desc("a.npy,... or random:SEED"),
+                    cl::cat(interpretCategory),
+                    cl::desc("One .npy file per argument (f32, f64, i32, i64), or random values for all"));
+static cl::opt<std::string> interpretOutputs("interpret-outputs", cl::value_desc("folder"), cl::cat(interpretCategory),
+                                             cl::desc("Write every result to NAME.npy in this folder"));
+static cl::opt<int64_t> interpretSeed("interpret-seed", cl::init(0), cl::cat(interpretCategory),
+                                      cl::desc("Seed of the variables' initial values"));
+
+/// The driver of mlir-opt with interpretation as the last step of the pipeline, and results in place of the IR.
+static LogicalResult interpretMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputFilename, &error);
+  std::unique_ptr<llvm::ToolOutputFile> output = input ? openOutputFile(outputFilename, &error) : nullptr;
+  if (!output) {
+    llvm::errs() << error << "\n";
+    return failure();
+  }
+  bowline::InterpretOptions options{
+      interpretCallee, {interpretInputs.begin(), interpretInputs.end()}, interpretOutputs, interpretSeed};
+  MlirOptMainConfig commandLine = MlirOptMainConfig::createFromCLOptions();
+  MlirOptMainConfig config = commandLine;
+  config.setPassPipelineSetupFn([&](PassManager &manager) -> LogicalResult {
+    if (failed(commandLine.setupPassPipeline(manager)))
+      return failure();
+    manager.addPass(bowline::createInterpretPass(options, output->os()));
+    return success();
+  });
+  if (failed(MlirOptMain(llvm::nulls(), std::move(input), registry, config)))
+    return failure();
+  output->keep();
+  return success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM initLLVM(argc, argv);
+  DialectRegistry registry;
+  bowline::registerAllDialects(registry);
+  bowline::registerAllPasses();
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Bowline's optimizer driver", registry);
+  if (interpretCallee.empty())
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  return asMainReturnCode(interpretMain(input, output, registry));
+}
