@@ -1,0 +1,182 @@
+// Throughput of the kernels: GFLOP/s where arithmetic bounds them, GB/s (bytes read plus written) where memory does.
+// oneDNN's sgemm and a plain copy of memory are the yardsticks. BM names end in the number of threads.
+
+#include <benchmark/benchmark.h>
+#include <dnnl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels {
+namespace {
+
+TensorSpec Spec(Access access, std::vector<int64_t> shape, DType dtype = DType::kF32) {
+  return {access, dtype, std::move(shape)};
+}
+
+Attribute Ints(std::string name, std::vector<int64_t> values) { return {std::move(name), std::move(values), {}, {}}; }
+Attribute Float(std::string name, double value) { return {std::move(name), {}, {value}, {}}; }
+
+struct Buffer {
+  explicit Buffer(size_t bytes) : data(std::aligned_alloc(64, (bytes + 64) / 64 * 64)) { std::memset(data, 0, bytes); }
+  Buffer(Buffer&& other) noexcept : data(std::exchange(other.data, nullptr)) {}
+  ~Buffer() { std::free(data); }
+  void* data;
+};
+
+// Runs the kernel on random floats in [-1, 1) and ids below `id_limit`.
+void RunKernel(benchmark::State& state, const Signature& signature, double flops, double bytes, int32_t id_limit = 1) {
+  auto kernel = CreateKernel(signature);
+  if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
+  std::mt19937 random(1);
+  std::vector<Buffer> buffers;
+  std::vector<void*> arguments;
+  for (const TensorSpec& spec : signature.arguments) {
+    buffers.emplace_back(spec.ByteCount());
+    arguments.push_back(buffers.back().data);
+    for (int64_t i = 0; i < spec.ElementCount(); ++i) {
+      if (spec.dtype == DType::kI32) {
+        static_cast<int32_t*>(arguments.back())[i] = static_cast<int32_t>(random() % id_limit);
+      } else {
+        static_cast<float*>(arguments.back())[i] = static_cast<float>(random()) * 0x1p-31f - 1.0f;
+      }
+    }
+  }
+  Buffer scratch((*kernel)->ScratchBytes());
+  for (auto _ : state) (*kernel)->Run(arguments, scratch.data);
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  if (flops > 0) state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9, rate);
+  if (bytes > 0) state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, rate);
+}
+
+void Matmul(benchmark::State& state, std::string library, int64_t m, int64_t n, int64_t k, bool a_t, bool b_t,
+            int threads) {
+  Signature signature{"matmul",
+                      {Ints("batch", {1}), Ints("m", {m}), Ints("n", {n}), Ints("k", {k}),
+                       Ints("a_strides", a_t ? std::vector<int64_t>{0, 1, m} : std::vector<int64_t>{0, k, 1}),
+                       Ints("b_strides", b_t ? std::vector<int64_t>{0, 1, k} : std::vector<int64_t>{0, n, 1}),
+                       Ints("c_strides", {0, n, 1}), Attribute{"library", {}, {}, library}},
+                      {Spec(Access::kRead, {m, k}), Spec(Access::kRead, {k, n}), Spec(Access::kWrite, {m, n})},
+                      threads};
+  RunKernel(state, signature, 2.0 * m * n * k, 0);
+}
+
+void OneDnnSgemm(benchmark::State& state, int64_t m, int64_t n, int64_t k, bool a_t, bool b_t, int threads) {
+  SetThreads(threads);
+  std::vector<float> a(m * k, 0.5f), b(k * n, 0.25f), c(m * n);
+  for (auto _ : state) {
+    dnnl_sgemm(a_t ? 'T' : 'N', b_t ? 'T' : 'N', m, n, k, 1.0f, a.data(), a_t ? m : k, b.data(), b_t ? k : n, 0.0f,
+               c.data(), n);
+  }
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * m * n * k, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void Attention(benchmark::State& state, bool backward, bool causal, int threads) {
+  const int64_t b = 8, s = 256, h = 6, d = 64;
+  const std::vector<int64_t> x = {b, s, h, d}, lse = {b, h, s};
+  Signature signature{backward ? "attention_backward" : "attention_forward",
+                      {Ints("causal", {causal}), Float("scale", 0.125)},
+                      {Spec(Access::kRead, x), Spec(Access::kRead, x), Spec(Access::kRead, x)},
+                      threads};
+  if (backward) {
+    signature.arguments.push_back(Spec(Access::kRead, x));
+    signature.arguments.push_back(Spec(Access::kRead, lse));
+    signature.arguments.push_back(Spec(Access::kRead, x));
+    for (int i = 0; i < 3; ++i) signature.arguments.push_back(Spec(Access::kWrite, x));
+  } else {
+    signature.arguments.push_back(Spec(Access::kWrite, x));
+    signature.arguments.push_back(Spec(Access::kWrite, lse));
+  }
+  // Two products forward, five backward, over the pairs that are seen.
+  const double pairs = causal ? s * (s + 1) / 2.0 : static_cast<double>(s * s);
+  RunKernel(state, signature, (backward ? 5 : 2) * 2.0 * d * b * h * pairs, 0);
+}
+
+void Embedding(benchmark::State& state, bool scatter, int threads) {
+  const int64_t v = 32000, d = 384, n = 2048;
+  const TensorSpec ids = Spec(Access::kRead, {n}, DType::kI32);
+  Signature signature;
+  signature.threads = threads;
+  if (scatter) {
+    signature.kernel = "scatter_add_rows";
+    signature.arguments = {Spec(Access::kRead, {n, d}), ids, Spec(Access::kWrite, {v, d})};
+    RunKernel(state, signature, 0, 4.0 * d * (v + 3 * n), static_cast<int32_t>(v));
+  } else {
+    signature.kernel = "gather_rows";
+    signature.arguments = {Spec(Access::kRead, {v, d}), ids, Spec(Access::kWrite, {n, d})};
+    RunKernel(state, signature, 0, 4.0 * d * 2 * n, static_cast<int32_t>(v));
+  }
+}
+
+void CopyMemory(benchmark::State& state, int64_t bytes, int threads) {
+  std::vector<char> from(bytes, 1), to(bytes);
+  for (auto _ : state) {
+    ParallelFor(threads, bytes, [&](int64_t begin, int64_t end) {
+      std::memcpy(to.data() + begin, from.data() + begin, static_cast<size_t>(end - begin));
+    });
+  }
+  state.counters["GB/s"] = benchmark::Counter(2e-9 * bytes, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void SetMemory(benchmark::State& state, int64_t bytes, int threads) {
+  std::vector<char> to(bytes);
+  for (auto _ : state) {
+    ParallelFor(threads, bytes, [&](int64_t begin, int64_t end) {
+      std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin));
+    });
+  }
+  state.counters["GB/s"] = benchmark::Counter(1e-9 * bytes, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void Register() {
+  const auto add = [](const std::string& name, auto function) {
+    benchmark::RegisterBenchmark(name.c_str(), function)->UseRealTime()->Unit(benchmark::kMicrosecond);
+  };
+  struct Case {
+    int64_t m, n, k;
+    bool a_t, b_t;
+  };
+  // The forward product of a linear layer and both of its gradients, then batch-1 decoding.
+  const Case cases[] = {{2048, 1024, 384, false, false}, {2048, 1024, 384, false, true},
+                        {2048, 384, 1024, false, false}, {384, 1024, 2048, true, false},
+                        {2048, 384, 1024, false, true},  {8, 1024, 384, false, true},
+                        {1, 1024, 384, false, false},    {1, 1024, 384, false, true}};
+  for (int threads : {1, 2}) {
+    const std::string suffix = "/threads:" + std::to_string(threads);
+    for (const Case& c : cases) {
+      const std::string shape = std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) +
+                                (c.a_t ? "/T" : "/N") + (c.b_t ? "T" : "N") + suffix;
+      for (const char* library : {"bowline", "onednn"}) {
+        add("matmul_" + std::string(library) + "/" + shape,
+            [=](benchmark::State& s) { Matmul(s, library, c.m, c.n, c.k, c.a_t, c.b_t, threads); });
+      }
+      add("onednn_sgemm/" + shape, [=](benchmark::State& s) { OneDnnSgemm(s, c.m, c.n, c.k, c.a_t, c.b_t, threads); });
+    }
+    for (bool backward : {false, true}) {
+      for (bool causal : {false, true}) {
+        add(std::string("attention_") + (backward ? "backward" : "forward") + (causal ? "/causal" : "/full") + suffix,
+            [=](benchmark::State& s) { Attention(s, backward, causal, threads); });
+      }
+    }
+    add("gather_rows" + suffix, [=](benchmark::State& s) { Embedding(s, false, threads); });
+    add("copy_3MiB" + suffix, [=](benchmark::State& s) { CopyMemory(s, 3 << 20, threads); });
+    add("scatter_add_rows" + suffix, [=](benchmark::State& s) { Embedding(s, true, threads); });
+    add("set_48MiB" + suffix, [=](benchmark::State& s) { SetMemory(s, 48 << 20, threads); });
+  }
+}
+
+}  // namespace
+}  // namespace bowline::kernels
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  bowline::kernels::Register();
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,29 @@
+#include "kernels/cpu/isa/isa.h"
+
+namespace bowline::kernels {
+namespace {
+
+Isa limit = Isa::kAvx512;
+
+Isa Detect() {
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+  // Exactly the features that kernels/CMakeLists.txt enables for each variant.
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::kBaseline;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  return avx512 ? Isa::kAvx512 : Isa::kAvx2;
+#else
+  return Isa::kBaseline;
+#endif
+}
+
+}  // namespace
+
+Isa ActiveIsa() {
+  static const Isa detected = Detect();
+  return detected < limit ? detected : limit;
+}
+
+void LimitIsaForTesting(Isa isa) { limit = isa; }
+
+}  // namespace bowline::kernels

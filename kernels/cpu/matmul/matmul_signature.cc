@@ -1,0 +1,89 @@
+#include "kernels/cpu/matmul/matmul_signature.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/registry/signature_check.h"
+
+namespace bowline::kernels {
+namespace {
+
+constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;  // oneDNN and address displacements are happy below this
+
+absl::StatusOr<int64_t> Extent(const Signature& signature, std::string_view name) {
+  absl::StatusOr<int64_t> value = signature.Int(name);
+  if (value.ok() && (*value < 1 || *value > kMaxExtent)) {
+    return Refuse(signature,
+                  absl::StrCat("attribute '", Text(name), "' is ", *value, "; it must be 1 to ", kMaxExtent));
+  }
+  return value;
+}
+
+absl::StatusOr<std::array<int64_t, 3>> Strides(const Signature& signature, std::string_view name,
+                                               std::array<int64_t, 3> extents, size_t argument) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const std::vector<int64_t> given, signature.Ints(name));
+  if (given.size() != 3) {
+    return Refuse(signature, absl::StrCat("attribute '", Text(name), "' has ", given.size(), " strides; it needs 3"));
+  }
+  const int64_t elements = signature.arguments[argument].ElementCount();
+  std::array<int64_t, 3> strides = {};
+  __int128 last = 0;
+  for (int d = 0; d < 3; ++d) {
+    if (given[d] < 0) return Refuse(signature, absl::StrCat("attribute '", Text(name), "' has a negative stride"));
+    if (extents[d] > 1) strides[d] = given[d];
+    last += static_cast<__int128>(strides[d]) * (extents[d] - 1);
+  }
+  if (last >= elements) {
+    return Refuse(signature, absl::StrCat("'", Text(name), "' = [", absl::StrJoin(given, ", "), "] over extents [",
+                                          absl::StrJoin(extents, ", "), "] reaches beyond argument ", argument,
+                                          ", which has ", elements, " elements"));
+  }
+  return strides;
+}
+
+// Sufficient: sorted by stride, each dimension steps over everything that the smaller ones span.
+bool IsInjective(std::array<int64_t, 3> strides, std::array<int64_t, 3> extents) {
+  std::array<int, 3> order = {0, 1, 2};
+  std::sort(order.begin(), order.end(), [&](int i, int j) { return strides[i] < strides[j]; });
+  int64_t span = 0;
+  for (int d : order) {
+    if (extents[d] == 1) continue;
+    if (strides[d] <= span) return false;
+    span += strides[d] * (extents[d] - 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
+  int64_t accumulate = 0;
+  if (signature.Find("accumulate") != nullptr) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(accumulate, signature.Int("accumulate"));
+    if (accumulate != 0 && accumulate != 1) return Refuse(signature, "attribute 'accumulate' must be 0 or 1");
+  }
+  BOWLINE_KERNEL_RETURN_IF_ERROR(
+      CheckSignature(signature,
+                     {{"A", Access::kRead, DType::kF32},
+                      {"B", Access::kRead, DType::kF32},
+                      {"C", accumulate ? Access::kReadWrite : Access::kWrite, DType::kF32}},
+                     {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "library"}));
+  MatmulShape s;
+  s.accumulate = accumulate == 1;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.batch, Extent(signature, "batch"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.m, Extent(signature, "m"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.n, Extent(signature, "n"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.k, Extent(signature, "k"));
+  const std::array<int64_t, 3> c_extents = {s.batch, s.m, s.n};
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.a, Strides(signature, "a_strides", {s.batch, s.m, s.k}, 0));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b, Strides(signature, "b_strides", {s.batch, s.k, s.n}, 1));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.c, Strides(signature, "c_strides", c_extents, 2));
+  if (!IsInjective(s.c, c_extents)) {
+    return Refuse(signature, absl::StrCat("'c_strides' = [", absl::StrJoin(s.c, ", "), "] over extents [",
+                                          absl::StrJoin(c_extents, ", "), "] write one element of C twice"));
+  }
+  return s;
+}
+
+}  // namespace bowline::kernels

@@ -1,0 +1,29 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_
+
+#include <array>
+
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels {
+
+// The attributes of `matmul`, checked: every address that the strides reach lies inside its argument, and no two
+// indices of C share one. Strides of dimensions of extent 1 are zero.
+struct MatmulShape {
+  int64_t batch, m, n, k;
+  std::array<int64_t, 3> a;  // strides of [batch, m, k] in elements
+  std::array<int64_t, 3> b;  // [batch, k, n]
+  std::array<int64_t, 3> c;  // [batch, m, n]
+  bool accumulate;
+};
+
+absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
+
+// The same computation by oneDNN's matmul primitive. Each Run makes 8 to 19 small heap allocations inside oneDNN, whose
+// interface makes an object per tensor and a hash table of arguments per execution; nothing outside the library can
+// avoid all of them.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateOneDnnMatmul(const Signature& signature, const MatmulShape& shape);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_

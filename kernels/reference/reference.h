@@ -1,0 +1,49 @@
+#ifndef BOWLINE_KERNELS_REFERENCE_REFERENCE_H_
+#define BOWLINE_KERNELS_REFERENCE_REFERENCE_H_
+
+// What the kernels compute, in f64 and in the plainest way. Written from the definitions, sharing no code with the fast
+// versions; all tensors dense and row-major.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bowline::kernels::reference {
+
+using Tensor = std::vector<double>;
+
+// c[batch, m, n] (+)= sum_k a[batch, m, k] b[batch, k, n] at the given strides, in elements.
+void Matmul(int64_t batch, int64_t m, int64_t n, int64_t k, const std::array<int64_t, 3>& a_strides,
+            const std::array<int64_t, 3>& b_strides, const std::array<int64_t, 3>& c_strides, bool accumulate,
+            const Tensor& a, const Tensor& b, Tensor& c);
+
+struct AttentionSize {
+  int64_t batch, queries, keys, heads, kv_heads, head_dim;
+  bool causal;
+  double scale;
+};
+
+struct AttentionOutput {
+  Tensor out;  // [batch, queries, heads, head_dim]
+  Tensor lse;  // [batch, heads, queries]
+};
+AttentionOutput Attention(const AttentionSize& size, const Tensor& q, const Tensor& k, const Tensor& v);
+
+struct AttentionGradients {
+  Tensor dq, dk, dv;
+};
+AttentionGradients AttentionBackward(const AttentionSize& size, const Tensor& q, const Tensor& k, const Tensor& v,
+                                     const Tensor& dout);
+
+Tensor GatherRows(const Tensor& table, int64_t columns, const std::vector<int32_t>& ids);
+Tensor ScatterAddRows(const Tensor& updates, int64_t rows, int64_t columns, const std::vector<int32_t>& ids);
+
+struct Angles {
+  Tensor cos, sin;  // [positions, half]
+};
+Angles RopeAngles(const std::vector<int32_t>& positions, int64_t half, double theta);
+
+}  // namespace bowline::kernels::reference
+
+#endif  // BOWLINE_KERNELS_REFERENCE_REFERENCE_H_

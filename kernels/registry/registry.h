@@ -1,0 +1,92 @@
+#ifndef BOWLINE_KERNELS_REGISTRY_REGISTRY_H_
+#define BOWLINE_KERNELS_REGISTRY_REGISTRY_H_
+
+// Hand-written and library kernels by name, each with a typed signature. The compiler asks the registry whether a
+// kernel accepts a signature and how much scratch it needs; the runtime asks it for a bound instance. Neither knows
+// anything else about a kernel.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace bowline::kernels {
+
+// Same values as bowline.fbs.DType.
+enum class DType : uint8_t { kF32 = 0, kF64, kBF16, kF16, kI64, kI32, kU16, kI8, kU8, kBool };
+
+// Bytes of one element.
+size_t SizeOf(DType dtype);
+std::string_view NameOf(DType dtype);  // "f32"
+
+// Same values as bowline.fbs.Access.
+enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
+
+struct TensorSpec {
+  Access access = Access::kRead;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // row-major and dense; empty for a scalar
+
+  int64_t ElementCount() const;
+  size_t ByteCount() const;
+};
+
+// What a kernel is specialised on. Exactly one of the three values is meaningful for a given name.
+struct Attribute {
+  std::string name;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  std::string text;
+};
+
+struct Signature {
+  std::string kernel;                  // registry name: "matmul"
+  std::vector<Attribute> attributes;
+  std::vector<TensorSpec> arguments;   // inputs, then outputs; no scratch
+  int threads = 1;                     // how many threads a launch may use
+
+  const Attribute* Find(std::string_view name) const;
+  // kInvalidArgument naming kernel and attribute if it is missing or of another kind.
+  absl::StatusOr<int64_t> Int(std::string_view name) const;
+  absl::StatusOr<double> Float(std::string_view name) const;
+  absl::StatusOr<std::vector<int64_t>> Ints(std::string_view name) const;
+};
+
+// A kernel specialised on one signature. Run is reentrant only if no two calls share `scratch`.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // Bytes of workspace that every Run needs, 64-byte aligned; a function of the signature and the CPU only.
+  virtual size_t ScratchBytes() const { return 0; }
+
+  // `arguments` are base addresses in the order of Signature::arguments. No allocation, no lock, no error:
+  // everything that can be wrong was refused by Create. Values of index operands were checked by the caller.
+  virtual void Run(absl::Span<void* const> arguments, void* scratch) const = 0;
+};
+
+struct KernelDefinition {
+  std::string_view name;
+  std::string_view summary;   // one line: what it computes, shapes, attributes
+  // Refuses (kInvalidArgument) any signature that Run could not execute safely.
+  absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
+  // Pairs (output, input) of argument indices that may be the same bytes.
+  std::vector<std::pair<int, int>> in_place = {};
+};
+
+// All kernels of this build, ordered by name.
+absl::Span<const KernelDefinition> AllKernels();
+
+// kNotFound, listing the known names, if there is none.
+absl::StatusOr<const KernelDefinition*> FindKernel(std::string_view name);
+absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const Signature& signature);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_REGISTRY_REGISTRY_H_

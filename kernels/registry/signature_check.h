@@ -1,0 +1,58 @@
+#ifndef BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_
+#define BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_
+
+// What every kernel's Create checks first. All errors are kInvalidArgument and name the kernel and the argument or
+// attribute.
+
+#include <initializer_list>
+#include <string_view>
+
+#include "absl/strings/string_view.h"
+#include "kernels/registry/registry.h"
+
+#define BOWLINE_KERNEL_RETURN_IF_ERROR(expression)            \
+  do {                                                        \
+    if (absl::Status status_ = (expression); !status_.ok()) { \
+      return status_;                                         \
+    }                                                         \
+  } while (false)
+
+#define BOWLINE_KERNEL_ASSIGN_OR_RETURN(declaration, expression) \
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN_(declaration, expression, __LINE__)
+#define BOWLINE_KERNEL_ASSIGN_OR_RETURN_(declaration, expression, line) \
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN_LINE_(declaration, expression, line)
+#define BOWLINE_KERNEL_ASSIGN_OR_RETURN_LINE_(declaration, expression, line) \
+  auto status_or_##line = (expression);                                      \
+  if (!status_or_##line.ok()) return status_or_##line.status();              \
+  declaration = *std::move(status_or_##line)
+
+namespace bowline::kernels {
+
+// For absl::StrCat: where Abseil was built as C++14, its string_view is not std's.
+inline absl::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
+
+struct ArgumentRule {
+  std::string_view name;
+  Access access;
+  DType dtype;
+  int rank = -1;  // -1: any
+};
+
+// "kernel 'name': " before the pieces.
+absl::Status Refuse(const Signature& signature, std::string_view message);
+
+// Number, access, dtype and rank of the arguments; every extent at least 1 and every byte count below 2^47, so that
+// later products of extents cannot overflow; no attribute outside `attributes` and none twice; 1 <= threads <= 4096.
+absl::Status CheckSignature(const Signature& signature, std::initializer_list<ArgumentRule> arguments,
+                            std::initializer_list<std::string_view> attributes);
+
+// The argument's shape must be exactly `expected`, which the message explains as `meaning`, e.g. "[batch, seq]".
+absl::Status CheckShape(const Signature& signature, size_t index, std::string_view name,
+                        absl::Span<const int64_t> expected, std::string_view meaning);
+
+// A required attribute that must be a finite number.
+absl::StatusOr<double> FiniteFloat(const Signature& signature, std::string_view name);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_

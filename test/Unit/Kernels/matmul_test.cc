@@ -1,0 +1,174 @@
+#include <array>
+
+#include "kernels/reference/reference.h"
+#include "test/Unit/Kernels/kernel_testing.h"
+
+namespace bowline::kernels::testing {
+namespace {
+
+using Strides = std::array<int64_t, 3>;
+
+struct Problem {
+  int64_t batch, m, n, k;
+  Strides a, b, c;
+  int64_t a_size, b_size, c_size;
+  bool accumulate = false;
+
+  Signature Sign(int threads, const std::string& library) const {
+    Signature s{"matmul",
+                {Int("batch", batch), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {a[0], a[1], a[2]}),
+                 Ints("b_strides", {b[0], b[1], b[2]}), Ints("c_strides", {c[0], c[1], c[2]}),
+                 Int("accumulate", accumulate), Attribute{"library", {}, {}, library}},
+                {In({a_size}), In({b_size}), Out({c_size})},
+                threads};
+    if (accumulate) s.arguments[2].access = Access::kReadWrite;
+    return s;
+  }
+};
+
+Problem Dense(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  return {batch, m, n, k, {m * k, k, 1}, {k * n, n, 1}, {m * n, n, 1}, batch * m * k, batch * k * n, batch * m * n};
+}
+
+// Dense in a random order of dimensions, sometimes with gaps.
+Strides RandomLayout(std::mt19937_64& random, Strides extents, int64_t* size) {
+  std::array<int, 3> order = {0, 1, 2};
+  std::shuffle(order.begin(), order.end(), random);
+  Strides strides;
+  int64_t stride = 1 + random() % 4 / 3;
+  for (int d : order) {
+    strides[d] = stride;
+    stride = stride * extents[d] + random() % 3 / 2;
+  }
+  *size = 1;
+  for (int d = 0; d < 3; ++d) *size += strides[d] * (extents[d] - 1);
+  // Whatever an extent-1 dimension says must not matter.
+  for (int d = 0; d < 3; ++d) {
+    if (extents[d] == 1 && random() % 2) strides[d] = random() % 1000;
+  }
+  return strides;
+}
+
+Problem RandomProblem(std::mt19937_64& random) {
+  const std::vector<int64_t> sizes = {1, 1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 61, 64, 97, 127, 130};
+  const auto pick = [&] { return sizes[random() % sizes.size()]; };
+  Problem p{};
+  p.batch = 1 + random() % 4;
+  p.m = pick();
+  p.n = pick();
+  p.k = random() % 8 == 0 ? 700 + random() % 500 : pick();
+  p.a = RandomLayout(random, {p.batch, p.m, p.k}, &p.a_size);
+  p.b = RandomLayout(random, {p.batch, p.k, p.n}, &p.b_size);
+  p.c = RandomLayout(random, {p.batch, p.m, p.n}, &p.c_size);
+  if (random() % 4 == 0) p.b[0] = 0;
+  p.accumulate = random() % 2;
+  return p;
+}
+
+void CheckAgainstReference(std::mt19937_64& random, const Problem& p, int threads, const std::string& library) {
+  SCOPED_TRACE(::testing::Message() << p.batch << " x " << p.m << "x" << p.n << "x" << p.k << " a " << p.a[0] << ","
+                                    << p.a[1] << "," << p.a[2] << " b " << p.b[0] << "," << p.b[1] << "," << p.b[2]
+                                    << " c " << p.c[0] << "," << p.c[1] << "," << p.c[2] << " +" << p.accumulate);
+  Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c = RandomFloats(random, p.c_size);
+  std::vector<double> expected = ToDouble(c);
+  reference::Matmul(p.batch, p.m, p.n, p.k, p.a, p.b, p.c, p.accumulate, ToDouble(a), ToDouble(b), expected);
+  RunKernel(p.Sign(threads, library), {a.data(), b.data(), c.data()});
+  // Gaps between the elements of C must keep their values, which `expected` holds too.
+  EXPECT_LT(ScaledError(c, expected), 2e-7 * std::sqrt(p.k) + 5e-7);
+}
+
+using MatmulTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, MatmulTest, AllIsas(), IsaName);
+
+TEST_P(MatmulTest, AgreesWithReferenceOnRandomStrides) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 300; ++i) CheckAgainstReference(random, RandomProblem(random), 1 + i % 3, "bowline");
+}
+
+TEST_P(MatmulTest, CrossesEveryCacheBlock) {
+  std::mt19937_64 random(2);
+  CheckAgainstReference(random, Dense(1, 211, 1601, 391), 2, "bowline");
+  CheckAgainstReference(random, Dense(1, 1, 1601, 1000), 2, "bowline");
+  CheckAgainstReference(random, Dense(1, 401, 1, 1000), 2, "bowline");
+}
+
+TEST_P(MatmulTest, SameBitsForEveryNumberOfThreads) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 60; ++i) {
+    const Problem p = i == 0 ? Dense(1, 500, 900, 800) : RandomProblem(random);
+    Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c0 = RandomFloats(random, p.c_size);
+    Floats expected = c0;
+    RunKernel(p.Sign(1, "bowline"), {a.data(), b.data(), expected.data()});
+    for (int threads : {2, 3, 7}) {
+      Floats c = c0;
+      RunKernel(p.Sign(threads, "bowline"), {a.data(), b.data(), c.data()});
+      EXPECT_TRUE(SameBits(c, expected)) << threads << " threads, " << p.m << "x" << p.n << "x" << p.k;
+    }
+  }
+}
+
+TEST(OneDnnMatmul, AgreesWithReferenceOrIsRefused) {
+  std::mt19937_64 random(4);
+  int accepted = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Problem p = i < 20 ? Dense(1 + i % 3, 1 + i * 7, 1 + i * 5, 1 + i * 3) : RandomProblem(random);
+    auto kernel = CreateKernel(p.Sign(1 + i % 2, "onednn"));
+    if (i < 20) {
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+    }
+    if (!kernel.ok()) {
+      EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
+      continue;
+    }
+    ++accepted;
+    CheckAgainstReference(random, p, 1 + i % 2, "onednn");
+  }
+  EXPECT_GT(accepted, 40);
+}
+
+TEST(OneDnnMatmul, SameBitsRunToRun) {
+  std::mt19937_64 random(5);
+  const Problem p = Dense(1, 333, 257, 1031);
+  Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), first(p.c_size), second(p.c_size);
+  RunKernel(p.Sign(2, "onednn"), {a.data(), b.data(), first.data()});
+  RunKernel(p.Sign(2, "onednn"), {a.data(), b.data(), second.data()});
+  EXPECT_TRUE(SameBits(first, second));
+}
+
+TEST(MatmulRefusals, EverythingUnsafe) {
+  const Signature good = Dense(2, 3, 4, 5).Sign(1, "bowline");
+  ASSERT_TRUE(CreateKernel(good).ok());
+  const auto with = [&](auto change) {
+    Signature s = good;
+    change(s);
+    return s;
+  };
+  const auto set = [&](size_t attribute, std::vector<int64_t> values) {
+    return with([&](Signature& s) { s.attributes[attribute].ints = values; });
+  };
+  ExpectRefused(set(1, {4}), "reaches beyond argument 0");
+  ExpectRefused(set(3, {6}), "reaches beyond argument");
+  ExpectRefused(set(0, {INT32_MAX}), "reaches beyond argument");
+  ExpectRefused(set(0, {int64_t{1} << 40}), "must be 1 to");
+  ExpectRefused(set(1, {0}), "must be 1 to");
+  ExpectRefused(set(4, {INT64_MAX, INT64_MAX, INT64_MAX}), "reaches beyond argument 0");
+  ExpectRefused(set(4, {15, 5}), "needs 3");
+  ExpectRefused(set(5, {20, -4, 1}), "negative stride");
+  ExpectRefused(set(6, {12, 3, 1}), "write one element of C twice");
+  ExpectRefused(set(6, {0, 4, 1}), "write one element of C twice");
+  ExpectRefused(set(7, {2}), "'accumulate' must be 0 or 1");
+  ExpectRefused(set(7, {1}), "is declared written but is read and written");
+  ExpectRefused(with([](Signature& s) { s.attributes.erase(s.attributes.begin()); }), "'batch' is missing");
+  ExpectRefused(with([](Signature& s) { s.attributes.push_back(Int("m", 3)); }), "given twice");
+  ExpectRefused(with([](Signature& s) { s.attributes.push_back(Int("alpha", 3)); }), "no attribute 'alpha'");
+  ExpectRefused(with([](Signature& s) { s.attributes[8].text = "mkl"; }), "'bowline' or 'onednn'");
+  ExpectRefused(with([](Signature& s) { s.arguments.pop_back(); }), "it takes 3: A, B, C");
+  ExpectRefused(with([](Signature& s) { s.arguments[1].dtype = DType::kBF16; }), "'B' is bf16; only f32");
+  ExpectRefused(with([](Signature& s) { s.arguments[2].access = Access::kRead; }), "is declared read but is written");
+  ExpectRefused(with([](Signature& s) { s.arguments[0].shape = {int64_t{1} << 40, int64_t{1} << 40}; }), "2^47");
+  ExpectRefused(with([](Signature& s) { s.arguments[0].shape = {0}; }), "at least 1");
+  ExpectRefused(with([](Signature& s) { s.threads = 0; }), "threads is 0");
+}
+
+}  // namespace
+}  // namespace bowline::kernels::testing

@@ -1,0 +1,71 @@
+#include "kernels/cpu/parallel.h"
+
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bowline::kernels {
+namespace {
+
+TEST(ParallelFor, CoversEveryIndexOnceInBalancedChunks) {
+  for (int threads : {-1, 0, 1, 2, 3, 8}) {
+    for (int64_t extent : {0, 1, 2, 7, 8, 1000}) {
+      std::vector<std::atomic<int>> hits(extent), chunks(8);
+      std::atomic<int64_t> smallest = extent, largest = 0;
+      ParallelForChunks(threads, extent, [&](int chunk, int64_t begin, int64_t end) {
+        ++chunks[chunk];
+        for (int64_t i = begin; i < end; ++i) ++hits[i];
+        int64_t seen = smallest;
+        while (end - begin < seen && !smallest.compare_exchange_weak(seen, end - begin)) {
+        }
+        seen = largest;
+        while (end - begin > seen && !largest.compare_exchange_weak(seen, end - begin)) {
+        }
+      });
+      for (const auto& hit : hits) EXPECT_EQ(hit, 1);
+      for (const auto& chunk : chunks) EXPECT_LE(chunk, 1);
+      if (extent > 0) EXPECT_LE(largest - smallest, 1);
+    }
+  }
+}
+
+TEST(ParallelFor, OneThreadRunsInline) {
+  const auto caller = std::this_thread::get_id();
+  ParallelFor(1, 100, [&](int64_t begin, int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(begin, 0);
+    EXPECT_EQ(end, 100);
+  });
+}
+
+TEST(ParallelFor, NestedRegionsStillCoverEverything) {
+  std::atomic<int> total = 0;
+  ParallelFor(2, 2, [&](int64_t, int64_t) {
+    ParallelFor(3, 9, [&](int64_t begin, int64_t end) { total += static_cast<int>(end - begin); });
+  });
+  EXPECT_EQ(total, 18);
+}
+
+// A second OpenMP runtime would mean a second pool of threads.
+TEST(ThreadPool, OneOpenMpRuntimeIsLoaded) {
+  std::vector<std::string> runtimes;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        for (const char* name : {"libgomp", "libomp", "libiomp"}) {
+          if (std::strstr(info->dlpi_name, name))
+            static_cast<std::vector<std::string>*>(data)->push_back(info->dlpi_name);
+        }
+        return 0;
+      },
+      &runtimes);
+  ASSERT_EQ(runtimes.size(), 1u);
+  EXPECT_NE(runtimes[0].find("libgomp.so.1"), std::string::npos) << runtimes[0];
+}
+
+}  // namespace
+}  // namespace bowline::kernels

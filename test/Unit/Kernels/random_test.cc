@@ -1,0 +1,133 @@
+#include "kernels/registry/philox.h"
+#include "test/Unit/Kernels/kernel_testing.h"
+
+namespace bowline::kernels::testing {
+namespace {
+
+Signature Normal(std::vector<int64_t> shape, std::vector<int64_t> global, std::vector<int64_t> offsets, int threads,
+                 int64_t seed = 7, int64_t key = 11) {
+  return {"random_normal",
+          {Int("seed", seed), Int("key", key), Float("mean", 0.5), Float("stddev", 2.0),
+           Ints("global_shape", std::move(global)), Ints("offsets", std::move(offsets))},
+          {Out(std::move(shape))},
+          threads};
+}
+
+Signature Uniform(std::vector<int64_t> shape, double lo, double hi) {
+  return {"random_uniform",
+          {Int("seed", 7), Int("key", 11), Float("lo", lo), Float("hi", hi), Ints("global_shape", shape),
+           Ints("offsets", std::vector<int64_t>(shape.size(), 0))},
+          {Out(shape)},
+          2};
+}
+
+// The known answers that the authors publish with Random123 (kat_vectors, philox4x32 10).
+TEST(Philox, PublishedKnownAnswers) {
+  EXPECT_THAT(Philox4x32({0, 0, 0, 0}, {0, 0}),
+              ::testing::ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
+  EXPECT_THAT(Philox4x32({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}),
+              ::testing::ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
+  EXPECT_THAT(Philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, {0xa4093822u, 0x299f31d0u}),
+              ::testing::ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
+}
+
+TEST(Random, SameValuesUnderEverySharding) {
+  const std::vector<int64_t> global = {3, 10, 7};
+  Floats whole(Count(global));
+  RunKernel(Normal(global, global, {0, 0, 0}, 1), {whole.data()});
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<int64_t> shape, offsets;
+    for (int64_t extent : global) {
+      offsets.push_back(random() % extent);
+      shape.push_back(1 + random() % (extent - offsets.back()));
+    }
+    Floats shard(Count(shape), NAN);
+    RunKernel(Normal(shape, global, offsets, 1 + i % 4), {shard.data()});
+    for (int64_t a = 0, n = 0; a < shape[0]; ++a) {
+      for (int64_t b = 0; b < shape[1]; ++b) {
+        for (int64_t c = 0; c < shape[2]; ++c, ++n) {
+          ASSERT_EQ(shard[n], whole[((a + offsets[0]) * 10 + b + offsets[1]) * 7 + c + offsets[2]]);
+        }
+      }
+    }
+  }
+}
+
+TEST(Random, IndicesBeyond32Bits) {
+  const int64_t far = (int64_t{1} << 40) + 3;
+  Floats out(2);
+  RunKernel(Normal({2}, {far + 2}, {far}, 1), {out.data()});
+  const auto block = NormalBlock(MixKey(7, 11), far / 4);
+  const auto next = NormalBlock(MixKey(7, 11), far / 4 + 1);
+  EXPECT_EQ(out[0], static_cast<float>(0.5 + 2 * block[3]));
+  EXPECT_EQ(out[1], static_cast<float>(0.5 + 2 * next[0]));
+}
+
+TEST(Random, NormalHasItsMoments) {
+  const int64_t n = 1 << 20;
+  Floats x(n);
+  RunKernel(Normal({n}, {n}, {0}, 2), {x.data()});
+  double moments[5] = {};
+  for (float value : x) {
+    const double z = (value - 0.5) / 2;
+    for (int p = 1; p <= 4; ++p) moments[p] += std::pow(z, p) / n;
+  }
+  // Five standard errors: the variances of z, z^2, z^3, z^4 are 1, 2, 15, 96.
+  const double error = 5 / std::sqrt(static_cast<double>(n));
+  EXPECT_NEAR(moments[1], 0, error);
+  EXPECT_NEAR(moments[2], 1, error * std::sqrt(2.0));
+  EXPECT_NEAR(moments[3], 0, error * std::sqrt(15.0));
+  EXPECT_NEAR(moments[4], 3, error * std::sqrt(96.0));
+}
+
+TEST(Random, SeedsAndKeysGiveUnrelatedStreams) {
+  const int64_t n = 1 << 16;
+  Floats a(n), b(n), c(n);
+  RunKernel(Normal({n}, {n}, {0}, 1, 7, 11), {a.data()});
+  RunKernel(Normal({n}, {n}, {0}, 1, 7, 12), {b.data()});
+  RunKernel(Normal({n}, {n}, {0}, 1, 8, 11), {c.data()});
+  double ab = 0, ac = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    ab += (a[i] - 0.5) * (b[i] - 0.5) / 4 / n;
+    ac += (a[i] - 0.5) * (c[i] - 0.5) / 4 / n;
+  }
+  EXPECT_NEAR(ab, 0, 5.0 / 256);
+  EXPECT_NEAR(ac, 0, 5.0 / 256);
+}
+
+TEST(Random, UniformStaysInItsHalfOpenRange) {
+  for (auto [lo, hi] : {std::pair{0.0, 1.0}, {-3.0, 5.0}, {1.0, 1.0 + 0x1p-22}}) {
+    Floats x(1 << 18);
+    RunKernel(Uniform({1 << 18}, lo, hi), {x.data()});
+    double mean = 0;
+    for (float value : x) {
+      ASSERT_GE(value, lo);
+      ASSERT_LT(value, hi);
+      mean += value / static_cast<double>(x.size());
+    }
+    EXPECT_NEAR((mean - lo) / (hi - lo), 0.5, hi - lo < 1e-3 ? 0.2 : 0.003);
+  }
+}
+
+TEST(RandomRefusals, EverythingUnsafe) {
+  ASSERT_TRUE(CreateKernel(Normal({2, 3}, {4, 3}, {2, 0}, 1)).ok());
+  ExpectRefused(Normal({2, 3}, {4, 3}, {3, 0}, 1), "must lie within the global extent");
+  ExpectRefused(Normal({2, 3}, {4, 3}, {-1, 0}, 1), "must lie within the global extent");
+  ExpectRefused(Normal({2, 3}, {4, 2}, {0, 0}, 1), "must lie within the global extent");
+  ExpectRefused(Normal({2, 3}, {4, 3}, {INT64_MAX, 0}, 1), "must lie within the global extent");
+  ExpectRefused(Normal({2, 3}, {4}, {0, 0}, 1), "rank");
+  ExpectRefused(Normal({2, 3}, {INT64_MAX, 3}, {0, 0}, 1), "2^63");
+  Signature bad = Normal({2}, {2}, {0}, 1);
+  bad.attributes[3].floats = {-1};
+  ExpectRefused(bad, "must not be negative");
+  bad = Normal({2}, {2}, {0}, 1);
+  bad.arguments[0].dtype = DType::kBF16;
+  ExpectRefused(bad, "only f32");
+  ExpectRefused(Uniform({2}, 1, 1), "must be less than");
+  ExpectRefused(Uniform({2}, 0, INFINITY), "finite");
+  ExpectRefused(Uniform({2}, 0, 1e300), "within f32");
+}
+
+}  // namespace
+}  // namespace bowline::kernels::testing
