@@ -10,8 +10,30 @@ int omp_get_num_threads(void);
 void omp_set_num_threads(int);
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BOWLINE_TSAN 1
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#endif
+#endif
+
 namespace bowline::kernels {
 namespace {
+
+// libgomp is not instrumented: without these the sanitizer does not see that a region starts and ends with a barrier.
+void Publish([[maybe_unused]] void* region) {
+#if defined(BOWLINE_TSAN)
+  __tsan_release(region);
+#endif
+}
+void Observe([[maybe_unused]] void* region) {
+#if defined(BOWLINE_TSAN)
+  __tsan_acquire(region);
+#endif
+}
 
 struct Region {
   absl::FunctionRef<void(int, int64_t, int64_t)> body;
@@ -26,20 +48,26 @@ struct Region {
 };
 
 void RunMember(void* data) {
+  Observe(data);
   const Region& region = *static_cast<const Region*>(data);
   // The team is smaller than asked for under OMP_THREAD_LIMIT, OMP_DYNAMIC or in a nested region.
   const int team = omp_get_num_threads();
   for (int chunk = omp_get_thread_num(); chunk < region.chunks; chunk += team) region.RunChunk(chunk);
+  Publish(data);
 }
 
 }  // namespace
 
 void ParallelForChunks(int threads, int64_t extent, absl::FunctionRef<void(int, int64_t, int64_t)> body) {
   if (extent <= 0) return;
-  if (threads > extent) threads = static_cast<int>(extent);
-  if (threads <= 1) return body(0, 0, extent);
-  Region region{body, extent, threads};
+  const int chunks = static_cast<int>(extent < threads ? extent : threads);
+  if (chunks <= 1) return body(0, 0, extent);
+  Region region{body, extent, chunks};
+  Publish(&region);
+  // Always the whole team, even where some members find no chunk: libgomp ends the threads that a smaller team leaves
+  // over and creates them again, allocating, for the next larger one.
   GOMP_parallel(&RunMember, &region, static_cast<unsigned>(threads), 0);
+  Observe(&region);
 }
 
 void ParallelFor(int threads, int64_t extent, absl::FunctionRef<void(int64_t, int64_t)> body) {

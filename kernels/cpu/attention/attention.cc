@@ -15,13 +15,11 @@ template <typename Table>
 class AttentionKernel : public Kernel {
  public:
   AttentionKernel(const AttentionShape& shape, const Table& table, int64_t units, int threads)
-      : shape_(shape),
-        table_(table),
-        units_(units),
-        threads_(static_cast<int>(std::min<int64_t>(threads, units))),
-        scratch_floats_(table.scratch_floats(shape)) {}
+      : shape_(shape), table_(table), units_(units), threads_(threads), scratch_floats_(table.scratch_floats(shape)) {}
 
-  size_t ScratchBytes() const override { return scratch_floats_ * static_cast<size_t>(threads_) * sizeof(float); }
+  size_t ScratchBytes() const override {
+    return scratch_floats_ * static_cast<size_t>(std::min<int64_t>(threads_, units_)) * sizeof(float);
+  }
 
  protected:
   template <typename Arguments>

@@ -19,6 +19,9 @@ struct GemmShape {
   int64_t b_k, b_n;
   int64_t c_m, c_n;
   bool accumulate;
+  // The whole product has one row (m == 1) and B is contiguous in k: each element is then a dot product over vectors of
+  // k, which reads B once and in order. A different chain of additions, so a property of the product, not of a piece.
+  bool dot = false;
 };
 
 struct GemmTable {

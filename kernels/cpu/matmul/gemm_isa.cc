@@ -64,6 +64,46 @@ void ComputeTile(const GemmShape& shape, int64_t rows, int64_t columns, int64_t 
   }
 }
 
+// c[j] (+)= a . b(j) for columns of B that are contiguous in k; four at a time share the loads of `a`.
+void DotColumns(const GemmShape& shape, const float* a, const float* b, float* c) {
+  constexpr int kColumns = 4;
+  for (int64_t j0 = 0; j0 < shape.n; j0 += kColumns) {
+    const float* column[kColumns];
+    for (int j = 0; j < kColumns; ++j) column[j] = b + Smaller(j0 + j, shape.n - 1) * shape.b_n;
+    Vec sum[kColumns][2] = {};
+    int64_t k = 0;
+    for (; k + 2 * kLanes <= shape.k; k += 2 * kLanes) {
+#pragma clang loop unroll(full)
+      for (int j = 0; j < kColumns; ++j) {
+        sum[j][0] = MulAdd(Load(a + k), Load(column[j] + k), sum[j][0]);
+        sum[j][1] = MulAdd(Load(a + k + kLanes), Load(column[j] + k + kLanes), sum[j][1]);
+      }
+    }
+    for (int64_t j = 0; j < Smaller(kColumns, shape.n - j0); ++j) {
+      float dot = ReduceAdd(sum[j][0] + sum[j][1]);
+      for (int64_t tail = k; tail < shape.k; ++tail) dot += a[tail] * column[j][tail];
+      float& out = c[(j0 + j) * shape.c_n];
+      out = shape.accumulate ? out + dot : dot;
+    }
+  }
+}
+
+// One row of C over columns that B holds contiguously: wide enough that each step reads several lines of B in order.
+constexpr int kWideVecs = 8;
+int64_t WideRow(const GemmShape& shape, int64_t columns, int64_t steps, const float* a, const float* b, float* c,
+                bool accumulate) {
+  constexpr int64_t kWide = kWideVecs * kLanes;
+  int64_t j = 0;
+  for (; j + kWide <= columns; j += kWide) {
+    if (accumulate) {
+      MultiplyInto<1, kWideVecs, 1, kTileM, true>(steps, a, b + j, shape.b_k, c + j, 0);
+    } else {
+      MultiplyInto<1, kWideVecs, 1, kTileM, false>(steps, a, b + j, shape.b_k, c + j, 0);
+    }
+  }
+  return j;
+}
+
 size_t ScratchFloats(int64_t m, int64_t n, int64_t k) {
   const int64_t block_k = Smaller(k, kBlockK);
   return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block_k, 16) +
@@ -71,6 +111,7 @@ size_t ScratchFloats(int64_t m, int64_t n, int64_t k) {
 }
 
 void Run(const GemmShape& shape, const float* a, const float* b, float* c, float* scratch) {
+  if (shape.dot) return DotColumns(shape, a, b, c);
   float* packed_a = scratch;
   float* packed_b = scratch + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockK), 16);
   const int64_t block_k = BlockK(shape.k);
@@ -88,7 +129,11 @@ void Run(const GemmShape& shape, const float* a, const float* b, float* c, float
       for (int64_t m0 = 0; m0 < shape.m; m0 += kBlockM) {
         const int64_t mb = Smaller(shape.m - m0, kBlockM);
         PackPanels<kTileM>(mb, kb, a + m0 * shape.a_m + k0 * shape.a_k, shape.a_m, shape.a_k, 1.0f, packed_a);
-        for (int64_t j = 0; j < nb; j += kTileN) {
+        int64_t j = 0;
+        if (shape.m == 1 && direct_b && shape.c_n == 1) {
+          j = WideRow(shape, whole, kb, packed_a, b_block, c + n0, accumulate);
+        }
+        for (; j < nb; j += kTileN) {
           const float* panel_b = j < whole ? b_block + j : packed_b + (j - whole) * kb;
           const int64_t b_step = j < whole ? shape.b_k : kTileN;
           for (int64_t i = 0; i < mb; i += kTileM) {

@@ -15,7 +15,8 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The kernel writes whole vectors along n, so n should be the contiguous dimension of C: C^T = B^T A^T otherwise.
 MatmulShape Oriented(const MatmulShape& s, bool* swapped) {
-  const bool m_contiguous = s.m > 1 && s.c[1] == 1;
+  // A single column is turned into a single row, which has its own fast paths.
+  const bool m_contiguous = s.m > 1 && (s.c[1] == 1 || s.n == 1);
   const bool n_contiguous = s.n > 1 && s.c[2] == 1;
   *swapped = !n_contiguous && m_contiguous;
   if (!*swapped) return s;
@@ -64,6 +65,7 @@ class PackedMatmul : public Kernel {
     piece_n_ = CeilDiv(CeilDiv(shape_.n, gemm_.tile_n), grid_.n_parts) * gemm_.tile_n;
     // Rounding up to tiles may leave the last parts empty.
     grid_ = {CeilDiv(shape_.m, piece_m_), CeilDiv(shape_.n, piece_n_)};
+    dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
     scratch_floats_ = gemm_.scratch_floats(std::min(piece_m_, shape_.m), std::min(piece_n_, shape_.n), shape_.k);
   }
 
@@ -86,7 +88,7 @@ class PackedMatmul : public Kernel {
                                 shape_.a[1], shape_.a[2], shape_.b[1],
                                 // A single column counts as contiguous: its stride is never used.
                                 shape_.n == 1 ? 1 : shape_.b[2], shape_.c[1], shape_.n == 1 ? 1 : shape_.c[2],
-                                shape_.accumulate};
+                                shape_.accumulate, dot_};
         gemm_.run(gemm, a + batch * shape_.a[0] + m0 * shape_.a[1], b + batch * shape_.b[0] + n0 * shape_.b[2],
                   c + batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2], own_scratch);
       }
@@ -97,6 +99,7 @@ class PackedMatmul : public Kernel {
   const GemmTable& gemm_;
   bool swapped_ = false;
   MatmulShape shape_;
+  bool dot_;
   int threads_;
   Grid grid_;
   int64_t piece_m_, piece_n_;

@@ -120,5 +120,23 @@ TEST(Allocations, NoKernelAllocatesInRun) {
   }
 }
 
+// Launches with fewer pieces than threads must not make the pool shrink and grow.
+TEST(Allocations, NoneWhenKernelsUseDifferentlyManyThreads) {
+  auto wide = CreateKernel({"fill", {Float("value", 1)}, {Out({100})}, 4});
+  auto narrow = CreateKernel({"fill", {Float("value", 1)}, {Out({2})}, 4});
+  ASSERT_TRUE(wide.ok() && narrow.ok());
+  std::vector<float> out(100);
+  void* arguments[] = {out.data()};
+  const auto both = [&] {
+    (*wide)->Run(arguments, nullptr);
+    (*narrow)->Run(arguments, nullptr);
+  };
+  both();
+  both();
+  const int64_t before = allocations;
+  for (int i = 0; i < 5; ++i) both();
+  EXPECT_EQ(allocations - before, 0);
+}
+
 }  // namespace
 }  // namespace bowline::kernels::testing
