@@ -1,0 +1,64 @@
+#include "runtime/tools/tool_support.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace bowline {
+
+void IgnoreWriteSignals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::ParseError& error) {
+    // The library has a code of its own for every mistake; ours are few.
+    *exit_code = app.exit(error) == 0 ? 0 : 1;
+    return false;
+  }
+}
+
+int ReportStatus(absl::string_view tool, const absl::Status& status) {
+  if (!status.ok()) absl::FPrintF(stderr, "%s: error: %s\n", tool, status.message());
+  return ExitCode(status);
+}
+
+absl::Status PrintToStdout(absl::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return ErrnoToStatus(errno, "cannot write to the standard output");
+  }
+  return absl::OkStatus();
+}
+
+Progress::Progress(std::string verb, uint64_t total)
+    : verb_(std::move(verb)),
+      total_(total),
+      enabled_(::isatty(STDERR_FILENO) == 1),
+      next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(500)) {}
+
+Progress::~Progress() {
+  if (printed_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::Update(uint64_t done) {
+  if (!enabled_ || std::chrono::steady_clock::now() < next_) return;
+  next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  printed_ = true;
+  if (total_ > 0) {
+    absl::FPrintF(stderr, "\r\033[K%s: %.0f%%", verb_, 100.0 * static_cast<double>(done) / static_cast<double>(total_));
+  } else {
+    absl::FPrintF(stderr, "\r\033[K%s: %.0f MB", verb_, static_cast<double>(done) / 1e6);
+  }
+}
+
+}  // namespace bowline

@@ -1,0 +1,56 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_DATASET_FORMATS_H_
+#define BOWLINE_RUNTIME_TRAIN_DATASET_FORMATS_H_
+
+// Headers of the token file formats: each parser validates one and says where the tokens lie.
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/base/storage_type.h"
+
+namespace bowline {
+
+// Header of llm.c files, as little-endian int32: magic, version, number of tokens; the rest is zero.
+inline constexpr int32_t kLlmcMagic = 20240520;
+inline constexpr int32_t kLlmcVersion = 1;
+inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;
+
+// A dense array of integers inside a file.
+struct TokenArray {
+  absl::string_view format;  // "llm.c"
+  StorageType type = StorageType::kU16;
+  absl::Span<const uint8_t> bytes;  // size() * SizeOf(type)
+
+  int64_t size() const { return static_cast<int64_t>(bytes.size() / SizeOf(type)); }
+};
+
+bool LooksLikeLlmc(absl::Span<const uint8_t> file);
+bool LooksLikeNpy(absl::Span<const uint8_t> file);
+bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
+
+absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);
+absl::StatusOr<TokenArray> ParseNpy(absl::Span<const uint8_t> file, const std::string& name);
+
+// The arrays of a Megatron index; pointers into the index file, at any alignment.
+struct MegatronIndex {
+  StorageType type = StorageType::kU16;
+  int64_t sequences = 0;
+  const uint8_t* sizes = nullptr;     // int32[sequences], in tokens
+  const uint8_t* pointers = nullptr;  // int64[sequences], offsets into .bin in bytes
+  int64_t documents = 0;
+  const uint8_t* document_indices = nullptr;  // int64[documents]
+};
+
+// Checks the header, the lengths, and the last sequence against `token_bytes`, the size of the .bin file. O(1).
+absl::StatusOr<MegatronIndex> ParseMegatronIndex(absl::Span<const uint8_t> file, uint64_t token_bytes,
+                                                 const std::string& name);
+
+// Checks that every sequence begins where the one before it ends, and that document indices are in order.
+absl::Status CheckMegatronIndex(const MegatronIndex& index, const std::string& name);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_DATASET_FORMATS_H_

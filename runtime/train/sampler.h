@@ -1,0 +1,84 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_SAMPLER_H_
+#define BOWLINE_RUNTIME_TRAIN_SAMPLER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+#include "runtime/train/dataset.h"
+
+namespace bowline {
+
+enum class DataOrder { kSequential, kShuffle };
+
+absl::string_view NameOf(DataOrder order);  // "sequential"
+absl::StatusOr<DataOrder> DataOrderFromName(absl::string_view name);
+
+// A pseudorandom permutation of [0, size) in constant memory: a Feistel network over the next power of four (64 at
+// least), whose round function is Philox4x32-10, walked until it lands inside [0, size) (Black and Rogaway, "Ciphers
+// with Arbitrary Finite Domains", 2002). A pure function of (seed, epoch, index), hence independent of ranks, batches
+// and history.
+class ShufflePermutation {
+ public:
+  // size >= 1.
+  ShufflePermutation(int64_t size, uint64_t seed);
+
+  // Where `index` in [0, size) goes in `epoch`.
+  int64_t operator()(uint64_t epoch, int64_t index) const;
+
+ private:
+  uint64_t Encrypt(uint64_t epoch, uint64_t value) const;
+
+  uint64_t size_;
+  uint64_t seed_;
+  int half_bits_;
+};
+
+// Cuts a dataset into samples of `sequence` tokens and says which of them a step trains on.
+//
+// Sample i is tokens[i*seq .. i*seq+seq] (both ends): inputs are the first seq, labels the last seq. There are
+// n = (tokens - 1) / seq samples; what remains at the end of the file is not used. Draw d (from 0, over the whole run)
+// takes sample d mod n in sequential order, or the permutation of epoch d / n applied to d mod n in shuffled order.
+// Step s (from 0) of a run with the global batch B takes the draws s*B .. s*B+B-1.
+class Sampler {
+ public:
+  // `dataset` is not owned. kInvalidArgument when it is too short for one sample.
+  static absl::StatusOr<Sampler> Create(const TokenDataset* dataset, int64_t sequence, DataOrder order, uint64_t seed);
+
+  // Samples in an epoch.
+  int64_t samples() const { return samples_; }
+  int64_t sequence() const { return sequence_; }
+  DataOrder order() const { return order_; }
+  uint64_t seed() const { return seed_; }
+
+  // The sample of a draw >= 0.
+  int64_t SampleOfDraw(int64_t draw) const;
+
+  // Fills `tokens` and `labels`, each [batch, sequence] row-major, for `step` >= 0. No allocation unless it fails.
+  absl::Status FillBatch(int64_t step, int64_t batch, int32_t* tokens, int32_t* labels) const;
+
+  // The same for the draws first ... first + count - 1: a rank's or a microbatch's part of a batch.
+  absl::Status FillDraws(int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
+
+ private:
+  Sampler(const TokenDataset* dataset, int64_t sequence, int64_t samples, DataOrder order, uint64_t seed)
+      : dataset_(dataset),
+        sequence_(sequence),
+        samples_(samples),
+        order_(order),
+        seed_(seed),
+        permutation_(samples, seed) {}
+
+  const TokenDataset* dataset_;
+  int64_t sequence_;
+  int64_t samples_;
+  DataOrder order_;
+  uint64_t seed_;
+  ShufflePermutation permutation_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_SAMPLER_H_

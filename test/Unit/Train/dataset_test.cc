@@ -1,0 +1,123 @@
+#include "runtime/train/dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Train/token_files.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<int32_t> ReadAll(const TokenDataset& dataset) {
+  std::vector<int32_t> tokens(static_cast<size_t>(dataset.size()));
+  EXPECT_TRUE(dataset.Read(0, dataset.size(), tokens.data()).ok());
+  return tokens;
+}
+
+TEST(DatasetTest, Llmc) {
+  const TempDirectory directory;
+  WriteWholeFile(directory / "d.bin", LlmcFile({5, 0, 65535, 7}));
+  const auto dataset = OpenTokenDataset(directory / "d.bin");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(ReadAll(**dataset), ElementsAre(5, 0, 65535, 7));
+  EXPECT_EQ((*dataset)->description(), "llm.c, u16");
+  EXPECT_EQ((*dataset)->max_possible_id(), 65535);
+  int32_t middle[2];
+  ASSERT_TRUE((*dataset)->Read(1, 2, middle).ok());
+  EXPECT_EQ(middle[1], 65535);
+  EXPECT_TRUE((*dataset)->Read(4, 0, nullptr).ok());
+}
+
+TEST(DatasetTest, Npy) {
+  const std::string u16 = NpyFile(NpyDictionary("<u2", 3), BytesOf<uint16_t>({1, 2, 65535}));
+  const std::string i32 = NpyFile(NpyDictionary("<i4", 2), BytesOf<int32_t>({9, 2147483647}), 2);
+  EXPECT_THAT(ReadAll(**TokenDatasetFromBytes(AsBytes(u16), "x")), ElementsAre(1, 2, 65535));
+  const auto dataset = TokenDatasetFromBytes(AsBytes(i32), "x");
+  EXPECT_THAT(ReadAll(**dataset), ElementsAre(9, 2147483647));
+  EXPECT_EQ((*dataset)->description(), "npy, i32");
+  EXPECT_EQ((*dataset)->max_possible_id(), 2147483647);
+}
+
+TEST(DatasetTest, NpyHeaderInAnyOrderAndQuoting) {
+  for (const char* dictionary : {"{\"shape\":(2,),\"fortran_order\":False,\"descr\":\"<u2\"}",
+                                 "{ 'fortran_order' : False , 'descr' : '<u2' , 'shape' : ( 2 , ) , }"}) {
+    const std::string file = NpyFile(dictionary, BytesOf<uint16_t>({1, 2}));
+    const auto dataset = TokenDatasetFromBytes(AsBytes(file), "x");
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_THAT(ReadAll(**dataset), ElementsAre(1, 2));
+  }
+}
+
+TEST(DatasetTest, MegatronUnderAnyOfItsNames) {
+  const TempDirectory directory;
+  WriteWholeFile(directory / "d.idx", MegatronIndexFile(8, 2, {2, 0, 1}));
+  WriteWholeFile(directory / "d.bin", BytesOf<uint16_t>({4, 5, 65535}));
+  for (const char* name : {"d.idx", "d.bin", "d"}) {
+    const auto dataset = OpenTokenDataset(directory / name);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_THAT(ReadAll(**dataset), ElementsAre(4, 5, 65535));
+    EXPECT_EQ((*dataset)->description(), "Megatron, u16");
+    EXPECT_TRUE((*dataset)->CheckIndex().ok());
+  }
+}
+
+TEST(DatasetTest, MegatronTypes) {
+  const auto read = [](uint8_t code, int64_t bytes, const std::string& tokens) {
+    const std::string index = MegatronIndexFile(code, bytes, {1, 1});
+    const auto dataset = MegatronDatasetFromBytes(AsBytes(index), AsBytes(tokens), "x");
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    return ReadAll(**dataset);
+  };
+  EXPECT_THAT(read(1, 1, BytesOf<uint8_t>({3, 255})), ElementsAre(3, 255));
+  EXPECT_THAT(read(2, 1, BytesOf<int8_t>({3, 127})), ElementsAre(3, 127));
+  EXPECT_THAT(read(3, 2, BytesOf<int16_t>({3, 32767})), ElementsAre(3, 32767));
+  EXPECT_THAT(read(4, 4, BytesOf<int32_t>({3, 1 << 30})), ElementsAre(3, 1 << 30));
+  EXPECT_THAT(read(5, 8, BytesOf<int64_t>({3, 1 << 30})), ElementsAre(3, 1 << 30));
+}
+
+TEST(DatasetTest, MegatronWithModes) {
+  const std::string index = MegatronIndexFile(8, 2, {1, 1}) + std::string(2, '\1');
+  const std::string tokens = BytesOf<uint16_t>({1, 2});
+  EXPECT_TRUE(MegatronDatasetFromBytes(AsBytes(index), AsBytes(tokens), "x").ok());
+}
+
+TEST(DatasetTest, ATokenOutsideOfTheVocabularyIsFoundWhereItIsRead) {
+  const std::string file = LlmcFile({5, 255, 256, 7});
+  const auto dataset = TokenDatasetFromBytes(AsBytes(file), "d.bin", {.vocabulary = 256});
+  ASSERT_TRUE(dataset.ok());
+  int32_t out[4];
+  EXPECT_TRUE((*dataset)->Read(0, 2, out).ok());
+  EXPECT_TRUE((*dataset)->Read(3, 1, out).ok());
+  const absl::Status status = (*dataset)->Read(1, 3, out);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("'d.bin': token 2 has the id 256, outside of the vocabulary [0, 256)"));
+}
+
+TEST(DatasetTest, NegativeAndHugeIdsAreOutsideOfEveryVocabulary) {
+  const std::string negative = NpyFile(NpyDictionary("<i4", 1), BytesOf<int32_t>(-1));
+  int32_t out;
+  EXPECT_THAT(std::string((*TokenDatasetFromBytes(AsBytes(negative), "x"))->Read(0, 1, &out).message()),
+              HasSubstr("the id -1"));
+  const std::string index = MegatronIndexFile(5, 8, {1});
+  const std::string huge = BytesOf<int64_t>(int64_t{1} << 31);
+  EXPECT_THAT(std::string((*MegatronDatasetFromBytes(AsBytes(index), AsBytes(huge), "x"))->Read(0, 1, &out).message()),
+              HasSubstr("the id 2147483648"));
+}
+
+TEST(DatasetTest, ReadsOutsideOfTheFileAreRefused) {
+  const std::string file = LlmcFile({1, 2, 3});
+  const auto dataset = TokenDatasetFromBytes(AsBytes(file), "x");
+  int32_t out[4];
+  for (auto [begin, count] : std::vector<std::pair<int64_t, int64_t>>{
+           {-1, 1}, {0, 4}, {3, 1}, {4, 0}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1}, {INT64_MIN, 1}}) {
+    EXPECT_TRUE(absl::IsOutOfRange((*dataset)->Read(begin, count, out))) << begin << " " << count;
+  }
+}
+
+}  // namespace
+}  // namespace bowline
