@@ -113,7 +113,6 @@ Ports InterpretPass::collectPorts(SymbolTable &symbols, ArrayRef<RankedTensorTyp
 //===----------------------------------------------------------------------===//
 
 FailureOr<Interpreter::Tensors> InterpretPass::makeInputs(ArrayRef<Port> ports) {
-  StringRef seedText;
   bool isRandom = options.inputs.size() == 1 && StringRef(options.inputs[0]).starts_with(kRandomPrefix);
   int64_t seed = 0;
   if (isRandom && StringRef(options.inputs[0]).drop_front(kRandomPrefix.size()).getAsInteger(10, seed))

@@ -153,11 +153,8 @@ FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<Ho
   for (StateOp state : module.getOps<StateOp>()) {
     if (state.getRole() != StateRole::Accumulator)
       continue;
-    auto fill = dyn_cast<FillAttr>(state.getInit());
-    if (!fill)
-      return state.emitOpError("an accumulator must start from #graph.fill");
     HostTensor start = emptyTensor(state.getTensorType());
-    llvm::fill(start.data, fill.getValue());
+    llvm::fill(start.data, cast<FillAttr>(state.getInit()).getValue());
     variables[state.getSymName()] = std::move(start);
   }
   Tensors results;

@@ -30,6 +30,13 @@ using namespace bowline::graph;
 
 using Scalars = ArrayRef<double>;
 
+/// Integer arithmetic is modulo 2^width, as `arith` says.
+static uint64_t bits(double value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
+static double wrapped(Type type, uint64_t value) {
+  unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  return width == 1 ? value & 1 : static_cast<double>(llvm::SignExtend64(value, width));
+}
+
 static double eval(arith::AddFOp, Scalars x) { return x[0] + x[1]; }
 static double eval(arith::SubFOp, Scalars x) { return x[0] - x[1]; }
 static double eval(arith::MulFOp, Scalars x) { return x[0] * x[1]; }
@@ -43,9 +50,9 @@ static double eval(arith::TruncFOp, Scalars x) { return x[0]; }
 static double eval(arith::SIToFPOp, Scalars x) { return x[0]; }
 static double eval(arith::UIToFPOp, Scalars x) { return x[0]; }
 static double eval(arith::FPToSIOp, Scalars x) { return std::trunc(x[0]); }
-static double eval(arith::AddIOp, Scalars x) { return x[0] + x[1]; }
-static double eval(arith::SubIOp, Scalars x) { return x[0] - x[1]; }
-static double eval(arith::MulIOp, Scalars x) { return x[0] * x[1]; }
+static double eval(arith::AddIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) + bits(x[1])); }
+static double eval(arith::SubIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) - bits(x[1])); }
+static double eval(arith::MulIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) * bits(x[1])); }
 static double eval(math::AbsFOp, Scalars x) { return std::fabs(x[0]); }
 static double eval(math::CosOp, Scalars x) { return std::cos(x[0]); }
 static double eval(math::ErfOp, Scalars x) { return std::erf(x[0]); }
@@ -225,12 +232,16 @@ template <typename OpTy> struct InterpretModel : Interpretable::ExternalModel<In
     if (auto compare = dyn_cast<arith::CmpIOp>(op))
       if (compare.getPredicate() >= arith::CmpIPredicate::ult)
         return op->emitOpError("unsigned comparison has no reference semantics here; use a signed one");
+    bool holdsIntegers = !isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
     SmallVector<double, 3> scalars(operands.size());
     for (size_t i = 0; i < results[0].data.size(); ++i) {
       // The condition of `select` may be one value for the whole tensor.
       for (size_t k = 0; k < operands.size(); ++k)
         scalars[k] = operands[k].data[operands[k].data.size() == 1 ? 0 : i];
-      results[0].data[i] = eval(cast<OpTy>(op), scalars);
+      double &result = results[0].data[i] = eval(cast<OpTy>(op), scalars);
+      if (holdsIntegers && !(std::fabs(result) <= 0x1p53))
+        return op->emitOpError("element ") << i << " of the result is " << result
+                                           << ", which the reference semantics cannot hold exactly (2^53 is the limit)";
     }
     return success();
   }
@@ -284,10 +295,10 @@ template <typename... Ops> void attachVjp(MLIRContext *context) {
 void bowline::graph::registerElementwiseModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
     arith::ConstantOp::attachInterface<ConstantInterpretModel>(*context);
-    attachReferenceAndCost<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
-                           arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp,
-                           arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp,
-                           arith::AddIOp, arith::SubIOp, arith::MulIOp>(context);
+    attachReferenceAndCost<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
+                           arith::MinimumFOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp, arith::ExtFOp,
+                           arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::AddIOp,
+                           arith::SubIOp, arith::MulIOp>(context);
     attachVjp<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
               arith::MinimumFOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp>(context);
   });

@@ -12,16 +12,34 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 
 using namespace mlir;
 using namespace bowline::graph;
 
-/// `custom<Real>`: a number without its type, which is always f64.
-static ParseResult parseReal(AsmParser &parser, FloatAttr &value) {
+ParseResult bowline::graph::parseReal(AsmParser &parser, FloatAttr &value) {
   return parser.parseAttribute(value, Float64Type::get(parser.getContext()));
 }
-static void printReal(AsmPrinter &printer, FloatAttr value) { printer.printAttributeWithoutType(value); }
+
+void bowline::graph::printReal(AsmPrinter &printer, FloatAttr attr) {
+  double value = attr.getValueAsDouble();
+  if (!std::isfinite(value)) {
+    printer.printAttributeWithoutType(attr);
+    return;
+  }
+  std::array<char, 32> buffer;
+  char *end = std::to_chars(buffer.begin(), buffer.end(), value).ptr;
+  // A literal needs a point: 1e-05 is written 1.0e-05.
+  StringRef text(buffer.data(), end - buffer.data());
+  auto [mantissa, exponent] = text.split('e');
+  printer << mantissa;
+  if (!mantissa.contains('.'))
+    printer << ".0";
+  if (!exponent.empty())
+    printer << 'e' << exponent;
+}
 
 #include "dialects/Graph/GraphEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES

@@ -10,6 +10,18 @@
 #define BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/OpImplementation.h"
+
+namespace bowline::graph {
+
+/// `custom<Real>`: an f64 without its type, in the fewest digits that read back as the same number.
+mlir::ParseResult parseReal(mlir::AsmParser &parser, mlir::FloatAttr &value);
+void printReal(mlir::AsmPrinter &printer, mlir::FloatAttr value);
+inline void printReal(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::FloatAttr value) {
+  printReal(printer, value);
+}
+
+} // namespace bowline::graph
 
 #include "dialects/Graph/GraphEnums.h.inc"
 #define GET_ATTRDEF_CLASSES

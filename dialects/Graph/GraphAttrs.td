@@ -48,33 +48,19 @@ def Graph_InitAttr : Attr<Or<[Graph_NormalAttr.predicate, Graph_FillAttr.predica
   let convertFromStorage = "$_self";
 }
 
-def Graph_StateRoleAttr : I32EnumAttr<"StateRole", "what a state is for", [
+// Enumerations are plain integers under the hood: an attribute class of the dialect would print two spaces before them.
+class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::bowline::graph";
+}
+def Graph_StateRole : Graph_Enum<"StateRole", "what a state is for", [
     I32EnumAttrCase<"Optimizer", 0, "optimizer">,
     I32EnumAttrCase<"Step", 1, "step">,
-    I32EnumAttrCase<"Accumulator", 2, "accumulator">]> {
-  let cppNamespace = "::bowline::graph";
-  let genSpecializedAttr = 0;
-}
-def Graph_StateRole : EnumAttr<Graph_Dialect, Graph_StateRoleAttr, "role"> {
-  let assemblyFormat = "$value";
-}
-
-def Graph_ReduceKindEnum : I32EnumAttr<"ReduceKind", "how elements are combined", [
-    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
-  let cppNamespace = "::bowline::graph";
-  let genSpecializedAttr = 0;
-}
-def Graph_ReduceKind : EnumAttr<Graph_Dialect, Graph_ReduceKindEnum, "reduce_kind"> {
-  let assemblyFormat = "$value";
-}
-
-def Graph_GeluKindEnum : I32EnumAttr<"GeluKind", "which formula of GELU", [
-    I32EnumAttrCase<"Erf", 0, "erf">, I32EnumAttrCase<"Tanh", 1, "tanh">]> {
-  let cppNamespace = "::bowline::graph";
-  let genSpecializedAttr = 0;
-}
-def Graph_GeluKind : EnumAttr<Graph_Dialect, Graph_GeluKindEnum, "gelu_kind"> {
-  let assemblyFormat = "$value";
-}
+    I32EnumAttrCase<"Accumulator", 2, "accumulator">]>;
+def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">,
+    I32EnumAttrCase<"Max", 1, "max">]>;
+def Graph_GeluKind : Graph_Enum<"GeluKind", "which formula of GELU", [
+    I32EnumAttrCase<"Erf", 0, "erf">,
+    I32EnumAttrCase<"Tanh", 1, "tanh">]>;
 
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD

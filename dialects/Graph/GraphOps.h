@@ -28,6 +28,9 @@ struct VariablesResource : mlir::SideEffects::Resource::Base<VariablesResource> 
   llvm::StringRef getName() final { return "graph variables"; }
 };
 
+/// What every tensor of the dialect must be: memory is decided at compile time, and nothing is computed over nothing.
+bool isStaticAndNotEmpty(mlir::Type type);
+
 /// The declared type of the `graph.param` or `graph.state` named `symbol`; null if there is none.
 mlir::RankedTensorType lookupVariableType(mlir::SymbolTableCollection &symbols, mlir::Operation *from,
                                           mlir::FlatSymbolRefAttr symbol);

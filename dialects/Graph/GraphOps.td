@@ -4,6 +4,7 @@
 include "dialects/Graph/GraphAttrs.td"
 include "dialects/Graph/GraphOpInterfaces.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -14,12 +15,20 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // Types and classes
 //===----------------------------------------------------------------------===//
 
-// Static shapes only: memory is decided at compile time.
-def Graph_Tensor : StaticShapeTensorOf<[F32, F64, BF16, F16, I32, I64, I1]>;
-def Graph_FloatTensor : StaticShapeTensorOf<[F32, F64, BF16, F16]>;
-def Graph_StatTensor : StaticShapeTensorOf<[F32, F64]>;
-def Graph_IntTensor : StaticShapeTensorOf<[I32, I64]>;
-def Graph_IndexTensor : StaticShapeTensorOf<[I32]>;
+// Static shapes only: memory is decided at compile time. No dimension of size zero: a maximum, a mean or a norm over
+// nothing has no value, and no kernel needs to care.
+class Graph_TensorOf<list<Type> elements, string elementSummary>
+    : Type<And<[HasRankPred, CPred<"::bowline::graph::isStaticAndNotEmpty($_self)">,
+                Concat<"[](::mlir::Type elementType) { return ",
+                       SubstLeaves<"$_self", "elementType", AnyTypeOf<elements>.predicate>,
+                       "; }(::llvm::cast<::mlir::ShapedType>($_self).getElementType())">]>,
+           "tensor of " # elementSummary # " with a static shape without zeros", "::mlir::RankedTensorType">;
+
+def Graph_Tensor : Graph_TensorOf<[F32, F64, BF16, F16, I32, I64, I1], "f32, f64, bf16, f16, i32, i64 or i1">;
+def Graph_FloatTensor : Graph_TensorOf<[F32, F64, BF16, F16], "f32, f64, bf16 or f16">;
+def Graph_StatTensor : Graph_TensorOf<[F32, F64], "f32 or f64">;
+def Graph_IntTensor : Graph_TensorOf<[I32, I64], "i32 or i64">;
+def Graph_IndexTensor : Graph_TensorOf<[I32], "i32">;
 
 class Graph_Op<string name, list<Trait> traits = []> : Op<Graph_Dialect, name, traits>;
 
@@ -38,11 +47,15 @@ defvar Differentiable = DeclareOpInterfaceMethods<Graph_Differentiable>;
 //===----------------------------------------------------------------------===//
 
 def Graph_FuncOp : Graph_Op<"func", [
-    IsolatedFromAbove, AutomaticAllocationScope, FunctionOpInterface, SingleBlockImplicitTerminator<"ReturnOp">]> {
+    IsolatedFromAbove, AutomaticAllocationScope, FunctionOpInterface, SingleBlockImplicitTerminator<"ReturnOp">,
+    OpAsmOpInterface]> {
   let summary = "A function on global tensors";
   let description = [{
     Arguments and results may carry `graph.name = "tokens"` (the name of the port in the plan); an integer argument may
     carry `graph.limit = 32000 : i64`: its values lie in [0, limit).
+
+    **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
+    `graph.limit` is a positive integer, on an argument with integer elements; `graph.return` has the results' types.
 
     ```mlir
     graph.func @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {
@@ -65,6 +78,7 @@ def Graph_FuncOp : Graph_Op<"func", [
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
+    void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
     /// The port name of an argument or result; "arg0" / "result0" where none is given.
     std::string getArgName(unsigned index);
     std::string getResultName(unsigned index);
@@ -105,7 +119,7 @@ def Graph_ParamOp : Graph_Op<"param", [Symbol]> {
     graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight")
     ```
 
-    **Constraints:** the type is a ranked tensor of static shape with floating-point elements.
+    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type, Graph_InitAttr:$init,
                    StrAttr:$key);
@@ -119,13 +133,15 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
   let summary = "A persistent tensor that is no parameter";
   let description = [{
     Optimizer moments and the step counter live across steps and belong to a checkpoint; an `accumulator` lives within
-    one step, is initialised with its `init` value before the step and does not.
+    one run of an entry, whose functions write it before they read it, and does not.
 
     ```mlir
     graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
     ```
 
-    **Constraints:** the type is a ranked tensor of static shape; `#graph.normal` only for floating-point elements.
+    **Constraints:** the type is a tensor of static shape without zeros; `#graph.normal` only for floating-point
+    elements; integer elements are filled with a whole number that they can hold; an accumulator starts from
+    `#graph.fill`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Graph_StateRole:$role, TypeAttrOf<Graph_Tensor>:$type,
                    Graph_InitAttr:$init);
@@ -139,8 +155,10 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
 def Graph_Variables : Resource<"::bowline::graph::VariablesResource">;
 
 def Graph_ReadOp : Graph_Op<"read", [
-    MemoryEffects<[MemRead<Graph_Variables>]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    MemoryEffects<[MemRead<Graph_Variables>]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The current value of a parameter or state";
+  let description = "**Constraints:** the variable exists and has the type of the result.";
   let arguments = (ins FlatSymbolRefAttr:$variable);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$variable attr-dict `:` type($result)";
@@ -149,7 +167,11 @@ def Graph_ReadOp : Graph_Op<"read", [
 def Graph_WriteOp : Graph_Op<"write", [
     MemoryEffects<[MemWrite<Graph_Variables>]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Replaces the value of a parameter or state";
-  let description = "Later reads see the new value; values read before keep the old one.";
+  let description = [{
+    Later reads see the new value; values read before keep the old one.
+
+    **Constraints:** the variable exists and has the type of the value.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Graph_Tensor:$value);
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
 }
@@ -176,8 +198,7 @@ def Graph_DotGeneralOp : Graph_InferredOp<"dot_general", [Differentiable]> {
     DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs custom<DimensionPairs>("\"batch\"", $lhs_batch, $rhs_batch)
-    custom<DimensionPairs>("\"contract\"", $lhs_contract, $rhs_contract) attr-dict `:`
+    $lhs `,` $rhs custom<PairedDimensions>($lhs_batch, $rhs_batch, $lhs_contract, $rhs_contract) attr-dict `:`
     functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
@@ -319,7 +340,7 @@ def Graph_RandomOp : Graph_ComputeOp<"random"> {
   }];
   let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "`normal` `(` $stddev `)` `seed` `(` $seed `)` `stream` `(` $stream `)` attr-dict `:` type($result)";
+  let assemblyFormat = "`normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)` attr-dict `:` type($result)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -360,7 +381,7 @@ def Graph_RmsNormOp : Graph_InferredOp<"rms_norm", [Differentiable]> {
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$input `,` $scale `eps` $eps attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $scale `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_LayerNormOp : Graph_InferredOp<"layer_norm", [Differentiable]> {
@@ -372,7 +393,7 @@ def Graph_LayerNormOp : Graph_InferredOp<"layer_norm", [Differentiable]> {
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, Graph_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$input `,` $scale `,` $bias `eps` $eps attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $scale `,` $bias `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles"> {
@@ -384,7 +405,7 @@ def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles"> {
   }];
   let arguments = (ins Graph_IndexTensor:$positions, F64Attr:$theta);
   let results = (outs Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine);
-  let assemblyFormat = "$positions `theta` $theta attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$positions `theta` custom<Real>($theta) attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -420,7 +441,7 @@ def Graph_AttentionOp : Graph_InferredOp<"attention", [Differentiable]> {
                    UnitAttr:$causal);
   let results = (outs Graph_FloatTensor:$result, Graph_StatTensor:$logsumexp);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value `scale` $scale attr-dict `:` functional-type(operands, results)
+    (`causal` $causal^)? $query `,` $key `,` $value `scale` custom<Real>($scale) attr-dict `:` functional-type(operands, results)
   }];
 }
 
@@ -436,7 +457,7 @@ def Graph_AttentionGradOp : Graph_InferredOp<"attention_grad"> {
                    F64Attr:$scale, UnitAttr:$causal);
   let results = (outs Graph_FloatTensor:$query_grad, Graph_FloatTensor:$key_grad, Graph_FloatTensor:$value_grad);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value `,` $result `,` $logsumexp `,` $result_grad `scale` $scale
+    (`causal` $causal^)? $query `,` $key `,` $value `,` $result `,` $logsumexp `,` $result_grad `scale` custom<Real>($scale)
     attr-dict `:` functional-type(operands, results)
   }];
 }

@@ -37,16 +37,30 @@ void FuncOp::print(OpAsmPrinter &printer) {
                                            getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
-static bool isStaticTensor(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape();
+void FuncOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (region.empty())
+    return;
+  for (BlockArgument argument : region.getArguments())
+    setName(argument, getArgName(argument.getArgNumber()));
+}
+
+/// What arguments and results must be; `attribute` looks up an attribute of this one.
+static LogicalResult verifyPort(FuncOp function, StringRef what, unsigned index, Type type,
+                                function_ref<Attribute(StringRef)> attribute) {
+  if (!isStaticAndNotEmpty(type))
+    return function.emitOpError() << what << ' ' << index << " must be a tensor with a static shape without zeros, got "
+                                  << type;
+  if (Attribute name = attribute(FuncOp::kNameAttr); name && !isa<StringAttr>(name))
+    return function.emitOpError() << what << ' ' << index << ": '" << FuncOp::kNameAttr << "' must be a string";
+  return success();
 }
 
 LogicalResult FuncOp::verify() {
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
-    if (!isStaticTensor(type))
-      return emitOpError("argument ") << index << " must be a ranked tensor of static shape, got " << type;
-    Attribute limit = getArgAttr(index, kLimitAttr);
+    auto attribute = [&, index = index](StringRef name) { return getArgAttr(index, name); };
+    if (failed(verifyPort(*this, "argument", index, type, attribute)))
+      return failure();
+    Attribute limit = attribute(kLimitAttr);
     if (!limit)
       continue;
     auto value = dyn_cast<IntegerAttr>(limit);
@@ -54,9 +68,11 @@ LogicalResult FuncOp::verify() {
       return emitOpError("argument ") << index << ": '" << kLimitAttr
                                       << "' must be a positive integer on an argument with integer elements";
   }
-  for (auto [index, type] : llvm::enumerate(getResultTypes()))
-    if (!isStaticTensor(type))
-      return emitOpError("result ") << index << " must be a ranked tensor of static shape, got " << type;
+  for (auto [index, type] : llvm::enumerate(getResultTypes())) {
+    auto attribute = [&, index = index](StringRef name) { return getResultAttr(index, name); };
+    if (failed(verifyPort(*this, "result", index, type, attribute)))
+      return failure();
+  }
   return success();
 }
 

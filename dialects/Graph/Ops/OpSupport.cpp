@@ -67,8 +67,8 @@ Value broadcastAlong(ImplicitLocOpBuilder &builder, Value value, RankedTensorTyp
   return BroadcastOp::create(builder, resultType, value, otherDims(type.getRank(), newDims));
 }
 
-ParseResult parseDimensionPairs(OpAsmParser &parser, StringRef keyword, DenseI64ArrayAttr &lhs,
-                                DenseI64ArrayAttr &rhs) {
+static ParseResult parseDimensionPairs(OpAsmParser &parser, StringRef keyword, DenseI64ArrayAttr &lhs,
+                                       DenseI64ArrayAttr &rhs) {
   MLIRContext *context = parser.getContext();
   if (failed(parser.parseOptionalKeyword(keyword))) {
     lhs = rhs = DenseI64ArrayAttr::get(context, {});
@@ -81,14 +81,35 @@ ParseResult parseDimensionPairs(OpAsmParser &parser, StringRef keyword, DenseI64
   return failure(parseList(lhs) || parser.parseKeyword("x") || parseList(rhs));
 }
 
-void printDimensionPairs(OpAsmPrinter &printer, Operation *, StringRef keyword, DenseI64ArrayAttr lhs,
-                         DenseI64ArrayAttr rhs) {
-  if (lhs.empty() && rhs.empty())
-    return;
+static void printDimensionPairs(OpAsmPrinter &printer, StringRef keyword, DenseI64ArrayAttr lhs,
+                                DenseI64ArrayAttr rhs) {
   printer << keyword << ' ';
   lhs.print(printer);
   printer << " x ";
   rhs.print(printer);
+}
+
+ParseResult parsePairedDimensions(OpAsmParser &parser, DenseI64ArrayAttr &lhsBatch, DenseI64ArrayAttr &rhsBatch,
+                                  DenseI64ArrayAttr &lhsContract, DenseI64ArrayAttr &rhsContract) {
+  return failure(parseDimensionPairs(parser, "batch", lhsBatch, rhsBatch) ||
+                 parseDimensionPairs(parser, "contract", lhsContract, rhsContract));
+}
+
+void printPairedDimensions(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr lhsBatch, DenseI64ArrayAttr rhsBatch,
+                           DenseI64ArrayAttr lhsContract, DenseI64ArrayAttr rhsContract) {
+  bool hasBatch = !lhsBatch.empty() || !rhsBatch.empty();
+  bool hasContract = !lhsContract.empty() || !rhsContract.empty();
+  if (hasBatch)
+    printDimensionPairs(printer, "batch", lhsBatch, rhsBatch);
+  if (hasBatch && hasContract)
+    printer << ' ';
+  if (hasContract || !hasBatch)
+    printDimensionPairs(printer, "contract", lhsContract, rhsContract);
+}
+
+bool isStaticAndNotEmpty(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && !llvm::is_contained(tensor.getShape(), 0);
 }
 
 double bytesTouched(Operation *op) {

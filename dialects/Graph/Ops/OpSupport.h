@@ -43,11 +43,13 @@ Value sumOver(mlir::ImplicitLocOpBuilder &builder, Value input, llvm::ArrayRef<i
 Value broadcastAlong(mlir::ImplicitLocOpBuilder &builder, Value value, RankedTensorType type,
                      llvm::ArrayRef<int64_t> newDims);
 
-/// `custom<DimensionPairs>`: `keyword [0] x [1]`, nothing where both lists are empty.
-mlir::ParseResult parseDimensionPairs(mlir::OpAsmParser &parser, llvm::StringRef keyword,
-                                      mlir::DenseI64ArrayAttr &lhs, mlir::DenseI64ArrayAttr &rhs);
-void printDimensionPairs(mlir::OpAsmPrinter &printer, mlir::Operation *op, llvm::StringRef keyword,
-                         mlir::DenseI64ArrayAttr lhs, mlir::DenseI64ArrayAttr rhs);
+/// `custom<PairedDimensions>`: `batch [0] x [0] contract [2] x [1]`; a part whose lists are empty may be left out.
+mlir::ParseResult parsePairedDimensions(mlir::OpAsmParser &parser, mlir::DenseI64ArrayAttr &lhsBatch,
+                                        mlir::DenseI64ArrayAttr &rhsBatch, mlir::DenseI64ArrayAttr &lhsContract,
+                                        mlir::DenseI64ArrayAttr &rhsContract);
+void printPairedDimensions(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::DenseI64ArrayAttr lhsBatch,
+                           mlir::DenseI64ArrayAttr rhsBatch, mlir::DenseI64ArrayAttr lhsContract,
+                           mlir::DenseI64ArrayAttr rhsContract);
 
 } // namespace bowline::graph
 

@@ -9,6 +9,7 @@
 #include "dialects/Graph/Ops/OpSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -23,8 +24,7 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   RankedTensorType input = tensorType(adaptor.getInput());
   if (failed(checkDims(loc, "reduced", adaptor.getDims(), input.getRank(), /*increasing=*/true)))
     return failure();
-  results.push_back(
-      RankedTensorType::get(withoutDims(input.getShape(), adaptor.getDims()), input.getElementType()));
+  results.push_back(RankedTensorType::get(withoutDims(input.getShape(), adaptor.getDims()), input.getElementType()));
   return success();
 }
 
@@ -53,7 +53,11 @@ LogicalResult ReduceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
     for (auto [i, dim] : llvm::enumerate(kept))
       offset += index[dim] * strides[i];
     double value = operands[0].data[next++];
-    result.data[offset] = isSum ? result.data[offset] + value : std::max(result.data[offset], value);
+    double &combined = result.data[offset];
+    if (isSum)
+      combined += value;
+    else if (!(value <= combined)) // a NaN wins and stays
+      combined = std::isnan(combined) ? combined : value;
   });
   return success();
 }
@@ -74,9 +78,9 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("element types must agree");
   for (auto [i, dim] : llvm::enumerate(getDims()))
     if (input.getDimSize(i) != result.getDimSize(dim))
-      return emitOpError("operand dimension ") << i << " of size " << input.getDimSize(i)
-                                               << " does not fit result dimension " << dim << " of size "
-                                               << result.getDimSize(dim);
+      return emitOpError("operand dimension ")
+             << i << " of size " << input.getDimSize(i) << " does not fit result dimension " << dim << " of size "
+             << result.getDimSize(dim);
   return success();
 }
 

@@ -8,6 +8,8 @@
 
 #include "dialects/Graph/Ops/OpSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace bowline::graph;
 
@@ -39,8 +41,24 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyUse(*this, symbols, getVariableAttr(), getValue().getType());
 }
 
+void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getVariable()); }
+
 LogicalResult StateOp::verify() {
-  if (isa<NormalAttr>(getInit()) && !isa<FloatType>(getTensorType().getElementType()))
-    return emitOpError("#graph.normal needs floating-point elements, but the type is ") << getTensorType();
+  Type element = getTensorType().getElementType();
+  if (isa<NormalAttr>(getInit())) {
+    if (getRole() == StateRole::Accumulator)
+      return emitOpError("an accumulator must start from #graph.fill");
+    if (!isa<FloatType>(element))
+      return emitOpError("#graph.normal needs floating-point elements, but the type is ") << getTensorType();
+    return success();
+  }
+  if (isa<FloatType>(element))
+    return success();
+  double value = cast<FillAttr>(getInit()).getValue();
+  // An i1 is 0 or 1. The limits of the others are exact in f64.
+  unsigned width = element.getIntOrFloatBitWidth();
+  double low = width == 1 ? 0 : -std::ldexp(1.0, width - 1), high = width == 1 ? 2 : -low;
+  if (value != std::trunc(value) || value < low || value >= high)
+    return emitOpError("the fill value ") << value << " is no " << element;
   return success();
 }
