@@ -89,7 +89,8 @@ void DotColumns(const GemmShape& shape, const float* a, const float* b, float* c
 }
 
 // One row of C over columns that B holds contiguously: wide enough that each step reads several lines of B in order.
-constexpr int kWideVecs = 8;
+constexpr int kWideVecs = kVecs == 3 ? 6 : 8;
+static_assert(kWideVecs % kVecs == 0, "what is left begins at a tile");
 int64_t WideRow(const GemmShape& shape, int64_t columns, int64_t steps, const float* a, const float* b, float* c,
                 bool accumulate) {
   constexpr int64_t kWide = kWideVecs * kLanes;
