@@ -489,4 +489,30 @@ def Graph_SoftmaxCrossEntropyGradOp : Graph_InferredOp<"softmax_cross_entropy_gr
   let assemblyFormat = "$logits `,` $labels `,` $logsumexp `,` $loss_grad attr-dict `:` functional-type(operands, results)";
 }
 
+//===----------------------------------------------------------------------===//
+// Fusion
+//===----------------------------------------------------------------------===//
+
+def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Operations that become one kernel";
+  let description = [{
+    Made by fusion grouping, replaced by a launch in kernel selection. The body computes the results from its
+    arguments, which stand for the inputs.
+
+    **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types.
+  }];
+  let arguments = (ins Variadic<Graph_Tensor>:$inputs);
+  let results = (outs Variadic<Graph_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+}
+
+def Graph_YieldOp : Graph_Op<"yield", [Pure, HasParent<"FusionOp">, ReturnLike, Terminator]> {
+  let summary = "The results of a fusion";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let builders = [OpBuilder<(ins)>];
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPS_TD

@@ -1,0 +1,19 @@
+//===- PlanAttrs.h - Attributes of the plan dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PLAN_PLANATTRS_H
+#define BOWLINE_DIALECTS_PLAN_PLANATTRS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "dialects/Plan/PlanEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.h.inc"
+
+#endif // BOWLINE_DIALECTS_PLAN_PLANATTRS_H

@@ -1,0 +1,69 @@
+#ifndef BOWLINE_DIALECTS_PLAN_PLANATTRS_TD
+#define BOWLINE_DIALECTS_PLAN_PLANATTRS_TD
+
+include "dialects/Plan/PlanDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Plan_Attr<string name, string mnemonicName> : AttrDef<Plan_Dialect, name> {
+  let mnemonic = mnemonicName;
+}
+
+class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::bowline::plan";
+  let genSpecializedAttr = 0;
+}
+
+// Values are those of runtime/plan/plan.fbs.
+def Plan_AccessEnum : Plan_Enum<"Access", "what a command does with an operand", [
+  I32EnumAttrCase<"Read", 1, "read">, I32EnumAttrCase<"Write", 2, "write">,
+  I32EnumAttrCase<"ReadWrite", 3, "read_write">]>;
+
+def Plan_BufferKindEnum : Plan_Enum<"BufferKind", "how long a buffer lives and who writes it", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"State", 1, "state">,
+  I32EnumAttrCase<"Input", 2, "input">, I32EnumAttrCase<"Output", 3, "output">,
+  I32EnumAttrCase<"Constant", 4, "constant">, I32EnumAttrCase<"Temporary", 5, "temporary">,
+  I32EnumAttrCase<"Scratch", 6, "scratch">]>;
+def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_StateRoleEnum : Plan_Enum<"StateRole", "what a checkpoint entry is", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
+  I32EnumAttrCase<"Step", 2, "step">]>;
+def Plan_StateRole : EnumAttr<Plan_Dialect, Plan_StateRoleEnum, "state_role"> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_TargetAttr : Plan_Attr<"Target", "target"> {
+  let summary = "The machine that a plan is compiled for";
+  let description = [{
+    `#plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v4", threads = 2>`
+
+    **Constraints:** threads is positive.
+  }];
+  let parameters = (ins StringRefParameter<>:$device, StringRefParameter<>:$arch, StringRefParameter<>:$cpu,
+                    "uint32_t":$threads);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_ArgumentAttr : Plan_Attr<"Argument", "arg"> {
+  let summary = "One argument of a kernel: how it is accessed, its element type and shape";
+  let description = [{
+    `#plan.arg<read, tensor<8x128xf32>>`
+
+    **Constraints:** the type is a ranked tensor of static shape.
+  }];
+  let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr);
+  let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type), [{
+    return $_get($_ctxt, access, ::mlir::TypeAttr::get(type));
+  }]>];
+  let assemblyFormat = "`<` $access `,` $typeAttr `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getType() const;
+  }];
+}
+
+#endif // BOWLINE_DIALECTS_PLAN_PLANATTRS_TD

@@ -1,0 +1,32 @@
+#ifndef BOWLINE_DIALECTS_PLAN_PLANDIALECT_TD
+#define BOWLINE_DIALECTS_PLAN_PLANDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::bowline::plan";
+  let summary = "What a rank executes: commands on arena ranges, a one-to-one image of the plan file";
+  let description = [{
+    A module in this dialect is a plan: buffers at arena offsets, kernels, programs of segments of commands, and the
+    entries that a caller may run. `bowline-translate` turns it into a plan file and back, byte for byte. Before the
+    memory phase buffers have no offset yet. See `dialects/Plan/README.md` for the rationale.
+
+    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.seed`, `plan.compiler`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerOps();
+
+    static constexpr ::llvm::StringLiteral kTargetAttr = "plan.target";
+    static constexpr ::llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
+    static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
+    static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";
+  }];
+}
+
+// Include rule: PlanAttrs.td includes this file; PlanOps.td includes PlanAttrs.td.
+
+#endif // BOWLINE_DIALECTS_PLAN_PLANDIALECT_TD

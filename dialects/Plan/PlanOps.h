@@ -1,0 +1,35 @@
+//===- PlanOps.h - Operations and types of the plan dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PLAN_PLANOPS_H
+#define BOWLINE_DIALECTS_PLAN_PLANOPS_H
+
+#include "dialects/Plan/PlanAttrs.h"
+#include "dialects/Plan/PlanDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace bowline::plan {
+
+/// Every offset in the arena is a multiple of this: a cache line, and the width of an AVX-512 vector.
+inline constexpr int64_t kAlignment = 64;
+
+/// Bytes of a dense tensor; an element takes at least one byte.
+int64_t byteCount(mlir::RankedTensorType type);
+
+} // namespace bowline::plan
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Plan/PlanTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.h.inc"
+
+#endif // BOWLINE_DIALECTS_PLAN_PLANOPS_H

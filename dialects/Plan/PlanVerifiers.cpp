@@ -1,0 +1,172 @@
+//===- PlanVerifiers.cpp - What every plan operation must satisfy
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Rules on single operations. Rules on a whole plan (bounds, races, initialisation) are proven on the plan file by
+// compiler/Check, whichever compiler wrote it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Plan/PlanOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline::plan;
+
+int64_t bowline::plan::byteCount(RankedTensorType type) {
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+int64_t BufferType::getBytes() const { return byteCount(getTensor()); }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+
+LogicalResult BufferOp::verify() {
+  if (getName().empty())
+    return emitOpError("needs a name");
+  if (std::optional<uint64_t> offset = getOffset())
+    if (static_cast<int64_t>(*offset) < 0 || *offset % kAlignment != 0)
+      return emitOpError("offset ") << static_cast<int64_t>(*offset) << " is not a multiple of " << kAlignment;
+  auto slots = static_cast<int64_t>(getSlots()), stride = static_cast<int64_t>(getStride());
+  if (slots < 1)
+    return emitOpError("needs at least one slot");
+  if (slots == 1 && stride != 0)
+    return emitOpError("has one slot, so that its stride must be 0, got ") << stride;
+  if (slots > 1 && (stride % kAlignment != 0 || stride < getBytes()))
+    return emitOpError("stride ") << stride << " of its slots must be a multiple of " << kAlignment
+                                  << " and at least the size " << getBytes();
+  return success();
+}
+
+static BufferOp definition(Value buffer) { return buffer.getDefiningOp<BufferOp>(); }
+
+LogicalResult StateOp::verify() {
+  BufferOp buffer = definition(getBuffer());
+  if (!buffer || (buffer.getKind() != BufferKind::Parameter && buffer.getKind() != BufferKind::State))
+    return emitOpError("key ") << getKeyAttr() << " must name a buffer that is a parameter or a state";
+  return success();
+}
+
+LogicalResult ConstantOp::verify() {
+  BufferOp buffer = definition(getBuffer());
+  if (!buffer || buffer.getKind() != BufferKind::Constant)
+    return emitOpError("must fill a constant buffer");
+  if (getValue().getType() != buffer.getTensorType())
+    return emitOpError("content of type ") << getValue().getType() << " does not fit the buffer's type "
+                                           << buffer.getTensorType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+static bool reads(ArgumentAttr argument) { return argument.getAccess() != Access::Write; }
+static bool writes(ArgumentAttr argument) { return argument.getAccess() != Access::Read; }
+
+LogicalResult KernelOp::verify() {
+  int forms = getRegistered().has_value() + getSymbol().has_value() + !getBody().empty();
+  if (forms != 1)
+    return emitOpError("must be exactly one of: registered, generated with a symbol, generated with a body");
+  if (getSymbol().has_value() != getExtent().has_value())
+    return emitOpError("symbol and extent go together");
+  if (getInPlace().size() % 2 != 0)
+    return emitOpError("'in_place' holds pairs (output, input)");
+  for (size_t i = 0; i < getInPlace().size(); i += 2) {
+    int64_t output = getInPlace()[i], input = getInPlace()[i + 1], count = getNumArguments();
+    if (output < 0 || output >= count || input < 0 || input >= count || !writes(getArgument(output)) ||
+        !reads(getArgument(input)))
+      return emitOpError("in-place pair (")
+             << output << ", " << input << ") must name a written and a read argument";
+    if (byteCount(getArgument(output).getType()) != byteCount(getArgument(input).getType()))
+      return emitOpError("in-place pair (") << output << ", " << input << ") must have equal sizes";
+  }
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("no plan.kernel is named ") << getKernelAttr();
+  SmallVector<RankedTensorType> expectedOperands, expectedResults;
+  for (auto argument : kernel.getArguments().getAsRange<ArgumentAttr>()) {
+    if (reads(argument))
+      expectedOperands.push_back(argument.getType());
+    if (writes(argument))
+      expectedResults.push_back(argument.getType());
+  }
+  auto fits = [](TypeRange types, ArrayRef<RankedTensorType> expected) {
+    return llvm::equal(types, expected, [](Type type, RankedTensorType wanted) {
+      auto tensor = cast<RankedTensorType>(type);
+      return tensor.getElementType() == wanted.getElementType() && tensor.getNumElements() == wanted.getNumElements();
+    });
+  };
+  if (!fits(getOperandTypes(), expectedOperands))
+    return emitOpError("operands do not fit what ") << getKernelAttr() << " reads";
+  if (!fits(getResultTypes(), expectedResults))
+    return emitOpError("results do not fit what ") << getKernelAttr() << " writes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  auto segments = llvm::to_vector(getBody().front().getOps<SegmentOp>());
+  if (segments.size() != getBody().front().getOperations().size())
+    return emitOpError("may hold segments only");
+  if (getTimeline().size() % 2 != 0)
+    return emitOpError("the timeline holds pairs (segment, slot)");
+  for (size_t i = 0; i < getTimeline().size(); i += 2)
+    if (getTimeline()[i] < 0 || getTimeline()[i] >= static_cast<int64_t>(segments.size()) || getTimeline()[i + 1] < 0)
+      return emitOpError("timeline call ") << i / 2 << " names segment " << getTimeline()[i] << ", slot "
+                                           << getTimeline()[i + 1] << ", of " << segments.size() << " segments";
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("no plan.kernel is named ") << getKernelAttr();
+  if (kernel.getNumArguments() != getOperands().size())
+    return emitOpError("gives ") << getOperands().size() << " buffers to " << getKernelAttr() << ", which has "
+                                 << kernel.getNumArguments() << " arguments";
+  for (auto [index, operand] : llvm::enumerate(getOperands())) {
+    RankedTensorType wanted = kernel.getArgument(index).getType();
+    RankedTensorType given = cast<BufferType>(operand.getType()).getTensor();
+    if (given.getElementType() != wanted.getElementType() || byteCount(given) != byteCount(wanted))
+      return emitOpError("argument ") << index << " of " << getKernelAttr() << " is " << wanted << ", got " << given;
+  }
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  if (getSource().getType().getBytes() != getDestination().getType().getBytes())
+    return emitOpError("source and destination differ in size");
+  return success();
+}
+
+LogicalResult EntryOp::verify() {
+  if (getInputNames().size() != getInputs().size() || getOutputNames().size() != getOutputs().size())
+    return emitOpError("needs one name per input and per output");
+  if (getInputLimits().size() != getInputs().size())
+    return emitOpError("needs one limit per input");
+  return success();
+}
+
+LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
+    return emitOpError("no plan.program is named ") << getProgramAttr();
+  return success();
+}

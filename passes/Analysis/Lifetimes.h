@@ -1,0 +1,54 @@
+//===- Lifetimes.h - When each buffer of a program is alive
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_LIFETIMES_H
+#define BOWLINE_PASSES_ANALYSIS_LIFETIMES_H
+
+#include "dialects/Plan/PlanOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace bowline {
+
+/// Positions of commands, counted over the segments of a program, each segment once.
+struct Interval {
+  int64_t first = 0;
+  int64_t last = 0; // inclusive
+
+  bool overlaps(const Interval &other) const { return first <= other.last && other.first <= last; }
+};
+
+/// How a command uses its operands.
+struct CommandUse {
+  mlir::Value buffer;
+  bool reads;
+  bool writes;
+};
+
+/// The buffers that a launch or a copy uses, in operand order. `symbols` finds kernels.
+llvm::SmallVector<CommandUse> usesOf(mlir::Operation *command, mlir::SymbolTable &symbols);
+
+/// The lifetimes of a program's temporary and scratch buffers. A buffer that is used in a segment that runs several
+/// times, and lives longer than one run of it, is alive during all of that segment.
+class Lifetimes {
+public:
+  Lifetimes(plan::ProgramOp program, mlir::SymbolTable &symbols);
+
+  /// In the order of first use.
+  const llvm::MapVector<mlir::Value, Interval> &intervals() const { return alive; }
+
+  /// All commands of the program, by position.
+  llvm::ArrayRef<mlir::Operation *> commands() const { return ordered; }
+
+private:
+  llvm::MapVector<mlir::Value, Interval> alive;
+  llvm::SmallVector<mlir::Operation *> ordered;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_LIFETIMES_H

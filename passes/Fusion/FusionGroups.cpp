@@ -1,0 +1,161 @@
+//===- FusionGroups.cpp - Which operations are computed together
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/FusionGroups.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace bowline;
+
+/// More operations than this in one kernel cost more to compile than they save.
+static constexpr size_t kMaxGroupSize = 48;
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+static bool isElementwise(Operation *op) { return op->hasTrait<OpTrait::Elementwise>(); }
+
+/// A sum or maximum over exactly the last dimension.
+static bool isRowReduction(Operation *op) {
+  auto reduce = dyn_cast<graph::ReduceOp>(op);
+  return reduce && reduce.getDims() == ArrayRef<int64_t>{static_cast<int64_t>(shapeOf(reduce.getInput()).size()) - 1};
+}
+
+/// Operations that compute each row of their first operand from that row.
+static bool isRowOperation(Operation *op) {
+  return isRowReduction(op) || isa<graph::RmsNormOp, graph::LayerNormOp>(op);
+}
+
+bool FusionGroups::isRepeated(Operation *op) {
+  if (isa<arith::ConstantOp>(op))
+    return true;
+  return isa<graph::BroadcastOp>(op);
+}
+
+bool FusionGroups::isFusible(Operation *op) {
+  return isElementwise(op) || isRowOperation(op) ||
+         isa<graph::ReduceOp, graph::BroadcastOp, graph::TransposeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
+             graph::IotaOp, graph::RopeOp, graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>(op);
+}
+
+FusionGroups::FusionGroups(Block &block, bool merge) : merge(merge) {
+  for (auto [index, op] : llvm::enumerate(block))
+    position[&op] = index;
+  for (Operation &op : block)
+    if (isFusible(&op) && !isRepeated(&op))
+      place(&op);
+}
+
+SmallVector<const FusionGroups::Group *> FusionGroups::groups() const {
+  SmallVector<const Group *> result;
+  for (const Group &group : all)
+    if (!group.operations.empty())
+      result.push_back(&group);
+  llvm::sort(result, [&](const Group *lhs, const Group *rhs) {
+    return position.lookup(lhs->operations.back()) < position.lookup(rhs->operations.back());
+  });
+  return result;
+}
+
+/// The groups whose results `op` reads, also through repeated operations, latest first.
+void FusionGroups::collectProducers(Operation *op, SmallVectorImpl<size_t> &producers) const {
+  SmallVector<Operation *> worklist{op};
+  while (!worklist.empty())
+    for (Value operand : worklist.pop_back_val()->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer)
+        continue;
+      if (isRepeated(producer))
+        worklist.push_back(producer);
+      else if (auto it = groupOf.find(producer); it != groupOf.end() && !llvm::is_contained(producers, it->second))
+        producers.push_back(it->second);
+    }
+  llvm::sort(producers, [&](size_t lhs, size_t rhs) {
+    return position.lookup(all[lhs].operations.back()) > position.lookup(all[rhs].operations.back());
+  });
+}
+
+/// Whether something outside of the groups `inside` uses a result of `member` and stands before `op`.
+bool FusionGroups::usedBefore(Operation *member, Operation *op, ArrayRef<size_t> inside) const {
+  for (Operation *user : member->getUsers()) {
+    if (user == op)
+      continue;
+    if (isRepeated(user)) {
+      if (usedBefore(user, op, inside))
+        return true;
+      continue;
+    }
+    auto it = groupOf.find(user);
+    if (it != groupOf.end() && llvm::is_contained(inside, it->second))
+      continue;
+    if (position.lookup(user) < position.lookup(op))
+      return true;
+  }
+  return false;
+}
+
+/// Rows fit when both work on one shape, or one works on values per row of the other. A single value per tensor is not
+/// a row: it would serialise the other side.
+static bool rowsFit(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
+  if (lhs == rhs)
+    return true;
+  if (lhs.empty() || rhs.empty())
+    return false;
+  return (lhs.drop_back() == rhs && !rhs.empty()) || (rhs.drop_back() == lhs && !lhs.empty());
+}
+
+bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef<int64_t> domain) const {
+  size_t size = 1;
+  SmallVector<ArrayRef<int64_t>> domains{domain};
+  for (size_t index : candidates) {
+    const Group &group = all[index];
+    size += group.operations.size();
+    for (ArrayRef<int64_t> other : domains)
+      if (!rowsFit(other, group.domain))
+        return false;
+    domains.push_back(group.domain);
+    for (Operation *member : group.operations)
+      if (!(isElementwise(member) || isRowOperation(member)) || usedBefore(member, op, candidates))
+        return false;
+  }
+  return size <= kMaxGroupSize;
+}
+
+void FusionGroups::place(Operation *op) {
+  SmallVector<int64_t> domain = llvm::to_vector(
+      isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0)));
+  SmallVector<size_t> chosen;
+  if (merge && (isElementwise(op) || isRowOperation(op))) {
+    SmallVector<size_t> producers;
+    collectProducers(op, producers);
+    if (canMerge(producers, op, domain))
+      chosen = producers;
+    else
+      for (size_t producer : producers)
+        if (canMerge(producer, op, domain)) {
+          chosen = {producer};
+          break;
+        }
+  }
+  Group group;
+  group.domain = domain;
+  for (size_t index : chosen) {
+    llvm::append_range(group.operations, all[index].operations);
+    if (all[index].domain.size() > group.domain.size())
+      group.domain = all[index].domain;
+    all[index].operations.clear();
+  }
+  group.operations.push_back(op);
+  llvm::sort(group.operations,
+             [&](Operation *lhs, Operation *rhs) { return position.lookup(lhs) < position.lookup(rhs); });
+  for (Operation *member : group.operations)
+    groupOf[member] = all.size();
+  all.push_back(std::move(group));
+}

@@ -1,0 +1,138 @@
+//===- GroupFusions.cpp - Put operations that are computed together into graph.fusion
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/Fusion/FusionGroups.h"
+#include "passes/Fusion/Passes.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_GROUPFUSIONS
+#include "passes/Fusion/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+/// Builds the fusion of one group at the place of its last operation.
+class Outliner {
+public:
+  explicit Outliner(const FusionGroups::Group &group)
+      : operations(group.operations), members(group.operations.begin(), group.operations.end()) {}
+
+  graph::FusionOp outline() {
+    Operation *last = operations.back();
+    for (Operation *op : operations)
+      collectInputs(op);
+    for (Operation *op : operations)
+      for (Value result : op->getResults())
+        if (usedOutside(result))
+          outputs.push_back(result);
+
+    OpBuilder builder(last);
+    auto fusion = graph::FusionOp::create(builder, last->getLoc(), ValueRange(outputs).getTypes(),
+                                          inputs.getArrayRef());
+    Block &body = fusion.getBody().emplaceBlock();
+    IRMapping mapping;
+    for (Value input : inputs)
+      mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+    builder.setInsertionPointToStart(&body);
+    for (Operation *op : operations)
+      cloneInto(builder, op, mapping);
+    SmallVector<Value> yielded =
+        llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); });
+    graph::YieldOp::create(builder, last->getLoc(), yielded);
+
+    for (auto [before, after] : llvm::zip_equal(outputs, fusion.getOutputs()))
+      before.replaceAllUsesWith(after);
+    for (Operation *op : llvm::reverse(operations))
+      op->erase();
+    return fusion;
+  }
+
+private:
+  /// A repeated operation is read from inside unless it is the fusion's own result.
+  static bool repeats(Operation *producer) { return producer && FusionGroups::isRepeated(producer); }
+
+  void collectInputs(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && members.contains(producer))
+        continue;
+      if (repeats(producer))
+        collectInputs(producer);
+      else
+        inputs.insert(operand);
+    }
+  }
+
+  /// A use by a repeated operation that only members read stays inside.
+  bool usedOutside(Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (members.contains(user))
+        return false;
+      return !(repeats(user) && llvm::none_of(user->getResults(), [&](Value result) { return usedOutside(result); }));
+    });
+  }
+
+  void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+    for (Value operand : op->getOperands())
+      if (!mapping.contains(operand))
+        cloneInto(builder, operand.getDefiningOp(), mapping);
+    builder.clone(*op, mapping);
+  }
+
+  ArrayRef<Operation *> operations;
+  DenseSet<Operation *> members;
+  llvm::SetVector<Value> inputs;
+  SmallVector<Value> outputs;
+};
+
+class GroupFusions : public bowline::impl::GroupFusionsBase<GroupFusions> {
+public:
+  using GroupFusionsBase::GroupFusionsBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<graph::FuncOp>()) {
+      groupBlock(function.getBody().front());
+      storeRemainingBroadcasts(function.getBody().front());
+    }
+  }
+
+private:
+  void groupBlock(Block &block) {
+    FusionGroups partition(block, merge);
+    for (const FusionGroups::Group *group : partition.groups()) {
+      size_t count = group->operations.size();
+      graph::FusionOp fusion = Outliner(*group).outline();
+      if (count > 1)
+        remark::passed(fusion.getLoc(), remark::RemarkOpts::name("GroupFusions").category("fusion"))
+            << "fused " << std::to_string(count) << " operations";
+    }
+    // Repeated operations that only groups read are not needed any more.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (FusionGroups::isRepeated(&op) && op.use_empty())
+        op.erase();
+  }
+
+  /// A broadcast that a contraction, a call or a write reads has to be stored after all.
+  void storeRemainingBroadcasts(Block &block) {
+    for (auto broadcast : llvm::make_early_inc_range(block.getOps<graph::BroadcastOp>())) {
+      FusionGroups::Group alone{{broadcast.getOperation()}, {}};
+      Outliner(alone).outline();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,47 @@
+//===- KernelDeclarations.h - One plan.kernel per distinct kernel
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_FUSION_KERNELDECLARATIONS_H
+#define BOWLINE_PASSES_FUSION_KERNELDECLARATIONS_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace bowline {
+
+/// Declares the kernels that a module calls, each distinct one once.
+class KernelDeclarations {
+public:
+  /// Library scratch is sized for launches by `threads` threads.
+  KernelDeclarations(mlir::ModuleOp module, int64_t threads);
+
+  /// A kernel of the registry, specialised on `config` (integers, integer lists, floats). `arguments` has no scratch;
+  /// the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the registry has no
+  /// such kernel or refuses the signature.
+  llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, llvm::StringRef name, mlir::DictionaryAttr config,
+                                             llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
+
+  /// A kernel generated from the body of `fusion`.
+  plan::KernelOp generated(graph::FusionOp fusion);
+
+private:
+  plan::KernelOp declare(llvm::StringRef baseName, mlir::Location loc);
+
+  mlir::ModuleOp module;
+  int64_t threads;
+  llvm::StringMap<plan::KernelOp> byContent;
+  llvm::StringMap<unsigned> nameCounts;
+  /// Kernels stand before the first function, in the order in which they were first needed.
+  mlir::OpBuilder builder;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_FUSION_KERNELDECLARATIONS_H

@@ -1,0 +1,32 @@
+//===- StridedMatmul.h - A contraction as one strided matrix product
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H
+#define BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H
+
+#include "dialects/Graph/GraphOps.h"
+
+#include <array>
+#include <optional>
+
+namespace bowline {
+
+/// `C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]` on dense row-major tensors, strides in elements.
+struct StridedMatmul {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  std::array<int64_t, 3> aStrides; // batch, m, k
+  std::array<int64_t, 3> bStrides; // batch, k, n
+  std::array<int64_t, 3> cStrides; // batch, m, n
+
+  /// The matrix product that computes `op`; none where the dimensions of one role cannot be walked with one stride.
+  static std::optional<StridedMatmul> of(graph::DotGeneralOp op);
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H

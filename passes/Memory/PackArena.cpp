@@ -1,0 +1,121 @@
+//===- PackArena.cpp - Give every buffer its place in the arena
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/Analysis/Lifetimes.h"
+#include "passes/Memory/ArenaPacker.h"
+#include "passes/Memory/InPlace.h"
+#include "passes/Memory/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_PACKARENA
+#include "passes/Memory/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+static int64_t aligned(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(bytes, plan::kAlignment)); }
+
+namespace {
+
+/// The temporary memory of one program: buffers that hand their memory on in place form one block.
+class TemporaryBlocks {
+public:
+  TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) : lifetimes(program, symbols) {
+    for (const auto &[buffer, interval] : lifetimes.intervals()) {
+      blockOf[buffer] = blocks.size();
+      blocks.push_back({aligned(buffer.getDefiningOp<plan::BufferOp>().getExtent()), interval});
+    }
+    for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
+      if (auto launch = dyn_cast<plan::LaunchOp>(command))
+        takeOver(launch, symbols.lookup<plan::KernelOp>(launch.getKernel()), position);
+  }
+
+  /// Offsets every buffer by `base` and its place in the packed arena.
+  PackedArena pack(int64_t base) {
+    std::vector<MemoryBlock> live;
+    SmallVector<size_t> indexOf(blocks.size());
+    for (auto [index, block] : llvm::enumerate(blocks))
+      if (block.bytes > 0) {
+        indexOf[index] = live.size();
+        live.push_back(block);
+      }
+    PackedArena result = packArena(live);
+    for (auto [buffer, index] : blockOf)
+      buffer.getDefiningOp<plan::BufferOp>().setOffset(base + live[indexOf[index]].offset);
+    return result;
+  }
+
+private:
+  /// Merges the blocks of an output that begins and an input that ends at this launch, where the kernel allows it.
+  void takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position) {
+    ArrayRef<int64_t> pairs = kernel.getInPlace();
+    for (size_t i = 0; i < pairs.size(); i += 2) {
+      Value output = launch.getOperands()[pairs[i]], input = launch.getOperands()[pairs[i + 1]];
+      auto from = blockOf.find(input), to = blockOf.find(output);
+      if (from == blockOf.end() || to == blockOf.end() || from->second == to->second)
+        continue;
+      MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
+      if (dying.alive.last != position || born.alive.first != position || dying.bytes != born.bytes ||
+          !mayOverwrite(launch, kernel, pairs[i], input))
+        continue;
+      dying.alive.last = born.alive.last;
+      born.bytes = 0;
+      to->second = from->second;
+    }
+  }
+
+  Lifetimes lifetimes;
+  llvm::MapVector<Value, size_t> blockOf;
+  std::vector<MemoryBlock> blocks;
+};
+
+class PackArena : public bowline::impl::PackArenaBase<PackArena> {
+public:
+  using PackArenaBase::PackArenaBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    int64_t base = placePersistent(module), lowerBound = base;
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      PackedArena packed = TemporaryBlocks(program, symbols).pack(base);
+      lowerBound = std::max(lowerBound, base + packed.lowerBound);
+    }
+    // Buffers that no command uses.
+    for (auto buffer : llvm::make_early_inc_range(module.getOps<plan::BufferOp>()))
+      if (!buffer.getOffset())
+        buffer.erase();
+
+    int64_t bytes = 0;
+    for (auto buffer : module.getOps<plan::BufferOp>())
+      bytes = std::max(bytes, static_cast<int64_t>(*buffer.getOffset()) + buffer.getExtent());
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, Builder(module).getI64IntegerAttr(bytes));
+    remark::analysis(module.getLoc(), remark::RemarkOpts::name("PackArena").category("memory"))
+        << "arena of " << std::to_string(bytes) << " bytes; at least " << std::to_string(lowerBound)
+        << " are alive at one time";
+  }
+
+private:
+  int64_t placePersistent(ModuleOp module) {
+    int64_t next = 0;
+    for (auto buffer : module.getOps<plan::BufferOp>()) {
+      if (buffer.getKind() == plan::BufferKind::Temporary || buffer.getKind() == plan::BufferKind::Scratch)
+        continue;
+      buffer.setOffset(next);
+      next += aligned(buffer.getExtent());
+    }
+    return next;
+  }
+};
+
+} // namespace

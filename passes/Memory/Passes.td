@@ -1,0 +1,28 @@
+#ifndef BOWLINE_PASSES_MEMORY_PASSES_TD
+#define BOWLINE_PASSES_MEMORY_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DonateBuffers : Pass<"donate-buffers", "::mlir::ModuleOp"> {
+  let summary = "Compute results where they are wanted, instead of copying them there";
+  let description = [{
+    A copy from a temporary buffer into a variable or an output disappears where the command that computes the temporary
+    may write the destination instead: nothing in between uses the destination, except that very command in place.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
+def PackArena : Pass<"pack-arena", "::mlir::ModuleOp"> {
+  let summary = "Give every buffer its place in the arena";
+  let description = [{
+    Persistent buffers (parameters, states, constants, inputs, outputs) come first and overlap nothing. Above them, each
+    program's temporary buffers share memory where they are not alive at the same time, largest first, at the lowest
+    offset that fits; programs share with each other. An output of a command takes over the memory of an input that dies
+    there where the kernel allows it. `plan.arena_bytes` is the end of the highest buffer, exactly.
+
+    Remark: the size of the arena beside the lower bound given by the peak of live bytes.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
+#endif // BOWLINE_PASSES_MEMORY_PASSES_TD

@@ -1,0 +1,235 @@
+//===- ProgramBuilder.cpp - Programs of commands from functions on values
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Overlap/ProgramBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr llvm::StringLiteral kPassName = "ScheduleCommands";
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+ProgramBuilder::ProgramBuilder(ModuleOp module)
+    : module(module), symbols(module), builder(module.getContext()), firstFunction(nullptr) {
+  auto functions = module.getOps<graph::FuncOp>();
+  firstFunction = functions.empty() ? nullptr : (*functions.begin()).getOperation();
+  if (firstFunction)
+    builder.setInsertionPoint(firstFunction);
+  else
+    builder.setInsertionPointToEnd(module.getBody());
+}
+
+Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::BufferKind kind, RankedTensorType type,
+                                   int64_t slots) {
+  int64_t stride = slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), plan::kAlignment)) : 0;
+  return plan::BufferOp::create(builder, loc, plan::BufferType::get(type), name.str(), kind, /*offset=*/nullptr, slots,
+                                stride);
+}
+
+//===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+static std::string describeInit(Attribute init) {
+  if (auto normal = dyn_cast<graph::NormalAttr>(init))
+    return llvm::formatv("normal(0, {0})", normal.getStddev());
+  return llvm::formatv("fill({0})", cast<graph::FillAttr>(init).getValue());
+}
+
+void ProgramBuilder::buildVariables() {
+  auto declare = [&](Operation *op, StringRef name, RankedTensorType type, plan::BufferKind kind, StringRef key,
+                     plan::StateRole role, Attribute init) {
+    Value buffer = createBuffer(op->getLoc(), name, kind, type);
+    variables[name] = buffer;
+    plan::StateOp::create(builder, op->getLoc(), buffer, key, role, describeInit(init));
+  };
+  for (Operation &op : *module.getBody()) {
+    if (auto param = dyn_cast<graph::ParamOp>(op))
+      declare(param, param.getName(), param.getTensorType(), plan::BufferKind::Parameter, param.getKey(),
+              plan::StateRole::Parameter, param.getInit());
+    auto state = dyn_cast<graph::StateOp>(op);
+    if (state && state.getRole() != graph::StateRole::Accumulator)
+      declare(state, state.getName(), state.getTensorType(), plan::BufferKind::State, state.getName(),
+              state.getRole() == graph::StateRole::Step ? plan::StateRole::Step : plan::StateRole::Optimizer,
+              state.getInit());
+  }
+}
+
+/// The buffer of a parameter or state; an accumulator has one in each program.
+Value ProgramBuilder::variableBuffer(ProgramState &state, StringRef symbol) {
+  if (Value buffer = variables.lookup(symbol))
+    return buffer;
+  Value &buffer = state.accumulators[symbol];
+  if (!buffer) {
+    auto declared = symbols.lookup<graph::StateOp>(symbol);
+    buffer = createBuffer(declared.getLoc(), state.name + "." + symbol, plan::BufferKind::Temporary,
+                          declared.getTensorType());
+  }
+  return buffer;
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
+  OpBuilder programs(entry);
+  ProgramState state;
+  state.name = entry.getSymName().str();
+  std::string programName = state.name + "_program";
+  state.program = plan::ProgramOp::create(programs, entry.getLoc(), programName, ArrayRef<int64_t>{});
+  state.program.getBody().emplaceBlock();
+
+  SmallVector<graph::FuncOp> functions;
+  for (auto reference : entry.getFunctions().getAsRange<FlatSymbolRefAttr>())
+    functions.push_back(symbols.lookup<graph::FuncOp>(reference.getValue()));
+  for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat()))
+    bindArguments(state, function, repeat);
+
+  SmallVector<int64_t> timeline;
+  for (auto [segment, function, repeat] : llvm::enumerate(functions, entry.getRepeat())) {
+    if (failed(buildSegment(state, function)))
+      return failure();
+    for (int64_t slot = 0; slot < repeat; ++slot)
+      timeline.append({static_cast<int64_t>(segment), slot});
+  }
+  state.program.setTimeline(timeline);
+
+  auto names = [&](const SmallVector<std::string> &list) {
+    return programs.getStrArrayAttr(SmallVector<StringRef>(list.begin(), list.end()));
+  };
+  // The name of the entry is free once the graph.entry is gone.
+  Location loc = entry.getLoc();
+  symbols.erase(entry);
+  programs.setInsertionPointAfter(state.program);
+  plan::EntryOp::create(programs, loc, state.name, programName, names(state.inputNames),
+                        state.inputLimits, state.inputs, names(state.outputNames), state.outputs);
+  return success();
+}
+
+void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat) {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    std::string name = function.getArgName(index);
+    Value buffer = createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input,
+                                tensorType(argument), repeat);
+    state.bufferOf[argument] = buffer;
+    auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr);
+    state.inputs.push_back(buffer);
+    state.inputNames.push_back(std::move(name));
+    state.inputLimits.push_back(limit ? limit.getInt() : 0);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramBuilder::buildSegment(ProgramState &state, graph::FuncOp function) {
+  auto commands = OpBuilder::atBlockEnd(&state.program.getBody().front());
+  auto segment = plan::SegmentOp::create(commands, function.getLoc(), function.getName());
+  commands.setInsertionPointToEnd(&segment.getBody().emplaceBlock());
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (failed(buildCommand(state, commands, &op)))
+      return failure();
+  buildOutputs(state, function, segment);
+  return success();
+}
+
+LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &commands, Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](plan::CallOp call) {
+        buildCall(state, commands, call);
+        return success();
+      })
+      .Case([&](graph::ReadOp read) {
+        buildRead(state, commands, read);
+        return success();
+      })
+      .Case([&](graph::WriteOp write) {
+        plan::CopyOp::create(commands, write.getLoc(), state.bufferOf.lookup(write.getValue()),
+                             variableBuffer(state, write.getVariable()), kPassName);
+        return success();
+      })
+      .Case([&](graph::ReshapeOp reshape) {
+        state.bufferOf[reshape.getResult()] = state.bufferOf.lookup(reshape.getInput());
+        return success();
+      })
+      .Case([&](arith::ConstantOp constant) {
+        buildConstant(state, constant);
+        return success();
+      })
+      .Default([](Operation *op) { return op->emitOpError("is no command; run select-kernels first"); });
+}
+
+void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::CallOp call) {
+  auto kernel = symbols.lookup<plan::KernelOp>(call.getKernel());
+  SmallVector<Value> operands;
+  for (Value operand : call.getOperands())
+    operands.push_back(state.bufferOf.lookup(operand));
+  for (OpResult result : call.getResults()) {
+    Value buffer = createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine(result.getResultNumber()),
+                                plan::BufferKind::Temporary, tensorType(result));
+    state.bufferOf[result] = buffer;
+    operands.push_back(buffer);
+  }
+  for (unsigned index = operands.size(); index < kernel.getNumArguments(); ++index)
+    operands.push_back(createBuffer(call.getLoc(), state.name + "." + kernel.getName() + ".scratch",
+                                    plan::BufferKind::Scratch, kernel.getArgument(index).getType()));
+  plan::LaunchOp::create(commands, call.getLoc(), kernel.getName(), operands, kPassName);
+}
+
+/// Whether `value` or a reshape of it is used after `op` in its block.
+static bool isUsedAfter(Value value, Operation *op) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto reshape = dyn_cast<graph::ReshapeOp>(user))
+      return isUsedAfter(reshape.getResult(), op);
+    return op->isBeforeInBlock(user);
+  });
+}
+
+/// A read is the variable's own buffer, unless the value is still needed after the variable got another one.
+void ProgramBuilder::buildRead(ProgramState &state, OpBuilder &commands, graph::ReadOp read) {
+  Value variable = variableBuffer(state, read.getVariable());
+  bool outlivesWrite = llvm::any_of(read->getBlock()->getOps<graph::WriteOp>(), [&](graph::WriteOp write) {
+    return write.getVariable() == read.getVariable() && read->isBeforeInBlock(write) &&
+           isUsedAfter(read.getResult(), write);
+  });
+  if (!outlivesWrite) {
+    state.bufferOf[read.getResult()] = variable;
+    return;
+  }
+  Value copy = createBuffer(read.getLoc(), state.name + "." + read.getVariable() + ".old",
+                            plan::BufferKind::Temporary, tensorType(read.getResult()));
+  plan::CopyOp::create(commands, read.getLoc(), variable, copy, kPassName);
+  state.bufferOf[read.getResult()] = copy;
+}
+
+void ProgramBuilder::buildConstant(ProgramState &state, Operation *constant) {
+  auto value = cast<ElementsAttr>(cast<arith::ConstantOp>(constant).getValue());
+  Value buffer = createBuffer(constant->getLoc(), state.name + ".constant", plan::BufferKind::Constant,
+                              tensorType(constant->getResult(0)));
+  plan::ConstantOp::create(builder, constant->getLoc(), buffer, value);
+  state.bufferOf[constant->getResult(0)] = buffer;
+}
+
+void ProgramBuilder::buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment) {
+  auto commands = OpBuilder::atBlockEnd(&segment.getBody().front());
+  for (auto [index, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
+    Value output = createBuffer(function.getLoc(), state.name + "." + function.getResultName(index),
+                                plan::BufferKind::Output, tensorType(value));
+    plan::CopyOp::create(commands, value.getLoc(), state.bufferOf.lookup(value), output, kPassName);
+    state.outputs.push_back(output);
+    state.outputNames.push_back(function.getResultName(index));
+  }
+}

@@ -1,0 +1,259 @@
+//===- InsertOptimizer.cpp - The function that runs once per step
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Training/Passes.h"
+
+#include <numbers>
+
+namespace bowline {
+#define GEN_PASS_DEF_INSERTOPTIMIZER
+#include "passes/Training/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+/// torch.nn.utils.clip_grad_norm_ adds the same, so that losses can be compared.
+static constexpr double kClipEpsilon = 1e-6;
+
+namespace {
+
+/// Arithmetic on tensors; a scalar meets a tensor by broadcast.
+class Arithmetic {
+public:
+  explicit Arithmetic(ImplicitLocOpBuilder &builder) : builder(builder) {}
+
+  RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+  Value constant(Value like, double value) {
+    RankedTensorType type = typeOf(like);
+    return arith::ConstantOp::create(builder,
+                                     DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), value)));
+  }
+  Value spread(Value scalar, Value like) {
+    if (scalar.getType() == like.getType())
+      return scalar;
+    return graph::BroadcastOp::create(builder, like.getType(), scalar, ArrayRef<int64_t>{});
+  }
+  Value add(Value lhs, Value rhs) { return arith::AddFOp::create(builder, lhs, rhs); }
+  Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(builder, lhs, rhs); }
+  Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(builder, lhs, rhs); }
+  Value div(Value lhs, Value rhs) { return arith::DivFOp::create(builder, lhs, rhs); }
+  Value scale(Value value, double factor) { return mul(value, constant(value, factor)); }
+  Value offset(Value value, double addend) { return add(value, constant(value, addend)); }
+  Value minimum(Value lhs, Value rhs) { return arith::MinimumFOp::create(builder, lhs, rhs); }
+  Value sqrt(Value value) { return math::SqrtOp::create(builder, value); }
+  Value toF32(Value value) {
+    return arith::TruncFOp::create(builder, typeOf(value).clone(builder.getF32Type()), value);
+  }
+  /// Sum of squares as a scalar: rows first, so that the large reduction can run in parallel.
+  Value squaredNorm(Value value) {
+    Value sum = mul(value, value);
+    if (int64_t rank = typeOf(value).getRank(); rank > 1)
+      sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum, ArrayRef<int64_t>{rank - 1});
+    if (int64_t rank = typeOf(sum).getRank(); rank > 0)
+      sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum,
+                                    llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+    return sum;
+  }
+
+private:
+  ImplicitLocOpBuilder &builder;
+};
+
+class InsertOptimizer : public bowline::impl::InsertOptimizerBase<InsertOptimizer> {
+public:
+  using InsertOptimizerBase::InsertOptimizerBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!module.lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction)) {
+      module.emitError("no graph.func @train_microbatch; run differentiate first");
+      return signalPassFailure();
+    }
+    if (failed(checkOptions()))
+      return signalPassFailure();
+    for (auto param : llvm::to_vector(module.getOps<graph::ParamOp>()))
+      declareMoments(param);
+    buildUpdate(module);
+  }
+
+private:
+  LogicalResult checkOptions() {
+    Location loc = getOperation().getLoc();
+    if (kind != "adamw" && kind != "sgd")
+      return emitError(loc) << "unknown optimizer '" << kind << "'; use adamw or sgd";
+    if (schedule != "constant" && schedule != "cosine")
+      return emitError(loc) << "unknown learning-rate schedule '" << schedule << "'; use constant or cosine";
+    if (schedule == "cosine" && decaySteps <= warmupSteps)
+      return emitError(loc) << "a cosine schedule needs decay-steps (" << decaySteps
+                            << ") greater than warmup-steps (" << warmupSteps << ")";
+    return success();
+  }
+
+  bool isAdamW() const { return kind == "adamw"; }
+
+  static std::string momentName(graph::ParamOp param, int which) {
+    return (param.getName() + (which == 1 ? ".m" : ".v")).str();
+  }
+
+  void declareMoments(graph::ParamOp param) {
+    if (!isAdamW())
+      return;
+    OpBuilder builder(param);
+    builder.setInsertionPointAfter(param);
+    for (int which : {1, 2})
+      graph::StateOp::create(builder, param.getLoc(), momentName(param, which), graph::StateRole::Optimizer,
+                             param.getTensorType(), graph::FillAttr::get(&getContext(), 0.0));
+  }
+
+  void buildUpdate(ModuleOp module) {
+    ImplicitLocOpBuilder builder(NameLoc::get(StringAttr::get(&getContext(), "optimizer")), &getContext());
+    auto scalar = RankedTensorType::get({}, builder.getF32Type());
+    auto counter = RankedTensorType::get({}, builder.getI32Type());
+    builder.setInsertionPoint(module.lookupSymbol(training::kMicrobatchFunction));
+    graph::StateOp::create(builder, training::kStep, graph::StateRole::Step, counter,
+                           graph::FillAttr::get(&getContext(), 0.0));
+
+    builder.setInsertionPointToEnd(module.getBody());
+    auto function = graph::FuncOp::create(builder, training::kUpdateFunction,
+                                          builder.getFunctionType({}, {scalar, scalar, scalar}));
+    for (auto [index, name] : llvm::enumerate(ArrayRef<StringRef>{"loss", "grad_norm", "lr"}))
+      function.setResultAttr(index, graph::FuncOp::kNameAttr, builder.getStringAttr(name));
+    buildEntry(builder, module, function);
+    builder.setInsertionPointToStart(&function.getBody().emplaceBlock());
+    Arithmetic math(builder);
+
+    Value count = graph::ReadOp::create(builder, scalar, training::kTokenCount);
+    Value one = math.constant(count, 1.0);
+    Value perToken = math.div(one, count);
+    Value loss = math.mul(graph::ReadOp::create(builder, scalar, training::kLossSum), perToken);
+
+    SmallVector<graph::ParamOp> params = llvm::to_vector(module.getOps<graph::ParamOp>());
+    SmallVector<Value> grads;
+    Value squares;
+    for (graph::ParamOp param : params) {
+      builder.setLoc(NameLoc::get(builder.getStringAttr("gradient norm"), param.getLoc()));
+      grads.push_back(
+          graph::ReadOp::create(builder, param.getTensorType(), training::gradientName(param.getName())));
+      Value square = math.squaredNorm(grads.back());
+      squares = squares ? math.add(squares, square) : square;
+    }
+    builder.setLoc(function.getLoc());
+    Value norm = math.mul(math.sqrt(squares), perToken);
+    Value gradScale = perToken;
+    if (clipNorm > 0) {
+      Value limit = math.div(math.constant(norm, clipNorm), math.offset(norm, kClipEpsilon));
+      gradScale = math.mul(perToken, math.minimum(limit, one));
+    }
+
+    Value step = nextStep(builder, counter);
+    Value lrWide = learningRate(builder, math, step);
+    Value lr = math.toF32(lrWide);
+    // Writes come last, so that nothing stands between the computations of one parameter's update.
+    SmallVector<std::pair<std::string, Value>> writes = {{training::kStep.str(), stepCounter}};
+    Moments moments = isAdamW() ? biasCorrections(builder, math, step, lrWide) : Moments();
+    for (auto [param, grad] : llvm::zip_equal(params, grads)) {
+      builder.setLoc(NameLoc::get(builder.getStringAttr("optimizer"), param.getLoc()));
+      Value value = graph::ReadOp::create(builder, param.getTensorType(), param.getName());
+      Value scaled = math.mul(grad, math.spread(gradScale, grad));
+      if (isAdamW())
+        updateAdamW(builder, math, param, value, scaled, lr, moments, writes);
+      else
+        writes.emplace_back(param.getName().str(), math.sub(value, math.mul(scaled, math.spread(lr, value))));
+    }
+    builder.setLoc(function.getLoc());
+    for (auto &[name, value] : writes)
+      graph::WriteOp::create(builder, name, value);
+    graph::ReturnOp::create(builder, ValueRange{loss, norm, lr});
+  }
+
+  void buildEntry(ImplicitLocOpBuilder &builder, ModuleOp module, graph::FuncOp update) {
+    SmallVector<Attribute> functions;
+    SmallVector<int64_t> repeat;
+    if (module.lookupSymbol(training::kBeginFunction)) {
+      functions.push_back(FlatSymbolRefAttr::get(&getContext(), training::kBeginFunction));
+      repeat.push_back(1);
+    }
+    functions.push_back(FlatSymbolRefAttr::get(&getContext(), training::kMicrobatchFunction));
+    functions.push_back(FlatSymbolRefAttr::get(update));
+    repeat.append({microbatches, 1});
+    graph::EntryOp::create(builder, "train_step", builder.getArrayAttr(functions), repeat);
+  }
+
+  /// Increments the step counter; returns it as f64 and leaves its new value in `stepCounter`.
+  Value nextStep(ImplicitLocOpBuilder &builder, RankedTensorType counter) {
+    Value old = graph::ReadOp::create(builder, counter, training::kStep);
+    Value increment = arith::ConstantOp::create(builder, DenseElementsAttr::get(counter, builder.getI32IntegerAttr(1)));
+    stepCounter = arith::AddIOp::create(builder, old, increment);
+    return arith::SIToFPOp::create(builder, RankedTensorType::get({}, builder.getF64Type()), stepCounter);
+  }
+
+  /// The learning rate of step `step` (f64, from 1).
+  Value learningRate(ImplicitLocOpBuilder &builder, Arithmetic &math, Value step) {
+    Value peak = math.constant(step, lr);
+    Value rate = peak;
+    if (schedule == "cosine") {
+      double span = static_cast<double>(decaySteps - warmupSteps);
+      Value progress = math.scale(math.offset(step, -static_cast<double>(warmupSteps)), 1 / span);
+      progress = math.minimum(progress, math.constant(step, 1.0));
+      Value cosine = math::CosOp::create(builder, math.scale(progress, std::numbers::pi));
+      rate = math.offset(math.scale(math.offset(cosine, 1.0), 0.5 * (lr - minLr)), minLr);
+    }
+    if (warmupSteps > 0) {
+      Value warmup = math.scale(step, lr / static_cast<double>(warmupSteps));
+      Value warming = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLE, step,
+                                            math.constant(step, static_cast<double>(warmupSteps)));
+      rate = arith::SelectOp::create(builder, warming, warmup, rate);
+    }
+    return rate;
+  }
+
+  struct Moments {
+    Value stepSize;    // lr / (1 - beta1^t)
+    Value rootScale;   // 1 / sqrt(1 - beta2^t)
+    Value decayFactor; // 1 - lr wd
+  };
+
+  /// In f64: 1 - beta^t loses most digits of an f32 in the first steps.
+  Moments biasCorrections(ImplicitLocOpBuilder &builder, Arithmetic &math, Value step, Value lrWide) {
+    Value one = math.constant(step, 1.0);
+    auto correction = [&](double beta) {
+      return math.sub(one, math::PowFOp::create(builder, math.constant(step, beta), step));
+    };
+    Moments moments;
+    moments.stepSize = math.toF32(math.div(lrWide, correction(beta1)));
+    moments.rootScale = math.toF32(math.div(one, math.sqrt(correction(beta2))));
+    moments.decayFactor = math.toF32(math.sub(one, math.scale(lrWide, weightDecay)));
+    return moments;
+  }
+
+  void updateAdamW(ImplicitLocOpBuilder &builder, Arithmetic &math, graph::ParamOp param, Value value, Value grad,
+                   Value lr, const Moments &moments, SmallVectorImpl<std::pair<std::string, Value>> &writes) {
+    Value m = graph::ReadOp::create(builder, value.getType(), momentName(param, 1));
+    Value v = graph::ReadOp::create(builder, value.getType(), momentName(param, 2));
+    m = math.add(math.scale(m, beta1), math.scale(grad, 1 - beta1));
+    v = math.add(math.scale(v, beta2), math.scale(math.mul(grad, grad), 1 - beta2));
+    Value root = math.mul(math.sqrt(v), math.spread(moments.rootScale, v));
+    Value update = math.div(m, math.offset(root, eps));
+    if (param.getTensorType().getRank() >= 2 && weightDecay != 0)
+      value = math.mul(value, math.spread(moments.decayFactor, value));
+    value = math.sub(value, math.mul(update, math.spread(moments.stepSize, update)));
+    writes.emplace_back(momentName(param, 1), m);
+    writes.emplace_back(momentName(param, 2), v);
+    writes.emplace_back(param.getName().str(), value);
+  }
+
+  Value stepCounter;
+};
+
+} // namespace

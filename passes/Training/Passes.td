@@ -1,0 +1,65 @@
+#ifndef BOWLINE_PASSES_TRAINING_PASSES_TD
+#define BOWLINE_PASSES_TRAINING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
+  let description = [{
+    Expects `graph.func @loss`, whose first result is the loss summed over the microbatch and whose second one counts
+    the positions that contributed. Adds `@train_microbatch` with the same arguments and no results: it computes the
+    gradient of the summed loss for every parameter and adds it to the accumulator `@<parameter>.grad`; the sums of
+    losses and positions go to `@loss_sum` and `@token_count`. With several
+    microbatches, `@train_begin` clears the accumulators; with one they are written without being read. `@loss` stays
+    for evaluation.
+
+    Backward operations carry the location of the operation whose gradient they compute, named "gradient".
+
+    Diagnosed: an operation between a parameter and the loss that is not differentiable.
+  }];
+  let options = [Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Build the function that runs once per step: normalise, clip, update";
+  let description = [{
+    Adds `@train_update`, which divides the accumulated gradients by the token count, clips them by their global norm
+    and updates every parameter, together with the optimizer's states and the step counter; and the entry `@train_step`
+    that runs `@train_begin` if there is one, `@train_microbatch` per microbatch and `@train_update` once. Results: loss (mean over the tokens of the
+    step), grad_norm (before clipping) and lr.
+
+    AdamW (Loshchilov and Hutter, 2019): with gradient g and step t from 1, `m = b1 m + (1 - b1) g`,
+    `v = b2 v + (1 - b2) g^2`, `p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`; weight decay only
+    for parameters of rank two or more. SGD: `p = p - lr g`.
+
+    Learning rate: linear warmup over `warmup-steps`, then constant, or a cosine from `lr` to `min-lr` that ends at
+    `decay-steps` (Loshchilov and Hutter, 2017). Clipping scales by `min(1, clip-norm / (norm + 1e-6))`.
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"adamw\"", "adamw or sgd">,
+    Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">,
+    Option<"lr", "lr", "double", "1e-3", "Learning rate after warmup">,
+    Option<"beta1", "beta1", "double", "0.9", "Decay of the first moment">,
+    Option<"beta2", "beta2", "double", "0.95", "Decay of the second moment">,
+    Option<"eps", "eps", "double", "1e-8", "Added to the root of the second moment">,
+    Option<"weightDecay", "weight-decay", "double", "0.1", "Decoupled weight decay">,
+    Option<"clipNorm", "clip-norm", "double", "1.0", "Largest global gradient norm; 0 for no clipping">,
+    Option<"schedule", "schedule", "std::string", "\"constant\"", "constant or cosine">,
+    Option<"warmupSteps", "warmup-steps", "int64_t", "0", "Steps of linear warmup">,
+    Option<"decaySteps", "decay-steps", "int64_t", "0", "Step at which the cosine reaches min-lr">,
+    Option<"minLr", "min-lr", "double", "0.0", "Learning rate at the end of the cosine">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
+  let summary = "Build the entry that gives every parameter and state its initial value";
+  let description = [{
+    Adds `@initialize` and the entry `@init`. Normal values are drawn from a stream of their own per variable, named by
+    its key, so that adding a parameter changes no other one.
+  }];
+  let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+#endif // BOWLINE_PASSES_TRAINING_PASSES_TD
