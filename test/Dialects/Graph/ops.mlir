@@ -1,0 +1,131 @@
+// Every operation parses, prints in its own form and survives the round trip.
+// RUN: bowline-opt %s | FileCheck %s
+
+// CHECK: graph.param @embed.weight : tensor<7x4xf32> init(#graph.normal<0.02>) key("model.embed_tokens.weight")
+graph.param @embed.weight : tensor<7x4xf32> init(#graph.normal<2.0e-2>) key("model.embed_tokens.weight")
+// CHECK: graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+// CHECK: graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
+graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
+// CHECK: graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+
+// Arguments print under their port's name and values that were read under their variable's.
+// CHECK-LABEL: graph.func @variables(
+// CHECK-SAME: %tokens: tensor<2x3xi32> {graph.limit = 7 : i64, graph.name = "tokens"}, %arg1: tensor<f32>
+// CHECK-SAME: -> (tensor<7x4xf32> {graph.name = "table"})
+graph.func @variables(%tokens: tensor<2x3xi32> {graph.name = "tokens", graph.limit = 7 : i64}, %scale: tensor<f32>)
+    -> (tensor<7x4xf32> {graph.name = "table"}) {
+  // CHECK: %embed.weight = graph.read @embed.weight : tensor<7x4xf32>
+  %table = graph.read @embed.weight : tensor<7x4xf32>
+  // CHECK: graph.write @loss_sum, %arg1 : tensor<f32>
+  graph.write @loss_sum, %scale : tensor<f32>
+  // CHECK: graph.return %embed.weight : tensor<7x4xf32>
+  graph.return %table : tensor<7x4xf32>
+}
+
+// CHECK-LABEL: graph.func private @nothing() {
+// CHECK-NEXT: graph.return
+graph.func private @nothing() {
+  graph.return
+}
+
+// CHECK: graph.entry @train_step [@nothing, @variables] repeat [4, 1]
+graph.entry @train_step [@nothing, @variables] repeat [4, 1]
+
+// CHECK-LABEL: graph.func @contraction
+graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2x3x5xf32>, %s: tensor<2xbf16>) {
+  // CHECK: graph.dot_general %{{.*}}, %{{.*}} contract [2] x [1] : (tensor<5x2x3xf32>, tensor<4x3xf32>) -> tensor<5x2x4xf32>
+  %0 = graph.dot_general %x, %w contract [2] x [1] : (tensor<5x2x3xf32>, tensor<4x3xf32>) -> tensor<5x2x4xf32>
+  // CHECK: graph.dot_general %{{.*}}, %{{.*}} batch [1, 2] x [0, 1] contract [0] x [2] : {{.*}} -> tensor<2x3xf32>
+  %1 = graph.dot_general %x, %v batch [1, 2] x [0, 1] contract [0] x [2]
+     : (tensor<5x2x3xf32>, tensor<2x3x5xf32>) -> tensor<2x3xf32>
+  // CHECK: graph.dot_general %{{.*}}, %{{.*}} batch [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2xbf16>
+  %2 = graph.dot_general %s, %s batch [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2xbf16>
+  // An outer product has neither; the form with the word `contract` is printed.
+  // CHECK: graph.dot_general %{{.*}}, %{{.*}} contract [] x [] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2x2xbf16>
+  %3 = graph.dot_general %s, %s : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2x2xbf16>
+  // CHECK: graph.reduce sum %{{.*}} dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
+  %4 = graph.reduce sum %x dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
+  // CHECK: graph.reduce max %{{.*}} dims [] : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %5 = graph.reduce max %w dims [] : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  // CHECK: graph.broadcast %{{.*}} dims [1] : (tensor<2xbf16>) -> tensor<6x2xbf16>
+  %6 = graph.broadcast %s dims [1] : (tensor<2xbf16>) -> tensor<6x2xbf16>
+  graph.return
+}
+
+// CHECK-LABEL: graph.func @shape
+graph.func @shape(%x: tensor<5x2x3xf32>, %mask: tensor<4xi1>) {
+  // CHECK: graph.transpose %{{.*}} perm [2, 0, 1] : (tensor<5x2x3xf32>) -> tensor<3x5x2xf32>
+  %0 = graph.transpose %x perm [2, 0, 1] : (tensor<5x2x3xf32>) -> tensor<3x5x2xf32>
+  // CHECK: graph.reshape %{{.*}} : (tensor<5x2x3xf32>) -> tensor<30xf32>
+  %1 = graph.reshape %x : (tensor<5x2x3xf32>) -> tensor<30xf32>
+  // CHECK: graph.slice %{{.*}} at [1, 0, 2] sizes [4, 1, 1] : (tensor<5x2x3xf32>) -> tensor<4x1x1xf32>
+  %2 = graph.slice %x at [1, 0, 2] sizes [4, 1, 1] : (tensor<5x2x3xf32>) -> tensor<4x1x1xf32>
+  // CHECK: graph.pad %{{.*}} low [0, 1, 0] high [2, 0, 0] : (tensor<5x2x3xf32>) -> tensor<7x3x3xf32>
+  %3 = graph.pad %x low [0, 1, 0] high [2, 0, 0] : (tensor<5x2x3xf32>) -> tensor<7x3x3xf32>
+  // CHECK: graph.concat %{{.*}}, %{{.*}} dim 0 : (tensor<4xi1>, tensor<4xi1>) -> tensor<8xi1>
+  %4 = graph.concat %mask, %mask dim 0 : (tensor<4xi1>, tensor<4xi1>) -> tensor<8xi1>
+  graph.return
+}
+
+// CHECK-LABEL: graph.func @indexing
+graph.func @indexing(%table: tensor<7x4xf32>, %ids: tensor<2x3xi32>) {
+  // CHECK: graph.gather %{{.*}}[%{{.*}}] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  %0 = graph.gather %table[%ids] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  // CHECK: graph.scatter_add %{{.*}} at %{{.*}} : (tensor<2x3x4xf32>, tensor<2x3xi32>) -> tensor<7x4xf32>
+  %1 = graph.scatter_add %0 at %ids : (tensor<2x3x4xf32>, tensor<2x3xi32>) -> tensor<7x4xf32>
+  // CHECK: graph.iota dim 1 : tensor<2x3xi64>
+  %2 = graph.iota dim 1 : tensor<2x3xi64>
+  // CHECK: graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
+  %3 = graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
+  graph.return
+}
+
+// CHECK-LABEL: graph.func @layers
+graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor<6xf32>, %p: tensor<3xi32>) {
+  // CHECK: graph.logistic %{{.*}} : tensor<6xf32>
+  %0 = graph.logistic %v : tensor<6xf32>
+  // CHECK: graph.silu %{{.*}} : tensor<6xf32>
+  %1 = graph.silu %v : tensor<6xf32>
+  // CHECK: graph.gelu erf %{{.*}} : tensor<6xf32>
+  %2 = graph.gelu erf %v : tensor<6xf32>
+  // CHECK: graph.gelu tanh %{{.*}} : tensor<6xf32>
+  %3 = graph.gelu tanh %v : tensor<6xf32>
+  // CHECK: graph.rms_norm %{{.*}}, %{{.*}} eps 1.0e-05 : (tensor<2x3x4x6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
+  %4 = graph.rms_norm %x, %v eps 1.0e-5 : (tensor<2x3x4x6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
+  // CHECK: graph.layer_norm %{{.*}}, %{{.*}}, %{{.*}} eps 0.0 : {{.*}} -> tensor<2x3x4x6xf32>
+  %5 = graph.layer_norm %x, %v, %v eps 0.0
+     : (tensor<2x3x4x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
+  // CHECK: %cosine, %sine = graph.rope_angles %{{.*}} theta 10000.0 : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
+  %cos, %sin = graph.rope_angles %p theta 10000.0 : (tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
+  // CHECK: graph.rope %{{.*}}, %cosine, %sine : {{.*}} -> tensor<2x3x4x6xf32>
+  %6 = graph.rope %x, %cos, %sin
+     : (tensor<2x3x4x6xf32>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xf32>
+  // CHECK: graph.rope inverse %{{.*}}, %cosine, %sine : {{.*}} -> tensor<2x3x4x6xf32>
+  %7 = graph.rope inverse %x, %cos, %sin
+     : (tensor<2x3x4x6xf32>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xf32>
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 0.4082482904638631 : {{.*}} -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  %8, %9 = graph.attention %x, %kv, %kv scale 0.40824829046386307
+     : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  // CHECK: %[[OUT:.*]], %[[LSE:.*]] = graph.attention causal %{{.*}}, %{{.*}}, %{{.*}} scale 0.5
+  %10, %11 = graph.attention causal %x, %kv, %kv scale 0.5
+     : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  // CHECK: graph.attention_grad causal %{{.*}}, %{{.*}}, %{{.*}}, %[[OUT]], %[[LSE]], %{{.*}} scale 0.5
+  %12, %13, %14 = graph.attention_grad causal %x, %kv, %kv, %10, %11, %x scale 0.5
+     : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>, tensor<2x3x4x6xf32>, tensor<2x4x3xf32>,
+        tensor<2x3x4x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>)
+  graph.return
+}
+
+// Statistics and losses of narrow types are f32.
+// CHECK-LABEL: graph.func @loss
+graph.func @loss(%logits: tensor<2x3x7xbf16>, %labels: tensor<2x3xi32>) {
+  // CHECK: %loss, %logsumexp = graph.softmax_cross_entropy %{{.*}}, %{{.*}} : (tensor<2x3x7xbf16>, tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  %loss, %lse = graph.softmax_cross_entropy %logits, %labels
+     : (tensor<2x3x7xbf16>, tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  // CHECK: graph.softmax_cross_entropy_grad %{{.*}}, %{{.*}}, %logsumexp, %loss : {{.*}} -> tensor<2x3x7xbf16>
+  %grad = graph.softmax_cross_entropy_grad %logits, %labels, %lse, %loss
+     : (tensor<2x3x7xbf16>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3x7xbf16>
+  graph.return
+}
