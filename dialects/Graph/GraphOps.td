@@ -337,10 +337,13 @@ def Graph_RandomOp : Graph_ComputeOp<"random"> {
   let description = [{
     Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
     Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
+
+    **Constraints:** the standard deviation is finite and not negative.
   }];
   let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "`normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -377,7 +380,7 @@ def Graph_RmsNormOp : Graph_InferredOp<"rms_norm", [Differentiable]> {
     `x / sqrt(mean(x^2) + eps) * scale`, statistics in f32 or wider.
 
     **Constraints:** the input has at least one dimension; `scale` has one dimension of the last one's size; element
-    types agree; eps is not negative.
+    types agree; eps is finite and not negative.
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -401,7 +404,7 @@ def Graph_RopeAnglesOp : Graph_ComputeOp<"rope_angles"> {
   let description = [{
     For positions [S] and a head dimension D: `angle[s, i] = positions[s] * theta^(-2i/D)`, results [S, D/2].
 
-    **Constraints:** positions have one dimension; both results have the shape [S, D/2]; theta is positive.
+    **Constraints:** positions have one dimension; both results have the shape [S, D/2]; theta is finite and positive.
   }];
   let arguments = (ins Graph_IndexTensor:$positions, F64Attr:$theta);
   let results = (outs Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine);
@@ -414,7 +417,7 @@ def Graph_RopeOp : Graph_InferredOp<"rope", [Differentiable]> {
   let description = [{
     Input [B, S, H, D], cosine and sine [S, D/2]:
     `out[.., i] = x[.., i] * cos - x[.., i + D/2] * sin`, `out[.., i + D/2] = x[.., i + D/2] * cos + x[.., i] * sin`.
-    `inverse` rotates backwards, which is the transpose.
+    `inverse` rotates backwards, which is the transpose. Only the input is differentiable: angles are constants of a model.
 
     **Constraints:** the input has four dimensions, the last one even; cosine and sine are [S, D/2]; element types agree.
   }];

@@ -17,11 +17,13 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, std::optional<Locati
   ArrayRef<int64_t> lhsBatch = adaptor.getLhsBatch(), rhsBatch = adaptor.getRhsBatch();
   ArrayRef<int64_t> lhsContract = adaptor.getLhsContract(), rhsContract = adaptor.getRhsContract();
   if (lhs.getElementType() != rhs.getElementType())
-    return emitOptionalError(loc, "element types of both sides must agree");
+    return emitOptionalError(loc, "element types of both sides must agree, got ", lhs.getElementType(), " and ",
+                             rhs.getElementType());
 
   auto checkPairs = [&](StringRef what, ArrayRef<int64_t> left, ArrayRef<int64_t> right) -> LogicalResult {
     if (left.size() != right.size())
-      return emitOptionalError(loc, what, " dimension lists must have equal length");
+      return emitOptionalError(loc, what, " dimension lists must have equal length, got ", left.size(), " and ",
+                               right.size());
     for (auto [l, r] : llvm::zip_equal(left, right))
       if (lhs.getDimSize(l) != rhs.getDimSize(r))
         return emitOptionalError(loc, what, " dimensions ", l, " and ", r, " differ in size: ", lhs.getDimSize(l),

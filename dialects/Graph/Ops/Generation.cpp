@@ -26,6 +26,12 @@ LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor
 
 double IotaOp::flops() { return 0; }
 
+LogicalResult RandomOp::verify() {
+  if (!getStddev().isFinite() || getStddev().isNegative())
+    return emitOpError("the standard deviation must be finite and not negative");
+  return success();
+}
+
 LogicalResult RandomOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
   PhiloxKey key = MixKey(getSeed(), getStream());
   double stddev = getStddev().convertToDouble();

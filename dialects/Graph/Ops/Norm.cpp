@@ -27,8 +27,8 @@ static LogicalResult checkNorm(std::optional<Location> loc, RankedTensorType inp
     if (type.getElementType() != input.getElementType())
       return emitOptionalError(loc, "element types must agree");
   }
-  if (!(eps >= 0))
-    return emitOptionalError(loc, "eps must not be negative");
+  if (!std::isfinite(eps) || eps < 0)
+    return emitOptionalError(loc, "eps must be finite and not negative");
   return success();
 }
 
@@ -38,13 +38,14 @@ struct RowMath {
   ImplicitLocOpBuilder &b;
   RankedTensorType type;
   int64_t last = type.getRank() - 1;
-  RankedTensorType statistics =
-      RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
+  RankedTensorType statistics = RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
 
   Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
   Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(b, lhs, rhs); }
   Value acrossRow(Value statistic) { return broadcastAlong(b, statistic, type, {last}); }
-  Value acrossRows(Value vector) { return broadcastAlong(b, vector, type, llvm::to_vector(llvm::seq<int64_t>(0, last))); }
+  Value acrossRows(Value vector) {
+    return broadcastAlong(b, vector, type, llvm::to_vector(llvm::seq<int64_t>(0, last)));
+  }
   Value sumRows(Value value) { return sumOver(b, value, llvm::to_vector(llvm::seq<int64_t>(0, last))); }
   Value mean(Value value) {
     Value sum = sumOver(b, value, {last});
@@ -114,8 +115,7 @@ LogicalResult LayerNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   RowMath rows{b, tensorType(getInput())};
   Value x = getInput(), grad = resultGrads[0];
   Value centred = rows.sub(x, rows.acrossRow(rows.mean(x)));
-  Value inverse =
-      rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(centred, centred)), getEps().convertToDouble()));
+  Value inverse = rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(centred, centred)), getEps().convertToDouble()));
   Value normalised = rows.mul(centred, inverse);
   Value scaled = rows.mul(grad, rows.acrossRows(getScale()));
   Value projection = rows.acrossRow(rows.mean(rows.mul(scaled, normalised)));

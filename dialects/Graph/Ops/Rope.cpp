@@ -24,8 +24,9 @@ LogicalResult RopeAnglesOp::verify() {
   if (cosine != getSine().getType() || cosine.getRank() != 2 || cosine.getDimSize(0) != positions.getDimSize(0))
     return emitOpError("both results must have the same shape [")
            << positions.getDimSize(0) << ", half of the head dimension]";
-  if (!(getTheta().convertToDouble() > 0))
-    return emitOpError("theta must be positive");
+  double theta = getTheta().convertToDouble();
+  if (!std::isfinite(theta) || theta <= 0)
+    return emitOpError("theta must be finite and positive");
   return success();
 }
 

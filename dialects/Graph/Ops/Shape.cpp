@@ -124,7 +124,7 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
   if (adaptor.getOffsets().size() != rank || adaptor.getSizes().size() != rank)
     return emitOptionalError(loc, "needs one offset and one size for each of ", rank, " dimensions");
   for (auto [dim, offset, size] : llvm::enumerate(adaptor.getOffsets(), adaptor.getSizes()))
-    if (offset < 0 || size < 1 || offset + size > input.getDimSize(dim))
+    if (offset < 0 || size < 1 || size > input.getDimSize(dim) || offset > input.getDimSize(dim) - size)
       return emitOptionalError(loc, "the range [", offset, ", ", offset + size, ") of dimension ", dim,
                                " is empty or outside of its size ", input.getDimSize(dim));
   results.push_back(RankedTensorType::get(adaptor.getSizes(), input.getElementType()));
@@ -184,10 +184,13 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
   if (adaptor.getLow().size() != rank || adaptor.getHigh().size() != rank)
     return emitOptionalError(loc, "needs one amount on each side for each of ", rank, " dimensions");
   SmallVector<int64_t> shape;
-  for (auto [size, low, high] : llvm::zip_equal(input.getShape(), adaptor.getLow(), adaptor.getHigh())) {
+  for (auto [dim, size, low, high] : llvm::enumerate(input.getShape(), adaptor.getLow(), adaptor.getHigh())) {
     if (low < 0 || high < 0)
       return emitOptionalError(loc, "amounts of padding must not be negative");
-    shape.push_back(low + size + high);
+    int64_t padded;
+    if (llvm::AddOverflow(low, size, padded) || llvm::AddOverflow(padded, high, padded))
+      return emitOptionalError(loc, "dimension ", dim, " padded by ", low, " and ", high, " is larger than any tensor");
+    shape.push_back(padded);
   }
   results.push_back(RankedTensorType::get(shape, input.getElementType()));
   return success();

@@ -1,0 +1,997 @@
+// Every rule of the verifiers refuses what breaks it.
+// RUN: bowline-opt %s --verify-diagnostics --split-input-file
+
+// An argument's shape is static.
+// expected-error @+1 {{argument 0 must be a tensor with a static shape without zeros, got 'tensor<?x3xf32>'}}
+graph.func @f(%x: tensor<?x3xf32>) {
+  graph.return
+}
+
+// -----
+
+// An argument is not empty.
+// expected-error @+1 {{argument 0 must be a tensor with a static shape without zeros, got 'tensor<0x3xf32>'}}
+graph.func @f(%x: tensor<0x3xf32>) {
+  graph.return
+}
+
+// -----
+
+// A result is a tensor.
+// expected-error @+1 {{result 0 must be a tensor with a static shape without zeros, got 'f32'}}
+graph.func @f() -> f32 {
+  graph.return
+}
+
+// -----
+
+// A port's name is a string.
+// expected-error @+1 {{argument 0: 'graph.name' must be a string}}
+graph.func @f(%x: tensor<3xf32> {graph.name = 1 : i64}) {
+  graph.return
+}
+
+// -----
+
+// A limit is positive.
+// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with integer elements}}
+graph.func @f(%x: tensor<3xi32> {graph.limit = 0 : i64}) {
+  graph.return
+}
+
+// -----
+
+// A limit is an integer.
+// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer}}
+graph.func @f(%x: tensor<3xi32> {graph.limit = 1.5}) {
+  graph.return
+}
+
+// -----
+
+// Only integers have a limit.
+// expected-error @+1 {{argument 0: 'graph.limit' must be a positive integer on an argument with integer elements}}
+graph.func @f(%x: tensor<3xf32> {graph.limit = 5 : i64}) {
+  graph.return
+}
+
+// -----
+
+// A return has the function's results.
+graph.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{operand types must match the results of @f}}
+  graph.return %x : tensor<3xf32>
+}
+
+// -----
+
+// An entry runs at least one function.
+// expected-error @+1 {{needs at least one function}}
+graph.entry @e [] repeat []
+
+// -----
+
+// An entry runs functions that exist.
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{no graph.func is named @g}}
+graph.entry @e [@f, @g] repeat [1, 1]
+
+// -----
+
+// Every function has a repeat count.
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{needs one repeat count per function, got 1 for 2}}
+graph.entry @e [@f, @f] repeat [1]
+
+// -----
+
+// A function runs at least once.
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{repeat counts must be positive}}
+graph.entry @e [@f] repeat [0]
+
+// -----
+
+// Only the last function returns results.
+graph.func @f() {
+  graph.return
+}
+graph.func @g(%x: tensor<f32>) -> tensor<f32> {
+  graph.return %x : tensor<f32>
+}
+// expected-error @+1 {{only the last function may return results, but @g does}}
+graph.entry @e [@g, @f] repeat [1, 1]
+
+// -----
+
+// A parameter's elements are floats.
+// expected-error @+1 {{attribute 'type' failed to satisfy constraint: type attribute of tensor of f32, f64, bf16 or f16 with a static shape without zeros}}
+graph.param @w : tensor<3xi32> init(#graph.fill<1.0>) key("w")
+
+// -----
+
+// A parameter is not empty.
+// expected-error @+1 {{attribute 'type' failed to satisfy constraint}}
+graph.param @w : tensor<0xf32> init(#graph.fill<1.0>) key("w")
+
+// -----
+
+// A variable starts from a normal distribution or one value.
+// expected-error @+1 {{attribute 'init' failed to satisfy constraint: #graph.normal or #graph.fill}}
+graph.param @w : tensor<3xf32> init(1 : i32) key("w")
+
+// -----
+
+// A standard deviation is not negative.
+// expected-error @+1 {{the standard deviation must be finite and not negative}}
+graph.param @w : tensor<3xf32> init(#graph.normal<-1.0>) key("w")
+
+// -----
+
+// A standard deviation is finite.
+// expected-error @+1 {{the standard deviation must be finite and not negative}}
+graph.param @w : tensor<3xf32> init(#graph.normal<0x7FF0000000000000>) key("w")
+
+// -----
+
+// A fill value is finite.
+// expected-error @+1 {{the fill value must be finite}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0x7FF8000000000000>) key("w")
+
+// -----
+
+// A state's shape is static.
+// expected-error @+1 {{attribute 'type' failed to satisfy constraint}}
+graph.state @s step : tensor<?xi32> init(#graph.fill<0.0>)
+
+// -----
+
+// Normal values are floats.
+// expected-error @+1 {{#graph.normal needs floating-point elements, but the type is 'tensor<i32>'}}
+graph.state @s step : tensor<i32> init(#graph.normal<1.0>)
+
+// -----
+
+// An integer is filled with a whole number.
+// expected-error @+1 {{the fill value 5.000000e-01 is no 'i32'}}
+graph.state @s step : tensor<i32> init(#graph.fill<0.5>)
+
+// -----
+
+// An integer is filled with a number that it can hold.
+// expected-error @+1 {{the fill value 2.147484e+09 is no 'i32'}}
+graph.state @s step : tensor<i32> init(#graph.fill<2147483648.0>)
+
+// -----
+
+// An accumulator is filled.
+// expected-error @+1 {{an accumulator must start from #graph.fill}}
+graph.state @s accumulator : tensor<f32> init(#graph.normal<1.0>)
+
+// -----
+
+// A variable that is read exists.
+graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.func @f(%x: tensor<f32>) {
+  // expected-error @+1 {{no graph.param or graph.state is named @t}}
+  %0 = graph.read @t : tensor<i32>
+  graph.return
+}
+
+// -----
+
+// A function is not a variable.
+graph.func @f(%x: tensor<f32>) {
+  // expected-error @+1 {{no graph.param or graph.state is named @f}}
+  %0 = graph.read @f : tensor<i32>
+  graph.return
+}
+
+// -----
+
+// A variable is read with its type.
+graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.func @f(%x: tensor<f32>) {
+  // expected-error @+1 {{type 'tensor<i64>' differs from the declared type of @s, 'tensor<i32>'}}
+  %0 = graph.read @s : tensor<i64>
+  graph.return
+}
+
+// -----
+
+// A variable that is written exists.
+graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.func @f(%x: tensor<f32>) {
+  // expected-error @+1 {{no graph.param or graph.state is named @t}}
+  graph.write @t, %x : tensor<f32>
+  graph.return
+}
+
+// -----
+
+// A variable is written with its type.
+graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.func @f(%x: tensor<f32>) {
+  // expected-error @+1 {{type 'tensor<f32>' differs from the declared type of @s, 'tensor<i32>'}}
+  graph.write @s, %x : tensor<f32>
+  graph.return
+}
+
+// -----
+
+// Batch lists have equal length.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{batch dimension lists must have equal length, got 1 and 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b batch [0] x [] contract [1] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Contracted lists have equal length.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{contract dimension lists must have equal length, got 2 and 1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b contract [0, 1] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Dimensions of the left side are in range.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{lhs dimension 2 is out of range for a tensor of rank 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b contract [2] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>
+  graph.return
+}
+
+// -----
+
+// Dimensions of the right side are in range.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{rhs dimension -1 is out of range for a tensor of rank 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b contract [1] x [-1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>
+  graph.return
+}
+
+// -----
+
+// A dimension is not both batch and contracted.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{lhs dimension 1 is named twice}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b batch [1] x [0] contract [1] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Contracted dimensions have equal size.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{contract dimensions 0 and 1 differ in size: 2 and 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b contract [0] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3x2xf32>
+  graph.return
+}
+
+// -----
+
+// Batch dimensions have equal size.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{batch dimensions 1 and 0 differ in size: 3 and 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b batch [1] x [0] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3x2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Both sides have one element type.
+graph.func @f(%a: tensor<2xf32>, %b: tensor<2xbf16>) {
+  // expected-error @+2 {{element types of both sides must agree, got 'f32' and 'bf16'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %b contract [0] x [0] : (tensor<2xf32>, tensor<2xbf16>) -> tensor<f32>
+  graph.return
+}
+
+// -----
+
+// Integers are not contracted.
+graph.func @f(%a: tensor<2xi32>) {
+  // expected-error @+1 {{operand #0 must be tensor of f32, f64, bf16 or f16 with a static shape without zeros, but got 'tensor<2xi32>'}}
+  %0 = graph.dot_general %a, %a contract [0] x [0] : (tensor<2xi32>, tensor<2xi32>) -> tensor<i32>
+  graph.return
+}
+
+// -----
+
+// A stated result type is the inferred one.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.reduce sum %a dims [1] : (tensor<2x3xf32>) -> tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// Reduced dimensions are in range.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{reduced dimension 2 is out of range for a tensor of rank 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.reduce sum %a dims [2] : (tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Reduced dimensions increase.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{reduced dimensions must be strictly increasing}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.reduce max %a dims [1, 0] : (tensor<2x3xf32>) -> tensor<f32>
+  graph.return
+}
+
+// -----
+
+// Every operand dimension goes somewhere.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{needs one entry of 'dims' per operand dimension}}
+  %0 = graph.broadcast %a dims [0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Broadcast dimensions are in range.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{broadcast dimension 3 is out of range for a tensor of rank 3}}
+  %0 = graph.broadcast %a dims [0, 3] : (tensor<2x3xf32>) -> tensor<2x4x3xf32>
+  graph.return
+}
+
+// -----
+
+// Broadcast dimensions increase.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{broadcast dimensions must be strictly increasing}}
+  %0 = graph.broadcast %a dims [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  graph.return
+}
+
+// -----
+
+// Broadcast keeps sizes.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{operand dimension 1 of size 3 does not fit result dimension 1 of size 4}}
+  %0 = graph.broadcast %a dims [0, 1] : (tensor<2x3xf32>) -> tensor<2x4xf32>
+  graph.return
+}
+
+// -----
+
+// Broadcast keeps the element type.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{element types must agree}}
+  %0 = graph.broadcast %a dims [0, 1] : (tensor<2x3xf32>) -> tensor<2x3xf64>
+  graph.return
+}
+
+// -----
+
+// A permutation has an entry for each dimension.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{'perm' must be a permutation of the operand's 2 dimensions}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.transpose %a perm [0] : (tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// A permutation is in range.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{permuted dimension 2 is out of range for a tensor of rank 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.transpose %a perm [0, 2] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A permutation repeats nothing.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{permuted dimension 1 is named twice}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.transpose %a perm [1, 1] : (tensor<2x3xf32>) -> tensor<3x3xf32>
+  graph.return
+}
+
+// -----
+
+// Reshape keeps the element count.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{the element count must not change, but it goes from 6 to 5}}
+  %0 = graph.reshape %a : (tensor<2x3xf32>) -> tensor<5xf32>
+  graph.return
+}
+
+// -----
+
+// Reshape keeps the element type.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+1 {{element types must agree}}
+  %0 = graph.reshape %a : (tensor<2x3xf32>) -> tensor<6xi32>
+  graph.return
+}
+
+// -----
+
+// A slice has an offset for each dimension.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{needs one offset and one size for each of 2 dimensions}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [0] sizes [2, 3] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A slice has a size for each dimension.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{needs one offset and one size for each of 2 dimensions}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [0, 0] sizes [2] : (tensor<2x3xf32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// A slice is not empty.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{the range [0, 0) of dimension 1 is empty or outside of its size 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [0, 0] sizes [2, 0] : (tensor<2x3xf32>) -> tensor<2x1xf32>
+  graph.return
+}
+
+// -----
+
+// A slice begins inside.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{the range [-1, 1) of dimension 0 is empty or outside of its size 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [-1, 0] sizes [2, 3] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A slice ends inside.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{the range [1, 4) of dimension 1 is empty or outside of its size 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [0, 1] sizes [2, 3] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A slice cannot end inside by overflow.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{is empty or outside of its size 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.slice %a at [0, 9223372036854775807] sizes [2, 1] : (tensor<2x3xf32>) -> tensor<2x1xf32>
+  graph.return
+}
+
+// -----
+
+// Padding has an amount for each dimension.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{needs one amount on each side for each of 2 dimensions}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.pad %a low [0] high [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Padding is not negative.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{amounts of padding must not be negative}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.pad %a low [0, 0] high [0, -1] : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  graph.return
+}
+
+// -----
+
+// Padding does not overflow.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{dimension 0 padded by 9223372036854775807 and 0 is larger than any tensor}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.pad %a low [9223372036854775807, 0] high [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Something is concatenated.
+graph.func @f() {
+  // expected-error @+2 {{needs at least one operand}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.concat dim 0 : () -> tensor<1xf32>
+  graph.return
+}
+
+// -----
+
+// Concatenated tensors have equal ranks.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2xf32>) {
+  // expected-error @+2 {{operands may differ only along dimension 0, got 'tensor<2xf32>' after 'tensor<2x3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.concat %a, %b dim 0 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<4x3xf32>
+  graph.return
+}
+
+// -----
+
+// Concatenated tensors have equal element types.
+graph.func @f(%a: tensor<2xf32>, %b: tensor<2xi32>) {
+  // expected-error @+2 {{operands may differ only along dimension 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.concat %a, %b dim 0 : (tensor<2xf32>, tensor<2xi32>) -> tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// Concatenated tensors have equal other sizes.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x4xf32>) {
+  // expected-error @+2 {{operands may differ only along dimension 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.concat %a, %b dim 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
+  graph.return
+}
+
+// -----
+
+// The concatenated dimension exists.
+graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{concatenated dimension 2 is out of range for a tensor of rank 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.concat %a, %b dim 2 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  graph.return
+}
+
+// -----
+
+// A table has rows.
+graph.func @f(%t: tensor<f32>, %i: tensor<2xi32>) {
+  // expected-error @+2 {{the table needs at least one dimension}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.gather %t[%i] : (tensor<f32>, tensor<2xi32>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Indices are i32.
+graph.func @f(%t: tensor<3xf32>, %i: tensor<2xi64>) {
+  // expected-error @+1 {{operand #1 must be tensor of i32 with a static shape without zeros, but got 'tensor<2xi64>'}}
+  %0 = graph.gather %t[%i] : (tensor<3xf32>, tensor<2xi64>) -> tensor<2xf32>
+  graph.return
+}
+
+// -----
+
+// Updates have the indices' dimensions.
+graph.func @f(%u: tensor<2x4xf32>, %i: tensor<3xi32>) {
+  // expected-error @+1 {{updates must have the indices' dimensions, then the result's dimensions after the first}}
+  %0 = graph.scatter_add %u at %i : (tensor<2x4xf32>, tensor<3xi32>) -> tensor<7x4xf32>
+  graph.return
+}
+
+// -----
+
+// Updates have the rows' dimensions.
+graph.func @f(%u: tensor<2x4xf32>, %i: tensor<2xi32>) {
+  // expected-error @+1 {{updates must have the indices' dimensions, then the result's dimensions after the first}}
+  %0 = graph.scatter_add %u at %i : (tensor<2x4xf32>, tensor<2xi32>) -> tensor<7x5xf32>
+  graph.return
+}
+
+// -----
+
+// Updates have the result's element type.
+graph.func @f(%u: tensor<2x4xf32>, %i: tensor<2xi32>) {
+  // expected-error @+1 {{element types must agree}}
+  %0 = graph.scatter_add %u at %i : (tensor<2x4xf32>, tensor<2xi32>) -> tensor<7x4xf64>
+  graph.return
+}
+
+// -----
+
+// Rows are added to a table.
+graph.func @f(%u: tensor<f32>, %i: tensor<i32>) {
+  // expected-error @+1 {{the result needs at least one dimension}}
+  %0 = graph.scatter_add %u at %i : (tensor<f32>, tensor<i32>) -> tensor<f32>
+  graph.return
+}
+
+// -----
+
+// A counted dimension exists.
+graph.func @f() {
+  // expected-error @+1 {{counted dimension 1 is out of range for a tensor of rank 1}}
+  %0 = graph.iota dim 1 : tensor<3xi32>
+  graph.return
+}
+
+// -----
+
+// A random number's deviation is not negative.
+graph.func @f() {
+  // expected-error @+1 {{the standard deviation must be finite and not negative}}
+  %0 = graph.random normal(-1.0) seed(0) stream(0) : tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// A norm has a row.
+graph.func @f(%x: tensor<f32>, %s: tensor<3xf32>) {
+  // expected-error @+2 {{the input needs at least one dimension}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps 0.0 : (tensor<f32>, tensor<3xf32>) -> tensor<f32>
+  graph.return
+}
+
+// -----
+
+// A scale is as long as a row.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
+  // expected-error @+2 {{scale and bias must have one dimension of size 3, got 'tensor<2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps 0.0 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A scale is a vector.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<1x3xf32>) {
+  // expected-error @+2 {{scale and bias must have one dimension of size 3, got 'tensor<1x3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps 0.0 : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A scale has the input's element type.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<3xbf16>) {
+  // expected-error @+2 {{element types must agree}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps 0.0 : (tensor<2x3xf32>, tensor<3xbf16>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// An eps is not negative.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
+  // expected-error @+2 {{eps must be finite and not negative}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps -1.0 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// An eps is a number.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
+  // expected-error @+2 {{eps must be finite and not negative}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rms_norm %x, %s eps 0x7FF8000000000000 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// A bias is as long as a row.
+graph.func @f(%x: tensor<2x3xf32>, %s: tensor<3xf32>, %b: tensor<4xf32>) {
+  // expected-error @+2 {{scale and bias must have one dimension of size 3, got 'tensor<4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.layer_norm %x, %s, %b eps 0.0 : (tensor<2x3xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Positions are a vector.
+graph.func @f(%p: tensor<2x3xi32>) {
+  // expected-error @+1 {{positions must have one dimension, got 'tensor<2x3xi32>'}}
+  %0:2 = graph.rope_angles %p theta 1.0 : (tensor<2x3xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  graph.return
+}
+
+// -----
+
+// Angles have a row for each position.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{both results must have the same shape [2, half of the head dimension]}}
+  %0:2 = graph.rope_angles %p theta 1.0 : (tensor<2xi32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+  graph.return
+}
+
+// -----
+
+// Cosines and sines have one shape.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{both results must have the same shape [2, half of the head dimension]}}
+  %0:2 = graph.rope_angles %p theta 1.0 : (tensor<2xi32>) -> (tensor<2x4xf32>, tensor<2x5xf32>)
+  graph.return
+}
+
+// -----
+
+// Theta is positive.
+graph.func @f(%p: tensor<2xi32>) {
+  // expected-error @+1 {{theta must be finite and positive}}
+  %0:2 = graph.rope_angles %p theta 0.0 : (tensor<2xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  graph.return
+}
+
+// -----
+
+// Rotated tensors have four dimensions.
+graph.func @f(%x: tensor<3x2x4xf32>, %c: tensor<3x2xf32>, %s: tensor<3x2xf32>) {
+  // expected-error @+2 {{the input must have four dimensions, the last one even, got 'tensor<3x2x4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<3x2x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// The rotated dimension is even.
+graph.func @f(%x: tensor<1x3x2x5xf32>, %c: tensor<3x2xf32>, %s: tensor<3x2xf32>) {
+  // expected-error @+2 {{the input must have four dimensions, the last one even, got 'tensor<1x3x2x5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x5xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x5xf32>
+  graph.return
+}
+
+// -----
+
+// There is an angle for each pair.
+graph.func @f(%x: tensor<1x3x2x4xf32>, %c: tensor<3x4xf32>, %s: tensor<3x4xf32>) {
+  // expected-error @+2 {{cosine and sine must both have shape [3, 2]}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<1x3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// There is a sine for each cosine.
+graph.func @f(%x: tensor<1x3x2x4xf32>, %c: tensor<3x2xf32>, %s: tensor<3x1xf32>) {
+  // expected-error @+2 {{cosine and sine must both have shape [3, 2]}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf32>, tensor<3x2xf32>, tensor<3x1xf32>) -> tensor<1x3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// Angles have the input's element type.
+graph.func @f(%x: tensor<1x3x2x4xf32>, %c: tensor<3x2xf64>, %s: tensor<3x2xf64>) {
+  // expected-error @+2 {{element types must agree}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf32>, tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<1x3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// A query has four dimensions.
+graph.func @f(%q: tensor<2x3x6xf32>, %k: tensor<2x5x2x6xf32>, %v: tensor<2x5x2x6xf32>) {
+  // expected-error @+2 {{query, key and value must have four dimensions, got 'tensor<2x3x6xf32>' and 'tensor<2x5x2x6xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// A key has four dimensions.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x6xf32>, %v: tensor<2x5x6xf32>) {
+  // expected-error @+2 {{query, key and value must have four dimensions}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x6xf32>, tensor<2x5x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// There is a value for each key.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>, %v: tensor<2x4x2x6xf32>) {
+  // expected-error @+2 {{key and value must have equal types, got 'tensor<2x5x2x6xf32>' and 'tensor<2x4x2x6xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x4x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// Queries and keys have one element type.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf64>, %v: tensor<2x5x2x6xf64>) {
+  // expected-error @+2 {{element types must agree}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf64>, tensor<2x5x2x6xf64>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// Queries and keys have one batch.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<1x5x2x6xf32>, %v: tensor<1x5x2x6xf32>) {
+  // expected-error @+2 {{batch and head dimensions of query and key must agree}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<1x5x2x6xf32>, tensor<1x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// Queries and keys have one width.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x7xf32>, %v: tensor<2x5x2x7xf32>) {
+  // expected-error @+2 {{batch and head dimensions of query and key must agree}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x7xf32>, tensor<2x5x2x7xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// Key heads are shared evenly.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x3x6xf32>, %v: tensor<2x5x3x6xf32>) {
+  // expected-error @+2 {{the number of query heads 4 must be a multiple of the number of key heads 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x3x6xf32>, tensor<2x5x3x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// A causal query sees at least itself.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x2x2x6xf32>, %v: tensor<2x2x2x6xf32>) {
+  // expected-error @+2 {{causal attention needs at least as many keys as queries, got 2 and 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention causal %q, %k, %v scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x2x2x6xf32>, tensor<2x2x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// The result of attention is like the query.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>, %r: tensor<2x3x4x5xf32>, %l: tensor<2x4x3xf32>, %g: tensor<2x3x4x6xf32>) {
+  // expected-error @+2 {{result and its gradient must have the query's type 'tensor<2x3x4x6xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = graph.attention_grad %q, %k, %k, %r, %l, %g scale 1.0
+   
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>, tensor<2x3x4x5xf32>, tensor<2x4x3xf32>, tensor<2x3x4x6xf32>)
+      -> (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>)
+  graph.return
+}
+
+// -----
+
+// The result's gradient is like the query.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>, %r: tensor<2x3x4x6xf32>, %l: tensor<2x4x3xf32>, %g: tensor<2x3x4x5xf32>) {
+  // expected-error @+2 {{result and its gradient must have the query's type 'tensor<2x3x4x6xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = graph.attention_grad %q, %k, %k, %r, %l, %g scale 1.0
+   
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>, tensor<2x3x4x6xf32>, tensor<2x4x3xf32>, tensor<2x3x4x5xf32>)
+      -> (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>)
+  graph.return
+}
+
+// -----
+
+// The logsumexp has one value per head and query.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>, %r: tensor<2x3x4x6xf32>, %l: tensor<2x3x4xf32>, %g: tensor<2x3x4x6xf32>) {
+  // expected-error @+2 {{logsumexp must have type 'tensor<2x4x3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = graph.attention_grad %q, %k, %k, %r, %l, %g scale 1.0
+   
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>, tensor<2x3x4x6xf32>, tensor<2x3x4xf32>, tensor<2x3x4x6xf32>)
+      -> (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>)
+  graph.return
+}
+
+// -----
+
+// A gradient needs keys that attention takes.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %l: tensor<2x4x3xf32>, %k: tensor<2x5x3x6xf32>) {
+  // expected-error @+2 {{the number of query heads 4 must be a multiple of the number of key heads 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = graph.attention_grad %q, %k, %k, %q, %l, %q scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x3x6xf32>, tensor<2x5x3x6xf32>, tensor<2x3x4x6xf32>, tensor<2x4x3xf32>,
+       tensor<2x3x4x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x5x3x6xf32>, tensor<2x5x3x6xf32>)
+  graph.return
+}
+
+// -----
+
+// There is a label for each position.
+graph.func @f(%x: tensor<2x5xf32>, %l: tensor<3xi32>) {
+  // expected-error @+2 {{the labels' shape must be the logits' without the last dimension, got 'tensor<3xi32>' for 'tensor<2x5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.softmax_cross_entropy %x, %l : (tensor<2x5xf32>, tensor<3xi32>) -> (tensor<2xf32>, tensor<2xf32>)
+  graph.return
+}
+
+// -----
+
+// Logits have a dimension of classes.
+graph.func @f(%x: tensor<f32>, %l: tensor<i32>) {
+  // expected-error @+2 {{the labels' shape must be the logits' without the last dimension}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.softmax_cross_entropy %x, %l : (tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xf32>)
+  graph.return
+}
+
+// -----
+
+// A gradient needs a label for each position.
+graph.func @f(%x: tensor<2x5xf32>, %y: tensor<3xi32>, %l: tensor<2xf32>, %g: tensor<2xf32>) {
+  // expected-error @+2 {{the labels' shape must be the logits' without the last dimension}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.softmax_cross_entropy_grad %x, %y, %l, %g
+    : (tensor<2x5xf32>, tensor<3xi32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x5xf32>
+  graph.return
+}
+
+// -----
+
+// A logsumexp belongs to each position.
+graph.func @f(%x: tensor<2x5xf32>, %y: tensor<2xi32>, %l: tensor<3xf32>, %g: tensor<2xf32>) {
+  // expected-error @+2 {{logsumexp and loss gradient must have type 'tensor<2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.softmax_cross_entropy_grad %x, %y, %l, %g
+    : (tensor<2x5xf32>, tensor<2xi32>, tensor<3xf32>, tensor<2xf32>) -> tensor<2x5xf32>
+  graph.return
+}
+
+// -----
+
+// A loss gradient belongs to each position.
+graph.func @f(%x: tensor<2x5xf32>, %y: tensor<2xi32>, %l: tensor<2xf32>, %g: tensor<2xf64>) {
+  // expected-error @+2 {{logsumexp and loss gradient must have type 'tensor<2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.softmax_cross_entropy_grad %x, %y, %l, %g
+    : (tensor<2x5xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xf64>) -> tensor<2x5xf32>
+  graph.return
+}
