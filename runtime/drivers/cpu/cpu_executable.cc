@@ -1,0 +1,72 @@
+#include "runtime/drivers/cpu/cpu_executable.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/parallel.h"
+#include "runtime/base/file_descriptor.h"
+#include "runtime/drivers/cpu/cpu_launchable.h"
+
+namespace bowline {
+namespace {
+
+class GeneratedLaunchable : public CpuLaunchable {
+ public:
+  GeneratedLaunchable(GeneratedKernel function, int64_t extent, int threads)
+      : function_(function), extent_(extent), threads_(threads) {}
+
+  void Run(absl::Span<void* const> arguments, void*) const override {
+    kernels::ParallelFor(threads_, extent_,
+                         [&](int64_t begin, int64_t end) { function_(arguments.data(), begin, end); });
+  }
+
+ private:
+  GeneratedKernel function_;
+  int64_t extent_;
+  int threads_;
+};
+
+absl::Status WriteAll(int fd, absl::Span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return ErrnoToStatus(errno, "cannot hold an image of the plan in memory");
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<hal::Executable>> CpuExecutable::Load(absl::Span<const uint8_t> image, int threads) {
+  const FileDescriptor file(::memfd_create("bowline-image", MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoToStatus(errno, "cannot make a file in memory for an image of the plan");
+  BOWLINE_RETURN_IF_ERROR(WriteAll(file.get(), image));
+  // Each memfd is its own file, so two images are never taken for one although they share this name later.
+  void* handle = ::dlopen(absl::StrCat("/proc/self/fd/", file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an image of the plan does not load: ", ::dlerror(), "; compile the model again"));
+  }
+  return std::unique_ptr<hal::Executable>(new CpuExecutable(handle, threads));
+}
+
+CpuExecutable::~CpuExecutable() { ::dlclose(handle_); }
+
+absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const std::string& symbol,
+                                                                        int64_t parallel_extent) const {
+  if (parallel_extent < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("symbol '", symbol, "': parallel extent ", parallel_extent));
+  }
+  void* address = ::dlsym(handle_, symbol.c_str());
+  if (address == nullptr) return absl::NotFoundError(absl::StrCat("the plan's image has no symbol '", symbol, "'"));
+  return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(address), parallel_extent, threads_);
+}
+
+}  // namespace bowline

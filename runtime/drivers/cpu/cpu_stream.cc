@@ -1,0 +1,29 @@
+#include "runtime/drivers/cpu/cpu_stream.h"
+
+#include <cstring>
+
+#include "runtime/drivers/cpu/cpu_launchable.h"
+
+namespace bowline {
+
+absl::Status CpuStream::Launch(const hal::Launchable& launchable, absl::Span<void* const> arguments, void* scratch) {
+  static_cast<const CpuLaunchable&>(launchable).Run(arguments, scratch);
+  return absl::OkStatus();
+}
+
+absl::Status CpuStream::Copy(void* destination, const void* source, size_t bytes) {
+  if (bytes > 0) std::memcpy(destination, source, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CpuStream::Record(hal::Event& event) {
+  static_cast<CpuEvent&>(event).set_recorded();
+  return absl::OkStatus();
+}
+
+absl::Status CpuStream::Wait(const hal::Event& event) {
+  if (event.recorded()) return absl::OkStatus();
+  return absl::FailedPreconditionError("a stream waits for an event that no stream recorded");
+}
+
+}  // namespace bowline

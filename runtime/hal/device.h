@@ -1,0 +1,61 @@
+#ifndef BOWLINE_RUNTIME_HAL_DEVICE_H_
+#define BOWLINE_RUNTIME_HAL_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "kernels/registry/registry.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/allocation.h"
+#include "runtime/hal/event.h"
+#include "runtime/hal/executable.h"
+#include "runtime/hal/stream.h"
+
+namespace bowline::hal {
+
+// What code was compiled for, as a plan states it.
+struct Target {
+  std::string device;  // "cpu"
+  std::string arch;    // "x86_64"
+  std::string cpu;     // "x86-64-v3"
+};
+
+struct DeviceOptions {
+  int threads = 1;  // that a launch may use on the host
+};
+
+// One rank's device: where its memory is and its commands run. Everything else is made from it.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual absl::string_view name() const = 0;
+
+  // kFailedPrecondition, naming what the code needs and what this machine has, if it cannot run here.
+  virtual absl::Status CheckTarget(const Target& target) const = 0;
+
+  // kResourceExhausted when there is not enough memory.
+  virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes) = 0;
+
+  // An image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does not
+  // know or an image that does not load.
+  virtual absl::StatusOr<std::unique_ptr<Executable>> LoadExecutable(absl::string_view format,
+                                                                     absl::Span<const uint8_t> image) = 0;
+
+  // A kernel of the registry. kNotFound, kInvalidArgument as kernels::CreateKernel.
+  virtual absl::StatusOr<std::unique_ptr<Launchable>> CreateKernel(const kernels::Signature& signature) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream() = 0;
+  virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
+
+  // Contract
+  //   The device outlives everything made from it. Its methods may be called from several threads.
+};
+
+}  // namespace bowline::hal
+
+#endif  // BOWLINE_RUNTIME_HAL_DEVICE_H_

@@ -1,0 +1,20 @@
+#ifndef BOWLINE_RUNTIME_HAL_EVENT_H_
+#define BOWLINE_RUNTIME_HAL_EVENT_H_
+
+namespace bowline::hal {
+
+// A point in a stream that other streams can wait for: see Stream::Record and Stream::Wait.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // True once Record was called on some stream.
+  virtual bool recorded() const = 0;
+
+  // Contract
+  //   An event may be recorded again; a later Wait then waits for the newer point.
+};
+
+}  // namespace bowline::hal
+
+#endif  // BOWLINE_RUNTIME_HAL_EVENT_H_

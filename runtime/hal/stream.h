@@ -1,0 +1,43 @@
+#ifndef BOWLINE_RUNTIME_HAL_STREAM_H_
+#define BOWLINE_RUNTIME_HAL_STREAM_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/event.h"
+#include "runtime/hal/executable.h"
+
+namespace bowline::hal {
+
+// An in-order queue of commands on a device.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // `arguments` and `scratch` are device addresses; `scratch` has launchable.ScratchBytes() bytes, null for none.
+  virtual absl::Status Launch(const Launchable& launchable, absl::Span<void* const> arguments, void* scratch) = 0;
+
+  // Device to device. The ranges do not overlap.
+  virtual absl::Status Copy(void* destination, const void* source, size_t bytes) = 0;
+
+  // `event` becomes the point after everything that is in the stream now.
+  virtual absl::Status Record(Event& event) = 0;
+
+  // Later commands of this stream begin after the point of `event`. kFailedPrecondition when it was never recorded,
+  // for nobody could say what to wait for.
+  virtual absl::Status Wait(const Event& event) = 0;
+
+  // Returns when the stream is empty, with the first error of its commands.
+  virtual absl::Status Synchronize() = 0;
+
+  // Contract
+  //   Commands of one stream take effect in order; those of two streams only as events say.
+  //   Launch, Copy, Record and Wait allocate nothing after a stream's first use and may return before the command ran.
+  //   `arguments` need to stay until the stream was synchronised.
+  //   All objects come from the stream's own device. One thread at a time uses a stream.
+};
+
+}  // namespace bowline::hal
+
+#endif  // BOWLINE_RUNTIME_HAL_STREAM_H_

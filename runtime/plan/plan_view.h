@@ -1,0 +1,78 @@
+#ifndef BOWLINE_RUNTIME_PLAN_PLAN_VIEW_H_
+#define BOWLINE_RUNTIME_PLAN_PLAN_VIEW_H_
+
+// Small helpers over a plan in its file form. Those that index are safe only after VerifyPlan, unless they say so.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+// Plan.Image.format of an ELF shared object.
+inline constexpr char kElfImageFormat[] = "elf";
+
+// Every slot of every buffer starts at a multiple of this many bytes.
+inline constexpr uint64_t kBufferAlignment = 64;
+
+// Vectors of a FlatBuffer may be absent, which means empty.
+template <typename T>
+uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+// Bytes of one element; 0 for a value outside the enum.
+size_t ElementSize(fbs::DType dtype);
+
+// Product of the shape times the element size; absent for a negative extent, an unknown dtype, or more than 2^62 bytes.
+// Safe on unverified plans.
+absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
+
+// "f32[2, 3]". Safe on unverified plans.
+std::string DescribeType(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
+
+// The text; empty where it is absent.
+inline absl::string_view TextOf(const flatbuffers::String* text) {
+  return text == nullptr ? absl::string_view() : absl::string_view(text->c_str(), text->size());
+}
+
+// The text between quotes, with control characters escaped: names come from files. Safe on unverified plans.
+std::string Quoted(const flatbuffers::String* text);
+
+// [begin, end) in bytes from the start of the arena.
+struct ByteRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t bytes() const { return end - begin; }
+  bool Overlaps(const ByteRange& other) const { return begin < other.end && other.begin < end; }
+  friend bool operator==(const ByteRange& a, const ByteRange& b) { return a.begin == b.begin && a.end == b.end; }
+};
+
+// Bytes of one slot. Buffers with a single slot are the same in every slot.
+ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot);
+// From the first byte of the first slot to the last of the last.
+ByteRange ExtentOf(const fbs::Buffer& buffer);
+
+// Lives across runs of entries: nothing else may ever use its bytes.
+bool IsPersistent(fbs::BufferKind kind);
+// Kept by the runtime between entries and saved in checkpoints.
+bool IsState(fbs::BufferKind kind);
+
+// Reads or writes of an argument. A register that is read and written counts as both.
+inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }
+inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 2) != 0; }
+
+// Does the last operand of this launch carry the library workspace that a registered kernel asked for? It then is no
+// argument of the kernel's signature.
+bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
+
+// "model.layers.0.mlp (by emit)"
+std::string DescribeSource(const fbs::Plan& plan, uint32_t source);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_PLAN_VIEW_H_

@@ -1,0 +1,86 @@
+#include "runtime/plan/semantic_verifier.h"
+
+#include "runtime/plan/verifier_parts.h"
+
+namespace bowline {
+namespace verifier {
+
+absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64_t index, uint64_t count) {
+  if (index < count) return absl::OkStatus();
+  return Broken(place, ": ", what, " ", index, " does not exist; there are ", count);
+}
+
+absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
+  if (ElementSize(dtype) == 0) return Broken(place, ": unknown dtype ", static_cast<int>(dtype));
+  const uint32_t rank = SizeOf(shape);
+  if (rank > kMaxRank) return Broken(place, ": rank ", rank, " is more than ", kMaxRank);
+  for (uint32_t d = 0; d < rank; ++d) {
+    if (shape->Get(d) < 0) return Broken(place, ": extent ", shape->Get(d), " of dimension ", d, " is negative");
+  }
+  if (!DenseBytes(dtype, shape).has_value()) {
+    return Broken(place, ": ", DescribeType(dtype, shape), " has more than 2^62 bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NameSet::Insert(absl::string_view place, const flatbuffers::String* name) {
+  if (name->size() == 0) return Broken(place, ": the ", what_, " is empty");
+  if (!names_.emplace(name->c_str(), name->size()).second) {
+    return Broken(place, ": the ", what_, " ", Quoted(name), " is used twice");
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::Status VerifyTarget(const fbs::Target& target) {
+  if (target.device()->size() == 0) return Broken("target: the device is empty");
+  if (target.arch()->size() == 0) return Broken("target: the arch is empty");
+  if (target.cpu()->size() == 0) return Broken("target: the cpu is empty");
+  if (target.threads() < 1 || target.threads() > kMaxThreads) {
+    return Broken("target: ", target.threads(), " threads; it must be 1 to ", kMaxThreads);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyMesh(const fbs::Plan& plan) {
+  constexpr uint64_t kMaxRanks = uint64_t{1} << 31;
+  NameSet names("axis name");
+  uint64_t ranks = 1;
+  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) {
+    const fbs::Axis& axis = *plan.mesh()->Get(i);
+    const std::string place = absl::StrCat("mesh axis ", i);
+    BOWLINE_RETURN_IF_ERROR(names.Insert(place, axis.name()));
+    if (axis.size() < 1) return Broken(place, " ", Quoted(axis.name()), ": size 0; it must be at least 1");
+    if (axis.size() > kMaxRanks / ranks) {
+      return Broken(place, " ", Quoted(axis.name()), ": the mesh has more than 2^31 ranks");
+    }
+    ranks *= axis.size();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyHeader(const fbs::Plan& plan) {
+  if (plan.arena_bytes() > kMaxArenaBytes) return Broken("arena_bytes ", plan.arena_bytes(), " is more than 2^62");
+  BOWLINE_RETURN_IF_ERROR(VerifyTarget(*plan.target()));
+  BOWLINE_RETURN_IF_ERROR(VerifyMesh(plan));
+  NameSet names("name");
+  for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {
+    BOWLINE_RETURN_IF_ERROR(names.Insert(absl::StrCat("attachment ", i), plan.attachments()->Get(i)->name()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace verifier
+
+absl::Status VerifyPlan(const fbs::Plan& plan) {
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyHeader(plan));
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyMemory(plan));
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyKernels(plan));
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyPrograms(plan));
+  return verifier::VerifyEntries(plan);
+}
+
+}  // namespace bowline

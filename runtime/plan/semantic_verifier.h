@@ -1,0 +1,35 @@
+#ifndef BOWLINE_RUNTIME_PLAN_SEMANTIC_VERIFIER_H_
+#define BOWLINE_RUNTIME_PLAN_SEMANTIC_VERIFIER_H_
+
+#include <cstdint>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+// Limits that keep whoever walks a plan from being led astray by a small file.
+inline constexpr uint32_t kMaxRank = 32;
+inline constexpr uint32_t kMaxThreads = 4096;
+inline constexpr uint32_t kMaxSlots = 1 << 20;
+// Commands of one program with its timeline expanded.
+inline constexpr uint64_t kMaxExpandedCommands = uint64_t{1} << 28;
+inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
+
+// Checks everything that a structurally valid FlatBuffer can still get wrong: every index, range, enum value, union
+// tag, required name and size. After it, code that walks the plan needs no checks of its own. It says nothing about
+// whether the commands make sense together: that is PlanChecker's (compiler/Check).
+//
+// kInvalidArgument, with the place by name and index, and the rule. Time is linear in the size of the plan.
+//
+// The rules, by file:
+//   semantic_verifier.cc   names, target, mesh, sources, attachments
+//   verify_memory.cc       buffers lie in the arena, states and constants fit their buffers
+//   verify_kernels.cc      images, kernels, attributes, arguments, in-place pairs
+//   verify_programs.cc     streams, segments, calls, commands and their operands
+//   verify_entries.cc      entries and their ports
+absl::Status VerifyPlan(const fbs::Plan& plan);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_SEMANTIC_VERIFIER_H_

@@ -1,0 +1,48 @@
+#ifndef BOWLINE_RUNTIME_PLAN_VERIFIER_PARTS_H_
+#define BOWLINE_RUNTIME_PLAN_VERIFIER_PARTS_H_
+
+// The parts of VerifyPlan. Private to runtime/plan. Each part may rely on those before it.
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_view.h"
+
+namespace bowline::verifier {
+
+// In this order.
+absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, sources, attachments
+absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constants
+absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
+absl::Status VerifyPrograms(const fbs::Plan& plan);
+absl::Status VerifyEntries(const fbs::Plan& plan);
+
+template <typename... Pieces>
+absl::Status Broken(const Pieces&... pieces) {
+  return absl::InvalidArgumentError(absl::StrCat(pieces...));
+}
+
+// "index 7 of WHAT, of which there are 3".
+absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64_t index, uint64_t count);
+
+// Shape and dtype that have a byte count.
+absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
+
+// Finds names that are empty or appear twice.
+class NameSet {
+ public:
+  explicit NameSet(absl::string_view what) : what_(what) {}
+  absl::Status Insert(absl::string_view place, const flatbuffers::String* name);
+
+ private:
+  std::string what_;
+  std::set<absl::string_view> names_;
+};
+
+}  // namespace bowline::verifier
+
+#endif  // BOWLINE_RUNTIME_PLAN_VERIFIER_PARTS_H_

@@ -1,0 +1,58 @@
+#include <set>
+
+#include "runtime/plan/verifier_parts.h"
+
+namespace bowline::verifier {
+namespace {
+
+bool IsInteger(fbs::DType dtype) {
+  return dtype == fbs::DType::I64 || dtype == fbs::DType::I32 || dtype == fbs::DType::U16 || dtype == fbs::DType::I8 ||
+         dtype == fbs::DType::U8;
+}
+
+absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, const fbs::Port& port, bool input) {
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", port.buffer(), plan.buffers()->size()));
+  const fbs::Buffer& buffer = *plan.buffers()->Get(port.buffer());
+  const bool fits = input ? buffer.kind() == fbs::BufferKind::Input
+                          : buffer.kind() == fbs::BufferKind::Output || IsState(buffer.kind());
+  if (!fits) {
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " is of kind ", fbs::EnumNameBufferKind(buffer.kind()),
+                  "; the port needs ", input ? "Input" : "Output, State or Parameter");
+  }
+  if (port.limit() < 0) return Broken(place, ": limit ", port.limit(), " is negative");
+  if (port.limit() > 0 && !(input && IsInteger(buffer.dtype()))) {
+    return Broken(place, ": limit ", port.limit(), " on a port that is no integer input");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "program", entry.program(), plan.programs()->size()));
+  NameSet inputs("input name"), outputs("output name");
+  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+    const std::string port_place = absl::StrCat(place, ": input ", i, " ", Quoted(entry.inputs()->Get(i)->name()));
+    BOWLINE_RETURN_IF_ERROR(inputs.Insert(port_place, entry.inputs()->Get(i)->name()));
+    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, *entry.inputs()->Get(i), /*input=*/true));
+  }
+  for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {
+    const std::string port_place = absl::StrCat(place, ": output ", i, " ", Quoted(entry.outputs()->Get(i)->name()));
+    BOWLINE_RETURN_IF_ERROR(outputs.Insert(port_place, entry.outputs()->Get(i)->name()));
+    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, *entry.outputs()->Get(i), /*input=*/false));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyEntries(const fbs::Plan& plan) {
+  NameSet names("entry name");
+  for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
+    const fbs::Entry& entry = *plan.entries()->Get(i);
+    const std::string place = absl::StrCat("entry ", i, " ", Quoted(entry.name()));
+    BOWLINE_RETURN_IF_ERROR(names.Insert(place, entry.name()));
+    BOWLINE_RETURN_IF_ERROR(VerifyEntry(plan, place, entry));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace bowline::verifier

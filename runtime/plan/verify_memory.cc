@@ -1,0 +1,112 @@
+#include <vector>
+
+#include "runtime/plan/semantic_verifier.h"
+#include "runtime/plan/verifier_parts.h"
+
+namespace bowline::verifier {
+namespace {
+
+std::string BufferPlace(const fbs::Plan& plan, uint32_t index) {
+  return absl::StrCat("buffer ", index, " ", Quoted(plan.buffers()->Get(index)->name()));
+}
+
+absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
+  const fbs::Buffer& buffer = *plan.buffers()->Get(index);
+  const std::string place = BufferPlace(plan, index);
+  if (buffer.name()->size() == 0) return Broken(place, ": the name is empty");
+  if (buffer.kind() > fbs::BufferKind::MAX) {
+    return Broken(place, ": unknown buffer kind ", static_cast<int>(buffer.kind()));
+  }
+  if (buffer.space() > fbs::MemorySpace::MAX) {
+    return Broken(place, ": unknown memory space ", static_cast<int>(buffer.space()));
+  }
+  BOWLINE_RETURN_IF_ERROR(VerifyType(place, buffer.dtype(), buffer.shape()));
+  const uint64_t dense = *DenseBytes(buffer.dtype(), buffer.shape());
+  if (buffer.bytes() != dense) {
+    return Broken(place, ": states ", buffer.bytes(), " bytes, but ", DescribeType(buffer.dtype(), buffer.shape()),
+                  " has ", dense);
+  }
+  if (buffer.offset() % kBufferAlignment != 0) {
+    return Broken(place, ": offset ", buffer.offset(), " is no multiple of ", kBufferAlignment);
+  }
+  if (buffer.slots() < 1 || buffer.slots() > kMaxSlots) {
+    return Broken(place, ": ", buffer.slots(), " slots; it must be 1 to ", kMaxSlots);
+  }
+  const uint64_t stride = buffer.slot_stride();
+  if (buffer.slots() == 1 && stride != 0) {
+    return Broken(place, ": slot_stride ", stride, " must be 0 for a buffer with one slot");
+  }
+  if (buffer.slots() > 1 && (stride < buffer.bytes() || stride % kBufferAlignment != 0)) {
+    return Broken(place, ": slot_stride ", stride, " must be a multiple of ", kBufferAlignment, " and at least the ",
+                  buffer.bytes(), " bytes of a slot");
+  }
+  // Each term is at most 2^62 once compared, so nothing wraps.
+  const uint64_t arena = plan.arena_bytes();
+  const uint64_t steps = buffer.slots() - 1;
+  if (buffer.bytes() > arena || buffer.offset() > arena - buffer.bytes() ||
+      (steps > 0 && stride > (arena - buffer.bytes() - buffer.offset()) / steps)) {
+    return Broken(place, ": ", buffer.slots(), " slot(s) of ", buffer.bytes(), " bytes at offset ", buffer.offset(),
+                  ", ", stride, " bytes apart, end beyond the arena of ", arena, " bytes");
+  }
+  return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
+}
+
+absl::Status VerifyStates(const fbs::Plan& plan) {
+  NameSet keys("key");
+  std::vector<bool> listed(plan.buffers()->size(), false);
+  for (uint32_t i = 0; i < plan.states()->size(); ++i) {
+    const fbs::State& state = *plan.states()->Get(i);
+    const std::string place = absl::StrCat("state ", i, " ", Quoted(state.key()));
+    BOWLINE_RETURN_IF_ERROR(keys.Insert(place, state.key()));
+    if (state.role() > fbs::StateRole::MAX) return Broken(place, ": unknown role ", static_cast<int>(state.role()));
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", state.buffer(), plan.buffers()->size()));
+    const fbs::Buffer& buffer = *plan.buffers()->Get(state.buffer());
+    const fbs::BufferKind needed =
+        state.role() == fbs::StateRole::Parameter ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
+    if (buffer.kind() != needed) {
+      return Broken(place, ": role ", fbs::EnumNameStateRole(state.role()), " needs a buffer of kind ",
+                    fbs::EnumNameBufferKind(needed), ", but ", BufferPlace(plan, state.buffer()), " is of kind ",
+                    fbs::EnumNameBufferKind(buffer.kind()));
+    }
+    if (buffer.slots() != 1) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has more than one slot");
+    if (listed[state.buffer()]) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has two states");
+    listed[state.buffer()] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyConstants(const fbs::Plan& plan) {
+  std::vector<bool> filled(plan.buffers()->size(), false);
+  for (uint32_t i = 0; i < SizeOf(plan.constants()); ++i) {
+    const fbs::ConstantData& constant = *plan.constants()->Get(i);
+    const std::string place = absl::StrCat("constant ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", constant.buffer(), plan.buffers()->size()));
+    const fbs::Buffer& buffer = *plan.buffers()->Get(constant.buffer());
+    const std::string target = BufferPlace(plan, constant.buffer());
+    if (buffer.kind() != fbs::BufferKind::Constant) {
+      return Broken(place, ": ", target, " is of kind ", fbs::EnumNameBufferKind(buffer.kind()), ", not Constant");
+    }
+    if (buffer.slots() != 1) return Broken(place, ": ", target, " has more than one slot");
+    if (constant.data()->size() != buffer.bytes()) {
+      return Broken(place, ": ", constant.data()->size(), " bytes for ", target, " of ", buffer.bytes(), " bytes");
+    }
+    if (filled[constant.buffer()]) return Broken(place, ": ", target, " is filled twice");
+    filled[constant.buffer()] = true;
+  }
+  for (uint32_t i = 0; i < plan.buffers()->size(); ++i) {
+    if (plan.buffers()->Get(i)->kind() == fbs::BufferKind::Constant && !filled[i]) {
+      return Broken(BufferPlace(plan, i), ": is of kind Constant, but no constant fills it");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyMemory(const fbs::Plan& plan) {
+  for (uint32_t i = 0; i < plan.buffers()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyBuffer(plan, i));
+  BOWLINE_RETURN_IF_ERROR(VerifyStates(plan));
+  return VerifyConstants(plan);
+}
+
+}  // namespace bowline::verifier

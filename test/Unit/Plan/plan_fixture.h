@@ -1,0 +1,59 @@
+#ifndef BOWLINE_TEST_UNIT_PLAN_PLAN_FIXTURE_H_
+#define BOWLINE_TEST_UNIT_PLAN_PLAN_FIXTURE_H_
+
+// A small sound plan, made by hand, that uses every part of the format; and tools to break it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline::testing {
+
+// Indices into MakePlan().buffers.
+enum BufferIndex : uint32_t {
+  kTable,      // Parameter f32[32, 16]
+  kSteps,      // State f32[1]
+  kWeight,     // Constant f32[16, 8]
+  kTokens,     // Input i32[5], 2 slots
+  kResult,     // Output f32[5, 8]
+  kRows,       // Temporary f32[5, 16]
+  kProduct,    // Temporary f32[5, 8]
+  kDoubled,    // Temporary f32[5, 8], in bytes of kRows, which is dead by then
+  kSum,        // Temporary f32[5, 8]: accumulates over the slots
+  kWorkspace,  // Scratch u8[256]
+};
+
+// Indices into MakePlan().kernels.
+enum KernelIndex : uint32_t {
+  kRandom,     // random_normal -> kTable
+  kZeroSteps,  // fill -> f32[1]
+  kZeroSum,    // fill -> f32[5, 8]
+  kGather,     // gather_rows
+  kMatmul,     // matmul, with scratch
+  kAdd,        // generated: out = a + b; out may be b
+  kIncrement,  // generated: x += 1
+};
+
+// Entries: 0 "init", 1 "step", which computes, over both slots of tokens,
+//   result = sum over slots of 2 * gather(table, tokens) x weight;  steps += 1
+// Segments of program 1: "zero", "micro" (gather, matmul, add, add), "finish" (copy, increment).
+// `image` is the ELF image with the generated kernels; any bytes will do for plans that are never run on a CPU.
+fbs::PlanT MakePlan(absl::Span<const uint8_t> image = {});
+
+fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);
+fbs::CopyT& CopyAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);
+
+// WritePlan, which must succeed.
+std::vector<uint8_t> BytesOf(fbs::PlanT& plan);
+
+// Writes the content hash that the bytes have.
+void FixContentHash(std::vector<uint8_t>& bytes);
+
+const fbs::Plan& PlanIn(const std::vector<uint8_t>& bytes);
+
+}  // namespace bowline::testing
+
+#endif  // BOWLINE_TEST_UNIT_PLAN_PLAN_FIXTURE_H_

@@ -1,0 +1,315 @@
+// Each rule is broken once, alone, in an otherwise sound plan.
+
+#include "runtime/plan/semantic_verifier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "runtime/plan/plan_view.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // the fixture: bowline::testing
+
+struct Rule {
+  const char* name;
+  std::function<void(fbs::PlanT&)> breaks;
+  const char* message;
+};
+
+class SemanticVerifier : public ::testing::TestWithParam<Rule> {};
+
+TEST(SemanticVerifierGood, AcceptsTheFixture) {
+  fbs::PlanT plan = MakePlan();
+  const auto bytes = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+}
+
+TEST_P(SemanticVerifier, Refuses) {
+  fbs::PlanT plan = MakePlan();
+  GetParam().breaks(plan);
+  const auto bytes = BytesOf(plan);
+  const absl::Status status = VerifyPlan(PlanIn(bytes));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
+}
+
+using P = fbs::PlanT;
+
+const Rule kHeaderRules[] = {
+    {"ArenaTooLarge", [](P& p) { p.arena_bytes = ~uint64_t{0}; }, "arena_bytes 18446744073709551615 is more than 2^62"},
+    {"EmptyDevice", [](P& p) { p.target->device = ""; }, "target: the device is empty"},
+    {"EmptyArch", [](P& p) { p.target->arch = ""; }, "target: the arch is empty"},
+    {"EmptyCpu", [](P& p) { p.target->cpu = ""; }, "target: the cpu is empty"},
+    {"NoThreads", [](P& p) { p.target->threads = 0; }, "target: 0 threads"},
+    {"TooManyThreads", [](P& p) { p.target->threads = 4097; }, "target: 4097 threads"},
+    {"EmptyAxisName", [](P& p) { p.mesh[0]->name = ""; }, "mesh axis 0: the axis name is empty"},
+    {"EmptyAxis", [](P& p) { p.mesh[0]->size = 0; }, "mesh axis 0 'dp': size 0"},
+    {"AxisTwice", [](P& p) { p.mesh.push_back(std::make_unique<fbs::AxisT>(*p.mesh[0])); },
+     "mesh axis 1: the axis name 'dp' is used twice"},
+    {"TooManyRanks",
+     [](P& p) {
+       p.mesh.push_back(std::make_unique<fbs::AxisT>());
+       p.mesh[1]->name = "tp";
+       p.mesh[0]->size = p.mesh[1]->size = 1 << 16;
+     },
+     "more than 2^31 ranks"},
+    {"AttachmentTwice", [](P& p) { p.attachments.push_back(std::make_unique<fbs::AttachmentT>(*p.attachments[0])); },
+     "attachment 1: the name 'config.json' is used twice"},
+};
+
+const Rule kMemoryRules[] = {
+    {"EmptyName", [](P& p) { p.buffers[kRows]->name = ""; }, "buffer 5 '': the name is empty"},
+    {"UnknownKind", [](P& p) { p.buffers[kRows]->kind = static_cast<fbs::BufferKind>(7); },
+     "buffer 5 'rows': unknown buffer kind 7"},
+    {"UnknownSpace", [](P& p) { p.buffers[kRows]->space = static_cast<fbs::MemorySpace>(1); },
+     "buffer 5 'rows': unknown memory space 1"},
+    {"UnknownDType", [](P& p) { p.buffers[kRows]->dtype = static_cast<fbs::DType>(10); },
+     "buffer 5 'rows': unknown dtype 10"},
+    {"NegativeExtent", [](P& p) { p.buffers[kRows]->shape[1] = -16; },
+     "buffer 5 'rows': extent -16 of dimension 1 is negative"},
+    {"RankTooLarge", [](P& p) { p.buffers[kRows]->shape.resize(33, 1); }, "rank 33 is more than 32"},
+    {"ProductOverflows", [](P& p) { p.buffers[kRows]->shape = {int64_t{1} << 32, int64_t{1} << 32}; },
+     "buffer 5 'rows': f32[4294967296, 4294967296] has more than 2^62 bytes"},
+    {"OverflowHiddenByZero", [](P& p) { p.buffers[kRows]->shape = {int64_t{1} << 62, int64_t{1} << 62, 0}; },
+     "has more than 2^62 bytes"},
+    {"BytesDisagree", [](P& p) { p.buffers[kRows]->bytes += 4; }, "states 324 bytes, but f32[5, 16] has 320"},
+    {"Misaligned", [](P& p) { p.buffers[kRows]->offset += 4; }, "is no multiple of 64"},
+    {"NoSlots", [](P& p) { p.buffers[kRows]->slots = 0; }, "buffer 5 'rows': 0 slots"},
+    {"TooManySlots", [](P& p) { p.buffers[kRows]->slots = kMaxSlots + 1; }, "slots; it must be 1 to"},
+    {"StrideWithoutSlots", [](P& p) { p.buffers[kRows]->slot_stride = 320; }, "slot_stride 320 must be 0"},
+    {"StrideTooSmall", [](P& p) { p.buffers[kTokens]->slot_stride = 0; }, "buffer 3 'tokens': slot_stride 0 must be"},
+    {"StrideMisaligned", [](P& p) { p.buffers[kTokens]->slot_stride = 68; }, "slot_stride 68 must be a multiple of 64"},
+    {"BeyondTheArena", [](P& p) { p.arena_bytes -= 1; }, "buffer 9 'workspace': 1 slot(s) of 256 bytes"},
+    {"OffsetWraps", [](P& p) { p.buffers[kRows]->offset = ~uint64_t{63}; }, "end beyond the arena"},
+    {"SlotsBeyondTheArena", [](P& p) { p.buffers[kTokens]->slots = 1000; }, "1000 slot(s) of 20 bytes"},
+    {"StrideWraps", [](P& p) { p.buffers[kTokens]->slot_stride = ~uint64_t{63}; }, "end beyond the arena"},
+    {"BufferSource", [](P& p) { p.buffers[kRows]->source = 3; },
+     "buffer 5 'rows': source 3 does not exist; there are 3"},
+    {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
+    {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
+    {"UnknownRole", [](P& p) { p.states[0]->role = static_cast<fbs::StateRole>(3); }, "unknown role 3"},
+    {"StateBuffer", [](P& p) { p.states[0]->buffer = 10; }, "buffer 10 does not exist; there are 10"},
+    {"StateKind", [](P& p) { p.states[0]->buffer = kRows; },
+     "role Parameter needs a buffer of kind Parameter, but buffer 5 'rows' is of kind Temporary"},
+    {"StateSlots",
+     [](P& p) {
+       p.buffers[kSteps]->slots = 2;
+       p.buffers[kSteps]->slot_stride = 64;
+     },
+     "buffer 1 'steps' has more than one slot"},
+    {"StateTwice",
+     [](P& p) {
+       p.states.push_back(std::make_unique<fbs::StateT>(*p.states[0]));
+       p.states[2]->key = "other";
+     },
+     "state 2 'other': buffer 0 'table' has two states"},
+    {"ConstantBuffer", [](P& p) { p.constants[0]->buffer = 10; }, "constant 0: buffer 10 does not exist"},
+    {"ConstantKind", [](P& p) { p.constants[0]->buffer = kRows; },
+     "constant 0: buffer 5 'rows' is of kind Temporary, not Constant"},
+    {"ConstantSize", [](P& p) { p.constants[0]->data.pop_back(); },
+     "constant 0: 511 bytes for buffer 2 'weight' of 512"},
+    {"ConstantSlots",
+     [](P& p) {
+       p.buffers[kWeight]->slots = 2;
+       p.buffers[kWeight]->slot_stride = 512;
+     },
+     "buffer 2 'weight' has more than one slot"},
+    {"ConstantTwice", [](P& p) { p.constants.push_back(std::make_unique<fbs::ConstantDataT>(*p.constants[0])); },
+     "constant 1: buffer 2 'weight' is filled twice"},
+    {"ConstantAbsent", [](P& p) { p.constants.clear(); }, "buffer 2 'weight': is of kind Constant, but no constant"},
+};
+
+const Rule kKernelRules[] = {
+    {"EmptyFormat", [](P& p) { p.images[0]->format = ""; }, "image 0: the format is empty"},
+    {"EmptyImage", [](P& p) { p.images[0]->data.clear(); }, "image 0: there is no data"},
+    {"EmptyKernelName", [](P& p) { p.kernels[kAdd]->name = ""; }, "kernel 5 '': the name is empty"},
+    {"UnknownOrigin", [](P& p) { p.kernels[kAdd]->origin = static_cast<fbs::KernelOrigin>(2); },
+     "kernel 5 'fixture_add': unknown origin 2"},
+    {"Image", [](P& p) { p.kernels[kAdd]->image = 1; }, "kernel 5 'fixture_add': image 1 does not exist; there are 1"},
+    {"NoExtent", [](P& p) { p.kernels[kAdd]->parallel_extent = 0; }, "parallel_extent 0 must be 1 to"},
+    {"ExtentTooLarge", [](P& p) { p.kernels[kAdd]->parallel_extent = uint64_t{1} << 63; }, "must be 1 to 2^63 - 1"},
+    {"SymbolWithNul", [](P& p) { p.kernels[kAdd]->name = std::string("a\0b", 3); }, "the symbol contains a NUL"},
+    {"Flops", [](P& p) { p.kernels[kAdd]->flops = -1; }, "cost -1 must be finite and not negative"},
+    {"BytesMoved", [](P& p) { p.kernels[kAdd]->bytes_moved = std::nan(""); }, "cost nan must be finite"},
+    {"EmptyAttribute", [](P& p) { p.kernels[kMatmul]->attributes[0]->name = ""; },
+     "kernel 4 'matmul': the attribute name is empty"},
+    {"AttributeTwice", [](P& p) { p.kernels[kMatmul]->attributes[1]->name = "batch"; },
+     "kernel 4 'matmul': the attribute name 'batch' is used twice"},
+    {"AttributeOfTwoTypes", [](P& p) { p.kernels[kMatmul]->attributes[0]->text = "x"; },
+     "attribute 'batch' has more than one of ints, floats and text"},
+    {"UnknownAccess", [](P& p) { p.kernels[kAdd]->arguments[1]->access = static_cast<fbs::Access>(4); },
+     "kernel 5 'fixture_add': argument 1: unknown access 4"},
+    {"NoAccess", [](P& p) { p.kernels[kAdd]->arguments[1]->access = static_cast<fbs::Access>(0); },
+     "argument 1: unknown access 0"},
+    {"ArgumentDType", [](P& p) { p.kernels[kAdd]->arguments[1]->dtype = static_cast<fbs::DType>(99); },
+     "argument 1: unknown dtype 99"},
+    {"ArgumentShape", [](P& p) { p.kernels[kAdd]->arguments[1]->shape[0] = -1; },
+     "argument 1: extent -1 of dimension 0"},
+    {"InPlaceOutput", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(3, 1); },
+     "in_place pair 0: output argument 3 does not exist; there are 3"},
+    {"InPlaceInput", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(2, 3); },
+     "in_place pair 0: input argument 3 does not exist"},
+    {"InPlaceOutputRead", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(0, 1); },
+     "argument 0 is not written only"},
+    {"InPlaceInputWritten", [](P& p) { p.kernels[kAdd]->in_place[0] = fbs::InPlace(2, 2); },
+     "argument 2 is not read only"},
+    {"InPlaceSize", [](P& p) { p.kernels[kAdd]->arguments[1]->shape[0] = 1; }, "arguments 2 and 1 differ in size"},
+};
+
+fbs::CommandT& CommandAt(P& p, size_t segment, size_t command) {
+  return *p.programs[1]->segments[segment]->commands[command];
+}
+
+const Rule kProgramRules[] = {
+    {"EmptyProgram", [](P& p) { p.programs[1]->name = ""; }, "program 1 '': the name is empty"},
+    {"StreamTwice", [](P& p) { p.programs[1]->streams.push_back("compute"); },
+     "program 1 'step': the stream name 'compute' is used twice"},
+    {"Stream", [](P& p) { CommandAt(p, 1, 2).stream = 1; },
+     "program 1 'step': segment 1 'micro': command 2: command: stream 1 does not exist; there are 1"},
+    {"CommandSource", [](P& p) { CommandAt(p, 1, 2).source = 9; }, "command 2: command: source 9 does not exist"},
+    {"Kernel", [](P& p) { LaunchAt(p, 1, 1, 0).kernel = 7; },
+     "command 0: launch: kernel 7 does not exist; there are 7"},
+    {"OperandCount", [](P& p) { LaunchAt(p, 1, 1, 0).operands.pop_back(); },
+     "launch of 'gather_rows': 2 operands, but the kernel has 3 arguments"},
+    {"OperandBuffer", [](P& p) { LaunchAt(p, 1, 1, 0).operands[2] = fbs::Operand(10, 0); },
+     "launch of 'gather_rows': operand 2: buffer 10 does not exist"},
+    {"OperandRange", [](P& p) { LaunchAt(p, 1, 1, 0).operands[2] = fbs::Operand(kRows, 4); },
+     "operand 2: 320 bytes at offset 4 reach beyond buffer 'rows' of 320 bytes"},
+    {"OperandOffset", [](P& p) { LaunchAt(p, 1, 1, 0).operands[2] = fbs::Operand(kRows, ~uint64_t{0}); },
+     "reach beyond buffer 'rows'"},
+    {"OperandSize", [](P& p) { LaunchAt(p, 1, 1, 0).operands[2] = fbs::Operand(kProduct, 0); },
+     "operand 2: 320 bytes at offset 0 reach beyond buffer 'product' of 160 bytes"},
+    {"OperandDType", [](P& p) { p.kernels[kGather]->arguments[1]->dtype = fbs::DType::F32; },
+     "operand 1: buffer 'tokens' is i32[5], but the kernel takes f32[5]"},
+    {"OperandMisaligned", [](P& p) { LaunchAt(p, 1, 1, 2).operands[0] = fbs::Operand(kRows, 2); },
+     "offset 2 into buffer 'rows' is no multiple of the element size"},
+    {"WritesConstant", [](P& p) { LaunchAt(p, 1, 1, 2).operands[2] = fbs::Operand(kWeight, 0); },
+     "launch of 'fixture_add': operand 2: writes buffer 'weight' of kind Constant"},
+    {"WritesInput",
+     [](P& p) {
+       p.buffers[kTokens]->dtype = fbs::DType::F32;
+       p.kernels[kGather]->arguments[1]->dtype = fbs::DType::F32;
+       p.kernels[kGather]->arguments[1]->access = fbs::Access::ReadWrite;
+     },
+     "operand 1: writes buffer 'tokens' of kind Input"},
+    {"ScratchNotLast",
+     [](P& p) {
+       std::swap(p.kernels[kMatmul]->arguments[2], p.kernels[kMatmul]->arguments[3]);
+       std::swap(LaunchAt(p, 1, 1, 1).operands[2], LaunchAt(p, 1, 1, 1).operands[3]);
+     },
+     "operand 2: scratch buffer 'workspace' may only be the last operand"},
+    {"ScratchRead", [](P& p) { p.kernels[kMatmul]->arguments[3]->access = fbs::Access::ReadWrite; },
+     "scratch buffer 'workspace' may only be the last operand of a registered kernel, for a written argument"},
+    {"ScratchSometimes",
+     [](P& p) {
+       auto other = std::make_unique<fbs::BufferT>(*p.buffers[kWorkspace]);
+       other->kind = fbs::BufferKind::Temporary;
+       p.buffers.push_back(std::move(other));
+       auto& commands = p.programs[1]->segments[1]->commands;
+       commands.push_back(std::make_unique<fbs::CommandT>(*commands[1]));
+       commands.back()->body.AsLaunch()->operands[3] = fbs::Operand(10, 0);
+     },
+     "other launches of this kernel have a scratch buffer as their last operand"},
+    {"CopyBuffer", [](P& p) { *CopyAt(p, 1, 2, 0).source = fbs::Operand(11, 0); }, "copy: source: buffer 11 does not"},
+    {"CopyTooLong", [](P& p) { CopyAt(p, 1, 2, 0).bytes = 161; }, "copy: source: 161 bytes at offset 0 reach beyond"},
+    {"CopyIntoConstant", [](P& p) { *CopyAt(p, 1, 2, 0).destination = fbs::Operand(kWeight, 0); },
+     "copy: destination: writes buffer 'weight' of kind Constant"},
+    {"CallSegment", [](P& p) { p.programs[1]->timeline[1] = fbs::SegmentCall(3, 0); },
+     "program 1 'step': call 1: segment 3 does not exist; there are 3"},
+    {"CallSlot", [](P& p) { p.programs[1]->timeline[2] = fbs::SegmentCall(1, 2); },
+     "call 2: slot 2 of segment 'micro' does not exist in buffer 'tokens', which has 2 slots"},
+    {"CallSlotLimit", [](P& p) { p.programs[1]->timeline[0] = fbs::SegmentCall(0, kMaxSlots); }, "is not below"},
+};
+
+const Rule kEntryRules[] = {
+    {"EntryName", [](P& p) { p.entries[1]->name = ""; }, "entry 1 '': the entry name is empty"},
+    {"EntryTwice", [](P& p) { p.entries[1]->name = "init"; }, "entry 1 'init': the entry name 'init' is used twice"},
+    {"EntryProgram", [](P& p) { p.entries[1]->program = 2; }, "entry 1 'step': program 2 does not exist; there are 2"},
+    {"PortName", [](P& p) { p.entries[1]->inputs[0]->name = ""; }, "input 0 '': the input name is empty"},
+    {"PortTwice", [](P& p) { p.entries[1]->outputs[1]->name = "result"; }, "the output name 'result' is used twice"},
+    {"PortBuffer", [](P& p) { p.entries[1]->inputs[0]->buffer = 10; },
+     "entry 1 'step': input 0 'tokens': buffer 10 does not exist"},
+    {"InputKind", [](P& p) { p.entries[1]->inputs[0]->buffer = kRows; },
+     "'rows' is of kind Temporary; the port needs Input"},
+    {"OutputKind", [](P& p) { p.entries[1]->outputs[0]->buffer = kRows; }, "the port needs Output, State or Parameter"},
+    {"NegativeLimit", [](P& p) { p.entries[1]->inputs[0]->limit = -1; }, "limit -1 is negative"},
+    {"LimitOnFloats", [](P& p) { p.entries[1]->outputs[0]->limit = 3; }, "limit 3 on a port that is no integer input"},
+};
+
+std::string RuleName(const ::testing::TestParamInfo<Rule>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Header, SemanticVerifier, ::testing::ValuesIn(kHeaderRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Memory, SemanticVerifier, ::testing::ValuesIn(kMemoryRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Kernels, SemanticVerifier, ::testing::ValuesIn(kKernelRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Programs, SemanticVerifier, ::testing::ValuesIn(kProgramRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Entries, SemanticVerifier, ::testing::ValuesIn(kEntryRules), RuleName);
+
+// What the writer cannot express is broken in the bytes.
+
+flatbuffers::Table* MutableCommand(const std::vector<uint8_t>& bytes, uint32_t segment, uint32_t command) {
+  const auto* table = PlanIn(bytes).programs()->Get(1)->segments()->Get(segment)->commands()->Get(command);
+  return const_cast<flatbuffers::Table*>(reinterpret_cast<const flatbuffers::Table*>(table));
+}
+
+TEST(SemanticVerifierBytes, RefusesUnknownUnionTags) {
+  fbs::PlanT plan = MakePlan();
+  for (uint8_t tag : {0, 3, 255}) {
+    const std::vector<uint8_t> bytes = BytesOf(plan);
+    ASSERT_TRUE(MutableCommand(bytes, 1, 2)->SetField<uint8_t>(fbs::Command::VT_BODY_TYPE, tag, 9));
+    const absl::Status status = VerifyPlan(PlanIn(bytes));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("program 1 'step': segment 1 'micro': command 2: command: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(tag == 0 ? "the body is absent" : "unknown kind"));
+  }
+}
+
+// Drops a field from the table's vtable.
+void DropField(const flatbuffers::Table* table, flatbuffers::voffset_t field) {
+  auto* base = const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(table));
+  flatbuffers::WriteScalar<flatbuffers::voffset_t>(const_cast<uint8_t*>(table->GetVTable()) + field, 0);
+  ASSERT_EQ(reinterpret_cast<const flatbuffers::Table*>(base)->GetOptionalFieldOffset(field), 0);
+}
+
+TEST(SemanticVerifierBytes, RefusesAnAbsentUnionValue) {
+  fbs::PlanT plan = MakePlan();
+  const std::vector<uint8_t> bytes = BytesOf(plan);
+  DropField(MutableCommand(bytes, 1, 2), fbs::Command::VT_BODY);
+  EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()), HasSubstr("the body is absent"));
+}
+
+TEST(SemanticVerifierBytes, RefusesAnAbsentOperandOfACopy) {
+  fbs::PlanT plan = MakePlan();
+  for (auto [field, message] : {std::pair(fbs::Copy::VT_SOURCE, "copy: the source is absent"),
+                                std::pair(fbs::Copy::VT_DESTINATION, "copy: the destination is absent")}) {
+    const std::vector<uint8_t> bytes = BytesOf(plan);
+    const auto* copy = PlanIn(bytes).programs()->Get(1)->segments()->Get(2)->commands()->Get(0)->body_as_Copy();
+    DropField(reinterpret_cast<const flatbuffers::Table*>(copy), field);
+    EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()), HasSubstr(message));
+  }
+}
+
+TEST(SemanticVerifierLimits, RefusesTimelinesThatNeverEnd) {
+  fbs::PlanT plan = MakePlan();
+  auto& commands = plan.programs[1]->segments[0]->commands;
+  while (commands.size() < 20000) commands.push_back(std::make_unique<fbs::CommandT>(*commands[0]));
+  plan.programs[1]->timeline.assign(20000, fbs::SegmentCall(0, 0));
+  const auto bytes = BytesOf(plan);
+  EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()), HasSubstr("the timeline runs more than"));
+}
+
+TEST(PlanView, DenseBytes) {
+  EXPECT_EQ(ElementSize(fbs::DType::BF16), 2u);
+  EXPECT_EQ(ElementSize(static_cast<fbs::DType>(77)), 0u);
+  EXPECT_EQ(DenseBytes(fbs::DType::F64, nullptr), 8u);
+}
+
+}  // namespace
+}  // namespace bowline
