@@ -1,0 +1,205 @@
+#include "runtime/executor/binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline {
+namespace {
+
+// A command takes about 100 bytes bound, and real plans have tens of thousands.
+constexpr uint64_t kMaxBoundCommands = uint64_t{1} << 24;
+
+kernels::TensorSpec SpecOf(const fbs::Argument& argument) {
+  kernels::TensorSpec spec;
+  spec.access = static_cast<kernels::Access>(argument.access());
+  spec.dtype = static_cast<kernels::DType>(argument.dtype());
+  if (argument.shape() != nullptr) spec.shape.assign(argument.shape()->begin(), argument.shape()->end());
+  return spec;
+}
+
+kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
+  kernels::Attribute result;
+  result.name = attribute.name()->str();
+  if (attribute.ints() != nullptr) result.ints.assign(attribute.ints()->begin(), attribute.ints()->end());
+  if (attribute.floats() != nullptr) result.floats.assign(attribute.floats()->begin(), attribute.floats()->end());
+  if (attribute.text() != nullptr) result.text = attribute.text()->str();
+  return result;
+}
+
+// A plan may share bytes between arguments only where the kernel's author said so.
+absl::Status CheckInPlace(const fbs::Kernel& kernel) {
+  const absl::StatusOr<const kernels::KernelDefinition*> definition = kernels::FindKernel(kernel.name()->str());
+  if (!definition.ok()) return absl::OkStatus();  // for the device to refuse, or not
+  for (uint32_t i = 0; i < SizeOf(kernel.in_place()); ++i) {
+    const fbs::InPlace& pair = *kernel.in_place()->Get(i);
+    const std::pair<int, int> allowed = {static_cast<int>(pair.output()), static_cast<int>(pair.input())};
+    const auto& pairs = (*definition)->in_place;
+    if (std::find(pairs.begin(), pairs.end(), allowed) == pairs.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("kernel ", Quoted(kernel.name()), ": the plan lets argument ",
+                                                     pair.output(), " be the bytes of argument ", pair.input(),
+                                                     ", which this build's kernel does not allow; compile the model "
+                                                     "again with the bowline-compile of this build"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<bool> Binder::FindScratch() const {
+  std::vector<bool> has_scratch(plan_.kernels()->size(), false);
+  for (const fbs::Program* program : *plan_.programs()) {
+    for (uint32_t s = 0; s < SizeOf(program->segments()); ++s) {
+      const fbs::Segment& segment = *program->segments()->Get(s);
+      for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
+        const fbs::Launch* launch = segment.commands()->Get(c)->body_as_Launch();
+        if (launch != nullptr && HasScratchOperand(plan_, *launch)) has_scratch[launch->kernel()] = true;
+      }
+    }
+  }
+  return has_scratch;
+}
+
+absl::StatusOr<std::unique_ptr<hal::Launchable>> Binder::CreateRegistered(const fbs::Kernel& kernel, bool has_scratch) {
+  BOWLINE_RETURN_IF_ERROR(CheckInPlace(kernel));
+  kernels::Signature signature;
+  signature.kernel = kernel.name()->str();
+  signature.threads = static_cast<int>(plan_.target()->threads());
+  for (uint32_t i = 0; i < SizeOf(kernel.attributes()); ++i) {
+    signature.attributes.push_back(AttributeOf(*kernel.attributes()->Get(i)));
+  }
+  for (uint32_t i = 0; i < SizeOf(kernel.arguments()); ++i) {
+    signature.arguments.push_back(SpecOf(*kernel.arguments()->Get(i)));
+  }
+  uint64_t given = 0;
+  if (has_scratch) {
+    given = signature.arguments.back().ByteCount();
+    signature.arguments.pop_back();
+  }
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> launchable, device_.CreateKernel(signature));
+  if (launchable->ScratchBytes() > given) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel ", Quoted(kernel.name()), " needs ", launchable->ScratchBytes(),
+                     " bytes of scratch on this machine, but the plan gives it ", given,
+                     ": the plan was compiled for another CPU or thread count; compile the model again here"));
+  }
+  return launchable;
+}
+
+absl::Status Binder::CreateKernels() {
+  for (uint32_t i = 0; i < SizeOf(plan_.images()); ++i) {
+    const fbs::Image& image = *plan_.images()->Get(i);
+    auto executable = device_.LoadExecutable(TextOf(image.format()), {image.data()->data(), image.data()->size()});
+    if (!executable.ok()) return Annotate(executable.status(), absl::StrCat("image ", i));
+    bound_.executables.push_back(*std::move(executable));
+  }
+  const std::vector<bool> has_scratch = FindScratch();
+  for (uint32_t i = 0; i < plan_.kernels()->size(); ++i) {
+    const fbs::Kernel& kernel = *plan_.kernels()->Get(i);
+    auto launchable = kernel.origin() == fbs::KernelOrigin::Generated
+                          ? bound_.executables[kernel.image()]->Resolve(kernel.name()->str(),
+                                                                        static_cast<int64_t>(kernel.parallel_extent()))
+                          : CreateRegistered(kernel, has_scratch[i]);
+    if (!launchable.ok()) return Annotate(launchable.status(), absl::StrCat("kernel ", i));
+    bound_.launchables.push_back(*std::move(launchable));
+  }
+  return absl::OkStatus();
+}
+
+void* Binder::Address(const fbs::Operand& operand, uint64_t bytes, uint32_t slot) {
+  const uint64_t begin = RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
+  if (bytes > 0) bound_.high_water_bytes = std::max(bound_.high_water_bytes, begin + bytes);
+  return arena_ + begin;
+}
+
+void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
+  const fbs::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
+  const bool has_scratch = HasScratchOperand(plan_, launch);
+  bound->launchable = bound_.launchables[launch.kernel()].get();
+  bound->kernel = launch.kernel();
+  bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
+  for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
+    const fbs::Argument& argument = *kernel.arguments()->Get(i);
+    void* address = Address(*launch.operands()->Get(i), *DenseBytes(argument.dtype(), argument.shape()), slot);
+    if (i < bound->argument_count) {
+      bound_.arguments.push_back(address);
+    } else {
+      bound->scratch = address;
+    }
+  }
+}
+
+void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound) {
+  bound->argument_count = 2;
+  bound->copy_bytes = copy.bytes();
+  bound_.arguments.push_back(Address(*copy.destination(), copy.bytes(), slot));
+  bound_.arguments.push_back(Address(*copy.source(), copy.bytes(), slot));
+}
+
+bool Binder::UsesSlots(const fbs::Segment& segment) const {
+  const auto has_slots = [&](const fbs::Operand& o) { return plan_.buffers()->Get(o.buffer())->slots() > 1; };
+  for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
+    const fbs::Command& command = *segment.commands()->Get(c);
+    if (const fbs::Launch* launch = command.body_as_Launch()) {
+      for (uint32_t i = 0; i < SizeOf(launch->operands()); ++i) {
+        if (has_slots(*launch->operands()->Get(i))) return true;
+      }
+    } else if (const fbs::Copy* copy = command.body_as_Copy()) {
+      if (has_slots(*copy->source()) || has_slots(*copy->destination())) return true;
+    }
+  }
+  return false;
+}
+
+absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound) {
+  const fbs::Segment& segment = *program.segments()->Get(call.segment());
+  // Every slot of this segment was bound before, or has the addresses of slot 0.
+  uint32_t slot = call.slot();
+  if (calls_.count({&segment, slot}) == 0 && !UsesSlots(segment)) slot = 0;
+  const auto [entry, inserted] = calls_.try_emplace({&segment, slot});
+  if (inserted) {
+    entry->second = {static_cast<uint32_t>(bound_.commands.size()), SizeOf(segment.commands())};
+    if (bound_.commands.size() + SizeOf(segment.commands()) > kMaxBoundCommands) {
+      return absl::ResourceExhaustedError(absl::StrCat("program ", Quoted(program.name()), " has more than ",
+                                                       kMaxBoundCommands, " commands with different addresses"));
+    }
+    for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
+      const fbs::Command& command = *segment.commands()->Get(c);
+      BoundCommand result;
+      result.stream = command.stream();
+      result.first_argument = static_cast<uint32_t>(bound_.arguments.size());
+      if (const fbs::Launch* launch = command.body_as_Launch()) {
+        BindLaunch(*launch, slot, &result);
+      } else {
+        BindCopy(*command.body_as_Copy(), slot, &result);
+      }
+      bound_.commands.push_back(result);
+    }
+  }
+  *bound = entry->second;
+  return absl::OkStatus();
+}
+
+absl::Status Binder::BindProgram(const fbs::Program& program) {
+  while (bound_.streams.size() < SizeOf(program.streams())) {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream());
+    bound_.streams.push_back(std::move(stream));
+  }
+  std::vector<BoundCall> timeline(SizeOf(program.timeline()));
+  for (uint32_t i = 0; i < timeline.size(); ++i) {
+    BOWLINE_RETURN_IF_ERROR(BindCall(program, *program.timeline()->Get(i), &timeline[i]));
+  }
+  bound_.timelines.push_back(std::move(timeline));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BoundPlan> Binder::Bind() {
+  BOWLINE_RETURN_IF_ERROR(CreateKernels());
+  for (const fbs::Program* program : *plan_.programs()) BOWLINE_RETURN_IF_ERROR(BindProgram(*program));
+  return std::move(bound_);
+}
+
+}  // namespace bowline

@@ -1,0 +1,279 @@
+#include "runtime/executor/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/drivers/builtin_drivers.h"
+#include "runtime/executor/binder.h"
+#include "runtime/plan/plan_view.h"
+
+namespace bowline {
+namespace {
+
+// `items` have name().
+template <typename T>
+std::string NamesOf(const flatbuffers::Vector<flatbuffers::Offset<T>>* items) {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < SizeOf(items); ++i) names.push_back(Quoted(items->Get(i)->name()));
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const hal::Device& device) {
+  uint64_t ranks = 1;
+  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) ranks *= plan.mesh()->Get(i)->size();
+  if (ranks != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the plan is for ", ranks, " ranks; this build runs plans of one rank"));
+  }
+  const fbs::Target& target = *plan.target();
+  BOWLINE_RETURN_IF_ERROR(device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()}));
+  if (options.threads != 0 && options.threads != static_cast<int>(target.threads())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the plan was compiled for ", target.threads(), " threads, not ", options.threads,
+                     "; its workspace depends on that: compile the model again for ", options.threads, " threads"));
+  }
+  return absl::OkStatus();
+}
+
+// Index of the first value outside of [0, limit), or -1.
+template <typename T>
+int64_t FindOutside(const void* data, uint64_t bytes, int64_t limit) {
+  const T* values = static_cast<const T*>(data);
+  const int64_t count = static_cast<int64_t>(bytes / sizeof(T));
+  // Without an early exit, so that the usual case is vectorised.
+  bool outside = false;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = static_cast<int64_t>(values[i]);
+    outside |= (value < 0) | (value >= limit);
+  }
+  if (!outside) return -1;
+  for (int64_t i = 0;; ++i) {
+    if (values[i] < 0 || static_cast<int64_t>(values[i]) >= limit) return i;
+  }
+}
+
+int64_t FindOutside(fbs::DType dtype, const void* data, uint64_t bytes, int64_t limit) {
+  switch (dtype) {
+    case fbs::DType::I64:
+      return FindOutside<int64_t>(data, bytes, limit);
+    case fbs::DType::I32:
+      return FindOutside<int32_t>(data, bytes, limit);
+    case fbs::DType::U16:
+      return FindOutside<uint16_t>(data, bytes, limit);
+    case fbs::DType::I8:
+      return FindOutside<int8_t>(data, bytes, limit);
+    case fbs::DType::U8:
+      return FindOutside<uint8_t>(data, bytes, limit);
+    default:
+      return -1;  // VerifyPlan allows limits on integers alone
+  }
+}
+
+}  // namespace
+
+Session::Session(LoadedPlan plan, const SessionOptions& options) : plan_(std::move(plan)), options_(options) {}
+Session::~Session() = default;
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, const SessionOptions& options) {
+  auto session = std::unique_ptr<Session>(new Session(std::move(loaded), options));
+  const fbs::Plan& plan = session->plan();
+  const std::string file = absl::StrCat("'", session->plan_.name(), "'");
+  hal::DeviceOptions device_options;
+  device_options.threads = static_cast<int>(plan.target()->threads());
+  BOWLINE_ASSIGN_OR_RETURN(session->device_, BuiltinDrivers().CreateDevice(options.driver, device_options));
+  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
+  auto arena = session->device_->Allocate(plan.arena_bytes());
+  if (!arena.ok()) return Annotate(arena.status(), absl::StrCat(file, ": the arena"));
+  session->arena_ = *std::move(arena);
+  auto bound = Binder(plan, *session->device_, session->arena_->address()).Bind();
+  if (!bound.ok()) return Annotate(bound.status(), file);
+  session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
+  BOWLINE_RETURN_IF_ERROR(session->FillConstants());
+  session->MeasureHighWater();
+  if (options.profile) session->timings_.resize(plan.kernels()->size() + 1);
+  return session;
+}
+
+absl::Status Session::FillConstants() {
+  for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) {
+    const fbs::ConstantData& constant = *plan().constants()->Get(i);
+    BOWLINE_RETURN_IF_ERROR(arena_->Write(plan().buffers()->Get(constant.buffer())->offset(),
+                                          {constant.data()->data(), constant.data()->size()}));
+  }
+  return absl::OkStatus();
+}
+
+void Session::MeasureHighWater() {
+  high_water_bytes_ = bound_->high_water_bytes;
+  const auto touch = [&](uint32_t buffer) {
+    const fbs::Buffer& b = *plan().buffers()->Get(buffer);
+    if (b.bytes() > 0) high_water_bytes_ = std::max(high_water_bytes_, ExtentOf(b).end);
+  };
+  for (uint32_t i = 0; i < plan().states()->size(); ++i) touch(plan().states()->Get(i)->buffer());
+  for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) touch(plan().constants()->Get(i)->buffer());
+  for (const fbs::Entry* entry : *plan().entries()) {
+    for (uint32_t i = 0; i < SizeOf(entry->inputs()); ++i) touch(entry->inputs()->Get(i)->buffer());
+    for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i) touch(entry->outputs()->Get(i)->buffer());
+  }
+}
+
+uint64_t Session::HighWaterBytes() const { return high_water_bytes_; }
+
+absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
+  for (uint32_t i = 0; i < plan().entries()->size(); ++i) {
+    if (TextOf(plan().entries()->Get(i)->name()) == name) return static_cast<int>(i);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("'", plan_.name(), "' has no entry '", name, "'; it has ", NamesOf(plan().entries())));
+}
+
+TensorView Session::BufferAt(uint32_t index, uint32_t slot) const {
+  const fbs::Buffer& buffer = *plan().buffers()->Get(index);
+  TensorView view;
+  view.data = arena_->address() + RangeOf(buffer, slot).begin;
+  view.bytes = buffer.bytes();
+  view.dtype = buffer.dtype();
+  if (buffer.shape() != nullptr) view.shape = {buffer.shape()->data(), buffer.shape()->size()};
+  return view;
+}
+
+absl::StatusOr<TensorView> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
+                                             absl::string_view kind, absl::string_view entry, absl::string_view port,
+                                             uint32_t slot) const {
+  for (uint32_t i = 0; i < SizeOf(ports); ++i) {
+    if (TextOf(ports->Get(i)->name()) != port) continue;
+    const uint32_t buffer = ports->Get(i)->buffer();
+    const uint32_t slots = plan().buffers()->Get(buffer)->slots();
+    if (slot < slots) return BufferAt(buffer, slot);
+    return absl::OutOfRangeError(
+        absl::StrCat(kind, " '", port, "' of entry '", entry, "' has ", slots, " slots; there is no slot ", slot));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("entry '", entry, "' has no ", kind, " '", port, "'; it has ", NamesOf(ports)));
+}
+
+absl::StatusOr<TensorView> Session::Input(absl::string_view entry, absl::string_view port, uint32_t slot) const {
+  BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
+  return FindPort(plan().entries()->Get(index)->inputs(), "input", entry, port, slot);
+}
+
+absl::StatusOr<TensorView> Session::Output(absl::string_view entry, absl::string_view port, uint32_t slot) const {
+  BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
+  return FindPort(plan().entries()->Get(index)->outputs(), "output", entry, port, slot);
+}
+
+TensorView Session::StateAt(uint32_t index) const { return BufferAt(plan().states()->Get(index)->buffer()); }
+
+absl::StatusOr<TensorView> Session::State(absl::string_view key) const {
+  for (uint32_t i = 0; i < plan().states()->size(); ++i) {
+    if (TextOf(plan().states()->Get(i)->key()) == key) return StateAt(i);
+  }
+  return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no state '", key, "'"));
+}
+
+absl::Status Session::CheckInputs(const fbs::Entry& entry) const {
+  if (!arena_->host_visible()) return absl::OkStatus();  // the owner of such a device checks before it copies
+  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+    const fbs::Port& port = *entry.inputs()->Get(i);
+    if (port.limit() == 0) continue;
+    const uint32_t slots = plan().buffers()->Get(port.buffer())->slots();
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      const TensorView view = BufferAt(port.buffer(), slot);
+      const int64_t outside = FindOutside(view.dtype, view.data, view.bytes, port.limit());
+      if (outside < 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "entry ", Quoted(entry.name()), ": element ", outside, " of input ", Quoted(port.name()), ", slot ", slot,
+          ", is outside of [0, ", port.limit(), "); is the data made for another vocabulary?"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Run(absl::string_view entry) {
+  BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
+  return Run(index);
+}
+
+absl::Status Session::Run(int entry) {
+  if (entry < 0 || static_cast<uint32_t>(entry) >= plan().entries()->size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no entry ", entry));
+  }
+  BOWLINE_RETURN_IF_ERROR(CheckInputs(*plan().entries()->Get(entry)));
+  return options_.profile ? RunCommands<true>(entry) : RunCommands<false>(entry);
+}
+
+template <bool kProfile>
+absl::Status Session::RunCommands(int entry) {
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
+  void* const* arguments = bound_->arguments.data();
+  for (size_t call = 0; call < timeline.size(); ++call) {
+    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
+      const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
+      hal::Stream& stream = *bound_->streams[command.stream];
+      void* const* operands = arguments + command.first_argument;
+      const auto start = kProfile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+      absl::Status status =
+          command.launchable != nullptr
+              ? stream.Launch(*command.launchable, {operands, command.argument_count}, command.scratch)
+              : stream.Copy(operands[0], operands[1], command.copy_bytes);
+      if constexpr (kProfile) {
+        if (status.ok()) status = stream.Synchronize();
+        Timing& timing = command.launchable != nullptr ? timings_[command.kernel] : timings_.back();
+        ++timing.launches;
+        timing.nanoseconds += (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
+      }
+      if (!status.ok()) return FailedCommand(status, entry, call, i);
+    }
+  }
+  for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
+    if (absl::Status status = stream->Synchronize(); !status.ok()) {
+      return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t index) const {
+  const fbs::Entry& e = *plan().entries()->Get(entry);
+  const fbs::Program& program = *plan().programs()->Get(e.program());
+  const fbs::SegmentCall& c = *program.timeline()->Get(static_cast<uint32_t>(call));
+  const fbs::Segment& segment = *program.segments()->Get(c.segment());
+  const fbs::Command& command = *segment.commands()->Get(index);
+  const fbs::Launch* launch = command.body_as_Launch();
+  return Annotate(
+      status, absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()), " (call ", call, ", slot ",
+                           c.slot(), "), command ", index, ", ",
+                           launch == nullptr
+                               ? std::string("copy")
+                               : absl::StrCat("launch of ", Quoted(plan().kernels()->Get(launch->kernel())->name())),
+                           ", from ", DescribeSource(plan(), command.source())));
+}
+
+std::vector<ProfileRow> Session::Profile() const {
+  std::vector<ProfileRow> rows;
+  for (size_t i = 0; i < timings_.size(); ++i) {
+    if (timings_[i].launches == 0) continue;
+    ProfileRow row;
+    row.name = "copy";
+    row.launches = timings_[i].launches;
+    row.seconds = static_cast<double>(timings_[i].nanoseconds) * 1e-9;
+    if (i < plan().kernels()->size()) {
+      const fbs::Kernel& kernel = *plan().kernels()->Get(static_cast<uint32_t>(i));
+      row.name = kernel.name()->str();
+      row.generated = kernel.origin() == fbs::KernelOrigin::Generated;
+      row.flops = kernel.flops() * static_cast<double>(row.launches);
+      row.bytes_moved = kernel.bytes_moved() * static_cast<double>(row.launches);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const ProfileRow& a, const ProfileRow& b) {
+    return std::tie(b.seconds, a.name) < std::tie(a.seconds, b.name);
+  });
+  return rows;
+}
+
+}  // namespace bowline

@@ -1,0 +1,123 @@
+#ifndef BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
+#define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/device.h"
+#include "runtime/plan/plan_file.h"
+
+namespace bowline {
+
+struct BoundPlan;
+
+struct SessionOptions {
+  std::string driver = "cpu";  // or "null", which runs nothing
+  // 0: as many as the plan was compiled for. Anything else must be that number.
+  int threads = 0;
+  // Times every command. Off, it costs nothing.
+  bool profile = false;
+};
+
+// A dense, row-major tensor in the arena. Valid as long as the session.
+struct TensorView {
+  void* data = nullptr;
+  uint64_t bytes = 0;
+  fbs::DType dtype = fbs::DType::F32;
+  absl::Span<const int64_t> shape;
+
+  template <typename T>
+  absl::Span<T> As() const {
+    return {static_cast<T*>(data), static_cast<size_t>(bytes / sizeof(T))};
+  }
+};
+
+// What one kernel of the plan, or all copies, took so far.
+struct ProfileRow {
+  std::string name;
+  bool generated = false;
+  uint64_t launches = 0;
+  double seconds = 0;
+  double flops = 0;        // of all launches, as the plan states them
+  double bytes_moved = 0;  // likewise
+};
+
+// A plan on a device: one arena, loaded kernels, and for every entry the list of commands with all addresses filled in.
+// State lives in the arena between runs and is zero at first: run the plan's `init` entry, or write the states.
+// One thread at a time uses a session.
+class Session {
+ public:
+  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks; kResourceExhausted
+  // when the arena does not fit into memory; kNotFound or kInvalidArgument for a kernel that this build does not have
+  // or that refuses its signature; kNotFound for an unknown driver.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
+  ~Session();
+
+  const fbs::Plan& plan() const { return plan_.plan(); }
+  const LoadedPlan& loaded_plan() const { return plan_; }
+
+  // Index of an entry. kNotFound listing the plan's entries.
+  absl::StatusOr<int> FindEntry(absl::string_view name) const;
+
+  // Runs an entry to its end. Without an error it allocates nothing, takes no lock and touches no string.
+  // kInvalidArgument when an integer input is outside of its port's limit; nothing ran then. Any other error names
+  // entry, segment, command and source; state may be half updated then.
+  absl::Status Run(int entry);
+  absl::Status Run(absl::string_view entry);
+
+  // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
+  // ports; kOutOfRange for a slot that is not there.
+  absl::StatusOr<TensorView> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
+  absl::StatusOr<TensorView> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
+
+  // A parameter or other state by its key in checkpoints. Indices are those of plan().states().
+  absl::StatusOr<TensorView> State(absl::string_view key) const;
+  TensorView StateAt(uint32_t index) const;
+  // Any buffer of the plan.
+  TensorView BufferAt(uint32_t buffer, uint32_t slot = 0) const;
+
+  // The end of the last byte that any command, port, state or constant was given, plus what kernels were given outside
+  // of the arena (nothing). Measured while binding, not read from the plan; for a sound plan it is arena_bytes.
+  uint64_t HighWaterBytes() const;
+
+  // Rows of what ran, the slowest first; empty unless SessionOptions.profile.
+  std::vector<ProfileRow> Profile() const;
+
+  hal::Device& device() { return *device_; }
+  hal::Allocation& arena() { return *arena_; }
+
+ private:
+  Session(LoadedPlan plan, const SessionOptions& options);
+
+  absl::Status FillConstants();
+  void MeasureHighWater();
+  absl::StatusOr<TensorView> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
+                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
+                                      uint32_t slot) const;
+  absl::Status CheckInputs(const fbs::Entry& entry) const;
+  template <bool kProfile>
+  absl::Status RunCommands(int entry);
+  absl::Status FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t command) const;
+
+  LoadedPlan plan_;
+  SessionOptions options_;
+  std::unique_ptr<hal::Device> device_;
+  std::unique_ptr<hal::Allocation> arena_;
+  std::unique_ptr<BoundPlan> bound_;
+  uint64_t high_water_bytes_ = 0;
+  // By kernel of the plan; the last is for copies.
+  struct Timing {
+    uint64_t launches = 0;
+    int64_t nanoseconds = 0;
+  };
+  std::vector<Timing> timings_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
