@@ -7,21 +7,32 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Support/Registration.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphDialect.h"
+#include "dialects/Plan/PlanDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Fusion/Passes.h"
+#include "passes/Import/Passes.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Overlap/Passes.h"
+#include "passes/Training/Passes.h"
 
 void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect,
                   mlir::tensor::TensorDialect>();
-  registry.insert<graph::GraphDialect>();
+  registry.insert<dist::DistDialect, graph::GraphDialect, plan::PlanDialect>();
   graph::registerElementwiseModels(registry);
 }
 
 void bowline::registerAllPasses() {
   mlir::registerTransformsPasses();
-  // One line per folder of passes/.
+  registerImportPasses();
+  registerTrainingPasses();
+  registerFusionPasses();
+  registerOverlapPasses();
+  registerMemoryPasses();
 }

@@ -1,0 +1,153 @@
+//===- Compile.cpp - From a model to a plan
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Pipelines/Pipeline.h"
+#include "compiler/Support/Registration.h"
+#include "dialects/Plan/PlanOps.h"
+#include "frontends/hf/Import.h"
+#include "frontends/hf/Weights.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/base/mapped_file.h"
+
+#include <filesystem>
+#include <sched.h>
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr const char *kCompiler = "bowline 0.1.0";
+
+/// Processors that this process may run on.
+static int64_t availableProcessors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0)
+    return 1;
+  return CPU_COUNT(&set);
+}
+
+static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
+  auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
+  if (options.dtype != "f32")
+    return invalid("--dtype ", options.dtype, " is not supported; use f32");
+  if (options.microbatches < 1)
+    return invalid("--microbatches must be at least 1, got ", options.microbatches);
+  if (!isIr && options.seq < 1)
+    return invalid("--seq must be given and at least 1");
+  if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
+    return invalid("--batch must be given and at least 1");
+  if (options.mode == CompileMode::Train && options.batch % options.microbatches != 0)
+    return invalid("--batch ", options.batch, " must be a multiple of --microbatches ", options.microbatches);
+  if (options.threads < 0)
+    return invalid("--threads must not be negative, got ", options.threads);
+  if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
+    return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
+                   ", got ", options.decaySteps);
+  return absl::OkStatus();
+}
+
+static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTarget cpu) {
+  PipelineOptions result;
+  result.training = options.mode == CompileMode::Train;
+  result.seed = options.seed;
+  result.threads = options.threads > 0 ? options.threads : availableProcessors();
+  result.cpu = std::move(cpu);
+  result.disabledSteps = options.disabledSteps;
+  result.timing = options.timing;
+  InsertOptimizerOptions &optimizer = result.optimizer;
+  optimizer.kind = options.optimizer;
+  optimizer.microbatches = options.microbatches;
+  optimizer.lr = options.lr;
+  optimizer.beta1 = options.beta1;
+  optimizer.beta2 = options.beta2;
+  optimizer.eps = options.eps;
+  optimizer.weightDecay = options.weightDecay;
+  optimizer.clipNorm = options.clipNorm;
+  optimizer.schedule = options.lrSchedule;
+  optimizer.warmupSteps = options.warmupSteps;
+  optimizer.decaySteps = options.decaySteps;
+  optimizer.minLr = options.minLr;
+  return result;
+}
+
+/// The graph of a Hugging Face directory, named after the directory, with its config.json attached.
+static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
+                                                             std::vector<std::string> &remarks) {
+  BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
+  remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
+  BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model).status());
+  hf::ImportOptions import;
+  import.mode = options.mode == CompileMode::Train ? hf::ImportMode::Train : hf::ImportMode::Generate;
+  import.batch = options.mode == CompileMode::Train ? options.batch / options.microbatches : 1;
+  import.seq = options.seq;
+  BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, hf::importModel(context, config, import));
+
+  std::filesystem::path directory = std::filesystem::weakly_canonical(options.model);
+  module->setSymName(directory.filename().string());
+  std::string path = (std::filesystem::path(options.model) / "config.json").string();
+  BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  auto bytes = file.bytes();
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), "config.json",
+                             StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  return module;
+}
+
+absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &options) {
+  bool isIr = StringRef(options.model).ends_with(".mlir");
+  BOWLINE_RETURN_IF_ERROR(checkOptions(options, isIr));
+  if (!isIr && options.from != Phase::Input)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--compile-from needs a .mlir file, but ", options.model, " is not one"));
+  if (options.to < options.from)
+    return absl::InvalidArgumentError("--compile-to names a phase before --compile-from");
+  auto cpu = CpuTarget::resolve(options.targetCpu);
+  BOWLINE_RETURN_IF_ERROR(cpu.status());
+
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  DiagnosticCollector diagnostics(&context);
+
+  CompileResult result;
+  OwningOpRef<ModuleOp> module;
+  if (isIr) {
+    module = parseSourceFile<ModuleOp>(options.model, &context);
+    if (!module)
+      return diagnostics.status();
+  } else {
+    BOWLINE_ASSIGN_OR_RETURN(module, importDirectory(context, options, result.remarks));
+  }
+  PipelineOptions pipeline = makePipelineOptions(options, *cpu);
+  if (options.from == Phase::Input) {
+    Builder builder(&context);
+    (*module)->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
+    (*module)->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
+    (*module)->setAttr(plan::PlanDialect::kTargetAttr,
+                       plan::TargetAttr::get(&context, "cpu", "x86_64", cpu->cpu, pipeline.threads));
+  }
+  if (failed(runPhases(*module, pipeline, options.from, options.to)))
+    return diagnostics.status();
+  for (std::string &remark : diagnostics.takeRemarks())
+    result.remarks.push_back(std::move(remark));
+
+  if (options.to == Phase::Plan) {
+    auto plan = emitPlan(*module);
+    if (failed(plan))
+      return diagnostics.status();
+    result.plan = std::move(*plan);
+    return result;
+  }
+  llvm::raw_string_ostream stream(result.ir);
+  module->print(stream, OpPrintingFlags().enableDebugInfo());
+  return result;
+}

@@ -1,0 +1,64 @@
+//===- Compile.h - From a model to a plan
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_COMPILE_H
+#define BOWLINE_COMPILER_DRIVER_COMPILE_H
+
+#include "compiler/Pipelines/Phase.h"
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace bowline {
+
+enum class CompileMode { Train, Generate };
+
+/// Everything that decides what is in a plan. Equal options and inputs give equal plans.
+struct CompileOptions {
+  std::string model; // a Hugging Face directory or a .mlir file
+  CompileMode mode = CompileMode::Train;
+  int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
+  int64_t seq = 0;   // positions per sequence; a .mlir file has its own
+  int64_t microbatches = 1;
+  std::string dtype = "f32";
+
+  std::string optimizer = "adamw"; // or sgd
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;
+  std::string lrSchedule = "constant"; // or cosine
+  int64_t warmupSteps = 0, decaySteps = 0;
+  int64_t seed = 0;
+
+  std::string targetCpu = "native"; // or x86-64-v2, x86-64-v3, x86-64-v4
+  int64_t threads = 0;              // per rank; 0: one per processor that this process may use
+  uint64_t memoryLimit = 0;         // bytes; 0: none
+
+  Phase from = Phase::Input; // a .mlir file continues after this phase
+  Phase to = Phase::Plan;
+  std::set<std::string> disabledSteps;
+  bool timing = false;
+};
+
+struct CompileResult {
+  /// The IR after the last phase, with locations if `to` is the last one.
+  std::string ir;
+  /// Null unless the last phase is Plan. WritePlan fills in hashes and versions.
+  std::unique_ptr<fbs::PlanT> plan;
+  /// Sentences for the user: configuration values that do not take effect, steps that report.
+  std::vector<std::string> remarks;
+};
+
+/// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the model.
+absl::StatusOr<CompileResult> compileModel(const CompileOptions &options);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_COMPILE_H

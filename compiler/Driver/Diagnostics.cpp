@@ -1,0 +1,38 @@
+//===- Diagnostics.cpp - Diagnostics as a status
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Emit/PlanTypes.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static std::string formatted(Diagnostic &diagnostic) {
+  std::string place = describeLocation(diagnostic.getLocation());
+  return place.empty() ? diagnostic.str() : place + ": " + diagnostic.str();
+}
+
+DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
+          remarks.push_back(formatted(diagnostic));
+          return success();
+        }
+        if (!errors.empty())
+          errors += "\n";
+        errors += formatted(diagnostic);
+        for (Diagnostic &note : diagnostic.getNotes())
+          errors += "\n  note: " + formatted(note);
+        return success();
+      }) {}
+
+absl::Status DiagnosticCollector::status() const {
+  if (errors.empty())
+    return absl::InternalError("the compiler failed without saying why");
+  return absl::InvalidArgumentError(errors);
+}

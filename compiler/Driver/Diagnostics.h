@@ -1,0 +1,39 @@
+//===- Diagnostics.h - Diagnostics as a status
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_DIAGNOSTICS_H
+#define BOWLINE_COMPILER_DRIVER_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "runtime/base/status.h"
+
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// Collects what a context reports while it lives.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context);
+
+  /// kInvalidArgument with all errors and their notes, "place: message" a line.
+  absl::Status status() const;
+
+  /// Warnings and remarks so far.
+  std::vector<std::string> takeRemarks() { return std::move(remarks); }
+
+private:
+  std::string errors;
+  std::vector<std::string> remarks;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_DIAGNOSTICS_H

@@ -1,0 +1,122 @@
+//===- MemoryReport.cpp - What takes the memory of a plan
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/MemoryReport.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+using namespace bowline;
+
+std::string bowline::formatBytes(uint64_t bytes) {
+  static constexpr std::array<const char *, 4> units = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024)
+    return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat("%.1f %s", value, units[unit]);
+}
+
+absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
+  static const std::map<std::string, uint64_t> units = {
+      {"", 1},          {"B", 1},          {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30},
+      {"TiB", 1ull << 40}, {"kB", 1000}, {"MB", 1000000},     {"GB", 1000000000},  {"TB", 1000000000000}};
+  size_t digits = text.find_first_not_of("0123456789.");
+  std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  double number = 0;
+  auto found = units.find(unit);
+  if (found == units.end() || !absl::SimpleAtod(text.substr(0, digits), &number) || !(number > 0) || number > 1e18)
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no amount of memory; write for instance 512MiB or 2GiB"));
+  return static_cast<uint64_t>(number * static_cast<double>(found->second));
+}
+
+static uint64_t extentOf(const fbs::BufferT &buffer) {
+  return buffer.bytes + (buffer.slots - 1) * buffer.slot_stride;
+}
+
+static bool isPersistent(fbs::BufferKind kind) {
+  return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
+}
+
+std::string bowline::describeMemory(const fbs::PlanT &plan, size_t top) {
+  std::map<fbs::BufferKind, uint64_t> byKind;
+  uint64_t persistentEnd = 0;
+  std::vector<const fbs::BufferT *> largest;
+  for (const auto &buffer : plan.buffers) {
+    byKind[buffer->kind] += extentOf(*buffer);
+    if (isPersistent(buffer->kind))
+      persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
+    largest.push_back(buffer.get());
+  }
+  std::string text = absl::StrCat("arena: ", formatBytes(plan.arena_bytes), "\n");
+  for (auto [kind, bytes] : byKind)
+    if (isPersistent(kind))
+      absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
+  absl::StrAppend(&text, "  Temporary and Scratch, sharing: ",
+                  formatBytes(plan.arena_bytes > persistentEnd ? plan.arena_bytes - persistentEnd : 0), "\n");
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto *lhs, const auto *rhs) { return extentOf(*lhs) > extentOf(*rhs); });
+  largest.resize(std::min(top, largest.size()));
+  absl::StrAppend(&text, "largest buffers:\n");
+  for (const fbs::BufferT *buffer : largest) {
+    const std::string &source = plan.sources[buffer->source]->location;
+    absl::StrAppend(&text, "  ", formatBytes(extentOf(*buffer)), "  ", fbs::EnumNameBufferKind(buffer->kind), "  ",
+                    buffer->name, source.empty() ? "" : absl::StrCat("  (", source, ")"), "\n");
+  }
+  return text;
+}
+
+std::string bowline::describePlan(const fbs::PlanT &plan) {
+  uint64_t parameters = 0, tensors = 0;
+  for (const auto &state : plan.states) {
+    if (state->role != fbs::StateRole::Parameter)
+      continue;
+    uint64_t count = 1;
+    for (int64_t size : plan.buffers[state->buffer]->shape)
+      count *= size;
+    parameters += count;
+    ++tensors;
+  }
+  std::string text = absl::StrCat("plan ", plan.name, " for ", plan.target->cpu, ", ", plan.target->threads,
+                                  " threads\nparameters: ", parameters, " in ", tensors, " tensors\n");
+  for (const auto &entry : plan.entries) {
+    const fbs::ProgramT &program = *plan.programs[entry->program];
+    double flops = 0, bytes = 0;
+    size_t commands = 0, launches = 0;
+    for (const fbs::SegmentCall &call : program.timeline)
+      for (const auto &command : program.segments[call.segment()]->commands) {
+        ++commands;
+        if (const fbs::LaunchT *launch = command->body.AsLaunch()) {
+          ++launches;
+          flops += plan.kernels[launch->kernel]->flops;
+          bytes += plan.kernels[launch->kernel]->bytes_moved;
+        }
+      }
+    absl::StrAppend(&text, absl::StrFormat("entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved\n",
+                                           entry->name, commands, launches, flops / 1e9, bytes / 1e9));
+  }
+  size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const auto &kernel) {
+    return kernel->origin == fbs::KernelOrigin::Generated;
+  });
+  uint64_t code = 0;
+  for (const auto &image : plan.images)
+    code += image->data.size();
+  absl::StrAppend(&text, "kernels: ", generated, " generated (", formatBytes(code), "), ",
+                  plan.kernels.size() - generated, " registered\n");
+  return text + describeMemory(plan, 8);
+}

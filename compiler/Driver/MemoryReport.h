@@ -1,0 +1,33 @@
+//===- MemoryReport.h - What takes the memory of a plan
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_MEMORYREPORT_H
+#define BOWLINE_COMPILER_DRIVER_MEMORYREPORT_H
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <string>
+
+namespace bowline {
+
+/// "123.4 MiB".
+std::string formatBytes(uint64_t bytes);
+
+/// "2GiB", "512MiB", "64KiB", "1000" (bytes); kInvalidArgument for anything else.
+absl::StatusOr<uint64_t> parseBytes(const std::string &text);
+
+/// The arena by kind of buffer, and the `top` largest buffers with their sources, a line each.
+std::string describeMemory(const fbs::PlanT &plan, size_t top);
+
+/// Parameters, work per step, kernels and memory of a plan, for people.
+std::string describePlan(const fbs::PlanT &plan);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_MEMORYREPORT_H

@@ -1,0 +1,267 @@
+//===- EmitPlan.cpp - From the plan dialect to the plan file
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/PlanTypes.h"
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class Emitter {
+public:
+  explicit Emitter(ModuleOp module) : module(module), plan(std::make_unique<fbs::PlanT>()) {}
+
+  FailureOr<std::unique_ptr<fbs::PlanT>> run() {
+    if (failed(emitHeader()))
+      return failure();
+    for (auto buffer : module.getOps<plan::BufferOp>())
+      if (failed(emitBuffer(buffer)))
+        return failure();
+    for (auto image : module.getOps<plan::ImageOp>())
+      emitImage(image);
+    for (auto kernel : module.getOps<plan::KernelOp>())
+      if (failed(emitKernel(kernel)))
+        return failure();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      emitProgram(program);
+    for (Operation &op : *module.getBody())
+      emitRest(&op);
+    return std::move(plan);
+  }
+
+private:
+  LogicalResult emitHeader() {
+    auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
+    if (!target)
+      return module.emitError("the module has no '") << plan::PlanDialect::kTargetAttr << "' attribute";
+    auto arena = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
+    if (!arena)
+      return module.emitError("the module has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
+    plan->name = module.getSymName().value_or("").str();
+    auto compiler = module->getAttrOfType<StringAttr>(plan::PlanDialect::kCompilerAttr);
+    plan->compiler = compiler ? compiler.str() : "bowline";
+    plan->target = std::make_unique<fbs::TargetT>();
+    plan->target->device = target.getDevice().str();
+    plan->target->arch = target.getArch().str();
+    plan->target->cpu = target.getCpu().str();
+    plan->target->threads = target.getThreads();
+    plan->arena_bytes = arena.getInt();
+    if (auto seed = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kSeedAttr))
+      plan->seed = seed.getInt();
+    sourceIndex("", "");
+    return success();
+  }
+
+  uint32_t sourceIndex(const std::string &location, StringRef pass) {
+    auto [it, inserted] = sources.insert({{location, pass.str()}, static_cast<uint32_t>(sources.size())});
+    if (inserted) {
+      auto source = std::make_unique<fbs::SourceT>();
+      source->location = location;
+      source->pass = pass.str();
+      plan->sources.push_back(std::move(source));
+    }
+    return it->second;
+  }
+  uint32_t sourceIndex(Operation *op, StringRef pass) { return sourceIndex(describeLocation(op->getLoc()), pass); }
+
+  LogicalResult emitBuffer(plan::BufferOp op) {
+    if (!op.getOffset())
+      return op.emitOpError("has no offset; run pack-arena first");
+    std::optional<fbs::DType> dtype = toDType(op.getTensorType().getElementType());
+    if (!dtype)
+      return op.emitOpError("element type ") << op.getTensorType().getElementType() << " is not one of the plan's";
+    auto buffer = std::make_unique<fbs::BufferT>();
+    buffer->name = op.getName().str();
+    buffer->kind = static_cast<fbs::BufferKind>(op.getKind());
+    buffer->dtype = *dtype;
+    buffer->shape = op.getTensorType().getShape().vec();
+    buffer->offset = *op.getOffset();
+    buffer->bytes = op.getBytes();
+    buffer->slots = op.getSlots();
+    buffer->slot_stride = op.getStride();
+    buffer->source = sourceIndex(op, "");
+    bufferIndex[op.getResult()] = plan->buffers.size();
+    plan->buffers.push_back(std::move(buffer));
+    return success();
+  }
+
+  void emitImage(plan::ImageOp op) {
+    auto image = std::make_unique<fbs::ImageT>();
+    image->format = op.getFormat().str();
+    auto data = cast<DenseElementsAttr>(op.getData());
+    ArrayRef<char> bytes = data.getRawData();
+    image->data.assign(bytes.begin(), bytes.end());
+    plan->images.push_back(std::move(image));
+  }
+
+  LogicalResult emitKernel(plan::KernelOp op) {
+    auto kernel = std::make_unique<fbs::KernelT>();
+    if (op.getRegistered()) {
+      kernel->origin = fbs::KernelOrigin::Registered;
+      kernel->name = op.getRegistered()->str();
+      if (DictionaryAttr config = op.getConfigAttr())
+        for (NamedAttribute attribute : config)
+          kernel->attributes.push_back(emitAttribute(attribute));
+    } else if (op.getSymbol()) {
+      kernel->origin = fbs::KernelOrigin::Generated;
+      kernel->name = op.getSymbol()->str();
+      kernel->parallel_extent = *op.getExtent();
+    } else {
+      // A plan without code serves checking and simulation; it says so by an extent of zero.
+      return op.emitOpError("has no code yet; run generate-kernels first");
+    }
+    for (auto argument : op.getArguments().getAsRange<plan::ArgumentAttr>()) {
+      auto emitted = std::make_unique<fbs::ArgumentT>();
+      emitted->access = static_cast<fbs::Access>(argument.getAccess());
+      std::optional<fbs::DType> dtype = toDType(argument.getType().getElementType());
+      if (!dtype)
+        return op.emitOpError("argument element type ") << argument.getType() << " is not one of the plan's";
+      emitted->dtype = *dtype;
+      emitted->shape = argument.getType().getShape().vec();
+      kernel->arguments.push_back(std::move(emitted));
+    }
+    for (size_t i = 0; i < op.getInPlace().size(); i += 2)
+      kernel->in_place.emplace_back(op.getInPlace()[i], op.getInPlace()[i + 1]);
+    kernel->flops = op.getFlops().convertToDouble();
+    kernel->bytes_moved = op.getBytesMoved().convertToDouble();
+    kernelIndex[op.getSymNameAttr()] = plan->kernels.size();
+    plan->kernels.push_back(std::move(kernel));
+    return success();
+  }
+
+  static std::unique_ptr<fbs::AttributeT> emitAttribute(NamedAttribute named) {
+    auto attribute = std::make_unique<fbs::AttributeT>();
+    attribute->name = named.getName().str();
+    if (auto integer = dyn_cast<IntegerAttr>(named.getValue()))
+      attribute->ints = {integer.getInt()};
+    else if (auto list = dyn_cast<DenseI64ArrayAttr>(named.getValue()))
+      attribute->ints = list.asArrayRef().vec();
+    else if (auto real = dyn_cast<FloatAttr>(named.getValue()))
+      attribute->floats = {real.getValueAsDouble()};
+    else if (auto reals = dyn_cast<DenseF64ArrayAttr>(named.getValue()))
+      attribute->floats = reals.asArrayRef().vec();
+    else
+      attribute->text = cast<StringAttr>(named.getValue()).str();
+    return attribute;
+  }
+
+  fbs::Operand operand(Value buffer) { return fbs::Operand(bufferIndex.lookup(buffer), 0); }
+
+  void emitProgram(plan::ProgramOp op) {
+    auto program = std::make_unique<fbs::ProgramT>();
+    program->name = op.getSymName().str();
+    program->streams = {"compute"};
+    for (auto segmentOp : op.getBody().front().getOps<plan::SegmentOp>()) {
+      auto segment = std::make_unique<fbs::SegmentT>();
+      segment->name = segmentOp.getSymName().str();
+      for (Operation &command : segmentOp.getBody().front())
+        segment->commands.push_back(emitCommand(&command));
+      program->segments.push_back(std::move(segment));
+    }
+    for (size_t i = 0; i < op.getTimeline().size(); i += 2)
+      program->timeline.emplace_back(op.getTimeline()[i], op.getTimeline()[i + 1]);
+    programIndex[op.getSymNameAttr()] = plan->programs.size();
+    plan->programs.push_back(std::move(program));
+  }
+
+  std::unique_ptr<fbs::CommandT> emitCommand(Operation *op) {
+    auto command = std::make_unique<fbs::CommandT>();
+    if (auto launchOp = dyn_cast<plan::LaunchOp>(op)) {
+      fbs::LaunchT launch;
+      launch.kernel = kernelIndex.lookup(launchOp.getKernelAttr().getAttr());
+      for (Value buffer : launchOp.getOperands())
+        launch.operands.push_back(operand(buffer));
+      command->body.Set(std::move(launch));
+      command->source = sourceIndex(op, launchOp.getPass());
+    } else {
+      auto copyOp = cast<plan::CopyOp>(op);
+      fbs::CopyT copy;
+      copy.source = std::make_unique<fbs::Operand>(operand(copyOp.getSource()));
+      copy.destination = std::make_unique<fbs::Operand>(operand(copyOp.getDestination()));
+      copy.bytes = copyOp.getSource().getType().getBytes();
+      command->body.Set(std::move(copy));
+      command->source = sourceIndex(op, copyOp.getPass());
+    }
+    return command;
+  }
+
+  void emitRest(Operation *op) {
+    if (auto stateOp = dyn_cast<plan::StateOp>(op)) {
+      auto state = std::make_unique<fbs::StateT>();
+      state->buffer = bufferIndex.lookup(stateOp.getBuffer());
+      state->key = stateOp.getKey().str();
+      state->role = static_cast<fbs::StateRole>(stateOp.getRole());
+      state->init = stateOp.getInit().str();
+      plan->states.push_back(std::move(state));
+    } else if (auto constantOp = dyn_cast<plan::ConstantOp>(op)) {
+      auto constant = std::make_unique<fbs::ConstantDataT>();
+      constant->buffer = bufferIndex.lookup(constantOp.getBuffer());
+      constant->data = expand(cast<DenseElementsAttr>(constantOp.getValue()));
+      plan->constants.push_back(std::move(constant));
+    } else if (auto entryOp = dyn_cast<plan::EntryOp>(op)) {
+      emitEntry(entryOp);
+    } else if (auto attachmentOp = dyn_cast<plan::AttachmentOp>(op)) {
+      auto attachment = std::make_unique<fbs::AttachmentT>();
+      attachment->name = attachmentOp.getName().str();
+      attachment->text = attachmentOp.getText().str();
+      plan->attachments.push_back(std::move(attachment));
+    } else if (auto mesh = dyn_cast<dist::MeshOp>(op)) {
+      for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
+        auto axis = std::make_unique<fbs::AxisT>();
+        axis->name = name.str();
+        axis->size = size;
+        plan->mesh.push_back(std::move(axis));
+      }
+    }
+  }
+
+  /// All elements as bytes; a splat stores one.
+  static std::vector<uint8_t> expand(DenseElementsAttr elements) {
+    ArrayRef<char> raw = elements.getRawData();
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0, count = elements.isSplat() ? elements.getNumElements() : 1; i < count; ++i)
+      bytes.insert(bytes.end(), raw.begin(), raw.end());
+    return bytes;
+  }
+
+  void emitEntry(plan::EntryOp op) {
+    auto entry = std::make_unique<fbs::EntryT>();
+    entry->name = op.getSymName().str();
+    entry->program = programIndex.lookup(op.getProgramAttr().getAttr());
+    auto port = [&](Attribute name, Value buffer, int64_t limit) {
+      auto result = std::make_unique<fbs::PortT>();
+      result->name = cast<StringAttr>(name).str();
+      result->buffer = bufferIndex.lookup(buffer);
+      result->limit = limit;
+      return result;
+    };
+    for (auto [name, buffer, limit] : llvm::zip_equal(op.getInputNames(), op.getInputs(), op.getInputLimits()))
+      entry->inputs.push_back(port(name, buffer, limit));
+    for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
+      entry->outputs.push_back(port(name, buffer, 0));
+    plan->entries.push_back(std::move(entry));
+  }
+
+  ModuleOp module;
+  std::unique_ptr<fbs::PlanT> plan;
+  std::map<std::pair<std::string, std::string>, uint32_t> sources;
+  DenseMap<Value, uint32_t> bufferIndex;
+  DenseMap<StringAttr, uint32_t> kernelIndex, programIndex;
+};
+
+} // namespace
+
+FailureOr<std::unique_ptr<fbs::PlanT>> bowline::emitPlan(ModuleOp module) { return Emitter(module).run(); }

@@ -1,0 +1,224 @@
+//===- ImportPlan.cpp - From the plan file to the plan dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/PlanTypes.h"
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class Importer {
+public:
+  Importer(MLIRContext *context, const fbs::PlanT &plan) : plan(plan), builder(context) {}
+
+  OwningOpRef<ModuleOp> run() {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), plan.name);
+    builder.setInsertionPointToEnd(module->getBody());
+    importHeader(*module);
+    for (const auto &buffer : plan.buffers)
+      importBuffer(*buffer);
+    for (const auto &state : plan.states)
+      plan::StateOp::create(builder, builder.getUnknownLoc(), buffers[state->buffer], state->key,
+                            static_cast<plan::StateRole>(state->role), state->init);
+    for (const auto &constant : plan.constants)
+      importConstant(*constant);
+    for (const auto &image : plan.images)
+      importImage(*image);
+    for (const auto &kernel : plan.kernels)
+      importKernel(*kernel);
+    for (const auto &program : plan.programs)
+      if (failed(importProgram(*program)))
+        return {};
+    for (const auto &entry : plan.entries)
+      importEntry(*entry);
+    for (const auto &attachment : plan.attachments)
+      plan::AttachmentOp::create(builder, builder.getUnknownLoc(), attachment->name, attachment->text);
+    return module;
+  }
+
+private:
+  Location locationOf(uint32_t source) {
+    const std::string &text = plan.sources[source]->location;
+    return text.empty() ? Location(builder.getUnknownLoc()) : NameLoc::get(builder.getStringAttr(text));
+  }
+
+  void importHeader(ModuleOp module) {
+    MLIRContext *context = builder.getContext();
+    const fbs::TargetT &target = *plan.target;
+    module->setAttr(plan::PlanDialect::kTargetAttr,
+                    plan::TargetAttr::get(context, target.device, target.arch, target.cpu, target.threads));
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(plan.arena_bytes));
+    module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(plan.seed));
+    module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
+    if (plan.mesh.empty())
+      return;
+    SmallVector<StringRef> names;
+    SmallVector<int64_t> sizes;
+    for (const auto &axis : plan.mesh) {
+      names.push_back(axis->name);
+      sizes.push_back(axis->size);
+    }
+    dist::MeshOp::create(builder, builder.getUnknownLoc(), "mesh", builder.getStrArrayAttr(names), sizes);
+  }
+
+  RankedTensorType tensorType(fbs::DType dtype, const std::vector<int64_t> &shape) {
+    return RankedTensorType::get(shape, fromDType(builder.getContext(), dtype));
+  }
+
+  void importBuffer(const fbs::BufferT &buffer) {
+    auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
+    buffers.push_back(plan::BufferOp::create(builder, locationOf(buffer.source), type, buffer.name,
+                                             static_cast<plan::BufferKind>(buffer.kind),
+                                             builder.getI64IntegerAttr(buffer.offset), buffer.slots,
+                                             buffer.slot_stride));
+  }
+
+  void importConstant(const fbs::ConstantDataT &constant) {
+    RankedTensorType type = cast<plan::BufferType>(buffers[constant.buffer].getType()).getTensor();
+    auto *bytes = reinterpret_cast<const char *>(constant.data.data());
+    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
+    plan::ConstantOp::create(builder, builder.getUnknownLoc(), buffers[constant.buffer], cast<ElementsAttr>(value));
+  }
+
+  void importImage(const fbs::ImageT &image) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(image.data.size())}, builder.getI8Type());
+    auto *bytes = reinterpret_cast<const char *>(image.data.data());
+    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, image.data.size()));
+    plan::ImageOp::create(builder, builder.getUnknownLoc(), image.format, cast<ElementsAttr>(value));
+  }
+
+  void importKernel(const fbs::KernelT &kernel) {
+    std::string symbol = kernel.name + "." + std::to_string(kernelSymbols.size());
+    OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
+    state.addRegion();
+    state.addAttribute("sym_name", builder.getStringAttr(symbol));
+    auto op = cast<plan::KernelOp>(builder.create(state));
+    if (kernel.origin == fbs::KernelOrigin::Registered) {
+      op.setRegistered(kernel.name);
+      SmallVector<NamedAttribute> config;
+      for (const auto &attribute : kernel.attributes)
+        config.push_back(importAttribute(*attribute));
+      if (!config.empty())
+        op.setConfigAttr(builder.getDictionaryAttr(config));
+    } else {
+      op.setSymbol(kernel.name);
+      op.setExtent(kernel.parallel_extent);
+    }
+    SmallVector<Attribute> arguments;
+    for (const auto &argument : kernel.arguments)
+      arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), static_cast<plan::Access>(argument->access),
+                                                  tensorType(argument->dtype, argument->shape)));
+    op.setArgumentsAttr(builder.getArrayAttr(arguments));
+    SmallVector<int64_t> pairs;
+    for (const fbs::InPlace &pair : kernel.in_place)
+      pairs.append({pair.output(), pair.input()});
+    op.setInPlace(pairs);
+    op.setFlops(APFloat(kernel.flops));
+    op.setBytesMoved(APFloat(kernel.bytes_moved));
+    kernelSymbols.push_back(symbol);
+  }
+
+  NamedAttribute importAttribute(const fbs::AttributeT &attribute) {
+    Attribute value;
+    if (attribute.ints.size() == 1)
+      value = builder.getI64IntegerAttr(attribute.ints[0]);
+    else if (!attribute.ints.empty())
+      value = builder.getDenseI64ArrayAttr(attribute.ints);
+    else if (attribute.floats.size() == 1)
+      value = builder.getF64FloatAttr(attribute.floats[0]);
+    else if (!attribute.floats.empty())
+      value = builder.getDenseF64ArrayAttr(attribute.floats);
+    else if (!attribute.text.empty())
+      value = builder.getStringAttr(attribute.text);
+    else
+      value = builder.getDenseI64ArrayAttr({}); // the shape of a scalar
+    return builder.getNamedAttr(attribute.name, value);
+  }
+
+  LogicalResult importProgram(const fbs::ProgramT &program) {
+    Location loc = builder.getUnknownLoc();
+    if (program.streams != std::vector<std::string>{"compute"})
+      return emitError(loc) << "program '" << program.name
+                            << "' has other streams than 'compute', which the plan dialect cannot express yet";
+    SmallVector<int64_t> timeline;
+    for (const fbs::SegmentCall &call : program.timeline)
+      timeline.append({call.segment(), call.slot()});
+    auto op = plan::ProgramOp::create(builder, loc, program.name, timeline);
+    OpBuilder segments = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
+    for (const auto &segment : program.segments) {
+      auto segmentOp = plan::SegmentOp::create(segments, loc, segment->name);
+      OpBuilder commands = OpBuilder::atBlockEnd(&segmentOp.getBody().emplaceBlock());
+      for (const auto &command : segment->commands)
+        if (failed(importCommand(commands, *command)))
+          return failure();
+    }
+    return success();
+  }
+
+  LogicalResult importCommand(OpBuilder &commands, const fbs::CommandT &command) {
+    Location loc = locationOf(command.source);
+    const std::string &pass = plan.sources[command.source]->pass;
+    auto refuseOffset = [&](const fbs::Operand &operand) -> LogicalResult {
+      if (operand.offset() == 0)
+        return success();
+      return emitError(loc) << "an operand at an offset within its buffer cannot be expressed in the plan dialect yet";
+    };
+    if (const fbs::LaunchT *launch = command.body.AsLaunch()) {
+      SmallVector<Value> operands;
+      for (const fbs::Operand &operand : launch->operands) {
+        if (failed(refuseOffset(operand)))
+          return failure();
+        operands.push_back(buffers[operand.buffer()]);
+      }
+      plan::LaunchOp::create(commands, loc, kernelSymbols[launch->kernel], operands, pass);
+      return success();
+    }
+    const fbs::CopyT *copy = command.body.AsCopy();
+    if (failed(refuseOffset(*copy->source)) || failed(refuseOffset(*copy->destination)))
+      return failure();
+    plan::CopyOp::create(commands, loc, buffers[copy->source->buffer()], buffers[copy->destination->buffer()], pass);
+    return success();
+  }
+
+  void importEntry(const fbs::EntryT &entry) {
+    auto names = [&](const std::vector<std::unique_ptr<fbs::PortT>> &ports) {
+      SmallVector<StringRef> result;
+      for (const auto &port : ports)
+        result.push_back(port->name);
+      return builder.getStrArrayAttr(result);
+    };
+    auto values = [&](const std::vector<std::unique_ptr<fbs::PortT>> &ports) {
+      SmallVector<Value> result;
+      for (const auto &port : ports)
+        result.push_back(buffers[port->buffer]);
+      return result;
+    };
+    SmallVector<int64_t> limits;
+    for (const auto &port : entry.inputs)
+      limits.push_back(port->limit);
+    plan::EntryOp::create(builder, builder.getUnknownLoc(), entry.name, plan.programs[entry.program]->name,
+                          names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
+                          values(entry.outputs));
+  }
+
+  const fbs::PlanT &plan;
+  OpBuilder builder;
+  std::vector<Value> buffers;
+  std::vector<std::string> kernelSymbols;
+};
+
+} // namespace
+
+OwningOpRef<ModuleOp> bowline::importPlan(MLIRContext *context, const fbs::PlanT &plan) {
+  return Importer(context, plan).run();
+}

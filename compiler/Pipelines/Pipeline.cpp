@@ -1,0 +1,83 @@
+//===- Pipeline.cpp - The steps of a compilation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipelines/Pipeline.h"
+#include "compiler/Codegen/GenerateKernels.h"
+#include "compiler/Pipelines/VerifyPhase.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Fusion/Passes.h"
+#include "passes/Import/Passes.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Overlap/Passes.h"
+
+using namespace mlir;
+using namespace bowline;
+
+std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
+  int64_t microbatches = options.optimizer.microbatches;
+  std::vector<Step> steps;
+  auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
+                  std::function<std::unique_ptr<Pass>()> create) {
+    steps.push_back({name, phase, reason, optional, std::move(create)});
+  };
+
+  step("insert-entries", Phase::Graph, "a function without an entry cannot be run", false,
+       [] { return createInsertEntries(); });
+  step("canonicalize-graph", Phase::Graph, "later passes match canonical forms", true,
+       [] { return createCanonicalizerPass(); });
+  step("cse-graph", Phase::Graph, "one read of each parameter, one table of angles for all layers", true,
+       [] { return createCSEPass(); });
+
+  if (options.training) {
+    step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
+         [=] { return createDifferentiate(DifferentiateOptions{microbatches}); });
+    step("insert-optimizer", Phase::Train, "what runs once per step", false,
+         [=] { return createInsertOptimizer(options.optimizer); });
+    step("insert-init", Phase::Train, "after the optimizer, whose states start somewhere too", false,
+         [=] { return createInsertInit(InsertInitOptions{options.seed}); });
+    step("canonicalize-train", Phase::Train, "derivatives leave transposes and unused products behind", true,
+         [] { return createCanonicalizerPass(); });
+    step("cse-train", Phase::Train, "forward and backward compute some values twice", true,
+         [] { return createCSEPass(); });
+  }
+
+  step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false, [=] {
+    return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")});
+  });
+  step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
+  step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
+       [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
+
+  step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
+       [] { return createScheduleCommands(); });
+
+  step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
+       [=] { return createGenerateKernelsPass(options.cpu); });
+  step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
+       [] { return createDonateBuffers(); });
+  step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
+  return steps;
+}
+
+LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
+  std::vector<Step> steps = pipelineSteps(options);
+  PassManager manager(module.getContext());
+  if (options.timing)
+    manager.enableTiming();
+  for (const PhaseInfo &info : allPhases()) {
+    bool isInput = info.phase == Phase::Input && from == Phase::Input;
+    if (!isInput && (info.phase <= from || info.phase > to))
+      continue;
+    for (const Step &step : steps)
+      if (step.phase == info.phase && step.create && !(step.optional && options.disabledSteps.contains(step.name.str())))
+        manager.addPass(step.create());
+    manager.addPass(createVerifyPhasePass(info.phase));
+  }
+  return manager.run(module);
+}

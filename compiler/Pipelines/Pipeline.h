@@ -1,0 +1,56 @@
+//===- Pipeline.h - The steps of a compilation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_PIPELINES_PIPELINE_H
+#define BOWLINE_COMPILER_PIPELINES_PIPELINE_H
+
+#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Pipelines/Phase.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "passes/Training/Passes.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+struct PipelineOptions {
+  bool training = true;
+  int64_t seed = 0;
+  int64_t threads = 1;
+  InsertOptimizerOptions optimizer; // microbatches too
+  CpuTarget cpu;
+  /// Names of optimisation steps to leave out.
+  std::set<std::string> disabledSteps;
+  /// Print how long each pass took to stderr.
+  bool timing = false;
+};
+
+/// One step of the pipeline: a pass with its reason.
+struct Step {
+  llvm::StringRef name;
+  Phase phase;
+  llvm::StringRef reason;
+  /// An optimisation: the program is correct without it, so that it may be switched off.
+  bool optional;
+  std::function<std::unique_ptr<mlir::Pass>()> create;
+};
+
+/// All steps in order: the table of contents of the compiler.
+std::vector<Step> pipelineSteps(const PipelineOptions &options);
+
+/// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
+/// with diagnostics.
+llvm::LogicalResult runPhases(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_PIPELINES_PIPELINE_H

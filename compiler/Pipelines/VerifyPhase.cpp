@@ -1,0 +1,114 @@
+//===- VerifyPhase.cpp - What must be gone after each phase
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipelines/VerifyPhase.h"
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace bowline;
+
+//===----------------------------------------------------------------------===//
+// Rules: an operation that a phase does not allow, and why.
+//===----------------------------------------------------------------------===//
+
+static bool isIn(Operation *op, StringRef dialect) { return op->getName().getDialectNamespace() == dialect; }
+
+/// Before kernels are selected, functions hold tensor operations with reference semantics and variable accesses.
+static bool isGraphLevel(Operation *op) {
+  return isa<ModuleOp, dist::MeshOp>(op) || isIn(op, "graph") || isIn(op, "arith") || isIn(op, "math");
+}
+
+static bool isFusedLevel(Operation *op) {
+  if (op->getParentOfType<plan::KernelOp>())
+    return true; // a body that waits for code generation
+  return isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
+             graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp, plan::CallOp, plan::KernelOp,
+             plan::AttachmentOp>(op);
+}
+
+static bool isPlanLevel(Operation *op) {
+  if (op->getParentOfType<plan::KernelOp>())
+    return true;
+  return isa<ModuleOp, dist::MeshOp>(op) || (isIn(op, "plan") && !isa<plan::CallOp>(op));
+}
+
+static LogicalResult refuse(Operation *op, Phase phase, StringRef why) {
+  return op->emitOpError() << "must not be there after phase '" << nameOf(phase) << "': " << why;
+}
+
+static LogicalResult verifyOperation(Operation *op, Phase phase) {
+  switch (phase) {
+  case Phase::Input:
+  case Phase::Graph:
+  case Phase::Train:
+    if (!isGraphLevel(op) || isa<graph::FusionOp>(op))
+      return refuse(op, phase, "only graph, arith and math operations on global tensors have a meaning here");
+    return success();
+  case Phase::Shard:
+  case Phase::Stage:
+  case Phase::Local:
+    if (auto mesh = dyn_cast<dist::MeshOp>(op); mesh && mesh.getRankCount() != 1)
+      return mesh.emitOpError("has ") << mesh.getRankCount()
+                                      << " ranks, but this version compiles for one; make every axis 1";
+    return success();
+  case Phase::Fuse:
+    if (!isFusedLevel(op))
+      return refuse(op, phase, "every computation must be a call of a kernel");
+    return success();
+  case Phase::Schedule:
+    if (!isPlanLevel(op))
+      return refuse(op, phase, "only the plan dialect is left");
+    return success();
+  case Phase::Memory:
+  case Phase::Plan:
+    if (!isPlanLevel(op))
+      return refuse(op, phase, "only the plan dialect is left");
+    if (auto buffer = dyn_cast<plan::BufferOp>(op); buffer && !buffer.getOffset())
+      return refuse(op, phase, "every buffer must have an offset");
+    if (auto kernel = dyn_cast<plan::KernelOp>(op); kernel && !kernel.getBody().empty())
+      return refuse(op, phase, "every generated kernel must have code");
+    return success();
+  }
+  llvm_unreachable("unknown phase");
+}
+
+namespace {
+
+class VerifyPhasePass : public PassWrapper<VerifyPhasePass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyPhasePass)
+
+  explicit VerifyPhasePass(Phase phase) : phase(phase) {}
+
+  StringRef getArgument() const override { return "verify-phase"; }
+  StringRef getDescription() const override { return "Check what must be gone after a phase"; }
+
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk<WalkOrder::PreOrder>(
+        [&](Operation *op) { return WalkResult(verifyOperation(op, phase)); });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    if (phase >= Phase::Graph && phase <= Phase::Fuse && getOperation().getOps<graph::EntryOp>().empty()) {
+      getOperation().emitError("nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
+      signalPassFailure();
+    }
+    markAllAnalysesPreserved();
+  }
+
+private:
+  Phase phase;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> bowline::createVerifyPhasePass(Phase phase) { return std::make_unique<VerifyPhasePass>(phase); }

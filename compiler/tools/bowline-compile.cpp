@@ -1,0 +1,134 @@
+//===- bowline-compile.cpp - From a model to a plan file
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CLI/CLI.hpp"
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/MemoryReport.h"
+#include "runtime/base/atomic_file.h"
+#include "runtime/plan/plan_writer.h"
+#include "runtime/tools/tool_support.h"
+
+using namespace bowline;
+
+namespace {
+
+struct CommandLine {
+  CompileOptions compile;
+  std::string mode = "train", memoryLimit, from = "input", to = "plan", output;
+  std::vector<std::string> disabled;
+  bool report = false;
+};
+
+std::vector<std::string> phaseNames() {
+  std::vector<std::string> names;
+  for (const PhaseInfo &info : allPhases())
+    names.push_back(info.name.str());
+  return names;
+}
+
+std::string phaseHelp() {
+  std::string text = "Phases:";
+  for (const PhaseInfo &info : allPhases())
+    text += "\n  " + info.name.str() + std::string(10 - info.name.size(), ' ') + info.description.str();
+  return text;
+}
+
+void define(CLI::App &app, CommandLine &line) {
+  CompileOptions &o = line.compile;
+  app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
+  app.add_option("-o,--output", line.output, "The plan file; or, with --compile-to, the IR ('-': standard output)");
+  app.add_option("--mode", line.mode, "What the plan does")->check(CLI::IsMember({"train", "generate"}))
+      ->capture_default_str();
+  app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
+  app.add_option("--seq", o.seq, "Positions per sequence");
+  app.add_option("--microbatches", o.microbatches, "Parts of the batch that run one after another")
+      ->capture_default_str();
+  app.add_option("--dtype", o.dtype, "Element type of parameters and activations")->check(CLI::IsMember({"f32"}))
+      ->capture_default_str();
+  app.add_option("--optimizer", o.optimizer, "adamw or sgd")->check(CLI::IsMember({"adamw", "sgd"}))
+      ->capture_default_str();
+  app.add_option("--lr", o.lr, "Learning rate after warmup")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--beta1", o.beta1, "AdamW: decay of the first moment")->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--beta2", o.beta2, "AdamW: decay of the second moment")->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--eps", o.eps, "AdamW: added to the root of the second moment")->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--weight-decay", o.weightDecay, "AdamW: decoupled, on parameters of rank two or more")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--clip-norm", o.clipNorm, "Largest global gradient norm; 0: no clipping")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--lr-schedule", o.lrSchedule, "constant or cosine")->check(CLI::IsMember({"constant", "cosine"}))
+      ->capture_default_str();
+  app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warmup")->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--decay-steps", o.decaySteps, "cosine: the step at which --min-lr is reached")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
+  app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
+      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}))->capture_default_str();
+  app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")
+      ->capture_default_str();
+  app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
+  app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
+  app.add_flag("--timing", o.timing, "Print how long each pass took");
+  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(CLI::IsMember(phaseNames()));
+  app.add_option("--compile-from", line.from, "MODEL is a .mlir file that was printed after this phase")
+      ->check(CLI::IsMember(phaseNames()));
+  app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
+  app.footer(phaseHelp());
+}
+
+absl::Status writeIr(const std::string &ir, const std::string &output) {
+  if (output.empty() || output == "-")
+    return PrintToStdout(ir);
+  BOWLINE_ASSIGN_OR_RETURN(auto file, AtomicFile::Create(output));
+  BOWLINE_RETURN_IF_ERROR(file.Append(ir));
+  return file.Commit();
+}
+
+absl::Status run(CommandLine &line) {
+  CompileOptions &options = line.compile;
+  options.mode = line.mode == "train" ? CompileMode::Train : CompileMode::Generate;
+  options.from = *phaseNamed(line.from);
+  options.to = *phaseNamed(line.to);
+  options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
+  if (!line.memoryLimit.empty()) {
+    BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
+  }
+  if (options.to == Phase::Plan && line.output.empty())
+    return absl::InvalidArgumentError("-o is missing: name the plan file to write");
+
+  BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileModel(options));
+  for (const std::string &remark : result.remarks)
+    std::fprintf(stderr, "bowline-compile: note: %s\n", remark.c_str());
+  if (!result.plan)
+    return writeIr(result.ir, line.output);
+  if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
+        line.memoryLimit, "; use a smaller --batch or --seq, or more --microbatches\n",
+        describeMemory(*result.plan, 12)));
+  BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
+  return line.report ? PrintToStdout(describePlan(*result.plan)) : absl::OkStatus();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  IgnoreWriteSignals();
+  CLI::App app("Compiles a model and a strategy into a plan");
+  CommandLine line;
+  define(app, line);
+  int exitCode = 0;
+  if (!ParseCommandLine(app, argc, argv, &exitCode))
+    return exitCode;
+  return ReportStatus("bowline-compile", run(line));
+}

@@ -1,0 +1,22 @@
+//===- DistOps.h - The dist dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_DIST_DISTOPS_H
+#define BOWLINE_DIALECTS_DIST_DISTOPS_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include "dialects/Dist/DistDialect.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.h.inc"
+
+#endif // BOWLINE_DIALECTS_DIST_DISTOPS_H
