@@ -1,0 +1,81 @@
+//===- ConfigReader.h - Typed access to a config.json that forgets no key
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_FRONTENDS_HF_CONFIGREADER_H
+#define BOWLINE_FRONTENDS_HF_CONFIGREADER_H
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace bowline::hf {
+
+/// Reads values out of one JSON object and remembers which keys were asked for. The first error stays and later reads
+/// return defaults, so that a parser is a list of reads with one check at its end. A key whose value is null counts as
+/// absent, as it does for the library that writes these files.
+class ConfigReader {
+public:
+  /// `object` must outlive the reader. `where` opens every message: "'dir/config.json'" or "...: rope_parameters".
+  ConfigReader(const nlohmann::json &object, std::string where) : object(object), where(std::move(where)) {}
+
+  const absl::Status &status() const { return error; }
+
+  /// True if the key is there with a value other than null.
+  bool has(absl::string_view key) const;
+
+  /// An integer in [1, limit]; without a fallback the key is required.
+  int64_t positiveInteger(absl::string_view key, int64_t limit);
+  int64_t positiveIntegerOr(absl::string_view key, int64_t limit, int64_t fallback);
+
+  /// A finite number greater than zero.
+  double positiveNumberOr(absl::string_view key, double fallback);
+  /// A finite number of at least zero.
+  double nonNegativeNumberOr(absl::string_view key, double fallback);
+
+  bool booleanOr(absl::string_view key, bool fallback);
+
+  /// A string; `choices` are the supported values. Returns the index of the one found.
+  size_t choice(absl::string_view key, absl::Span<const absl::string_view> choices);
+  size_t choiceOr(absl::string_view key, absl::Span<const absl::string_view> choices, size_t fallback);
+
+  /// Fails unless the key is absent, null or equal to one of `supported` (JSON texts, as in `false` or `"default"`).
+  void require(absl::string_view key, absl::Span<const absl::string_view> supported);
+
+  /// The value if it is there and not null. The key counts as read.
+  const nlohmann::json *take(absl::string_view key);
+
+  /// Counts the key as read, whatever its value.
+  void ignore(absl::string_view key) { read.insert(std::string(key)); }
+
+  /// Fails with "<where>: <key> = <value> <problem>".
+  void fail(absl::string_view key, absl::string_view problem);
+  void fail(absl::Status status);
+
+  /// Keys that nobody read, in order.
+  std::vector<std::string> unread() const;
+
+private:
+  int64_t integer(absl::string_view key, const nlohmann::json &value, int64_t limit);
+  double number(absl::string_view key, double fallback, bool zeroAllowed);
+  void failMissing(absl::string_view key, absl::string_view expected);
+
+  const nlohmann::json &object;
+  std::string where;
+  std::set<std::string, std::less<>> read;
+  absl::Status error;
+};
+
+} // namespace bowline::hf
+
+#endif // BOWLINE_FRONTENDS_HF_CONFIGREADER_H

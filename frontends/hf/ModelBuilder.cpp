@@ -1,0 +1,97 @@
+//===- ModelBuilder.cpp - Shared by the families' graphs
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/hf/ModelBuilder.h"
+
+#include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Parameters.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::hf;
+
+ModelBuilder::ModelBuilder(MLIRContext &context, const ModelConfig &config)
+    : config(config), builder(UnknownLoc::get(&context), &context) {}
+
+void ModelBuilder::at(const Twine &modulePath) { builder.setLoc(NameLoc::get(builder.getStringAttr(modulePath))); }
+
+RankedTensorType ModelBuilder::f32(ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, builder.getF32Type());
+}
+
+RankedTensorType ModelBuilder::i32(ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, builder.getI32Type());
+}
+
+static Attribute initAttr(MLIRContext *context, const Initial &initial) {
+  if (initial.kind == Initial::Kind::Normal)
+    return graph::NormalAttr::get(context, initial.value);
+  return graph::FillAttr::get(context, initial.value);
+}
+
+void ModelBuilder::declareParameters() {
+  for (const Parameter &parameter : parameters(config)) {
+    at(parameter.key);
+    RankedTensorType type = f32(parameter.shape);
+    parameterTypes[parameter.symbol] = type;
+    graph::ParamOp::create(builder, parameter.symbol, type, initAttr(builder.getContext(), parameter.initial),
+                           parameter.key);
+  }
+}
+
+Value ModelBuilder::read(const Twine &symbol) {
+  std::string name = symbol.str();
+  return graph::ReadOp::create(builder, parameterTypes.at(name), name);
+}
+
+Value ModelBuilder::contract(Value x, Value weight, int64_t weightDim) {
+  return graph::DotGeneralOp::create(builder, x, weight, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                     ArrayRef<int64_t>{typeOf(x).getRank() - 1}, ArrayRef<int64_t>{weightDim});
+}
+
+Value ModelBuilder::linear(Value x, Value weight) { return contract(x, weight, 1); }
+
+Value ModelBuilder::linearTransposed(Value x, Value weight) { return contract(x, weight, 0); }
+
+Value ModelBuilder::add(Value lhs, Value rhs) { return arith::AddFOp::create(builder, lhs, rhs); }
+
+Value ModelBuilder::multiply(Value lhs, Value rhs) { return arith::MulFOp::create(builder, lhs, rhs); }
+
+Value ModelBuilder::addBias(Value x, Value bias) {
+  RankedTensorType type = typeOf(x);
+  return add(x, graph::BroadcastOp::create(builder, type, bias, ArrayRef<int64_t>{type.getRank() - 1}));
+}
+
+Value ModelBuilder::reshape(Value x, ArrayRef<int64_t> shape) {
+  return graph::ReshapeOp::create(builder, typeOf(x).clone(shape), x);
+}
+
+Value ModelBuilder::columns(Value x, int64_t begin, int64_t size) {
+  SmallVector<int64_t> offsets(typeOf(x).getRank(), 0), sizes(typeOf(x).getShape());
+  offsets.back() = begin;
+  sizes.back() = size;
+  return graph::SliceOp::create(builder, x, offsets, sizes);
+}
+
+Value ModelBuilder::splitHeads(Value x, int64_t heads) {
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  return reshape(x, {shape[0], shape[1], heads, config.headDim});
+}
+
+Value ModelBuilder::mergeHeads(Value x) {
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  return reshape(x, {shape[0], shape[1], shape[2] * shape[3]});
+}
+
+Value ModelBuilder::causalAttention(Value query, Value key, Value value) {
+  APFloat scale(1 / std::sqrt(static_cast<double>(config.headDim)));
+  return graph::AttentionOp::create(builder, query, key, value, scale, /*causal=*/true).getResult();
+}

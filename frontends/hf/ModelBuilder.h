@@ -1,0 +1,77 @@
+//===- ModelBuilder.h - Shared by the families' graphs
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_FRONTENDS_HF_MODELBUILDER_H
+#define BOWLINE_FRONTENDS_HF_MODELBUILDER_H
+
+#include "frontends/hf/ModelConfig.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace bowline::hf {
+
+using mlir::Value;
+
+/// Builds operations on activations [B, S, ...], each at the location set last.
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::MLIRContext &context, const ModelConfig &config);
+
+  mlir::ImplicitLocOpBuilder &ops() { return builder; }
+
+  /// Following operations belong to this module of the Hugging Face model.
+  void at(const llvm::Twine &modulePath);
+
+  /// Declares all parameters at the insertion point.
+  void declareParameters();
+
+  /// The value of a parameter, by symbol.
+  Value read(const llvm::Twine &symbol);
+
+  /// x [..., in] times a weight stored as [out, in], as torch.nn.Linear does.
+  Value linear(Value x, Value weight);
+  /// x [..., in] times a weight stored as [in, out], as GPT-2's Conv1D does.
+  Value linearTransposed(Value x, Value weight);
+  /// x [..., D] plus bias [D].
+  Value addBias(Value x, Value bias);
+  Value add(Value lhs, Value rhs);
+  Value multiply(Value lhs, Value rhs);
+  Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
+  /// Columns [begin, begin + size) of the last dimension.
+  Value columns(Value x, int64_t begin, int64_t size);
+  /// Causal attention with the usual scale; query [B, S, H, Dh], key and value [B, S, K, Dh].
+  Value causalAttention(Value query, Value key, Value value);
+
+  /// [B, S, heads * Dh] to [B, S, heads, Dh], and back.
+  Value splitHeads(Value x, int64_t heads);
+  Value mergeHeads(Value x);
+
+  mlir::RankedTensorType typeOf(Value value) const { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+  mlir::RankedTensorType f32(llvm::ArrayRef<int64_t> shape);
+  mlir::RankedTensorType i32(llvm::ArrayRef<int64_t> shape);
+
+private:
+  Value contract(Value x, Value weight, int64_t weightDim);
+
+  const ModelConfig &config;
+  mlir::ImplicitLocOpBuilder builder;
+  llvm::StringMap<mlir::RankedTensorType> parameterTypes;
+};
+
+/// tokens [B, S] to the hidden states after the last layer [B, S, D], before the final norm.
+Value buildLlamaLayers(ModelBuilder &b, const ModelConfig &config, Value tokens);
+Value buildGpt2Layers(ModelBuilder &b, const ModelConfig &config, Value tokens);
+
+/// The final norm over the last dimension.
+Value buildLlamaFinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden);
+Value buildGpt2FinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden);
+
+} // namespace bowline::hf
+
+#endif // BOWLINE_FRONTENDS_HF_MODELBUILDER_H

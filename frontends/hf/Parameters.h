@@ -1,0 +1,54 @@
+//===- Parameters.h - The parameters of a model and their names
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_FRONTENDS_HF_PARAMETERS_H
+#define BOWLINE_FRONTENDS_HF_PARAMETERS_H
+
+#include "frontends/hf/ModelConfig.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bowline::hf {
+
+/// How the family's own code initialises a parameter: normal around zero, or one value everywhere.
+struct Initial {
+  enum class Kind { Normal, Fill } kind;
+  double value; // standard deviation, or the value
+};
+
+struct Parameter {
+  std::string symbol;         // in the graph, without "@": "layers.0.attn.wq"
+  std::string key;            // of the tensor in safetensors: "model.layers.0.self_attn.q_proj.weight"
+  std::vector<int64_t> shape; // as stored
+  Initial initial;
+};
+
+/// The parameters in the order in which the forward pass first uses them; symbols and keys are unique.
+///
+///   Llama, Qwen2                                  GPT-2
+///   embed [V, D]                                  embed [V, D], positions [P, D]
+///   layers.N.attn_norm [D]                        layers.N.attn_norm.{scale,bias} [D]
+///   layers.N.attn.wq [H Dh, D], wk, wv [K Dh, D]  layers.N.attn.wqkv [D, 3 D], bqkv [3 D]
+///   (Qwen2) bq [H Dh], bk, bv [K Dh]
+///   layers.N.attn.wo [D, H Dh]                    layers.N.attn.wo [D, D], bo [D]
+///   layers.N.mlp_norm [D]                         layers.N.mlp_norm.{scale,bias} [D]
+///   layers.N.mlp.{w_gate,w_up} [F, D]             layers.N.mlp.w_up [D, F], b_up [F]
+///   layers.N.mlp.w_down [D, F]                    layers.N.mlp.w_down [F, D], b_down [D]
+///   norm [D]                                      norm.{scale,bias} [D]
+///   (untied) head [V, D]                          (untied) head [V, D]
+std::vector<Parameter> parameters(const ModelConfig &config);
+
+/// Names of tensors that files of this model may hold besides its parameters: buffers that old versions saved, and the
+/// second copy of a tied embedding.
+bool isHarmlessTensor(const ModelConfig &config, absl::string_view key);
+
+} // namespace bowline::hf
+
+#endif // BOWLINE_FRONTENDS_HF_PARAMETERS_H

@@ -1,0 +1,75 @@
+//===- Weights.cpp - Whether weights on disk fit a configuration
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/hf/Weights.h"
+
+#include "absl/types/span.h"
+#include "frontends/hf/Parameters.h"
+#include "runtime/base/safetensors.h"
+#include "runtime/base/weight_key.h"
+
+#include <filesystem>
+#include <set>
+
+using namespace bowline;
+using namespace bowline::hf;
+
+using Entry = SafetensorsDirectory::Entry;
+
+static bool exists(const std::string &directory, absl::string_view name) {
+  std::error_code ignored;
+  return std::filesystem::exists(absl::StrCat(directory, "/", name), ignored);
+}
+
+static bool isWeightType(StorageType type) {
+  return type == StorageType::kF32 || type == StorageType::kF16 || type == StorageType::kBF16;
+}
+
+/// "'dir/model.safetensors'", or the directory where there are several files.
+static std::string placeOf(const SafetensorsDirectory &weights, const std::string &directory) {
+  return absl::StrCat("'", weights.files().size() == 1 ? weights.files().front()->path() : directory, "'");
+}
+
+static absl::Status checkTensor(const Parameter &parameter, const Entry &entry) {
+  const SafetensorsTensor &tensor = *entry.tensor;
+  if (tensor.shape == parameter.shape && isWeightType(tensor.type))
+    return absl::OkStatus();
+  std::string found = DescribeTensor(tensor.type, tensor.shape);
+  if (tensor.shape == parameter.shape)
+    return absl::FailedPreconditionError(absl::StrCat("'", entry.file->path(), "': tensor '", tensor.name, "' is ",
+                                                      found, "; supported element types are F32, F16 and BF16"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", entry.file->path(), "': tensor '", tensor.name, "' is ", found, ", but config.json asks for ",
+      DescribeTensor(tensor.type, parameter.shape), "; use the config.json that belongs to these weights"));
+}
+
+absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const std::string &directory) {
+  if (!exists(directory, "model.safetensors") && !exists(directory, "model.safetensors.index.json"))
+    return WeightsOnDisk::None;
+  BOWLINE_ASSIGN_OR_RETURN(const SafetensorsDirectory weights, SafetensorsDirectory::Open(directory));
+
+  std::set<absl::string_view> expected;
+  for (const Parameter &parameter : parameters(config)) {
+    const Entry *entry = weights.Find(parameter.key);
+    if (absl::string_view legacy = LegacyWeightKey(parameter.key); !entry && !legacy.empty())
+      entry = weights.Find(legacy);
+    if (!entry)
+      return absl::FailedPreconditionError(absl::StrCat(
+          placeOf(weights, directory), ": no tensor '", parameter.key, "', which config.json asks for as ",
+          DescribeTensor(StorageType::kF32, parameter.shape), "; use the config.json that belongs to these weights"));
+    BOWLINE_RETURN_IF_ERROR(checkTensor(parameter, *entry));
+    expected.insert(entry->tensor->name);
+  }
+  for (const auto &[name, entry] : weights.tensors())
+    if (!expected.count(name) && !isHarmlessTensor(config, name))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "'", entry.file->path(), "': tensor '", name, "' (", DescribeTensor(entry.tensor->type, entry.tensor->shape),
+          ") belongs to no parameter of this ", nameOf(config.family),
+          " model and would be ignored; use the config.json that belongs to these weights, or remove the tensor"));
+  return WeightsOnDisk::Match;
+}

@@ -1,0 +1,343 @@
+//===- ConfigTest.cpp - What config.json may say
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/hf/ConfigKeys.h"
+#include "test/Unit/Frontends/HfTestSupport.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace bowline;
+using namespace bowline::hf;
+using namespace bowline::hf::test;
+using nlohmann::json;
+using testing::HasSubstr;
+
+static json minimal(Family family) {
+  if (family == Family::Gpt2)
+    return {{"model_type", "gpt2"}, {"vocab_size", 97}, {"n_embd", 24},
+            {"n_layer", 2},         {"n_head", 3},      {"n_positions", 16}};
+  return {{"model_type", std::string(nameOf(family))},
+          {"vocab_size", 97},
+          {"hidden_size", 24},
+          {"intermediate_size", 31},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 6},
+          {"num_key_value_heads", 3},
+          {"max_position_embeddings", 16}};
+}
+
+static absl::StatusOr<ModelConfig> parse(const json &document) {
+  return parseConfig(document.dump(), "dir/config.json");
+}
+
+//===----------------------------------------------------------------------===//
+// Configurations as they are published
+//===----------------------------------------------------------------------===//
+
+TEST(Config, LlamaWithEverything) {
+  ModelConfig config = configOf("llama-tiny");
+  EXPECT_EQ(config.family, Family::Llama);
+  EXPECT_EQ(config.vocabulary, 257);
+  EXPECT_EQ(config.hidden, 36);
+  EXPECT_EQ(config.layers, 2);
+  EXPECT_EQ(config.heads, 6);
+  EXPECT_EQ(config.kvHeads, 2);
+  EXPECT_EQ(config.headDim, 10) << "explicit, not hidden / heads";
+  EXPECT_EQ(config.intermediate, 53);
+  EXPECT_EQ(config.maxPositions, 64);
+  EXPECT_EQ(config.normEpsilon, 1e-5);
+  EXPECT_EQ(config.ropeTheta, 10000);
+  EXPECT_EQ(config.initializerRange, 0.02);
+  EXPECT_EQ(config.activation, Activation::Silu);
+  EXPECT_FALSE(config.qkvBias);
+  EXPECT_FALSE(config.tiedEmbeddings);
+  EXPECT_TRUE(config.remarks.empty());
+}
+
+TEST(Config, LlamaTiedWithRopeParameters) {
+  ModelConfig config = configOf("llama-tied");
+  EXPECT_EQ(config.headDim, 10);
+  EXPECT_EQ(config.kvHeads, config.heads) << "absent num_key_value_heads";
+  EXPECT_EQ(config.ropeTheta, 500000);
+  EXPECT_TRUE(config.tiedEmbeddings);
+}
+
+TEST(Config, Qwen2) {
+  ModelConfig config = configOf("qwen2-tiny");
+  EXPECT_EQ(config.family, Family::Qwen2);
+  EXPECT_EQ(config.kvHeads, 1);
+  EXPECT_EQ(config.ropeTheta, 1e6);
+  EXPECT_TRUE(config.qkvBias);
+}
+
+TEST(Config, Gpt2) {
+  ModelConfig config = configOf("gpt2-tiny");
+  EXPECT_EQ(config.family, Family::Gpt2);
+  EXPECT_EQ(config.hidden, 39);
+  EXPECT_EQ(config.heads, 3);
+  EXPECT_EQ(config.kvHeads, 3);
+  EXPECT_EQ(config.headDim, 13);
+  EXPECT_EQ(config.intermediate, 67);
+  EXPECT_EQ(config.maxPositions, 29);
+  EXPECT_EQ(config.activation, Activation::GeluTanh);
+  EXPECT_TRUE(config.tiedEmbeddings);
+}
+
+TEST(Config, Demo) {
+  absl::StatusOr<ModelConfig> config = readConfig(BOWLINE_TEST_DIR "/../examples/demo");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->vocabulary, 256) << "one token per byte";
+}
+
+TEST(Config, PublishedGpt2SmallWithDropout) {
+  absl::StatusOr<ModelConfig> config = parseConfig(R"({
+    "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
+    "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05,
+    "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+    "resid_pdrop": 0.1, "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+    "summary_type": "cls_index", "summary_use_proj": true,
+    "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}, "vocab_size": 50257})",
+                                                   "gpt2/config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->intermediate, 4 * 768);
+  ASSERT_EQ(config->remarks.size(), 3u);
+  EXPECT_EQ(config->remarks[0], "'gpt2/config.json': \"attn_pdrop\" = 0.1 has no effect: training uses no dropout");
+}
+
+TEST(Config, PublishedLlama2) {
+  absl::StatusOr<ModelConfig> config = parseConfig(R"({
+    "architectures": ["LlamaForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 11008, "max_position_embeddings": 4096,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null, "tie_word_embeddings": false,
+    "torch_dtype": "float16", "transformers_version": "4.31.0.dev0", "use_cache": true, "vocab_size": 32000})",
+                                                   "config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->headDim, 128);
+}
+
+TEST(Config, Defaults) {
+  absl::StatusOr<ModelConfig> llama = parse(minimal(Family::Llama)), gpt2 = parse(minimal(Family::Gpt2));
+  ASSERT_TRUE(llama.ok()) << llama.status();
+  ASSERT_TRUE(gpt2.ok()) << gpt2.status();
+  EXPECT_EQ(llama->normEpsilon, 1e-6);
+  EXPECT_EQ(llama->ropeTheta, 10000);
+  EXPECT_EQ(llama->initializerRange, 0.02);
+  EXPECT_FALSE(llama->tiedEmbeddings);
+  EXPECT_EQ(gpt2->normEpsilon, 1e-5);
+  EXPECT_EQ(gpt2->intermediate, 96);
+  EXPECT_EQ(gpt2->activation, Activation::GeluTanh);
+  EXPECT_TRUE(gpt2->tiedEmbeddings);
+}
+
+TEST(Config, NamesOfGelu) {
+  json document = minimal(Family::Gpt2);
+  for (auto [name, activation] :
+       {std::pair("gelu", Activation::GeluErf), {"gelu_pytorch_tanh", Activation::GeluTanh}}) {
+    document["activation_function"] = name;
+    EXPECT_EQ(parse(document)->activation, activation) << name;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Refused values
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Refused {
+  Family family;
+  const char *key;
+  const char *value; // JSON text
+  const char *says;  // after file, key and value
+};
+} // namespace
+
+static void expectRefused(json document, const Refused &test) {
+  document[test.key] = json::parse(test.value);
+  absl::Status status = parse(document).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << test.key << " = " << test.value;
+  std::string message(status.message());
+  EXPECT_THAT(message, HasSubstr("'dir/config.json'"));
+  EXPECT_THAT(message, HasSubstr(std::string("\"") + test.key + "\""));
+  EXPECT_THAT(message, HasSubstr(document[test.key].dump()));
+  EXPECT_THAT(message, HasSubstr(test.says));
+}
+
+/// A value that no fixed key supports.
+static json otherThan(absl::Span<const absl::string_view> supported) {
+  json first = json::parse(supported.front());
+  if (first.is_boolean())
+    return !first.get<bool>();
+  return first.is_number() ? json(0.5) : json({{"type", "other"}});
+}
+
+TEST(Config, EveryFixedKeyIsRefusedWithItsSupportedValues) {
+  for (Family family : {Family::Llama, Family::Qwen2, Family::Gpt2}) {
+    ASSERT_FALSE(fixedKeys(family).empty());
+    for (const FixedKey &fixed : fixedKeys(family)) {
+      std::string key(fixed.key), value = otherThan(fixed.supported).dump(), supported(fixed.supported.front());
+      expectRefused(minimal(family), {family, key.c_str(), value.c_str(), "changes the mathematics"});
+      expectRefused(minimal(family), {family, key.c_str(), value.c_str(), supported.c_str()});
+      for (absl::string_view good : fixed.supported) {
+        json document = minimal(family);
+        document[key] = json::parse(good);
+        EXPECT_TRUE(parse(document).ok()) << key << " = " << good << ": " << parse(document).status();
+      }
+    }
+  }
+}
+
+TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
+  auto isFixed = [](Family family, absl::string_view key) {
+    for (const FixedKey &fixed : fixedKeys(family))
+      if (fixed.key == key)
+        return true;
+    return false;
+  };
+  for (const char *key : {"attention_bias", "mlp_bias", "rope_scaling", "sliding_window", "partial_rotary_factor",
+                          "quantization_config", "attention_multiplier", "logits_scaling"})
+    EXPECT_TRUE(isFixed(Family::Llama, key)) << key;
+  for (const char *key : {"use_sliding_window", "rope_scaling", "use_mrope", "quantization_config"})
+    EXPECT_TRUE(isFixed(Family::Qwen2, key)) << key;
+  for (const char *key : {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention"})
+    EXPECT_TRUE(isFixed(Family::Gpt2, key)) << key;
+}
+
+TEST(Config, EveryOtherRefusal) {
+  const Refused tests[] = {
+      // Values of the wrong kind or size, one per reader.
+      {Family::Llama, "vocab_size", "0", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "-5", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "9223372036854775807", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "18446744073709551615", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "1e30", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "97.0", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "\"97\"", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "[97]", "an integer from 1 to"},
+      {Family::Llama, "vocab_size", "true", "an integer from 1 to"},
+      {Family::Llama, "hidden_size", "16777217", "from 1 to 16777216"},
+      {Family::Llama, "num_hidden_layers", "4097", "from 1 to 4096"},
+      {Family::Llama, "num_attention_heads", "0", "from 1 to 65536"},
+      {Family::Llama, "num_key_value_heads", "0", "from 1 to 65536"},
+      {Family::Llama, "intermediate_size", "0", "an integer from 1 to"},
+      {Family::Llama, "max_position_embeddings", "0", "an integer from 1 to"},
+      {Family::Llama, "head_dim", "0", "an integer from 1 to"},
+      {Family::Llama, "rms_norm_eps", "0", "greater than 0"},
+      {Family::Llama, "rms_norm_eps", "\"small\"", "greater than 0"},
+      {Family::Llama, "rope_theta", "-10000.0", "greater than 0"},
+      {Family::Llama, "initializer_range", "-0.1", "at least 0"},
+      {Family::Llama, "tie_word_embeddings", "1", "true or false"},
+      {Family::Llama, "attention_dropout", "1.0", "should be in [0, 1)"},
+      {Family::Llama, "attention_dropout", "\"much\"", "at least 0"},
+      // Sizes that do not fit together.
+      {Family::Llama, "num_attention_heads", "7", "does not divide \"hidden_size\" = 24"},
+      {Family::Llama, "num_key_value_heads", "4", "does not divide \"num_attention_heads\" = 6"},
+      {Family::Llama, "num_key_value_heads", "12", "does not divide \"num_attention_heads\" = 6"},
+      {Family::Llama, "head_dim", "7", "must be even"},
+      {Family::Llama, "num_attention_heads", "24", "gives heads of 1 elements"},
+      {Family::Llama, "head_dim", "16777216", "more than 16777216 in total"},
+      {Family::Gpt2, "n_head", "5", "does not divide \"n_embd\" = 24"},
+      {Family::Gpt2, "n_ctx", "17", "contradicts \"n_positions\" = 16"},
+      {Family::Gpt2, "n_embd", "4194305", "from 1 to 4194304"},
+      // Another model.
+      {Family::Llama, "model_type", "\"mamba\"", "use llama, qwen2 or gpt2"},
+      {Family::Llama, "model_type", "7", "use llama, qwen2 or gpt2"},
+      {Family::Llama, "architectures", "[\"LlamaForSequenceClassification\"]", "use [\"LlamaForCausalLM\"]"},
+      {Family::Llama, "architectures", "[]", "use [\"LlamaForCausalLM\"]"},
+      {Family::Llama, "architectures", "\"LlamaForCausalLM\"", "use [\"LlamaForCausalLM\"]"},
+      {Family::Qwen2, "architectures", "[\"LlamaForCausalLM\"]", "use [\"Qwen2ForCausalLM\"]"},
+      {Family::Gpt2, "architectures", "[\"GPT2Model\"]", "use [\"GPT2LMHeadModel\"]"},
+      {Family::Llama, "hidden_act", "\"gelu\"", "use silu"},
+      {Family::Gpt2, "activation_function", "\"relu\"", "use gelu_new, gelu_pytorch_tanh or gelu"},
+      {Family::Llama, "rope_scaling", R"({"rope_type":"llama3","factor":8.0})", "only supported value is null"},
+      {Family::Qwen2, "layer_types", R"(["full_attention","sliding_attention"])", "each of the 2 layers"},
+      {Family::Qwen2, "layer_types", R"(["full_attention"])", "each of the 2 layers"},
+      {Family::Qwen2, "layer_types", "3", "each of the 2 layers"},
+      {Family::Llama, "rope_parameters", "[]", "should be an object"},
+      // Keys that nobody knows, also those of another family.
+      {Family::Llama, "alibi", "true", "not a known key of model_type \"llama\""},
+      {Family::Llama, "n_embd", "24", "not a known key of model_type \"llama\""},
+      {Family::Llama, "max_window_layers", "2", "not a known key of model_type \"llama\""},
+      {Family::Gpt2, "rope_theta", "10000.0", "not a known key of model_type \"gpt2\""},
+      {Family::Qwen2, "attention_bias", "true", "not a known key of model_type \"qwen2\""},
+  };
+  for (const Refused &test : tests)
+    expectRefused(minimal(test.family), test);
+}
+
+TEST(Config, RopeParameters) {
+  const std::pair<const char *, const char *> refused[] = {
+      {R"({"rope_type":"yarn"})", "\"rope_type\" = \"yarn\" is not supported; use default"},
+      {R"({"type":"linear"})", "\"type\" = \"linear\" is not supported; use default"},
+      {R"({"rope_type":"default","factor":4.0})", "\"factor\" = 4.0 is not supported"},
+      {R"({"partial_rotary_factor":0.5})", "\"partial_rotary_factor\" = 0.5 changes the mathematics"},
+      {R"({"rope_theta":-1})", "\"rope_theta\" = -1 is not supported"},
+      {R"({"full_attention":{"rope_type":"default"}})", "\"full_attention\" = {\"rope_type\":\"default\"} is not"},
+  };
+  for (auto [value, says] : refused) {
+    json document = minimal(Family::Llama);
+    document["rope_parameters"] = json::parse(value);
+    absl::Status status = parse(document).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'dir/config.json': in \"rope_parameters\": ")) << value;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(says));
+  }
+  json document = minimal(Family::Llama);
+  document["rope_parameters"] = {{"rope_theta", 5e5}, {"rope_type", "default"}, {"partial_rotary_factor", 1.0}};
+  EXPECT_EQ(parse(document)->ropeTheta, 5e5);
+  document["rope_theta"] = 5e5;
+  EXPECT_EQ(parse(document)->ropeTheta, 5e5);
+  document["rope_theta"] = 1e4;
+  EXPECT_THAT(std::string(parse(document).status().message()), HasSubstr("contradicts \"rope_theta\" = 10000"));
+}
+
+TEST(Config, MissingKeys) {
+  for (Family family : {Family::Llama, Family::Qwen2, Family::Gpt2}) {
+    const json complete = minimal(family);
+    for (const auto &[key, value] : complete.items()) {
+      if (key == "num_key_value_heads")
+        continue;
+      for (bool isNull : {false, true}) {
+        json document = complete;
+        document.erase(key);
+        if (isNull)
+          document[key] = nullptr;
+        absl::Status status = parse(document).status();
+        EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << key;
+        EXPECT_THAT(std::string(status.message()), HasSubstr("the key \"" + key + "\" is missing; it should be "));
+      }
+    }
+  }
+}
+
+TEST(Config, HarmlessKeysAreReallyUnused) {
+  // No key is both read and listed as harmless: the list would then hide a value that matters.
+  for (Family family : {Family::Llama, Family::Qwen2, Family::Gpt2}) {
+    const json complete = minimal(family);
+    for (const auto &[key, value] : complete.items())
+      EXPECT_FALSE(isHarmlessKey(family, key)) << key;
+    for (const FixedKey &fixed : fixedKeys(family))
+      EXPECT_FALSE(isHarmlessKey(family, fixed.key)) << fixed.key;
+    for (absl::string_view key : dropoutKeys(family))
+      EXPECT_FALSE(isHarmlessKey(family, key)) << key;
+  }
+}
+
+TEST(Config, BrokenText) {
+  for (const char *text : {"", "{", "[]", "7", "null", "\"llama\"", "{\"model_type\": \"llama\",}", "\xff\xfe{}",
+                           "{\"vocab_size\": 1, \"vocab_size\": 2}", "{\"vocab_size\": 1e999}"}) {
+    absl::Status status = parseConfig(text, "dir/config.json").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'dir/config.json'")) << text;
+  }
+}
+
+TEST(Config, MissingFile) {
+  absl::Status status = readConfig(BOWLINE_TEST_DIR "/Models/no-such-model").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no-such-model/config.json"));
+}

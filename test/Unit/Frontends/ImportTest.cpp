@@ -1,0 +1,181 @@
+//===- ImportTest.cpp - Graphs of Hugging Face models
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/hf/Import.h"
+
+#include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Parameters.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "test/Unit/Frontends/HfTestSupport.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <limits>
+#include <set>
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::hf;
+using namespace bowline::hf::test;
+using testing::HasSubstr;
+
+namespace {
+
+class Import : public testing::TestWithParam<const char *> {
+protected:
+  OwningOpRef<ModuleOp> import(const ImportOptions &options) {
+    absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, config, options);
+    EXPECT_TRUE(module.ok()) << module.status();
+    return module.ok() ? std::move(*module) : nullptr;
+  }
+  OwningOpRef<ModuleOp> importTrain(int64_t batch, int64_t seq) {
+    return import({.mode = ImportMode::Train, .batch = batch, .seq = seq});
+  }
+  OwningOpRef<ModuleOp> importGenerate(int64_t seq) { return import({.mode = ImportMode::Generate, .seq = seq}); }
+
+  RankedTensorType tensor(ArrayRef<int64_t> shape, Type element) { return RankedTensorType::get(shape, element); }
+  Type i32() { return IntegerType::get(&context, 32); }
+  Type f32() { return Float32Type::get(&context); }
+
+  MLIRContext context;
+  ModelConfig config = configOf(GetParam());
+};
+
+} // namespace
+INSTANTIATE_TEST_SUITE_P(All, Import, testing::ValuesIn(kModels), testName);
+
+static std::string print(Operation *op, bool withLocations = false) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, withLocations ? OpPrintingFlags().enableDebugInfo() : OpPrintingFlags());
+  return text;
+}
+
+TEST_P(Import, ParametersBecomeSymbols) {
+  OwningOpRef<ModuleOp> module = importTrain(2, 5);
+  std::vector<Parameter> expected = parameters(config);
+  auto params = llvm::to_vector(module->getOps<graph::ParamOp>());
+  ASSERT_EQ(params.size(), expected.size());
+  for (auto [param, parameter] : llvm::zip_equal(params, expected)) {
+    EXPECT_EQ(param.getName(), StringRef(parameter.symbol));
+    EXPECT_EQ(param.getKey(), StringRef(parameter.key));
+    EXPECT_EQ(param.getTensorType(), tensor(parameter.shape, f32()));
+    EXPECT_EQ(cast<NameLoc>(param.getLoc()).getName(), StringRef(parameter.key));
+    if (parameter.initial.kind == Initial::Kind::Normal)
+      EXPECT_EQ(cast<graph::NormalAttr>(param.getInit()).getStddev(), parameter.initial.value);
+    else
+      EXPECT_EQ(cast<graph::FillAttr>(param.getInit()).getValue(), parameter.initial.value);
+  }
+}
+
+TEST_P(Import, EveryParameterIsRead) {
+  for (bool train : {true, false}) {
+    OwningOpRef<ModuleOp> module = train ? importTrain(2, 5) : importGenerate(5);
+    std::set<std::string> read;
+    module->walk([&](graph::ReadOp op) { read.insert(op.getVariable().str()); });
+    for (const Parameter &parameter : parameters(config))
+      EXPECT_TRUE(read.count(parameter.symbol)) << parameter.symbol;
+  }
+}
+
+TEST_P(Import, SignatureOfLoss) {
+  OwningOpRef<ModuleOp> module = importTrain(3, 7);
+  auto function = module->lookupSymbol<graph::FuncOp>("loss");
+  ASSERT_TRUE(function);
+  EXPECT_FALSE(module->lookupSymbol("generate"));
+  Type ids = tensor({3, 7}, i32()), scalar = tensor({}, f32());
+  EXPECT_EQ(function.getArgumentTypes(), ArrayRef<Type>({ids, ids}));
+  EXPECT_EQ(function.getResultTypes(), ArrayRef<Type>({scalar, scalar}));
+  EXPECT_EQ(function.getArgName(0), "tokens");
+  EXPECT_EQ(function.getArgName(1), "labels");
+  EXPECT_EQ(function.getResultName(0), "loss_sum");
+  EXPECT_EQ(function.getResultName(1), "token_count");
+  for (unsigned index : {0u, 1u})
+    EXPECT_EQ(function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr).getInt(), config.vocabulary);
+}
+
+TEST_P(Import, SignatureOfGenerate) {
+  OwningOpRef<ModuleOp> module = importGenerate(11);
+  auto function = module->lookupSymbol<graph::FuncOp>("generate");
+  ASSERT_TRUE(function);
+  EXPECT_FALSE(module->lookupSymbol("loss"));
+  EXPECT_EQ(function.getArgumentTypes(), ArrayRef<Type>({tensor({1, 11}, i32()), tensor({1}, i32())}));
+  EXPECT_EQ(function.getResultTypes(), ArrayRef<Type>({tensor({1, config.vocabulary}, f32())}));
+  EXPECT_EQ(function.getArgName(1), "position");
+  EXPECT_EQ(function.getResultName(0), "logits");
+  EXPECT_EQ(function.getArgAttrOfType<IntegerAttr>(1, graph::FuncOp::kLimitAttr).getInt(), 11);
+}
+
+TEST_P(Import, GenerateProjectsOneRow) {
+  OwningOpRef<ModuleOp> module = importGenerate(11);
+  module->walk([&](graph::DotGeneralOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (type.getShape().back() == config.vocabulary)
+      EXPECT_EQ(type.getNumElements(), config.vocabulary);
+  });
+}
+
+TEST_P(Import, WeightsAreNeverTransposed) {
+  OwningOpRef<ModuleOp> module = importTrain(2, 5);
+  module->walk([&](graph::TransposeOp op) { ADD_FAILURE() << print(op); });
+}
+
+TEST_P(Import, TextIsReadBack) {
+  OwningOpRef<ModuleOp> module = importTrain(1, 1);
+  std::string text = print(*module);
+  OwningOpRef<ModuleOp> again = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(print(*again), text);
+}
+
+TEST_P(Import, SameInputGivesTheSameGraph) {
+  EXPECT_EQ(print(*importTrain(2, 5), /*withLocations=*/true), print(*importTrain(2, 5), /*withLocations=*/true));
+}
+
+TEST_P(Import, EveryOperationNamesItsModule) {
+  OwningOpRef<ModuleOp> module = importTrain(2, 5);
+  std::set<std::string> names;
+  module->walk([&](Operation *op) {
+    auto location = dyn_cast<NameLoc>(op->getLoc());
+    ASSERT_TRUE(location) << print(op);
+    names.insert(location.getName().str());
+  });
+  bool isGpt2 = config.family == Family::Gpt2;
+  for (const char *name : {isGpt2 ? "transformer.h.1.mlp.c_fc" : "model.layers.1.mlp.gate_proj",
+                           isGpt2 ? "transformer.h.0.attn" : "model.layers.0.self_attn",
+                           isGpt2 ? "transformer.ln_f" : "model.norm", "lm_head", "loss"})
+    EXPECT_TRUE(names.count(name)) << name;
+}
+
+TEST_P(Import, SizesOfOneAndTheLongest) {
+  EXPECT_TRUE(importTrain(1, 1));
+  EXPECT_TRUE(importTrain(1, config.maxPositions));
+  EXPECT_TRUE(importGenerate(1));
+  EXPECT_TRUE(importGenerate(config.maxPositions));
+}
+
+TEST_P(Import, OptionsThatDoNotFit) {
+  struct Bad {
+    ImportOptions options;
+    std::string says;
+  };
+  const int64_t largest = std::numeric_limits<int64_t>::max();
+  const Bad bads[] = {
+      {{.batch = 1, .seq = 0}, "use 1 to " + std::to_string(config.maxPositions)},
+      {{.batch = 1, .seq = -3}, "a sequence of -3 positions"},
+      {{.batch = 1, .seq = config.maxPositions + 1}, "use 1 to " + std::to_string(config.maxPositions)},
+      {{.batch = 0, .seq = 2}, "a batch of 0 sequences"},
+      {{.batch = largest, .seq = 2}, "use 1 to 1073741824"},
+      {{.mode = ImportMode::Generate, .batch = 2, .seq = 2}, "one sequence at a time, not a batch of 2"},
+  };
+  for (const Bad &bad : bads) {
+    absl::Status status = importModel(context, config, bad.options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.says;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(bad.says));
+  }
+}
