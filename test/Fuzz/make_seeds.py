@@ -35,7 +35,10 @@ def tensor(dtype, shape, begin, end):
     return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
 
 
+MODELS = pathlib.Path(__file__).resolve().parent.parent / "Models"
+
 SEEDS = {
+    "config_fuzz": {path.parent.name: path.read_bytes() for path in sorted(MODELS.glob("*/config.json"))},
     "safetensors_fuzz": {
         "empty": safetensors({}),
         "metadata": safetensors({"__metadata__": {"format": "pt"}, "a": tensor("F32", [], 0, 4)}, bytes(4)),
