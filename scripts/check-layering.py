@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Checks who includes and links whom, against the rules of Bowline's architecture.
+
+Reads every source, header, TableGen file and CMakeLists.txt of the layers below. With --build-dir also looks into built
+executables of the layers that use no MLIR, and with --no-mlir-in-build into what the compiler of that build was told and
+read. Each violation is one line on stderr: FILE:LINE: who uses whom: the rule; what to do. Files over 600 lines are
+warnings.
+
+Exit status: 0 when every rule holds, 1 otherwise.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple, Optional
+
+TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "test")
+SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".inc", ".td"}
+MAX_LINES = 600
+
+COMPILER_INFRASTRUCTURE = ("mlir", "mlir-c", "llvm", "llvm-c", "clang", "lld")
+
+
+class Layer(NamedTuple):
+    """What the files below `path` may use. Where several layers match a file, the longest path decides."""
+
+    path: str  # folder or file, from the root
+    repository: tuple[str, ...]  # folders and headers of this repository that it may include
+    mlir: bool  # may include and link MLIR and LLVM
+    third_party: Optional[tuple[str, ...]]  # other libraries by the first part of the header's name; None: any
+    rule: str
+    remedy: str
+
+
+MEET = "the compiler and the runtime meet only in runtime/plan, runtime/base and kernels/registry"
+MOVE_DOWN = "move what both need into a folder that both may use, or turn the dependency around"
+NO_MLIR = "move the code that needs it to compiler/, and hand the result over in the plan"
+
+LAYERS = (
+    Layer("kernels", ("kernels",), False, ("absl", "dnnl"),
+          "kernels is a leaf: itself, Abseil and oneDNN", MOVE_DOWN),
+    Layer("kernels/benchmarks", ("kernels",), False, ("absl", "dnnl", "benchmark"),
+          "kernels is a leaf: itself, Abseil and oneDNN", MOVE_DOWN),
+    Layer("runtime", ("runtime", "kernels"), False, None,
+          "runtime uses runtime and kernels, never the compiler, MLIR or LLVM", NO_MLIR),
+    Layer("runtime/base", ("runtime/base",), False, None,
+          "runtime/base is the bottom of the runtime and uses no other folder", MOVE_DOWN),
+    Layer("runtime/plan", ("runtime/plan", "runtime/base"), False, None,
+          "runtime/plan is shared with the compiler and uses runtime/base only", MOVE_DOWN),
+    Layer("dialects", ("dialects", "kernels/registry/philox.h"), True, (),
+          "dialects use upstream MLIR only (and kernels/registry/philox.h, the definition of random values)",
+          "move code that needs more to passes/ or compiler/"),
+    Layer("passes", ("passes", "dialects", "kernels/registry"), True, ("absl",),
+          "passes use dialects and kernels/registry",
+          "move code that needs more to compiler/, which assembles passes"),
+    Layer("frontends", ("frontends", "dialects", "runtime/base"), True, None,
+          "frontends produce graph IR and use dialects and runtime/base only",
+          "move what happens after import to a pass"),
+    Layer("compiler", ("compiler", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry"), True, None,
+          MEET, MOVE_DOWN),
+    Layer("compiler/Check", ("compiler/Check", "runtime/plan", "runtime/base", "kernels/registry"), False, None,
+          "compiler/Check reads plans, not IR, and is part of the runtime-only build", NO_MLIR),
+    # The driver and the tools assemble everything, and talk to people as the runtime's tools do.
+    Layer("compiler/Driver",
+          ("compiler", "frontends", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry",
+           "runtime/tools/tool_support.h"), True, None, MEET, MOVE_DOWN),
+    Layer("compiler/tools",
+          ("compiler", "frontends", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry",
+           "runtime/tools/tool_support.h"), True, None, MEET, MOVE_DOWN),
+    *(Layer(f"compiler/tools/{tool}.cpp",
+            ("compiler/Check", "runtime/plan", "runtime/base", "runtime/tools/tool_support.h"), False, None,
+            "this tool is part of the runtime-only build", NO_MLIR) for tool in ("bowline-check", "bowline-inspect")),
+    # Tests may look anywhere, but those of the runtime are built without MLIR too.
+    Layer("test", TOP_FOLDERS, True, None, "", ""),
+    *(Layer(f"test/{folder}", ("test", "runtime", "kernels", "compiler/Check"), False, None,
+            "tests of the runtime are built without MLIR", "move the test to a folder of the compiler's tests")
+      for folder in ("Unit/Base", "Unit/Check", "Unit/Kernels", "Unit/Plan", "Unit/Runtime", "Unit/Train")),
+)
+
+
+class Violation(NamedTuple):
+    where: str  # file:line, or file
+    what: str
+    rule: str
+    remedy: str
+
+    def __str__(self):
+        return f"{self.where}: {self.what}: {self.rule}; {self.remedy}"
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def layer_of(path: str) -> Optional[Layer]:
+    matching = [layer for layer in LAYERS if is_below(path, layer.path)]
+    return max(matching, key=lambda layer: len(layer.path), default=None)
+
+
+# --- Includes -------------------------------------------------------------------------------------------------------
+
+INCLUDE = re.compile(r'^\s*#?\s*include\s*([<"])([^>"]+)[>"]')
+# Folders of the C library and the kernel that headers without a library live in.
+SYSTEM_FOLDERS = ("sys", "linux", "arpa", "netinet", "net", "asm", "bits", "experimental")
+
+
+def violation_of_include(root: pathlib.Path, file: str, layer: Layer, target: str, quoted: bool):
+    """(what is used, rule, remedy) when `file` may not include `target`; None when it may."""
+    if quoted and (root / file).parent.joinpath(target).exists():
+        # Relative to the including file: say the path from the root.
+        resolved = (root / file).parent.joinpath(target).resolve()
+        if resolved.is_relative_to(root):
+            target = resolved.relative_to(root).as_posix()
+    first = target.split("/")[0]
+    if first in TOP_FOLDERS:
+        if any(is_below(target, allowed) for allowed in layer.repository):
+            return None
+        return f"includes {target}", layer.rule, layer.remedy
+    if first in COMPILER_INFRASTRUCTURE:
+        if layer.mlir:
+            return None
+        return f"includes {target} (MLIR or LLVM)", layer.rule, NO_MLIR
+    library = first if "/" in target else ("dnnl" if target.startswith("dnnl") else None)
+    if library is None or library in SYSTEM_FOLDERS or layer.third_party is None or library in layer.third_party:
+        return None
+    return f"includes {target} (library '{library}')", layer.rule, layer.remedy
+
+
+def source_files(root: pathlib.Path):
+    for folder in TOP_FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCE_SUFFIXES and path.is_file():
+                yield path.relative_to(root).as_posix()
+
+
+def check_includes(root: pathlib.Path) -> tuple[list[Violation], list[str]]:
+    violations, warnings = [], []
+    for file in source_files(root):
+        lines = (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(lines) > MAX_LINES:
+            warnings.append(f"{file}: warning: {len(lines)} lines; split files of more than {MAX_LINES}")
+        layer = layer_of(file)
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            found = violation_of_include(root, file, layer, match.group(2), quoted=match.group(1) == '"')
+            if found:
+                violations.append(Violation(f"{file}:{number}", *found))
+    return violations, warnings
+
+
+# --- Links ----------------------------------------------------------------------------------------------------------
+
+
+class Target(NamedTuple):
+    name: str
+    file: str  # CMakeLists.txt
+    line: int
+    home: str  # path that says to which layer it belongs
+    kind: str  # CMake command that made it
+    links: tuple[str, ...]
+
+
+CMAKE_TARGET = re.compile(
+    r"^[ \t]*(bowline_add_(?:runtime_library|compiler_library|tool|unit_test)|add_library|add_executable|"
+    r"target_link_libraries)\s*\(([^)]*)\)", re.MULTILINE)
+LINK_KEYWORDS = {"PUBLIC", "PRIVATE", "INTERFACE"}
+
+
+def cmake_targets(root: pathlib.Path) -> list[Target]:
+    targets = []
+    for folder in TOP_FOLDERS:
+        for path in sorted((root / folder).rglob("CMakeLists.txt")):
+            file = path.relative_to(root).as_posix()
+            text = re.sub(r"#[^\n]*", "", path.read_text(encoding="utf-8"))
+            for match in CMAKE_TARGET.finditer(text):
+                words = match.group(2).split()
+                if not words or "$" in words[0]:
+                    continue
+                if match.group(1) == "target_link_libraries":
+                    links = [word for word in words[1:] if word not in LINK_KEYWORDS]
+                elif "LINKS" in words:
+                    links = words[words.index("LINKS") + 1:]
+                else:
+                    links = []
+                # A tool belongs where its source is, which need not be where it is declared.
+                home = path.parent
+                if match.group(1) == "bowline_add_tool" and "SOURCES" in words:
+                    home = home / words[words.index("SOURCES") + 1]
+                targets.append(Target(words[0], file, text.count("\n", 0, match.start()) + 1,
+                                      home.resolve().relative_to(root).as_posix(), match.group(1), tuple(links)))
+    return targets
+
+
+def is_mlir_library(name: str) -> bool:
+    return name.startswith(("MLIR", "LLVM", "libMLIR", "libLLVM", "-lMLIR", "-lLLVM", "clang-cpp"))
+
+
+def check_links(targets: list[Target]) -> list[Violation]:
+    homes = {target.name: target.home for target in targets if target.kind != "target_link_libraries"}
+    violations = []
+    for target in targets:
+        # The command line of an existing target counts for the layer that made the target.
+        layer = layer_of(homes.get(target.name, target.home))
+        where = f"{target.file}:{target.line}"
+        if target.kind == "bowline_add_compiler_library" and not layer.mlir:
+            violations.append(Violation(where, f"{target.name} is declared with bowline_add_compiler_library, which "
+                                        "links MLIR", layer.rule, "use bowline_add_runtime_library"))
+        for link in target.links:
+            if is_mlir_library(link) and not layer.mlir:
+                violations.append(Violation(where, f"{target.name} links {link}", layer.rule, NO_MLIR))
+            home = homes.get(link)
+            # A library is a whole folder, of which the rules may allow one header.
+            if home and not any(is_below(home, allowed) or is_below(allowed, home) for allowed in layer.repository):
+                violations.append(Violation(where, f"{target.name} links {link} of {home}", layer.rule, layer.remedy))
+    return violations
+
+
+# --- Builds ---------------------------------------------------------------------------------------------------------
+
+MLIR_LIBRARY = re.compile(r"\blib(?:LLVM|MLIR|clang-cpp)[-.\w]*")
+
+
+def needed_libraries(binary: pathlib.Path) -> str:
+    """What the executable and, where the loader can say, its libraries need."""
+    text = ""
+    readelf = next(filter(None, map(shutil.which, ("readelf", "llvm-readelf-22", "llvm-readelf"))), None)
+    if readelf is None:
+        raise FileNotFoundError("neither readelf nor llvm-readelf-22 is installed; install binutils")
+    result = subprocess.run([readelf, "-d", binary], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise OSError(f"{readelf} cannot read {binary}: {result.stderr.strip()}")
+    text += "\n".join(line for line in result.stdout.splitlines() if "NEEDED" in line)
+    if shutil.which("ldd"):
+        # The loader's view adds what libraries need; it fails for foreign architectures, where the above must do.
+        text += "\n" + subprocess.run(["ldd", binary], capture_output=True, text=True, check=False).stdout
+    return text
+
+
+def executables(build: pathlib.Path):
+    for folder in (build / "bin", build / "test" / "bin", build / "lib"):
+        for path in sorted(folder.glob("*")):
+            if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
+                yield path
+
+
+def check_executables(build: pathlib.Path, targets: list[Target], every: bool) -> tuple[list[Violation], int]:
+    """Violations, and how many executables were looked into: all, or those whose layer uses no MLIR."""
+    layers = {target.name: layer_of(target.home) for target in targets
+              if target.kind in ("bowline_add_tool", "bowline_add_unit_test")}
+    violations, checked = [], 0
+    for binary in executables(build):
+        layer = layers.get(binary.name)
+        if not every and (layer is None or layer.mlir):
+            continue
+        checked += 1
+        libraries = sorted(set(MLIR_LIBRARY.findall(needed_libraries(binary))))
+        if libraries:
+            rule = layer.rule if layer and not layer.mlir else "this build uses no MLIR or LLVM"
+            violations.append(Violation(str(binary), f"needs {', '.join(libraries)}", rule, NO_MLIR))
+    return violations, checked
+
+
+MLIR_PATH_IN_COMMAND = re.compile(r"(?:-I|-isystem|-L|-l|-Wl,\S*?)\s*\S*(?:llvm|mlir)[-\w./]*", re.IGNORECASE)
+# The compiler's own headers (lib/clang/...) are part of the compiler.
+MLIR_HEADER = re.compile(r"/(?:mlir|llvm)(?:-c)?/[\w/.-]+\.(?:h|def|inc|td)\b")
+
+
+def check_build_without_mlir(root: pathlib.Path, build: pathlib.Path) -> tuple[list[Violation], int]:
+    """Violations in what a build's compiler was told (compile_commands.json) and read (ninja's log of headers)."""
+    rule = "a runtime-only build touches no path of LLVM or MLIR"
+    remedy = "guard what asks for it by BOWLINE_BUILD_COMPILER"
+    violations = []
+    commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    for command in commands:
+        # Without the checkout's own path, which may well lie below a folder called llvm.
+        for option in sorted(set(MLIR_PATH_IN_COMMAND.findall(command["command"].replace(str(root), "")))):
+            violations.append(Violation(command["file"], f"is compiled with '{option}'", rule, remedy))
+    dependencies = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    current = ""
+    for line in dependencies.splitlines():
+        if line and not line.startswith(" "):
+            current = line.split(":")[0]
+        elif MLIR_HEADER.search(line):
+            violations.append(Violation(current, f"reads {line.strip()}", rule, remedy))
+    return violations, len(commands)
+
+
+def main(argv) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent, help="checkout")
+    parser.add_argument("--build-dir", type=pathlib.Path, help="also look into the executables built here")
+    parser.add_argument("--no-mlir-in-build", action="store_true",
+                        help="the build is a runtime-only one: nothing in it may know MLIR")
+    arguments = parser.parse_args(argv)
+    if arguments.no_mlir_in_build and not arguments.build_dir:
+        parser.error("--no-mlir-in-build needs --build-dir")
+    root = arguments.root.resolve()
+
+    violations, warnings = check_includes(root)
+    targets = cmake_targets(root)
+    violations += check_links(targets)
+    summary = f"{sum(1 for _ in source_files(root))} files, {len(targets)} link declarations"
+    if arguments.build_dir:
+        try:
+            found, checked = check_executables(arguments.build_dir, targets, every=arguments.no_mlir_in_build)
+            violations += found
+            summary += f", {checked} executables"
+            if arguments.no_mlir_in_build:
+                found, commands = check_build_without_mlir(root, arguments.build_dir)
+                violations += found
+                summary += f", {commands} compile commands"
+                if checked == 0 or commands == 0:
+                    raise OSError(f"{arguments.build_dir} has no executable or compile command; build it first")
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"check-layering: error: {error}", file=sys.stderr)
+            return 1
+
+    for message in warnings + [str(violation) for violation in violations]:
+        print(message, file=sys.stderr)
+    print(f"layering: {summary}: {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
