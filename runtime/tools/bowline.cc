@@ -1,0 +1,147 @@
+// bowline: `bowline VERB ARGS` becomes `bowline-VERB ARGS`, found beside this executable or on PATH.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/status.h"
+#include "runtime/tools/tool_support.h"
+
+namespace bowline {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kTool[] = "bowline";
+constexpr char kPrefix[] = "bowline-";
+
+// Where tools are looked for, the first folder that has one wins.
+std::vector<fs::path> SearchFolders() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(self.parent_path());
+  if (const char* path = std::getenv("PATH")) {
+    for (absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
+      folders.emplace_back(std::string(folder));
+    }
+  }
+  return folders;
+}
+
+// Verb to executable, of everything named bowline-VERB. Folders that cannot be read have no tools.
+std::map<std::string, std::string> FindTools() {
+  std::map<std::string, std::string> tools;
+  for (const fs::path& folder : SearchFolders()) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      absl::string_view verb = name;
+      std::error_code status_error;
+      if (absl::ConsumePrefix(&verb, kPrefix) && !verb.empty() && it->is_regular_file(status_error) &&
+          ::access(it->path().c_str(), X_OK) == 0) {
+        tools.emplace(std::string(verb), it->path().string());
+      }
+    }
+  }
+  return tools;
+}
+
+// Levenshtein's distance: the least number of inserted, removed or replaced characters that makes `a` into `b`.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string HelpText(const std::map<std::string, std::string>& tools) {
+  std::string text =
+      "Compiles, checks, runs and inspects plans.\n\n"
+      "Usage: bowline VERB [ARGUMENTS]     the same as bowline-VERB [ARGUMENTS]\n"
+      "       bowline help [VERB]          this list, or the help of one verb\n\n";
+  if (tools.empty()) return absl::StrCat(text, "No tool named bowline-VERB is beside this executable or on PATH.\n");
+  size_t width = 0;
+  for (const auto& [verb, path] : tools) width = std::max(width, verb.size());
+  absl::StrAppend(&text, "Verbs:\n");
+  for (const auto& [verb, path] : tools) {
+    absl::StrAppend(&text, "  ", verb, std::string(width - verb.size() + 2, ' '), path, "\n");
+  }
+  return text;
+}
+
+absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, std::string>& tools) {
+  if (tools.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
+                     "build them with 'make build'"));
+  }
+  const auto nearest = std::min_element(tools.begin(), tools.end(), [&](const auto& a, const auto& b) {
+    return EditDistance(verb, a.first) < EditDistance(verb, b.first);
+  });
+  return absl::InvalidArgumentError(absl::StrCat("unknown verb '", verb, "'; the nearest one is '", nearest->first,
+                                                 "', and 'bowline help' lists all"));
+}
+
+// Becomes the tool; returns only when that fails. The tool's exit code is thereby the command's.
+absl::Status Become(const std::string& path, const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  argv.push_back(const_cast<char*>(path.c_str()));
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  ::execv(path.c_str(), argv.data());
+  return ErrnoToStatus(errno, absl::StrCat("cannot start '", path, "'"));
+}
+
+absl::Status Dispatch(const std::vector<std::string>& arguments) {
+  const std::map<std::string, std::string> tools = FindTools();
+  if (arguments.empty()) {
+    return absl::InvalidArgumentError("which verb? 'bowline help' lists them");
+  }
+  std::string verb = arguments[0];
+  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (verb == "--version") return PrintToStdout(absl::StrCat("bowline ", BOWLINE_VERSION, "\n"));
+  if (verb == "help" || verb == "--help" || verb == "-h") {
+    if (rest.empty()) return PrintToStdout(HelpText(tools));
+    verb = rest[0];
+    rest = {"--help"};
+  }
+  const auto tool = tools.find(verb);
+  if (tool == tools.end()) return UnknownVerb(verb, tools);
+  return Become(tool->second, rest);
+}
+
+// Catches what the standard library throws: out of memory, a name that no path can hold.
+int Main(int argc, char** argv) {
+  try {
+    return ReportStatus(kTool, Dispatch({argv + std::min(argc, 1), argv + argc}));
+  } catch (const std::exception& error) {
+    return ReportStatus(kTool, absl::InternalError(error.what()));
+  }
+}
+
+}  // namespace
+}  // namespace bowline
+
+int main(int argc, char** argv) { return bowline::Main(argc, argv); }
