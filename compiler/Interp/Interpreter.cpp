@@ -139,7 +139,7 @@ FailureOr<Interpreter::Tensors> Interpreter::run(StringRef name, ArrayRef<HostTe
              << index << " has type " << type << " but the given value has shape " << shapeText(argument.shape);
   if (auto entry = dyn_cast<EntryOp>(callee))
     return runEntry(entry, arguments);
-  return call(cast<FuncOp>(callee), arguments);
+  return runBlock(cast<FuncOp>(callee).getBody().front(), arguments);
 }
 
 /// Slice `repetition` along the leading dimension.
@@ -167,7 +167,7 @@ FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<Ho
       Tensors current;
       for (const HostTensor &argument : own)
         current.push_back(repeat == 1 ? argument : sliceOf(argument, repetition));
-      FailureOr<Tensors> returned = call(function, current);
+      FailureOr<Tensors> returned = runBlock(function.getBody().front(), current);
       if (failed(returned))
         return failure();
       results = std::move(*returned);
@@ -176,11 +176,10 @@ FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<Ho
   return results;
 }
 
-FailureOr<Interpreter::Tensors> Interpreter::call(FuncOp function, ArrayRef<HostTensor> arguments) {
+FailureOr<Interpreter::Tensors> Interpreter::runBlock(Block &body, ArrayRef<HostTensor> arguments) {
   Environment environment;
-  for (auto [parameter, argument] : llvm::zip_equal(function.getBody().getArguments(), arguments))
+  for (auto [parameter, argument] : llvm::zip_equal(body.getArguments(), arguments))
     environment[parameter] = argument;
-  Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator())
     if (failed(execute(&op, environment)))
       return failure();
@@ -202,13 +201,22 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
     variables[write.getVariable()] = environment.at(write.getValue());
     return success();
   }
+  Tensors operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(environment.at(operand));
+  auto bind = [&](Tensors &results) {
+    for (auto [value, tensor] : llvm::zip_equal(op->getResults(), results))
+      environment[value] = std::move(tensor);
+    return success();
+  };
+  if (auto fusion = dyn_cast<FusionOp>(op)) {
+    FailureOr<Tensors> results = runBlock(fusion.getBody().front(), operands);
+    return succeeded(results) ? bind(*results) : failure();
+  }
   auto interpretable = dyn_cast<Interpretable>(op);
   if (!interpretable)
     return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
-
-  Tensors operands, results;
-  for (Value operand : op->getOperands())
-    operands.push_back(environment.at(operand));
+  Tensors results;
   for (Type type : op->getResultTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape())
@@ -217,7 +225,5 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
   }
   if (failed(interpretable.interpret(operands, results)))
     return failure();
-  for (auto [value, tensor] : llvm::zip_equal(op->getResults(), results))
-    environment[value] = std::move(tensor);
-  return success();
+  return bind(results);
 }

@@ -67,7 +67,8 @@ public:
 private:
   using Environment = llvm::DenseMap<mlir::Value, HostTensor>;
 
-  llvm::FailureOr<Tensors> call(graph::FuncOp function, llvm::ArrayRef<HostTensor> arguments);
+  /// Binds `arguments` to the block's, executes it and returns the operands of its terminator.
+  llvm::FailureOr<Tensors> runBlock(mlir::Block &body, llvm::ArrayRef<HostTensor> arguments);
   llvm::FailureOr<Tensors> runEntry(graph::EntryOp entry, llvm::ArrayRef<HostTensor> arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environment &environment);
   graph::FuncOp lookupFunction(llvm::StringRef name);

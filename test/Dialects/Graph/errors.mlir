@@ -995,3 +995,28 @@ graph.func @f(%x: tensor<2x5xf32>, %y: tensor<2xi32>, %l: tensor<2xf32>, %g: ten
     : (tensor<2x5xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xf64>) -> tensor<2x5xf32>
   graph.return
 }
+
+// -----
+
+// A fusion's arguments are its inputs.
+graph.func @f(%x: tensor<6xf32>) {
+  // expected-error @+1 {{body arguments must have the types of the inputs}}
+  %0 = graph.fusion(%x) : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%a: tensor<5xf32>):
+    %1 = arith.constant dense<0.0> : tensor<6xf32>
+    graph.yield %1 : tensor<6xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// A fusion yields its results.
+graph.func @f(%x: tensor<6xf32>) {
+  // expected-error @+1 {{graph.yield must have the types of the results}}
+  %0 = graph.fusion(%x) : (tensor<6xf32>) -> tensor<5xf32> {
+  ^bb0(%a: tensor<6xf32>):
+    graph.yield %a : tensor<6xf32>
+  }
+  graph.return
+}

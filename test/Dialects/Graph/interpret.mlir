@@ -15,6 +15,9 @@
 // STEPS: step : tensor<i32> = [3] sum 3
 // STEPS: total : tensor<f32> = [4.5] sum 4.5
 
+// A fusion computes what its body says.
+// RUN: bowline-opt %s --interpret=fused --interpret-inputs=%t/y.npy,%t.twice/y.npy | FileCheck %s --check-prefix=ZERO
+
 // The same seed gives the same values, another seed others.
 // RUN: bowline-opt %s --interpret=weight --interpret-seed=1 > %t.a
 // RUN: bowline-opt %s --interpret=weight --interpret-seed=1 > %t.b
@@ -60,6 +63,16 @@ graph.func @scaled(%x: tensor<2x3xf32> {graph.name = "x"})
 graph.func @difference(%once: tensor<2x3xf32>, %twice: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %doubled = arith.addf %once, %once : tensor<2x3xf32>
   %zero = arith.subf %doubled, %twice : tensor<2x3xf32>
+  graph.return %zero : tensor<2x3xf32>
+}
+
+graph.func @fused(%once: tensor<2x3xf32>, %twice: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %zero = graph.fusion(%once, %twice) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>):
+    %doubled = arith.addf %a, %a : tensor<2x3xf32>
+    %difference = arith.subf %b, %doubled : tensor<2x3xf32>
+    graph.yield %difference : tensor<2x3xf32>
+  }
   graph.return %zero : tensor<2x3xf32>
 }
 

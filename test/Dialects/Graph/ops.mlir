@@ -118,6 +118,21 @@ graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor
   graph.return
 }
 
+// CHECK-LABEL: graph.func @fusion
+graph.func @fusion(%x: tensor<6xf32>) -> tensor<6xf32> {
+  // CHECK: %[[F:.*]] = graph.fusion(%{{.*}}) : (tensor<6xf32>) -> tensor<6xf32> {
+  // CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<6xf32>):
+  // CHECK-NEXT: %[[S:.*]] = graph.silu %[[A]] : tensor<6xf32>
+  // CHECK-NEXT: graph.yield %[[S]] : tensor<6xf32>
+  %0 = graph.fusion(%x) : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%a: tensor<6xf32>):
+    %1 = graph.silu %a : tensor<6xf32>
+    graph.yield %1 : tensor<6xf32>
+  }
+  // CHECK: graph.return %[[F]]
+  graph.return %0 : tensor<6xf32>
+}
+
 // Statistics and losses of narrow types are f32.
 // CHECK-LABEL: graph.func @loss
 graph.func @loss(%logits: tensor<2x3x7xbf16>, %labels: tensor<2x3xi32>) {
