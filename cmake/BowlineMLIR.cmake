@@ -37,3 +37,22 @@ function(bowline_add_compiler_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} MLIR LLVM)
 endfunction()
+
+# bowline_add_dialect_docs(name SOURCE file.td DIALECT dialect): target `bowline-docs` generates the reference page
+# docs/reference/<name>.md in the build folder.
+add_custom_target(bowline-docs)
+function(bowline_add_dialect_docs name)
+  cmake_parse_arguments(ARG "" "SOURCE;DIALECT" "" ${ARGN})
+  set(page ${CMAKE_BINARY_DIR}/docs/reference/${name}.md)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
+  file(GLOB definitions CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.td)
+  list(TRANSFORM MLIR_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE includes)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/docs/reference
+    COMMAND ${MLIR_TABLEGEN_EXE} -gen-dialect-doc -dialect=${ARG_DIALECT} -I${CMAKE_SOURCE_DIR} ${includes}
+            ${source} -o ${page}
+    DEPENDS ${definitions}
+    COMMENT "Generating ${name}.md" VERBATIM)
+  add_custom_target(bowline-docs-${name} DEPENDS ${page})
+  add_dependencies(bowline-docs bowline-docs-${name})
+endfunction()
