@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Executes the examples of the documentation, so that they cannot rot.
+
+In a page, `<!-- run -->` on the line before a ```sh block says that its commands are executed, all blocks of a page in
+one scratch copy of the checkout, one after the other, each in a new `bash -euo pipefail` with the built tools on PATH.
+A block must succeed; `<!-- run exit=N -->` says that it ends with the exit code N instead. `<!-- output -->` before a
+```text block says what the block before it prints, standard output and error together. There `...` stands for any text
+within a line, and a line that is only `...` for any number of lines. Space at the ends of lines does not count.
+
+Exit status: 0 when every example did as the page says, 1 otherwise.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Optional
+
+
+@dataclass
+class Example:
+    page: str
+    line: int  # of the opening fence, from 1
+    commands: str
+    exit_code: int = 0
+    output: Optional[str] = None  # None: not stated
+    output_line: int = 0
+
+
+class PageError(Exception):
+    """A marker that marks nothing, or nonsense."""
+
+
+MARKER = re.compile(r"^<!--\s*(run|output)(.*?)-->\s*$")
+RUN_OPTION = re.compile(r"^\s*(?:exit=(\d+))?\s*$")
+
+
+def extract(page: str, text: str) -> list[Example]:
+    """The marked examples of a page, in order."""
+    examples = []
+    lines = text.splitlines()
+    index = 0
+    while index < len(lines):
+        marker = MARKER.match(lines[index])
+        if not marker:
+            # Markers inside other fenced blocks are text about markers.
+            fence = re.match(r"^\s*(```+|~~~+)", lines[index])
+            index += 1
+            if fence:
+                while index < len(lines) and lines[index].strip() != fence.group(1):
+                    index += 1
+                index += 1
+            continue
+        where = f"{page}:{index + 1}"
+        kind, options = marker.group(1), marker.group(2)
+        language = {"run": "sh", "output": "text"}[kind]
+        if index + 1 >= len(lines) or lines[index + 1].rstrip() != f"```{language}":
+            raise PageError(f"{where}: the line after <!-- {kind} --> must be ```{language}")
+        begin = index + 2
+        end = begin
+        while end < len(lines) and lines[end].rstrip() != "```":
+            end += 1
+        if end == len(lines):
+            raise PageError(f"{page}:{begin}: this block is not closed by ```")
+        content = "\n".join(lines[begin:end]) + "\n"
+        if kind == "run":
+            option = RUN_OPTION.match(options)
+            if not option:
+                raise PageError(f"{where}: '{options.strip()}' is not understood; the only option is exit=N")
+            examples.append(Example(page, begin, content, int(option.group(1) or 0)))
+        elif options.strip():
+            raise PageError(f"{where}: '{options.strip()}' is not understood; <!-- output --> has no options")
+        elif not examples or examples[-1].output is not None:
+            raise PageError(f"{where}: there is no <!-- run --> block before this output")
+        else:
+            examples[-1].output, examples[-1].output_line = content, begin
+        index = end + 1
+    return examples
+
+
+def output_pattern(expected: str) -> re.Pattern:
+    parts = []
+    for line in expected.splitlines():
+        if line.strip() == "...":
+            parts.append(r"(?:[^\n]*\n)*")
+        else:
+            parts.append(r"[^\n]*".join(map(re.escape, line.rstrip().split("..."))) + "\n")
+    return re.compile("".join(parts))
+
+
+def matches(expected: str, actual: str) -> bool:
+    actual = "".join(line.rstrip() + "\n" for line in actual.splitlines())
+    return output_pattern(expected).fullmatch(actual) is not None
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines()) or "    (nothing)\n"
+
+
+def run(example: Example, folder: pathlib.Path, environment: dict, timeout: float) -> Optional[str]:
+    """None when the example did as its page says, else what went wrong."""
+    where = f"{example.page}:{example.line}"
+    # A session of its own, so that a timeout ends everything that the commands started.
+    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", example.commands], cwd=folder, env=environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace", start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return f"{where}: still running after {timeout:g} s:\n{indented(example.commands)}  printed:\n{indented(output)}"
+    if process.returncode != example.exit_code:
+        return (f"{where}: exit code {process.returncode}, the page says {example.exit_code}:\n"
+                f"{indented(example.commands)}  printed:\n{indented(output)}")
+    if example.output is not None and not matches(example.output, output):
+        return (f"{example.page}:{example.output_line}: the output differs. The page says:\n{indented(example.output)}"
+                f"  printed:\n{indented(output)}")
+    return None
+
+
+def main(argv) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent, help="checkout")
+    parser.add_argument("--tools", type=pathlib.Path, required=True, help="folder with the built tools")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one block")
+    parser.add_argument("pages", nargs="*", help="pages from the root; default: README.md and docs/*.md")
+    arguments = parser.parse_args(argv)
+    root = arguments.root.resolve()
+    pages = arguments.pages or ["README.md"] + sorted(f"docs/{path.name}" for path in (root / "docs").glob("*.md"))
+
+    environment = dict(os.environ, PATH=f"{arguments.tools.resolve()}{os.pathsep}{os.environ['PATH']}", LC_ALL="C.UTF-8")
+    passed, failures = 0, []
+    for page in pages:
+        try:
+            examples = extract(page, (root / page).read_text(encoding="utf-8"))
+        except (PageError, OSError) as error:
+            failures.append(str(error))
+            continue
+        if not examples:
+            continue
+        with tempfile.TemporaryDirectory(prefix="bowline-doc-examples-") as scratch:
+            copy = pathlib.Path(scratch) / "bowline"
+            shutil.copytree(root, copy, symlinks=True,
+                            ignore=lambda folder, _: {".git", "build", "demo"} if pathlib.Path(folder) == root
+                            else {"__pycache__"})
+            for example in examples:
+                failure = run(example, copy, environment, arguments.timeout)
+                if failure:
+                    failures.append(failure)
+                    # What follows on the page builds on this block.
+                    break
+                passed += 1
+
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"doc examples: {passed} as documented, {len(failures)} not")
+    if passed + len(failures) == 0:
+        print("no page marks an example with <!-- run -->; is the marker misspelt?", file=sys.stderr)
+        return 1
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
