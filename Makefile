@@ -1,0 +1,41 @@
+# The commands of everyday work. Everything else is CMake: `cmake --preset dev && cmake --build --preset dev`.
+
+# Build folders share compiled objects: ccache sees paths relative to the checkout, wherever that lies.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: help packages configure build demo check bench fuzz docs format clean
+
+help:  ## Say what there is (the default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+packages:
+	@scripts/install-packages.sh
+
+configure: packages
+	@cmake --preset release
+
+build: configure  ## Install what is missing and build everything; the tools are in build/release/bin
+	@cmake --build --preset release
+
+demo: configure  ## Train a small Llama on English text, draw its loss, let it write (about three minutes of training)
+	@scripts/demo.sh
+
+check: packages  ## Build and run every test; the last line is "N passed, N failed"
+	@scripts/check.sh
+
+bench: build  ## Measure the kernels beside oneDNN and naive baselines
+	@build/release/bin/bowline-kernel-bench
+
+fuzz: packages  ## Run each fuzz target for a minute
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz --target fuzz
+
+docs: build  ## Generate the reference pages into build/release/docs/reference
+	@scripts/make-reference.py --build-dir build/release
+
+format: packages  ## Format C++ sources in place
+	@git ls-files -z -- '*.h' '*.cc' '*.cpp' | xargs -0 clang-format-22 -i
+
+clean:  ## Remove what builds and the demo made
+	rm -rf build demo
