@@ -19,6 +19,7 @@ using fbs::Access;
 using fbs::BufferKind;
 using fbs::DType;
 
+constexpr int64_t kScratchBytes = 1 << 16;  // more than the GEMM needs on any CPU
 constexpr int64_t kVocabulary = 32, kColumns = 16, kTokensPerSlot = 5, kOut = 8;
 
 class Maker {
@@ -110,7 +111,7 @@ void Maker::AddBuffers() {
   end = AddBuffer("product", BufferKind::Temporary, DType::F32, {kTokensPerSlot, kOut}, end);
   AddBuffer("doubled", BufferKind::Temporary, DType::F32, {kTokensPerSlot, kOut}, rows);
   end = AddBuffer("sum", BufferKind::Temporary, DType::F32, {kTokensPerSlot, kOut}, end);
-  AddBuffer("workspace", BufferKind::Scratch, DType::U8, {256}, end);
+  AddBuffer("workspace", BufferKind::Scratch, DType::U8, {kScratchBytes}, end);
 
   const std::pair<uint32_t, const char*> states[] = {{kTable, "model.embed.weight"}, {kSteps, "steps"}};
   for (const auto& [buffer, key] : states) {
@@ -186,7 +187,7 @@ void Maker::AddKernels() {
   AddArgument(matmul, Access::Read, DType::F32, {kTokensPerSlot, kColumns});
   AddArgument(matmul, Access::Read, DType::F32, {kColumns, kOut});
   AddArgument(matmul, Access::Write, DType::F32, {kTokensPerSlot, kOut});
-  AddArgument(matmul, Access::Write, DType::U8, {256});
+  AddArgument(matmul, Access::Write, DType::U8, {kScratchBytes});
   AddInts(matmul, "batch", {1});
   AddInts(matmul, "m", {kTokensPerSlot});
   AddInts(matmul, "n", {kOut});

@@ -23,7 +23,7 @@ enum BufferIndex : uint32_t {
   kProduct,    // Temporary f32[5, 8]
   kDoubled,    // Temporary f32[5, 8], in bytes of kRows, which is dead by then
   kSum,        // Temporary f32[5, 8]: accumulates over the slots
-  kWorkspace,  // Scratch u8[256]
+  kWorkspace,  // Scratch u8[65536]
 };
 
 // Indices into MakePlan().kernels.

@@ -1,0 +1,76 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "runtime/drivers/builtin_drivers.h"
+#include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/drivers/null/null_device.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DriverRegistry, ListsWhatItHas) {
+  const hal::DriverRegistry drivers = BuiltinDrivers();
+  EXPECT_EQ(drivers.Names(), (std::vector<std::string>{"cpu", "null"}));
+  const auto device = drivers.CreateDevice("tpu", {});
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(device.status().message()), HasSubstr("no driver 'tpu'; this build has cpu, null"));
+}
+
+TEST(DriverRegistry, RefusesANameTwice) {
+  hal::DriverRegistry drivers = BuiltinDrivers();
+  EXPECT_EQ(drivers.Add("cpu", &CreateCpuDevice).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST(CpuDevice, AcceptsItsOwnTargetAndLesserOnes) {
+  const auto device = CreateCpuDevice({.threads = 1});
+  ASSERT_TRUE(device.ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuLevel()}).ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), "x86-64"}).ok());
+  const absl::Status status = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v5"});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("compiled for CPU 'x86-64-v5', but this machine is '"));
+}
+
+TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
+
+TEST(CpuDeviceDeathTest, StopsAtTheEndOfTheArena) {
+  const auto device = CreateCpuDevice({.threads = 1});
+  const auto memory = (*device)->Allocate(size_t{2} << 20);
+  ASSERT_TRUE(memory.ok());
+  volatile uint8_t* end = (*memory)->address() + (*memory)->bytes();
+  EXPECT_DEATH(*end = 1, "");
+}
+
+TEST(NullDevice, CountsCommands) {
+  const auto device = CreateNullDevice({});
+  const auto stream = (*device)->CreateStream();
+  const auto event = (*device)->CreateEvent();
+  const auto kernel = (*device)->CreateKernel({});
+  ASSERT_TRUE((*stream)->Launch(**kernel, {}, nullptr).ok());
+  ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 12).ok());
+  ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 30).ok());
+  ASSERT_TRUE((*stream)->Record(**event).ok());
+  ASSERT_TRUE((*stream)->Wait(**event).ok());
+  ASSERT_TRUE((*stream)->Synchronize().ok());
+  const NullCounts counts = CountsOf(**device);
+  EXPECT_EQ(counts.launches, 1u);
+  EXPECT_EQ(counts.copies, 2u);
+  EXPECT_EQ(counts.copied_bytes, 42u);
+  EXPECT_EQ(counts.records, 1u);
+  EXPECT_EQ(counts.waits, 1u);
+  EXPECT_EQ(counts.synchronizations, 1u);
+}
+
+TEST(NullDevice, HoldsAPlanLargerThanTheMachine) {
+  const auto device = CreateNullDevice({});
+  const auto memory = (*device)->Allocate(size_t{1} << 42);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const uint8_t one = 1;
+  EXPECT_TRUE((*memory)->Write((size_t{1} << 42) - 1, {&one, 1}).ok());
+}
+
+}  // namespace
+}  // namespace bowline

@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "runtime/executor/session.h"
+#include "test/Unit/Plan/fixture_image.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using testing::BytesOf;
+using testing::FixtureImage;
+using ::testing::HasSubstr;
+using testing::MakePlan;
+
+absl::StatusOr<std::unique_ptr<Session>> TryOpen(const std::function<void(fbs::PlanT&)>& change,
+                                                 const SessionOptions& options = {}) {
+  fbs::PlanT plan = MakePlan(FixtureImage());
+  change(plan);
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(BytesOf(plan), "x.plan"));
+  return Session::Create(std::move(loaded), options);
+}
+
+void ExpectRefused(const std::function<void(fbs::PlanT&)>& change, absl::StatusCode code, const char* message,
+                   const SessionOptions& options = {}) {
+  const auto session = TryOpen(change, options);
+  EXPECT_EQ(session.status().code(), code) << session.status();
+  EXPECT_THAT(std::string(session.status().message()), HasSubstr(message));
+}
+
+void Nothing(fbs::PlanT&) {}
+
+TEST(SessionErrors, OtherMachines) {
+  const auto code = absl::StatusCode::kFailedPrecondition;
+  ExpectRefused([](fbs::PlanT& p) { p.target->device = "cuda"; }, code,
+                "'x.plan': the plan was compiled for device 'cuda'");
+  ExpectRefused([](fbs::PlanT& p) { p.target->arch = "vax"; }, code, "compiled for architecture 'vax'");
+  ExpectRefused([](fbs::PlanT& p) { p.target->cpu = "x86-64-v7"; }, code, "compiled for CPU 'x86-64-v7'");
+  ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "the plan is for 4 ranks");
+  ExpectRefused(Nothing, code, "compiled for 2 threads, not 5", {.threads = 5});
+}
+
+TEST(SessionErrors, UnknownDriver) {
+  ExpectRefused(Nothing, absl::StatusCode::kNotFound, "no driver 'tpu'", {.driver = "tpu"});
+}
+
+TEST(SessionErrors, Kernels) {
+  ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kGather]->name = "gather"; }, absl::StatusCode::kNotFound,
+                "kernel 3: there is no kernel 'gather'");
+  ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kMatmul]->attributes.pop_back(); },
+                absl::StatusCode::kInvalidArgument, "kernel 4: kernel 'matmul'");
+  ExpectRefused([](fbs::PlanT& p) { p.kernels[testing::kAdd]->name = "fixture_sub"; }, absl::StatusCode::kNotFound,
+                "kernel 5: the plan's image has no symbol 'fixture_sub'");
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        p.kernels[testing::kAdd]->name = "matmul";
+        p.kernels[testing::kAdd]->origin = fbs::KernelOrigin::Registered;
+      },
+      absl::StatusCode::kInvalidArgument, "which this build's kernel does not allow");
+  ExpectRefused([](fbs::PlanT& p) { p.images[0]->data.resize(200); }, absl::StatusCode::kInvalidArgument,
+                "image 0: an image of the plan does not load");
+}
+
+TEST(SessionErrors, ScratchOfAnotherMachine) {
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        p.kernels[testing::kMatmul]->arguments[3]->shape = {64};
+        p.buffers[testing::kWorkspace]->shape = {64};
+        p.buffers[testing::kWorkspace]->bytes = 64;
+      },
+      absl::StatusCode::kFailedPrecondition,
+      "but the plan gives it 64: the plan was compiled for another CPU or thread count");
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        p.kernels[testing::kMatmul]->arguments.pop_back();
+        testing::LaunchAt(p, 1, 1, 1).operands.pop_back();
+      },
+      absl::StatusCode::kFailedPrecondition, "but the plan gives it 0");
+}
+
+TEST(SessionErrors, MoreMemoryThanThereIs) {
+  ExpectRefused([](fbs::PlanT& p) { p.arena_bytes = uint64_t{1} << 60; }, absl::StatusCode::kResourceExhausted,
+                "'x.plan': the arena: cannot allocate 1152921504606846976 bytes");
+}
+
+TEST(SessionErrors, InputsOutsideOfTheirLimit) {
+  const auto session = *TryOpen(Nothing);
+  ASSERT_TRUE(session->Run("init").ok());
+  for (int32_t bad : {-1, 32, 1 << 30}) {
+    const auto tokens = session->Input("step", "tokens", 1)->As<int32_t>();
+    tokens[3] = bad;
+    const absl::Status status = session->Run("step");
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("entry 'step': element 3 of input 'tokens', slot 1"), HasSubstr("[0, 32)")));
+    EXPECT_EQ(session->State("steps")->As<float>()[0], 0.0f) << "something ran";
+    tokens[3] = 31;
+    EXPECT_TRUE(session->Run("step").ok());
+    ASSERT_TRUE(session->Run("init").ok());
+  }
+}
+
+TEST(SessionErrors, UnknownNames) {
+  const auto session = *TryOpen(Nothing);
+  EXPECT_THAT(std::string(session->Run("train").message()), HasSubstr("no entry 'train'; it has 'init', 'step'"));
+  EXPECT_FALSE(session->Run(-1).ok());
+  EXPECT_FALSE(session->Run(2).ok());
+  EXPECT_THAT(std::string(session->Input("step", "labels").status().message()),
+              HasSubstr("entry 'step' has no input 'labels'; it has 'tokens'"));
+  EXPECT_EQ(session->Input("step", "tokens", 2).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(session->Output("init", "loss").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(session->State("w").status().message()), HasSubstr("no state 'w'"));
+}
+
+}  // namespace
+}  // namespace bowline
