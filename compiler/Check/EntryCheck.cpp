@@ -1,0 +1,162 @@
+//===- EntryCheck.cpp - proofs along the timeline of one entry ------------===//
+
+#include "compiler/Check/EntryCheck.h"
+
+#include "compiler/Check/PlanChecker.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace bowline {
+
+EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry)
+    : timeline_(timeline), plan_(timeline.plan()), entry_(entry) {
+  const auto own = [&](uint32_t index) {
+    const fbs::Buffer &buffer = *plan_.buffers()->Get(index);
+    for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
+      owners_.assign(RangeOf(buffer, slot), {index, slot, std::nullopt});
+  };
+  // What holds values before the first command. An input that is no port of this entry was set by nobody.
+  for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
+    const fbs::BufferKind kind = plan_.buffers()->Get(i)->kind();
+    if (kind == fbs::BufferKind::Constant || IsState(kind))
+      own(i);
+  }
+  const fbs::Entry &ports = *plan_.entries()->Get(entry);
+  for (uint32_t i = 0; i < SizeOf(ports.inputs()); ++i)
+    own(ports.inputs()->Get(i)->buffer());
+}
+
+bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output, uint32_t input) const {
+  const fbs::Launch *launch = command.body_as_Launch();
+  if (!launch)
+    return false;
+  const auto *pairs = plan_.kernels()->Get(launch->kernel())->in_place();
+  for (uint32_t i = 0; i < SizeOf(pairs); ++i)
+    if (pairs->Get(i)->output() == output && pairs->Get(i)->input() == input)
+      return true;
+  return false;
+}
+
+absl::Status EntryCheck::checkAliasing(CommandSite site, const fbs::Command &command,
+                                       absl::Span<const OperandAccess> accesses) {
+  // In the order of first bytes, an operand overlaps only operands that begin before it ends.
+  order_.resize(accesses.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
+    return std::make_pair(accesses[a].range.begin, a) < std::make_pair(accesses[b].range.begin, b);
+  });
+  for (size_t i = 0; i < order_.size(); ++i) {
+    for (size_t j = i + 1; j < order_.size(); ++j) {
+      const uint32_t ia = order_[i], ib = order_[j];
+      const OperandAccess &a = accesses[ia], &b = accesses[ib];
+      if (b.range.begin >= a.range.end)
+        break;
+      if (!a.range.Overlaps(b.range) || (!a.writes && !b.writes))
+        continue;
+      if (a.range == b.range && (isDeclaredInPlace(command, ia, ib) || isDeclaredInPlace(command, ib, ia)))
+        continue;
+      return counterexample("aliasing",
+                            absl::StrCat(timeline_.describe(site), ": operand ", ia, " (", timeline_.describe(a),
+                                         ", bytes ", describe(a.range), a.writes ? ", written" : ", read",
+                                         ") overlaps operand ", ib, " (", timeline_.describe(b), ", bytes ",
+                                         describe(b.range), b.writes ? ", written" : ", read",
+                                         ") without a declared in-place pair on equal bytes"));
+    }
+  }
+  aliasingFacts_ += accesses.size();
+  return absl::OkStatus();
+}
+
+absl::Status EntryCheck::badBytes(const ByteOwners::Mismatch &mismatch, const std::string &who,
+                                  const OperandAccess &access) const {
+  const std::string bytes = absl::StrCat("bytes ", describe(mismatch.range), " of ", timeline_.describe(access));
+  const auto wrote = lastWriter_.find({access.buffer, access.slot});
+  std::string holder;
+  if (mismatch.owner) {
+    OperandAccess other;
+    other.buffer = mismatch.owner->buffer;
+    other.slot = mismatch.owner->slot;
+    holder =
+        absl::StrCat("they hold ", timeline_.describe(other),
+                     mismatch.owner->writer ? absl::StrCat(", written by ", timeline_.describe(*mismatch.owner->writer))
+                                            : std::string(", set before the entry began"));
+  }
+  if (wrote == lastWriter_.end())
+    return counterexample("initialisation", absl::StrCat(who, " ", bytes, ", which nothing wrote before",
+                                                         holder.empty() ? "" : absl::StrCat("; ", holder)));
+  const std::string written = absl::StrCat("; the buffer was last written by ", timeline_.describe(wrote->second));
+  if (holder.empty())
+    return counterexample("initialisation",
+                          absl::StrCat(who, " ", bytes, ", which hold no value of any buffer", written));
+  return counterexample("no clobber", absl::StrCat(who, " ", bytes, ", but ", holder, written));
+}
+
+absl::Status EntryCheck::checkRead(CommandSite site, const OperandAccess &access) {
+  ++readFacts_;
+  const auto mismatch = owners_.findMismatch(access.range, access.buffer, access.slot);
+  if (!mismatch)
+    return absl::OkStatus();
+  return badBytes(*mismatch, absl::StrCat(timeline_.describe(site), " reads"), access);
+}
+
+absl::Status EntryCheck::checkCommand(CommandSite site, const fbs::Command &command,
+                                      absl::Span<const OperandAccess> accesses) {
+  BOWLINE_RETURN_IF_ERROR(checkAliasing(site, command, accesses));
+  for (const OperandAccess &access : accesses)
+    if (access.reads)
+      BOWLINE_RETURN_IF_ERROR(checkRead(site, access));
+  for (const OperandAccess &access : accesses) {
+    if (access.writes) {
+      owners_.assign(access.range, {access.buffer, access.slot, site});
+      lastWriter_[{access.buffer, access.slot}] = site;
+    }
+  }
+  // Workspace means nothing once its command is over.
+  for (const OperandAccess &access : accesses)
+    if (plan_.buffers()->Get(access.buffer)->kind() == fbs::BufferKind::Scratch)
+      owners_.erase(access.range);
+  return absl::OkStatus();
+}
+
+absl::Status EntryCheck::checkOutputs() {
+  const fbs::Entry &ports = *plan_.entries()->Get(entry_);
+  for (uint32_t i = 0; i < SizeOf(ports.outputs()); ++i) {
+    const fbs::Port &port = *ports.outputs()->Get(i);
+    const fbs::Buffer &buffer = *plan_.buffers()->Get(port.buffer());
+    for (uint32_t slot = 0; slot < buffer.slots(); ++slot) {
+      ++outputFacts_;
+      const auto mismatch = owners_.findMismatch(RangeOf(buffer, slot), port.buffer(), slot);
+      if (!mismatch)
+        continue;
+      OperandAccess access;
+      access.buffer = port.buffer();
+      access.slot = slot;
+      return badBytes(*mismatch,
+                      absl::StrCat("entry ", Quoted(ports.name()), " returns as output ", Quoted(port.name())), access);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EntryCheck::check() {
+  absl::Status status;
+  timeline_.forEachCommand(
+      entry_, [&](CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses) {
+        status = checkCommand(site, command, accesses);
+        return status.ok();
+      });
+  BOWLINE_RETURN_IF_ERROR(status);
+  return checkOutputs();
+}
+
+uint32_t EntryCheck::statesWritten() const {
+  uint32_t count = 0;
+  for (const auto &[owner, site] : lastWriter_)
+    count += IsState(plan_.buffers()->Get(owner.first)->kind());
+  return count;
+}
+
+} // namespace bowline

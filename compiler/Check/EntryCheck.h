@@ -1,0 +1,55 @@
+//===- EntryCheck.h - proofs along the timeline of one entry ----*- C++ -*-===//
+//
+// Private to compiler/Check.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CHECK_ENTRYCHECK_H
+#define BOWLINE_COMPILER_CHECK_ENTRYCHECK_H
+
+#include "compiler/Check/ByteOwners.h"
+#include "compiler/Check/Timeline.h"
+#include "runtime/base/status.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace bowline {
+
+/// Executes an entry on owners of bytes instead of bytes.
+class EntryCheck {
+public:
+  EntryCheck(const Timeline &timeline, uint32_t entry);
+
+  absl::Status check();
+
+  uint64_t aliasingFacts() const { return aliasingFacts_; }
+  uint64_t readFacts() const { return readFacts_; }
+  uint64_t outputFacts() const { return outputFacts_; }
+  /// Parameter and State buffers that commands of this entry write.
+  uint32_t statesWritten() const;
+
+private:
+  absl::Status checkCommand(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
+  absl::Status checkAliasing(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
+  absl::Status checkRead(CommandSite site, const OperandAccess &access);
+  absl::Status checkOutputs();
+  absl::Status badBytes(const ByteOwners::Mismatch &mismatch, const std::string &who,
+                        const OperandAccess &access) const;
+  bool isDeclaredInPlace(const fbs::Command &command, uint32_t output, uint32_t input) const;
+
+  const Timeline &timeline_;
+  const fbs::Plan &plan_;
+  uint32_t entry_;
+  ByteOwners owners_;
+  /// Who wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
+  std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;
+  std::vector<uint32_t> order_; // scratch of checkAliasing
+  uint64_t aliasingFacts_ = 0, readFacts_ = 0, outputFacts_ = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_ENTRYCHECK_H

@@ -1,0 +1,40 @@
+//===- MemoryTimeline.h - live bytes over the commands of an entry *- C++ -*-===//
+
+#ifndef BOWLINE_COMPILER_CHECK_MEMORYTIMELINE_H
+#define BOWLINE_COMPILER_CHECK_MEMORYTIMELINE_H
+
+#include "compiler/Check/Timeline.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// How many bytes hold values that are still needed, at each command of an entry. Persistent and output buffers count
+/// throughout; a temporary counts from the write that begins a value to its last access.
+struct MemoryTimeline {
+  struct Tensor {
+    uint32_t buffer = 0;
+    uint32_t slot = 0;
+    uint64_t bytes = 0;
+    uint64_t first = 0, last = 0; ///< commands, timeline expanded; inclusive
+  };
+
+  uint64_t persistentBytes = 0;
+  std::vector<uint64_t> liveBytes; ///< by command, persistent included
+  uint64_t peakCommand = 0;        ///< the first with the most live bytes
+  CommandSite peakSite;
+  std::vector<Tensor> atPeak; ///< temporaries alive then, the largest first
+
+  uint64_t peakBytes() const { return liveBytes.empty() ? persistentBytes : liveBytes[peakCommand]; }
+};
+
+MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry);
+
+/// A plot of `width` x `height` characters: each column is the peak of its share of the commands.
+std::string plotMemory(const MemoryTimeline &memory, unsigned width, unsigned height);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_MEMORYTIMELINE_H

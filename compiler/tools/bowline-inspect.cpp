@@ -1,0 +1,270 @@
+//===- bowline-inspect.cpp - what is inside of a plan ---------------------===//
+
+#include "compiler/Check/MemoryTimeline.h"
+#include "runtime/plan/plan_file.h"
+#include "runtime/tools/tool_support.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace bowline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostTensors = 16;
+
+std::string name(const flatbuffers::String *text) {
+  return absl::Utf8SafeCEscape(absl::string_view(text->c_str(), text->size()));
+}
+
+std::string typeOf(const fbs::Buffer &buffer) { return DescribeType(buffer.dtype(), buffer.shape()); }
+
+/// The plan as data: printed as it is, or laid out as text below.
+class Inspector {
+public:
+  explicit Inspector(const LoadedPlan &plan) : loaded_(plan), plan_(plan.plan()), timeline_(plan_) {}
+
+  Json describe(bool memory) const {
+    Json json;
+    json["header"] = header();
+    json["entries"] = Json::array();
+    for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
+      json["entries"].push_back(entry(i, memory));
+    json["programs"] = Json::array();
+    for (const fbs::Program *program : *plan_.programs())
+      json["programs"].push_back(describeProgram(*program));
+    json["kernels"] = kernels();
+    json["buffers"] = Json::array();
+    for (const fbs::Buffer *buffer : *plan_.buffers())
+      json["buffers"].push_back({{"name", name(buffer->name())},
+                                 {"kind", fbs::EnumNameBufferKind(buffer->kind())},
+                                 {"type", typeOf(*buffer)},
+                                 {"offset", buffer->offset()},
+                                 {"bytes", buffer->bytes()},
+                                 {"slots", buffer->slots()},
+                                 {"source", DescribeSource(plan_, buffer->source())}});
+    return json;
+  }
+
+private:
+  Json header() const {
+    Json mesh = Json::object();
+    for (uint32_t i = 0; i < SizeOf(plan_.mesh()); ++i)
+      mesh[name(plan_.mesh()->Get(i)->name())] = plan_.mesh()->Get(i)->size();
+    uint64_t imageBytes = 0;
+    for (uint32_t i = 0; i < SizeOf(plan_.images()); ++i)
+      imageBytes += plan_.images()->Get(i)->data()->size();
+    Json attachments = Json::array();
+    for (uint32_t i = 0; i < SizeOf(plan_.attachments()); ++i)
+      attachments.push_back(name(plan_.attachments()->Get(i)->name()));
+    return {{"name", name(plan_.name())},
+            {"compiler", name(plan_.compiler())},
+            {"format", absl::StrCat(plan_.version()->major(), ".", plan_.version()->minor())},
+            {"content_hash", ToHex(loaded_.content_hash())},
+            {"file_bytes", loaded_.bytes().size()},
+            {"target", absl::StrCat(name(plan_.target()->device()), " ", name(plan_.target()->arch()), " ",
+                                    name(plan_.target()->cpu()))},
+            {"threads", plan_.target()->threads()},
+            {"mesh", mesh},
+            {"seed", plan_.seed()},
+            {"arena_bytes", plan_.arena_bytes()},
+            {"image_bytes", imageBytes},
+            {"states", plan_.states()->size()},
+            {"attachments", attachments}};
+  }
+
+  Json port(const fbs::Port &port) const {
+    const fbs::Buffer &buffer = *plan_.buffers()->Get(port.buffer());
+    return {{"name", name(port.name())},
+            {"buffer", name(buffer.name())},
+            {"type", typeOf(buffer)},
+            {"slots", buffer.slots()},
+            {"limit", port.limit()}};
+  }
+
+  Json entry(uint32_t index, bool memory) const {
+    const fbs::Entry &entry = *plan_.entries()->Get(index);
+    Json json = {{"name", name(entry.name())},
+                 {"program", name(timeline_.programOf(index).name())},
+                 {"commands", timeline_.commandCount(index)},
+                 {"inputs", Json::array()},
+                 {"outputs", Json::array()}};
+    for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i)
+      json["inputs"].push_back(port(*entry.inputs()->Get(i)));
+    for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i)
+      json["outputs"].push_back(port(*entry.outputs()->Get(i)));
+    if (memory)
+      json["memory"] = describeMemory(index);
+    return json;
+  }
+
+  Json describeMemory(uint32_t index) const {
+    const MemoryTimeline memory = computeMemoryTimeline(timeline_, index);
+    Json json = {
+        {"peak_bytes", memory.peakBytes()},
+        {"always_live_bytes", memory.persistentBytes},
+        {"peak_command", memory.peakCommand},
+        {"peak_at", memory.liveBytes.empty() ? std::string("no command") : timeline_.describe(memory.peakSite)},
+        {"plot", plotMemory(memory, 64, 10)},
+        {"temporaries_at_peak", memory.atPeak.size()},
+        {"largest_at_peak", Json::array()}};
+    // What lives throughout is at the peak too.
+    std::vector<MemoryTimeline::Tensor> tensors(memory.atPeak.begin(), memory.atPeak.end());
+    for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
+      const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
+      if (IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Output)
+        tensors.push_back({i, 0, buffer.bytes() * buffer.slots(), 0, 0});
+    }
+    std::sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) {
+      return std::tie(b.bytes, a.buffer, a.slot) < std::tie(a.bytes, b.buffer, b.slot);
+    });
+    for (size_t i = 0; i < std::min(tensors.size(), kMostTensors); ++i) {
+      const fbs::Buffer &buffer = *plan_.buffers()->Get(tensors[i].buffer);
+      json["largest_at_peak"].push_back({{"name", name(buffer.name())},
+                                         {"kind", fbs::EnumNameBufferKind(buffer.kind())},
+                                         {"type", typeOf(buffer)},
+                                         {"bytes", tensors[i].bytes},
+                                         {"source", DescribeSource(plan_, buffer.source())}});
+    }
+    return json;
+  }
+
+  Json describeProgram(const fbs::Program &program) const {
+    std::vector<uint32_t> calls(SizeOf(program.segments()), 0);
+    for (uint32_t i = 0; i < SizeOf(program.timeline()); ++i)
+      ++calls[program.timeline()->Get(i)->segment()];
+    Json json = {{"name", name(program.name())}, {"streams", Json::array()}, {"segments", Json::array()}};
+    for (uint32_t i = 0; i < SizeOf(program.streams()); ++i)
+      json["streams"].push_back(name(program.streams()->Get(i)));
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+      const fbs::Segment &segment = *program.segments()->Get(i);
+      json["segments"].push_back(
+          {{"name", name(segment.name())}, {"commands", SizeOf(segment.commands())}, {"calls", calls[i]}});
+    }
+    return json;
+  }
+
+  Json kernels() const {
+    std::vector<uint64_t> launches(plan_.kernels()->size(), 0);
+    for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
+      timeline_.forEachCommand(i, [&](CommandSite, const fbs::Command &command, absl::Span<const OperandAccess>) {
+        if (const fbs::Launch *launch = command.body_as_Launch())
+          ++launches[launch->kernel()];
+        return true;
+      });
+    Json json = Json::array();
+    for (uint32_t i = 0; i < launches.size(); ++i) {
+      const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
+      Json arguments = Json::array();
+      for (uint32_t a = 0; a < SizeOf(kernel.arguments()); ++a) {
+        const fbs::Argument &argument = *kernel.arguments()->Get(a);
+        arguments.push_back(absl::StrCat(fbs::EnumNameAccess(argument.access()), " ",
+                                         DescribeType(argument.dtype(), argument.shape())));
+      }
+      json.push_back({{"name", name(kernel.name())},
+                      {"origin", fbs::EnumNameKernelOrigin(kernel.origin())},
+                      {"launches", launches[i]},
+                      {"flops", kernel.flops()},
+                      {"bytes", kernel.bytes_moved()},
+                      {"arguments", arguments}});
+    }
+    return json;
+  }
+
+  const LoadedPlan &loaded_;
+  const fbs::Plan &plan_;
+  Timeline timeline_;
+};
+
+std::string text(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+void appendPorts(std::string &out, const char *kind, const Json &ports) {
+  for (const Json &port : ports) {
+    absl::StrAppendFormat(&out, "    %-6s %-20s %-24s", kind, text(port["name"]), text(port["type"]));
+    if (port["slots"] > 1)
+      absl::StrAppendFormat(&out, " x %s slots", text(port["slots"]));
+    if (port["limit"] > 0)
+      absl::StrAppendFormat(&out, " below %s", text(port["limit"]));
+    out += "\n";
+  }
+}
+
+void appendMemory(std::string &out, const Json &memory) {
+  absl::StrAppendFormat(&out, "    peak %s bytes (%s always live), at %s\n%s", text(memory["peak_bytes"]),
+                        text(memory["always_live_bytes"]), text(memory["peak_at"]), text(memory["plot"]));
+  out += "    largest tensors at the peak:\n";
+  for (const Json &tensor : memory["largest_at_peak"])
+    absl::StrAppendFormat(&out, "    %14s  %-10s %-20s %-28s %s\n", text(tensor["bytes"]), text(tensor["kind"]),
+                          text(tensor["type"]), text(tensor["name"]), text(tensor["source"]));
+}
+
+std::string layOut(const Json &plan, bool memory) {
+  std::string out;
+  for (const auto &[key, value] : plan["header"].items())
+    absl::StrAppendFormat(&out, "%-14s %s\n", key, text(value));
+  out += "\nentries\n";
+  for (const Json &entry : plan["entries"]) {
+    absl::StrAppendFormat(&out, "  %s: program %s, %s commands\n", text(entry["name"]), text(entry["program"]),
+                          text(entry["commands"]));
+    appendPorts(out, "input", entry["inputs"]);
+    appendPorts(out, "output", entry["outputs"]);
+    if (memory)
+      appendMemory(out, entry["memory"]);
+  }
+  if (memory)
+    return out;
+  out += "\nprograms\n";
+  for (const Json &program : plan["programs"]) {
+    absl::StrAppendFormat(&out, "  %s: streams %s\n", text(program["name"]), text(program["streams"]));
+    for (const Json &segment : program["segments"])
+      absl::StrAppendFormat(&out, "    segment %-20s %s commands, called %s times\n", text(segment["name"]),
+                            text(segment["commands"]), text(segment["calls"]));
+  }
+  out += "\nkernels (launches over all entries; flops and least bytes of one launch)\n";
+  for (const Json &kernel : plan["kernels"])
+    absl::StrAppendFormat(&out, "  %-40s %-10s %8s launches %12g flops %12g bytes\n", text(kernel["name"]),
+                          text(kernel["origin"]), text(kernel["launches"]), kernel["flops"].get<double>(),
+                          kernel["bytes"].get<double>());
+  out += "\nbuffers\n";
+  for (const Json &buffer : plan["buffers"]) {
+    absl::StrAppendFormat(&out, "  %14s +%-12s %-10s %-24s %s", text(buffer["offset"]), text(buffer["bytes"]),
+                          text(buffer["kind"]), text(buffer["type"]), text(buffer["name"]));
+    if (buffer["slots"] > 1)
+      absl::StrAppendFormat(&out, " x %s slots", text(buffer["slots"]));
+    out += "\n";
+  }
+  return out;
+}
+
+absl::Status run(const std::string &file, bool memory, bool json) {
+  BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
+  const Json description = Inspector(plan).describe(memory);
+  return PrintToStdout(json ? description.dump(2) + "\n" : layOut(description, memory));
+}
+
+} // namespace
+} // namespace bowline
+
+int main(int argc, char **argv) {
+  bowline::IgnoreWriteSignals();
+  CLI::App app("Shows what is inside of a plan: header, entries with their ports, segments, kernels, buffers.",
+               "bowline-inspect");
+  std::string file;
+  bool memory = false, json = false;
+  app.add_option("plan", file, "the plan, as bowline-compile wrote it")->required();
+  app.add_flag("--memory", memory, "show live bytes over each entry's commands and the largest tensors at the peak");
+  app.add_flag("--json", json, "print one JSON object");
+  int exitCode = 0;
+  if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
+    return exitCode;
+  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json));
+}

@@ -1,0 +1,178 @@
+// Random damage to a sound plan: each mutant is refused, or computes what its commands mean.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/executor/session.h"
+#include "test/Unit/Plan/fixture_image.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+// Bits of all outputs and states after init and after each of two steps. `poison` fills every byte that nothing may
+// depend on. The plan is well-formed and its inputs stay as they were checked, so this is safe even for plans that the
+// checker refuses.
+std::vector<uint8_t> Execute(const std::vector<uint8_t>& bytes, uint8_t poison) {
+  auto loaded = LoadedPlan::FromBytes(bytes);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  auto session = Session::Create(*std::move(loaded), {});
+  if (!session.ok()) return {};  // a kernel refuses its signature
+  std::memset((*session)->arena().address(), poison, (*session)->arena().bytes());
+  const fbs::ConstantData& constant = *(*session)->plan().constants()->Get(0);
+  std::memcpy((*session)->BufferAt(testing::kWeight).data, constant.data()->data(), constant.data()->size());
+  // State counts as set before any entry, as it is from weights.
+  for (uint32_t state : {0u, 1u}) {
+    for (float& value : (*session)->StateAt(state).As<float>()) value = 0.5f;
+  }
+  for (uint32_t slot : {0u, 1u}) {
+    const auto tokens = (*session)->Input("step", "tokens", slot)->As<int32_t>();
+    for (size_t i = 0; i < 5; ++i) tokens[i] = static_cast<int32_t>((7 * i + 11 * slot) % 32);
+  }
+  std::vector<uint8_t> bits;
+  const auto append = [&](const TensorView& view) {
+    const auto* data = static_cast<const uint8_t*>(view.data);
+    bits.insert(bits.end(), data, data + view.bytes);
+  };
+  for (const char* entry : {"init", "step", "step"}) {
+    if (!(*session)->Run(entry).ok()) return {};  // it wrote over its inputs
+    for (uint32_t state : {0u, 1u}) append((*session)->StateAt(state));
+    if (entry == std::string("step")) append(*(*session)->Output("step", "result"));
+  }
+  return bits;
+}
+
+// The same commands with every buffer in bytes of its own: what the plan means, whatever its packing.
+std::vector<uint8_t> Unpack(const std::vector<uint8_t>& bytes) {
+  fbs::PlanT plan;
+  testing::PlanIn(bytes).UnPackTo(&plan);
+  plan.arena_bytes = 0;
+  for (auto& buffer : plan.buffers) {
+    buffer->offset = (plan.arena_bytes + 63) / 64 * 64;
+    plan.arena_bytes = buffer->offset + (buffer->slots - 1) * buffer->slot_stride + buffer->bytes;
+  }
+  return testing::BytesOf(plan);
+}
+
+using Random = std::mt19937;
+
+std::vector<std::unique_ptr<fbs::CommandT>>* AnySegment(fbs::PlanT& plan, Random& random) {
+  auto& segments = plan.programs[random() % 2]->segments;
+  return &segments[random() % segments.size()]->commands;
+}
+
+fbs::Operand* AnyOperand(fbs::PlanT& plan, Random& random) {
+  auto& commands = *AnySegment(plan, random);
+  fbs::CommandBodyUnion& body = commands[random() % commands.size()]->body;
+  if (fbs::CopyT* copy = body.AsCopy()) return random() % 2 ? copy->source.get() : copy->destination.get();
+  auto& operands = body.AsLaunch()->operands;
+  return &operands[random() % operands.size()];
+}
+
+std::string Mutate(fbs::PlanT& plan, Random& random) {
+  switch (random() % 6) {
+    case 0: {
+      auto& commands = *AnySegment(plan, random);
+      std::swap(commands[random() % commands.size()], commands[random() % commands.size()]);
+      return "swap commands";
+    }
+    case 1:
+      plan.buffers[random() % plan.buffers.size()]->offset += (static_cast<int64_t>(random() % 21) - 10) * 64;
+      return "shift a buffer";
+    case 2: {
+      auto& commands = *AnySegment(plan, random);
+      commands.erase(commands.begin() + static_cast<int64_t>(random() % commands.size()));
+      return "drop a command";
+    }
+    case 3: {
+      fbs::Operand* operand = AnyOperand(plan, random);
+      *operand = fbs::Operand(random() % plan.buffers.size(), operand->offset());
+      return "retarget an operand";
+    }
+    case 4: {
+      fbs::Operand* operand = AnyOperand(plan, random);
+      *operand = fbs::Operand(operand->buffer(), operand->offset() + 4 * (random() % 8));
+      return "shift an operand";
+    }
+    default: {
+      auto& timeline = plan.programs[1]->timeline;
+      std::swap(timeline[random() % timeline.size()], timeline[random() % timeline.size()]);
+      return "swap calls";
+    }
+  }
+}
+
+struct Tally {
+  int verifier = 0;          // refused as malformed, by the verifier or by a kernel
+  int persistence = 0;       // refused by the checker, and not safe to execute: checked inputs may be written over
+  int checker_harmful = 0;   // refused by the checker, and executing it shows why
+  int checker_harmless = 0;  // refused by the checker, though this execution happens to be right
+  int same = 0;              // accepted, computes what the good plan computes
+  int other = 0;             // accepted, soundly computes another function: an addition fewer, say
+};
+
+// The checker promises that a plan means the same whatever its packing and whatever its memory held before. It does not
+// know what the model was, so a mutant may soundly compute something else.
+TEST(Mutation, EachMutantIsRefusedOrComputesWhatItsCommandsMean) {
+  fbs::PlanT good = testing::MakePlan(testing::FixtureImage());
+  good.target->threads = 1;  // thousands of short runs: waking threads would take all the time
+  const std::vector<uint8_t> good_bytes = testing::BytesOf(good);
+  const std::vector<uint8_t> expected = Execute(good_bytes, 0);
+  ASSERT_FALSE(expected.empty());
+  const uint32_t seed = std::random_device{}();
+  Random random(seed);
+  std::map<std::string, Tally> tallies;
+  for (int round = 0; round < 1000; ++round) {
+    fbs::PlanT mutant;
+    testing::PlanIn(good_bytes).UnPackTo(&mutant);
+    const std::string kind = Mutate(mutant, random);
+    Tally& tally = tallies[kind];
+    const std::vector<uint8_t> bytes = testing::BytesOf(mutant);
+    const auto loaded = LoadedPlan::FromBytes(bytes);
+    if (!loaded.ok()) {
+      ASSERT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument) << loaded.status();
+      ++tally.verifier;
+      continue;
+    }
+    if (!Session::Create(*LoadedPlan::FromBytes(bytes), {}).ok()) {
+      ++tally.verifier;
+      continue;
+    }
+    const absl::Status status = PlanChecker(loaded->plan()).check();
+    if (absl::StrContains(status.message(), "the proof of persistence fails")) {
+      ++tally.persistence;
+      continue;
+    }
+    const bool sound = status.ok();
+    const std::vector<uint8_t> bits = Execute(bytes, 0x00);
+    const bool right = bits == Execute(bytes, 0x3f) && bits == Execute(Unpack(bytes), 0x41);
+    if (!sound) {
+      ++(right ? tally.checker_harmless : tally.checker_harmful);
+      continue;
+    }
+    ++(bits == expected ? tally.same : tally.other);
+    EXPECT_FALSE(bits.empty());
+    EXPECT_TRUE(right) << "seed " << seed << ", round " << round << ": '" << kind
+                       << "' was accepted, but depends on packing or on what memory held before";
+  }
+  std::printf("%-20s %9s %12s %16s %17s %9s %9s\n", "mutation", "verifier", "persistence", "checker,harmful",
+              "checker,harmless", "same", "other");
+  int harmful = 0;
+  for (const auto& [kind, t] : tallies) {
+    std::printf("%-20s %9d %12d %16d %17d %9d %9d\n", kind.c_str(), t.verifier, t.persistence, t.checker_harmful,
+                t.checker_harmless, t.same, t.other);
+    harmful += t.checker_harmful;
+  }
+  EXPECT_GT(harmful, 50) << "the mutations test nothing";
+}
+
+}  // namespace
+}  // namespace bowline

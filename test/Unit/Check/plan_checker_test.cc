@@ -1,0 +1,208 @@
+// For each proof, sound plans that it accepts and unsound ones that it refuses for the right reason.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/semantic_verifier.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // the fixture: bowline::testing
+using P = fbs::PlanT;
+
+absl::Status Check(P& plan) {
+  const auto bytes = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+  return PlanChecker(PlanIn(bytes)).check();
+}
+
+struct Unsound {
+  const char* name;
+  std::function<void(P&)> breaks;
+  std::vector<const char*> message;
+};
+
+class Checker : public ::testing::TestWithParam<Unsound> {};
+
+TEST_P(Checker, Refuses) {
+  P plan = MakePlan();
+  GetParam().breaks(plan);
+  const absl::Status status = Check(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  for (const char* part : GetParam().message) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+std::vector<std::unique_ptr<fbs::CommandT>>& Micro(P& p) { return p.programs[1]->segments[1]->commands; }
+
+// All commands of the second program on two streams, alternately.
+void TwoStreams(P& p) { p.programs[1]->streams.push_back("other"); }
+
+const Unsound kUnsound[] = {
+    {"StateOverlapsTemporary",
+     [](P& p) { p.buffers[kProduct]->offset = p.buffers[kSteps]->offset; },
+     {"the proof of persistence fails: buffer 1 'steps' (State, bytes [2048, 2052), from model.head (by emit)) and "
+      "buffer 6 'product' (Temporary"}},
+    {"ParameterCoversState",
+     [](P& p) { p.buffers[kSteps]->offset = 64; },
+     {"the proof of persistence fails: buffer 0 'table'", "buffer 1 'steps'"}},
+    {"InputSlotOverlapsOutput",
+     [](P& p) { p.buffers[kResult]->offset = p.buffers[kTokens]->offset + 64; },
+     {"the proof of persistence fails: buffer 3 'tokens'", "buffer 4 'result'"}},
+    {"TemporaryBetweenBeginsEarlier",
+     [](P& p) { p.buffers[kRows]->offset = p.buffers[kTokens]->offset - 256; },
+     {"the proof of persistence fails"}},
+    {"ReadBeforeWrite",
+     [](P& p) { std::swap(Micro(p)[0], Micro(p)[1]); },
+     {"the proof of initialisation fails: entry 'step', segment 'micro' (call 1, slot 0), command 0, launch of "
+      "'matmul', "
+      "from model.head (by emit) reads bytes",
+      "of buffer 5 'rows', which nothing wrote before"}},
+    {"NeverZeroed",
+     [](P& p) { p.programs[1]->timeline.erase(p.programs[1]->timeline.begin()); },
+     {"the proof of initialisation fails", "launch of 'fixture_add'", "buffer 8 'sum', which nothing wrote before"}},
+    {"InputOfAnotherEntry",
+     [](P& p) { p.entries[1]->inputs.clear(); },
+     {"the proof of initialisation fails", "buffer 3 'tokens' slot 0, which nothing wrote before"}},
+    {"SlotsAreTheirOwn",
+     [](P& p) {
+       // A temporary with two slots, of which the reader takes the one that was not written.
+       p.buffers[kProduct]->slots = 2;
+       p.buffers[kProduct]->slot_stride = 192;
+       p.buffers[kProduct]->offset = (p.arena_bytes + 63) / 64 * 64;
+       p.arena_bytes = p.buffers[kProduct]->offset + 192 + 160;
+       auto segment = std::make_unique<fbs::SegmentT>();
+       segment->name = "late";
+       segment->commands.push_back(std::move(Micro(p)[2]));
+       Micro(p).erase(Micro(p).begin() + 2, Micro(p).end());
+       p.programs[1]->segments.push_back(std::move(segment));
+       p.programs[1]->timeline = {fbs::SegmentCall(0, 0), fbs::SegmentCall(1, 0), fbs::SegmentCall(3, 1)};
+     },
+     {"the proof of initialisation fails", "buffer 6 'product' slot 1"}},
+    {"ScratchIsNoStorage",
+     [](P& p) { p.buffers[kDoubled]->kind = fbs::BufferKind::Scratch; },
+     {"the proof of initialisation fails", "of buffer 7 'doubled', which hold no value of any buffer"}},
+    {"Clobbered",
+     [](P& p) { p.buffers[kProduct]->offset = p.buffers[kSum]->offset; },
+     {"the proof of no clobber fails: entry 'step', segment 'micro' (call 1, slot 0), command 3, launch of "
+      "'fixture_add'",
+      "of buffer 8 'sum', but they hold buffer 6 'product', written by entry 'step', segment 'micro' (call 1, slot 0), "
+      "command 1",
+      "the buffer was last written by entry 'step', segment 'zero' (call 0, slot 0), command 0"}},
+    {"PartlyClobbered",
+     [](P& p) {
+       // Writes the last 64 bytes of `sum`, between its write and its read.
+       auto small = std::make_unique<fbs::BufferT>(*p.buffers[kSteps]);
+       small->name = "small";
+       small->kind = fbs::BufferKind::Temporary;
+       small->offset = p.buffers[kSum]->offset + 128;
+       p.buffers.push_back(std::move(small));
+       auto command = std::make_unique<fbs::CommandT>(*p.programs[0]->segments[0]->commands[1]);
+       command->body.AsLaunch()->operands[0] = fbs::Operand(10, 0);
+       p.programs[1]->segments[0]->commands.push_back(std::move(command));
+     },
+     {"the proof of no clobber fails", "of buffer 8 'sum', but they hold buffer 10 'small'"}},
+    {"WriteOverlapsRead",
+     [](P& p) {
+       LaunchAt(p, 1, 1, 2).operands[2] = fbs::Operand(kProduct, 0);
+       p.kernels[kAdd]->in_place.clear();
+     },
+     {"the proof of aliasing fails", "command 2, launch of 'fixture_add'", "operand 0 (buffer 6 'product', bytes"}},
+    {"InPlaceNeedsEqualBytes",
+     [](P& p) {
+       LaunchAt(p, 1, 1, 3).operands[0] = fbs::Operand(kRows, 64);
+       LaunchAt(p, 1, 1, 3).operands[2] = fbs::Operand(kDoubled, 0);
+     },
+     {"the proof of aliasing fails", "without a declared in-place pair on equal bytes"}},
+    {"TwoWritesOverlap",
+     [](P& p) {
+       p.buffers[kWorkspace]->offset = p.buffers[kProduct]->offset;
+       p.arena_bytes = p.buffers[kWorkspace]->offset + p.buffers[kWorkspace]->bytes;
+     },
+     {"the proof of aliasing fails", "launch of 'matmul'", "buffer 6 'product'", "buffer 9 'workspace'"}},
+    {"CopyOntoItself",
+     [](P& p) { *CopyAt(p, 1, 2, 0).destination = fbs::Operand(kSum, 0); },
+     {"the proof of aliasing fails", "command 0, copy"}},
+    {"OutputUnwritten",
+     [](P& p) { p.programs[1]->segments[2]->commands.erase(p.programs[1]->segments[2]->commands.begin()); },
+     {"the proof of initialisation fails: entry 'step' returns as output 'result' bytes",
+      "of buffer 4 'result', which nothing wrote before"}},
+    {"OutputPartlyWritten",
+     [](P& p) { CopyAt(p, 1, 2, 0).bytes -= 4; },
+     {"entry 'step' returns as output 'result' bytes [2908, 2912)"}},
+    {"OutputClobbered",
+     [](P& p) {
+       p.buffers[kRows]->offset = p.buffers[kResult]->offset;
+       std::swap(p.programs[1]->timeline[2], p.programs[1]->timeline[3]);
+     },
+     {"the proof of no clobber fails: entry 'step' returns as output 'result'", "buffer 5 'rows'"}},
+    {"ArenaTooLarge", [](P& p) { p.arena_bytes += 64; }, {"the proof of exact memory fails: the arena has"}},
+    {"WriteRace",
+     [](P& p) {
+       TwoStreams(p);
+       Micro(p)[1]->stream = 1;
+     },
+     {"the proof of no race fails", "on stream 'compute'", "on stream 'other'", "nothing orders the two streams"}},
+    {"ReadWriteRaceAcrossSegments",
+     [](P& p) {
+       TwoStreams(p);
+       p.programs[1]->segments[2]->commands[0]->stream = 1;
+     },
+     {"the proof of no race fails", "buffer 8 'sum'"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Proofs, Checker, ::testing::ValuesIn(kUnsound),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CheckerGood, ProvesTheFixture) {
+  P plan = MakePlan();
+  const auto bytes = BytesOf(plan);
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_TRUE(checker.check().ok()) << checker.check();
+  const CheckReport& report = checker.report();
+  EXPECT_EQ(report.highestByte, plan.arena_bytes);
+  ASSERT_EQ(report.entries.size(), 2u);
+  EXPECT_EQ(report.entries[0].statesWritten, 2u);
+  EXPECT_EQ(report.entries[1].launches, 10u);
+  EXPECT_EQ(report.entries[1].copies, 1u);
+  EXPECT_EQ(report.registeredKernels, 5u);
+  EXPECT_EQ(report.generatedKernels, 2u);
+  EXPECT_EQ(report.proofs.size(), 8u);
+  const std::string text = formatReport(report);
+  for (const char* part : {"entry step", "4 calls, 10 launches, 1 copies", "Scratch 65536", "proven  no clobber"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(CheckerGood, AcceptsStreamsThatShareNothingButReads) {
+  P plan = MakePlan();
+  TwoStreams(plan);
+  plan.programs[1]->segments[2]->commands[1]->stream = 1;  // increments the step counter, alone
+  EXPECT_TRUE(Check(plan).ok()) << Check(plan);
+}
+
+TEST(CheckerGood, AcceptsInPlaceAcrossBuffers) {
+  P plan = MakePlan();
+  // `doubled` written over `product`, as the declared pair allows for argument 1; argument 0 must be elsewhere.
+  LaunchAt(plan, 1, 1, 2).operands[0] = fbs::Operand(kSum, 0);
+  plan.buffers[kDoubled]->offset = plan.buffers[kProduct]->offset;
+  EXPECT_TRUE(Check(plan).ok()) << Check(plan);
+}
+
+TEST(CheckerGood, AcceptsOperandsInsideOfABuffer) {
+  P plan = MakePlan();
+  LaunchAt(plan, 1, 1, 2).operands[0] = fbs::Operand(kRows, 160);
+  LaunchAt(plan, 1, 1, 2).operands[1] = fbs::Operand(kRows, 100);
+  plan.buffers[kDoubled]->offset = plan.buffers[kProduct]->offset;
+  EXPECT_TRUE(Check(plan).ok()) << Check(plan);
+}
+
+}  // namespace
+}  // namespace bowline
