@@ -84,7 +84,7 @@ std::string plotMemory(const MemoryTimeline &memory, unsigned width, unsigned he
       const uint64_t top = *std::max_element(memory.liveBytes.begin() + static_cast<int64_t>(first),
                                              memory.liveBytes.begin() + static_cast<int64_t>(last));
       const double level = static_cast<double>(top) / static_cast<double>(memory.peakBytes()) * height;
-      text += level > row - 0.5 ? '#' : ' ';
+      text += level > row - 0.5 ? '#' : level > row - 1.0 ? '.' : ' ';
     }
     while (text.back() == ' ')
       text.pop_back();

@@ -41,7 +41,7 @@ TEST(MemoryTimeline, Plots) {
   memory.peakCommand = 1;
   EXPECT_EQ(plotMemory(memory, 64, 2),
             "      4.00 MiB | #\n"
-            "      2.00 MiB | ##\n"
+            "      2.00 MiB |.##\n"
             "               +---\n"
             "                3 commands\n");
   EXPECT_EQ(plotMemory(MemoryTimeline(), 64, 2), "");

@@ -1,0 +1,110 @@
+// bowline-check and bowline-inspect as a person runs them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/plan/plan_writer.h"
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  int exit_code = -1;
+  std::string output;  // stdout and stderr
+};
+
+Result RunTool(const std::string& command) {
+  Result result;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return result;
+  char buffer[4096];
+  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, count);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+class Tools : public ::testing::Test {
+ protected:
+  std::string Write(const std::function<void(fbs::PlanT&)>& change) {
+    fbs::PlanT plan = testing::MakePlan();
+    change(plan);
+    const std::vector<uint8_t> bytes = testing::BytesOf(plan);
+    const std::string path = directory_ / "x.plan";
+    EXPECT_TRUE(WriteFileAtomically(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).ok());
+    return path;
+  }
+
+  const TempDirectory directory_;
+  const std::string check_ = std::string(BOWLINE_CHECK) + " ";
+  const std::string inspect_ = std::string(BOWLINE_INSPECT) + " ";
+};
+
+void Nothing(fbs::PlanT&) {}
+
+TEST_F(Tools, CheckProvesASoundPlan) {
+  const Result result = RunTool(check_ + Write(Nothing));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("proven  exact memory"));
+  EXPECT_THAT(result.output, HasSubstr("\nsound\n"));
+}
+
+TEST_F(Tools, CheckPrintsTheCounterexample) {
+  const std::string path = Write([](fbs::PlanT& p) { p.programs[1]->timeline.erase(p.programs[1]->timeline.begin()); });
+  const Result result = RunTool(check_ + path);
+  EXPECT_EQ(result.exit_code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("the proof of initialisation fails: entry 'step', segment 'micro'"));
+  const std::string json = directory_ / "out.json";
+  EXPECT_EQ(RunTool("(" + check_ + "--json " + path + " 2>/dev/null >" + json + ")").exit_code, 2);
+  std::ifstream file(json);
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_EQ(report["sound"], false);
+  EXPECT_THAT(report["counterexample"].get<std::string>(), HasSubstr("initialisation"));
+}
+
+TEST_F(Tools, WrongFilesAreTheUsersFault) {
+  const std::string malformed = Write([](fbs::PlanT& p) { p.entries[1]->program = 7; });
+  const std::string text = directory_ / "text";
+  ASSERT_TRUE(WriteFileAtomically(text, "hello, this is no plan").ok());
+  for (const std::string& tool : {check_, inspect_}) {
+    for (const std::string& arguments : {malformed, text, std::string("/nonexistent"), directory_.path(),
+                                         std::string("/dev/null"), std::string(""), std::string("--no-such-flag")}) {
+      const Result result = RunTool(tool + arguments);
+      EXPECT_EQ(result.exit_code, 1) << tool << arguments << "\n" << result.output;
+      EXPECT_FALSE(result.output.empty());
+    }
+    EXPECT_EQ(RunTool(tool + "--help").exit_code, 0);
+  }
+}
+
+TEST_F(Tools, InspectShowsWhatIsInside) {
+  const std::string path = Write(Nothing);
+  const Result text = RunTool(inspect_ + path);
+  EXPECT_EQ(text.exit_code, 0);
+  for (const char* part : {"arena_bytes", "step: program step, 11 commands", "i32[5]", "x 2 slots below 32",
+                           "fixture_add", "segment micro", "workspace"}) {
+    EXPECT_THAT(text.output, HasSubstr(part));
+  }
+  const Result memory = RunTool(inspect_ + "--memory " + path);
+  EXPECT_EQ(memory.exit_code, 0);
+  EXPECT_THAT(memory.output, HasSubstr("launch of 'matmul', from model.head (by emit)"));
+  EXPECT_THAT(memory.output, HasSubstr("largest tensors at the peak"));
+  const auto json = nlohmann::json::parse(RunTool(inspect_ + "--memory --json " + path).output);
+  EXPECT_EQ(json["entries"][1]["memory"]["peak_command"], 2);
+  EXPECT_EQ(json["buffers"].size(), 10u);
+  EXPECT_EQ(json["kernels"][5]["launches"], 4);
+}
+
+}  // namespace
+}  // namespace bowline
