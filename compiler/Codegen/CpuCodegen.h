@@ -1,0 +1,87 @@
+//===- CpuCodegen.h - Machine code for regions of graph operations
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// A kernel is a `func.func` on static tensors whose body holds elementwise `arith` and `math` operations (constants
+// with one value for all elements included) and graph.{reduce, broadcast, transpose, reshape, slice, pad, concat, iota,
+// logistic, silu, gelu, rms_norm, layer_norm, rope, softmax_cross_entropy, softmax_cross_entropy_grad}. It becomes
+//
+//   extern "C" void SYMBOL(void *const *arguments, int64_t begin, int64_t end);
+//
+// `arguments` holds the addresses of the dense row-major inputs, then of the outputs. i1 is one byte, 0 or 1. The
+// caller covers [0, parallelExtent) with disjoint ranges, from any number of threads; results are the same bits however
+// it is divided. The code allocates nothing, writes nothing but the outputs and calls nothing but the C library's f64
+// functions cos, erf, exp, log, pow, sin and tanh, which are undefined symbols of the image.
+//
+// bf16 and f16 are storage types: values are computed in f32 and rounded where they are stored.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H
+#define BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class DialectRegistry;
+namespace func {
+class FuncOp;
+} // namespace func
+} // namespace mlir
+
+namespace bowline {
+
+struct CpuTarget {
+  /// "x86-64-v2", "x86-64-v3", "x86-64-v4", or "native": the highest of these that this machine runs.
+  std::string cpu = "native";
+  /// Where set, the IR of every kernel is printed after each stage.
+  llvm::raw_ostream *dump = nullptr;
+};
+
+struct KernelInfo {
+  std::string symbol;
+  int64_t parallelExtent = 0;
+  /// (output index, input index): these two may be exactly the same bytes. Any set of pairs in which no output and no
+  /// input occurs twice can be used at once.
+  llvm::SmallVector<std::pair<int, int>> inPlace;
+};
+
+/// Collects kernels and compiles them into one image.
+class CpuCodegen {
+public:
+  explicit CpuCodegen(CpuTarget target);
+  ~CpuCodegen();
+
+  /// The dialects that `add` builds operations of. They must be loaded, or loadable, in the kernels' context.
+  static void registerDialects(mlir::DialectRegistry &registry);
+
+  /// Generates code for `kernel`, under its symbol name. All kernels come from one context. Fails with a diagnostic
+  /// where an operation has no code generation, the name is taken or the target is unknown.
+  llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel);
+
+  /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
+  /// `add`. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
+  llvm::FailureOr<std::vector<char>> finish();
+
+  /// The target with "native" resolved; empty if it is unknown.
+  llvm::StringRef cpu() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H

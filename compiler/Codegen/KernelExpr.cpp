@@ -1,0 +1,311 @@
+//===- KernelExpr.cpp - What each element of a kernel's results is
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/KernelExpr.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::codegen;
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+Type codegen::computeType(Type elementType) {
+  return elementType.isBF16() || elementType.isF16() ? Float32Type::get(elementType.getContext()) : elementType;
+}
+
+static Type computeTypeOf(Value value) { return computeType(getElementTypeOrSelf(value.getType())); }
+
+//===----------------------------------------------------------------------===//
+// Traversal
+//===----------------------------------------------------------------------===//
+
+void codegen::forEachExpr(ArrayRef<const Expr *> roots, llvm::function_ref<void(const Expr *)> visit) {
+  llvm::DenseSet<const Expr *> seen;
+  SmallVector<std::pair<const Expr *, size_t>> stack;
+  for (const Expr *root : roots) {
+    if (seen.insert(root).second)
+      stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto &[expr, next] = stack.back();
+      if (next == expr->operands.size()) {
+        visit(expr);
+        stack.pop_back();
+        continue;
+      }
+      const Expr *operand = expr->operands[next++];
+      if (seen.insert(operand).second)
+        stack.emplace_back(operand, 0);
+    }
+  }
+}
+
+bool codegen::canMergeDims(AffineExpr index, const IndexSpace &space, unsigned outer, unsigned inner) {
+  auto outerStep = IndexSpace::coefficient(index, outer), innerStep = IndexSpace::coefficient(index, inner);
+  return outerStep && innerStep && *outerStep == *innerStep * space.size(inner);
+}
+
+bool codegen::canMergeDims(ArrayRef<const Expr *> roots, const IndexSpace &space, unsigned outer, unsigned inner) {
+  bool canMerge = true;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->index)
+      canMerge &= canMergeDims(expr->index, space, outer, inner);
+    for (const Expr::Box &box : expr->boxes)
+      for (const Expr::Bound &bound : box)
+        canMerge &= canMergeDims(bound.index, space, outer, inner);
+  });
+  return canMerge;
+}
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
+
+const Expr *ExprBuilder::add(Expr expr) {
+  for (const Expr *operand : expr.operands) {
+    expr.freeDims |= operand->freeDims;
+    expr.reduceDepth = std::max(expr.reduceDepth, operand->reduceDepth);
+  }
+  if (expr.index)
+    expr.freeDims |= IndexSpace::dimsOf(expr.index);
+  for (const Expr::Box &box : expr.boxes)
+    for (const Expr::Bound &bound : box)
+      expr.freeDims |= IndexSpace::dimsOf(bound.index);
+  for (unsigned dim : expr.dims)
+    expr.freeDims &= ~dimBit(dim);
+  if (expr.kind == Expr::Kind::Reduce)
+    ++expr.reduceDepth;
+  storage.push_back(std::move(expr));
+  return &storage.back();
+}
+
+const Expr *ExprBuilder::load(Type type, unsigned argument, AffineExpr index) {
+  const Expr *&known = loads[{argument, index.getAsOpaquePointer()}];
+  if (!known)
+    known = add({.kind = Expr::Kind::Load, .type = type, .index = index, .argument = argument});
+  return known;
+}
+
+const Expr *ExprBuilder::choose(Type type, ArrayRef<Expr::Box> boxes, ArrayRef<const Expr *> operands) {
+  Expr result{.kind = Expr::Kind::Choose, .type = type};
+  for (auto [box, operand] : llvm::zip_equal(boxes, operands)) {
+    Expr::Box open;
+    bool isEmpty = false;
+    for (const Expr::Bound &bound : box) {
+      auto [low, high] = space.range(bound.index);
+      isEmpty |= high < bound.low || low >= bound.high;
+      if (low < bound.low || high >= bound.high)
+        open.push_back(bound);
+    }
+    if (isEmpty)
+      continue;
+    if (open.empty())
+      return operand;
+    result.boxes.push_back(open);
+    result.operands.push_back(operand);
+  }
+  if (result.operands.empty())
+    return add({.kind = Expr::Kind::Constant, .type = type, .constant = Builder(type.getContext()).getZeroAttr(type)});
+  return add(std::move(result));
+}
+
+/// Every dimension that occurs in `root`, also those that reductions inside of it run over.
+static DimSet allDims(const Expr *root) {
+  DimSet dims = 0;
+  forEachExpr(root, [&](const Expr *expr) {
+    dims |= expr->freeDims;
+    for (unsigned dim : expr->dims)
+      dims |= dimBit(dim);
+  });
+  return dims;
+}
+
+const Expr *ExprBuilder::reduce(bool isSum, const Expr *body, SmallVector<unsigned> dims) {
+  for (size_t i = 1; i < dims.size();) {
+    if (!canMergeDims(body, space, dims[i - 1], dims[i])) {
+      ++i;
+      continue;
+    }
+    unsigned merged = space.reductionDim(space.size(dims[i - 1]) * space.size(dims[i]), allDims(body));
+    llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
+    replacements[dims[i - 1]] = space.constant(0);
+    replacements[dims[i]] = space.dim(merged);
+    body = replace(body, replacements);
+    dims[i - 1] = merged;
+    dims.erase(dims.begin() + i);
+  }
+  if (dims.empty())
+    return body;
+  return add({.kind = Expr::Kind::Reduce, .type = body->type, .operands = {body}, .isSum = isSum, .dims = dims});
+}
+
+const Expr *ExprBuilder::at(Value value, ArrayRef<AffineExpr> index) {
+  std::vector<const void *> key;
+  for (AffineExpr expr : index)
+    key.push_back(expr.getAsOpaquePointer());
+  auto [it, isNew] = memo.try_emplace({value.getAsOpaquePointer(), key});
+  if (!isNew)
+    return it->second;
+  const Expr *result = build(value, index);
+  return memo[{value.getAsOpaquePointer(), key}] = result;
+}
+
+const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
+  Type type = computeTypeOf(value);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return load(type, argument.getArgNumber(), space.linearize(index, shapeOf(value)));
+
+  Operation *op = value.getDefiningOp();
+  auto shifted = [&](ArrayRef<int64_t> amounts, int64_t sign) {
+    SmallVector<AffineExpr> result;
+    for (auto [expr, amount] : llvm::zip_equal(index, amounts))
+      result.push_back(space.add(expr, space.constant(sign * amount)));
+    return result;
+  };
+  return llvm::TypeSwitch<Operation *, const Expr *>(op)
+      .Case([&](arith::ConstantOp constant) -> const Expr * {
+        auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+        if (!splat) {
+          op->emitOpError("code generation needs a constant with one value for all elements");
+          return nullptr;
+        }
+        Attribute element = splat.getSplatValue<Attribute>();
+        if (auto number = dyn_cast<FloatAttr>(element))
+          element = FloatAttr::get(type, number.getValueAsDouble());
+        return add({.kind = Expr::Kind::Constant, .type = type, .constant = element});
+      })
+      .Case([&](graph::BroadcastOp broadcast) {
+        SmallVector<AffineExpr> inner;
+        for (int64_t dim : broadcast.getDims())
+          inner.push_back(index[dim]);
+        return at(broadcast.getInput(), inner);
+      })
+      .Case([&](graph::TransposeOp transpose) {
+        SmallVector<AffineExpr> inner(index.size());
+        for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
+          inner[dim] = index[i];
+        return at(transpose.getInput(), inner);
+      })
+      .Case([&](graph::ReshapeOp reshape) {
+        return at(reshape.getInput(), space.reshape(index, shapeOf(value), shapeOf(reshape.getInput())));
+      })
+      .Case([&](graph::SliceOp slice) { return at(slice.getInput(), shifted(slice.getOffsets(), 1)); })
+      .Case([&](graph::PadOp pad) -> const Expr * {
+        const Expr *inner = at(pad.getInput(), shifted(pad.getLow(), -1));
+        Expr::Box box;
+        for (auto [i, size] : llvm::enumerate(shapeOf(pad.getInput())))
+          box.push_back({index[i], pad.getLow()[i], pad.getLow()[i] + size});
+        return inner ? choose(type, box, inner) : nullptr;
+      })
+      .Case([&](graph::ConcatOp concat) -> const Expr * {
+        SmallVector<Expr::Box> boxes;
+        SmallVector<const Expr *> operands;
+        int64_t dim = concat.getDim(), offset = 0;
+        for (Value input : concat.getInputs()) {
+          SmallVector<AffineExpr> inner(index);
+          inner[dim] = space.add(index[dim], space.constant(-offset));
+          int64_t end = offset + shapeOf(input)[dim];
+          boxes.push_back({{index[dim], offset, end}});
+          operands.push_back(at(input, inner));
+          if (!operands.back())
+            return nullptr;
+          offset = end;
+        }
+        return choose(type, boxes, operands);
+      })
+      .Case([&](graph::IotaOp iota) {
+        return add({.kind = Expr::Kind::Index, .type = type, .index = index[iota.getDim()]});
+      })
+      .Case([&](graph::ReduceOp reduceOp) -> const Expr * {
+        SmallVector<AffineExpr> inner(shapeOf(reduceOp.getInput()).size());
+        DimSet used = 0;
+        for (AffineExpr expr : index)
+          used |= IndexSpace::dimsOf(expr);
+        SmallVector<unsigned> dims;
+        for (int64_t dim : reduceOp.getDims()) {
+          int64_t size = shapeOf(reduceOp.getInput())[dim];
+          inner[dim] = space.constant(0);
+          if (size == 1)
+            continue;
+          dims.push_back(space.reductionDim(size, used));
+          used |= dimBit(dims.back());
+          inner[dim] = space.dim(dims.back());
+        }
+        size_t next = 0;
+        for (AffineExpr &expr : inner)
+          if (!expr)
+            expr = index[next++];
+        const Expr *body = at(reduceOp.getInput(), inner);
+        return body ? reduce(reduceOp.getKind() == graph::ReduceKind::Sum, body, dims) : nullptr;
+      })
+      .Default([&](Operation *) -> const Expr * {
+        bool isKnown = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+        if (!isKnown || !op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 ||
+            isa<arith::BitcastOp>(op)) {
+          op->emitOpError("has no code generation; it is not elementwise, a movement or a reduction");
+          return nullptr;
+        }
+        Expr result{.kind = Expr::Kind::Compute, .type = type, .op = op};
+        for (Value operand : op->getOperands()) {
+          if (!isa<RankedTensorType>(operand.getType())) {
+            op->emitOpError("code generation needs tensors for all operands");
+            return nullptr;
+          }
+          result.operands.push_back(at(operand, index));
+          if (!result.operands.back())
+            return nullptr;
+        }
+        if (isa<arith::ExtFOp, arith::TruncFOp>(op) && result.operands[0]->type == type)
+          return result.operands[0];
+        return add(std::move(result));
+      });
+}
+
+const Expr *ExprBuilder::replace(const Expr *root, const llvm::SmallDenseMap<unsigned, AffineExpr> &replacements) {
+  DimSet replaced = 0;
+  for (auto &[dim, expr] : replacements)
+    replaced |= dimBit(dim);
+  llvm::DenseMap<const Expr *, const Expr *> copies;
+  forEachExpr(root, [&](const Expr *expr) {
+    const Expr *&copy = copies[expr];
+    if (!(expr->freeDims & replaced)) {
+      copy = expr;
+      return;
+    }
+    SmallVector<const Expr *> operands;
+    for (const Expr *operand : expr->operands)
+      operands.push_back(copies.at(operand));
+    AffineExpr index = expr->index ? space.replace(expr->index, replacements) : AffineExpr();
+    switch (expr->kind) {
+    case Expr::Kind::Load:
+      copy = load(expr->type, expr->argument, index);
+      return;
+    case Expr::Kind::Choose: {
+      SmallVector<Expr::Box> boxes = expr->boxes;
+      for (Expr::Box &box : boxes)
+        for (Expr::Bound &bound : box)
+          bound.index = space.replace(bound.index, replacements);
+      copy = choose(expr->type, boxes, operands);
+      return;
+    }
+    default: {
+      Expr next = *expr;
+      next.operands = operands;
+      next.index = index;
+      next.freeDims = 0;
+      next.reduceDepth = 0;
+      copy = add(std::move(next));
+    }
+    }
+  });
+  return copies.at(root);
+}

@@ -1,0 +1,97 @@
+//===- KernelExpr.h - What each element of a kernel's results is
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_KERNELEXPR_H
+#define BOWLINE_COMPILER_CODEGEN_KERNELEXPR_H
+
+#include "compiler/Codegen/IndexSpace.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
+
+#include <deque>
+#include <map>
+
+namespace bowline::codegen {
+
+/// The value of one tensor element as an expression over loop dimensions. Movements of elements (broadcast, transpose,
+/// reshape, slice, and pad and concat up to a condition) exist only in the index expressions, so a chain of them costs
+/// nothing and fuses with everything.
+struct Expr {
+  enum class Kind {
+    Load,     ///< element `index` of argument `argument`
+    Constant, ///< `constant`
+    Index,    ///< the integer `index`
+    Compute,  ///< `op` applied to the operands
+    Reduce,   ///< `isSum ? sum : maximum` of the operand over the dimensions `dims`
+    Choose    ///< the operand whose box holds the point; zero where there is none
+  };
+  /// `low <= index < high`
+  struct Bound {
+    mlir::AffineExpr index;
+    int64_t low, high;
+    bool operator==(const Bound &) const = default;
+  };
+  /// All bounds hold.
+  using Box = llvm::SmallVector<Bound>;
+
+  Kind kind;
+  /// The type that the value is computed in; a Load's or a result's type in memory may be narrower.
+  mlir::Type type;
+  llvm::SmallVector<const Expr *> operands;
+  mlir::AffineExpr index;
+  unsigned argument = 0;
+  mlir::Attribute constant;
+  mlir::Operation *op = nullptr;
+  bool isSum = false;
+  llvm::SmallVector<unsigned> dims;
+  llvm::SmallVector<Box> boxes;
+
+  /// Dimensions that the value depends on.
+  DimSet freeDims = 0;
+  /// How many reductions are nested in it at most.
+  unsigned reduceDepth = 0;
+};
+
+/// The type that elements are computed in: f32 for bf16 and f16.
+mlir::Type computeType(mlir::Type elementType);
+
+/// Owns the expressions of one nest and builds them from a block of tensor operations.
+class ExprBuilder {
+public:
+  explicit ExprBuilder(IndexSpace &space) : space(space) {}
+
+  /// Element `index` of `value`. Null after a diagnostic where an operation has no elementwise form.
+  const Expr *at(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
+
+  /// `expr` with free dimensions replaced; box conditions that always or never hold disappear.
+  const Expr *replace(const Expr *expr, const llvm::SmallDenseMap<unsigned, mlir::AffineExpr> &replacements);
+
+private:
+  const Expr *build(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
+  const Expr *choose(mlir::Type type, llvm::ArrayRef<Expr::Box> boxes, llvm::ArrayRef<const Expr *> operands);
+  const Expr *load(mlir::Type type, unsigned argument, mlir::AffineExpr index);
+  const Expr *reduce(bool isSum, const Expr *body, llvm::SmallVector<unsigned> dims);
+  const Expr *add(Expr expr);
+
+  IndexSpace &space;
+  std::deque<Expr> storage;
+  std::map<std::pair<void *, std::vector<const void *>>, const Expr *> memo;
+  std::map<std::pair<unsigned, const void *>, const Expr *> loads;
+};
+
+/// Whether `outer` and `inner` can be one dimension: every access advances by one step of `outer` after
+/// `size(inner)` steps of `inner`.
+bool canMergeDims(llvm::ArrayRef<const Expr *> roots, const IndexSpace &space, unsigned outer, unsigned inner);
+bool canMergeDims(mlir::AffineExpr index, const IndexSpace &space, unsigned outer, unsigned inner);
+
+/// Calls `visit` once for each expression reachable from `roots`, operands first.
+void forEachExpr(llvm::ArrayRef<const Expr *> roots, llvm::function_ref<void(const Expr *)> visit);
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_KERNELEXPR_H

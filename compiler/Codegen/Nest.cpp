@@ -1,0 +1,289 @@
+//===- Nest.cpp - The loop nests of a kernel
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Nest.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+#include <set>
+#include <vector>
+
+using namespace mlir;
+using namespace bowline::codegen;
+
+/// Elements of a block where blocks are independent: a few pages, so that a block is worth a thread's attention.
+static constexpr int64_t kBlockSize = 8192;
+
+/// More pieces than this of one row are computed with conditions instead.
+static constexpr size_t kMaxSegments = 8;
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+int64_t bowline::codegen::chooseLanes(ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes,
+                                      bool isReduction) {
+  // Several registers per value hide latency; too many spill.
+  int64_t work = 0;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind == Expr::Kind::Compute)
+      work += expr->op->getDialect()->getNamespace() == "math" ? 8 : 1;
+  });
+  int64_t registers = work <= 6 ? 4 : work <= 48 ? 2 : 1;
+  if (!isReduction && registers == 4)
+    registers = 2;
+  int64_t lanes = std::min<int64_t>(registers * vectorLanes, llvm::PowerOf2Ceil(size));
+  return std::max<int64_t>(lanes, 1);
+}
+
+namespace {
+
+/// Accesses in reductions that depend on `inner`, by which loop they are dense along.
+struct ReductionVotes {
+  int64_t inner = 0, reduced = 0;
+};
+
+class NestPlanner {
+public:
+  NestPlanner(func::FuncOp kernel, int64_t vectorLanes) : kernel(kernel), vectorLanes(vectorLanes) {}
+
+  FailureOr<SmallVector<std::unique_ptr<Nest>>> run() {
+    Operation *terminator = kernel.getBody().front().getTerminator();
+    SmallVector<unsigned> order(terminator->getNumOperands());
+    std::iota(order.begin(), order.end(), 0);
+    // Full results first: results per row join them.
+    llvm::stable_sort(order, [&](unsigned lhs, unsigned rhs) {
+      return shapeOf(terminator->getOperand(lhs)).size() > shapeOf(terminator->getOperand(rhs)).size();
+    });
+    for (unsigned output : order)
+      if (failed(place(output, terminator->getOperand(output))))
+        return failure();
+    SmallVector<std::unique_ptr<Nest>> result;
+    for (Draft &draft : drafts) {
+      finish(draft);
+      if (draft.nest->space.isExhausted())
+        return kernel.emitOpError("needs more than ") << IndexSpace::kMaxDims << " loop dimensions";
+      result.push_back(std::move(draft.nest));
+    }
+    return result;
+  }
+
+private:
+  struct Draft {
+    std::unique_ptr<Nest> nest;
+    SmallVector<int64_t> shape;
+    /// One per dimension of `shape`.
+    SmallVector<unsigned> dims;
+    SmallVector<Nest::Store> full, perRow;
+    bool rowsOnly = false;
+  };
+
+  SmallVector<AffineExpr> indexOf(Draft &draft, size_t rank) {
+    SmallVector<AffineExpr> index;
+    for (unsigned dim : ArrayRef(draft.dims).take_front(rank))
+      index.push_back(draft.nest->space.dim(dim));
+    return index;
+  }
+
+  LogicalResult place(unsigned output, Value value) {
+    ArrayRef<int64_t> shape = shapeOf(value);
+    auto storeIn = [&](Draft &draft) -> FailureOr<Nest::Store> {
+      SmallVector<AffineExpr> index = indexOf(draft, shape.size());
+      const Expr *expr = draft.nest->builder.at(value, index);
+      if (!expr)
+        return failure();
+      return Nest::Store{output, draft.nest->space.linearize(index, shape), expr};
+    };
+    for (Draft &draft : drafts) {
+      bool isFull = shape == ArrayRef(draft.shape);
+      bool isPerRow = !draft.rowsOnly && !draft.shape.empty() && shape == ArrayRef(draft.shape).drop_back();
+      if (!isFull && !isPerRow)
+        continue;
+      auto store = storeIn(draft);
+      if (failed(store))
+        return failure();
+      if (isFull) {
+        if (prefersRows(draft, *store) != draft.rowsOnly)
+          continue;
+        draft.full.push_back(*store);
+        return success();
+      }
+      // A result without reductions, or with one across rows, is better off with vectors of its own.
+      if (!reducesRows(draft, *store))
+        continue;
+      draft.perRow.push_back(*store);
+      return success();
+    }
+    Draft draft;
+    draft.nest = std::make_unique<Nest>(kernel.getContext());
+    draft.shape = llvm::to_vector(shape);
+    for (int64_t size : shape)
+      draft.dims.push_back(draft.nest->space.addDim(size));
+    auto store = storeIn(draft);
+    if (failed(store))
+      return failure();
+    draft.full.push_back(*store);
+    draft.rowsOnly = prefersRows(draft, *store);
+    drafts.push_back(std::move(draft));
+    return success();
+  }
+
+  static std::optional<unsigned> innerDim(const Draft &draft) {
+    for (unsigned dim : llvm::reverse(draft.dims))
+      if (draft.nest->space.size(dim) > 1)
+        return dim;
+    return std::nullopt;
+  }
+
+  /// Whether reductions read along their own dimension rather than along the result's last one.
+  static bool prefersRows(const Draft &draft, const Nest::Store &store) {
+    auto inner = innerDim(draft);
+    if (!inner)
+      return true;
+    ReductionVotes votes;
+    forEachExpr(store.value, [&](const Expr *reduce) {
+      if (reduce->kind != Expr::Kind::Reduce || !(reduce->freeDims & dimBit(*inner)))
+        return;
+      forEachExpr(reduce->operands, [&](const Expr *load) {
+        if (load->kind != Expr::Kind::Load)
+          return;
+        votes.inner += IndexSpace::coefficient(load->index, *inner) == 1;
+        votes.reduced += IndexSpace::coefficient(load->index, reduce->dims.back()) == 1;
+      });
+    });
+    return votes.reduced > votes.inner;
+  }
+
+  static bool reducesRows(const Draft &draft, const Nest::Store &store) {
+    bool hasReduction = false, isDense = true;
+    forEachExpr(store.value, [&](const Expr *reduce) {
+      if (reduce->kind != Expr::Kind::Reduce)
+        return;
+      hasReduction = true;
+      forEachExpr(reduce->operands, [&](const Expr *load) {
+        if (load->kind == Expr::Kind::Load && load->freeDims & dimBit(reduce->dims.back()))
+          isDense &= IndexSpace::coefficient(load->index, reduce->dims.back()) == 1;
+      });
+    });
+    return hasReduction && isDense;
+  }
+
+  /// Joins adjacent dimensions over which everything is dense.
+  void mergeDims(Draft &draft) {
+    Nest &nest = *draft.nest;
+    SmallVector<const Expr *> roots;
+    for (Nest::Store &store : llvm::concat<Nest::Store>(draft.full, draft.perRow))
+      roots.push_back(store.value);
+    llvm::erase_if(draft.dims, [&](unsigned dim) { return nest.space.size(dim) == 1; });
+    for (size_t i = draft.dims.size(); i-- > 1;) {
+      unsigned outer = draft.dims[i - 1], inner = draft.dims[i];
+      bool canMerge = canMergeDims(roots, nest.space, outer, inner);
+      for (Nest::Store &store : llvm::concat<Nest::Store>(draft.full, draft.perRow))
+        canMerge &= canMergeDims(store.index, nest.space, outer, inner);
+      if (!canMerge)
+        continue;
+      unsigned merged = nest.space.addDim(nest.space.size(outer) * nest.space.size(inner));
+      llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
+      replacements[outer] = nest.space.constant(0);
+      replacements[inner] = nest.space.dim(merged);
+      roots.clear();
+      for (Nest::Store &store : llvm::concat<Nest::Store>(draft.full, draft.perRow)) {
+        store.index = nest.space.replace(store.index, replacements);
+        store.value = nest.builder.replace(store.value, replacements);
+        roots.push_back(store.value);
+      }
+      draft.dims[i - 1] = merged;
+      draft.dims.erase(draft.dims.begin() + i);
+    }
+  }
+
+  /// Where conditions on the inner dimension change.
+  static SmallVector<int64_t> segmentStarts(const Draft &draft, unsigned inner) {
+    std::set<int64_t> starts{0};
+    int64_t size = draft.nest->space.size(inner);
+    AffineExpr dim = draft.nest->space.dim(inner);
+    for (const Nest::Store &store : draft.full)
+      forEachExpr(store.value, [&](const Expr *expr) {
+        for (const Expr::Box &box : expr->boxes)
+          for (const Expr::Bound &bound : box) {
+            auto shift =
+                dyn_cast<AffineConstantExpr>(draft.nest->space.add(bound.index, draft.nest->space.scale(dim, -1)));
+            if (!shift)
+              continue;
+            for (int64_t edge : {bound.low - shift.getValue(), bound.high - shift.getValue()})
+              if (edge > 0 && edge < size)
+                starts.insert(edge);
+          }
+      });
+    if (starts.size() > kMaxSegments)
+      return {0};
+    return llvm::to_vector(starts);
+  }
+
+  void finish(Draft &draft) {
+    Nest &nest = *draft.nest;
+    mergeDims(draft);
+    auto inner = draft.rowsOnly ? std::nullopt : innerDim(draft);
+    nest.rowStores = draft.perRow;
+    for (unsigned dim : draft.dims)
+      if (dim != inner) {
+        nest.outer.push_back(dim);
+        nest.units *= nest.space.size(dim);
+      }
+    if (!inner) {
+      llvm::append_range(nest.rowStores, draft.full);
+      return;
+    }
+    int64_t size = nest.space.size(*inner);
+    SmallVector<int64_t> starts = segmentStarts(draft, *inner);
+    for (auto [i, start] : llvm::enumerate(starts)) {
+      Nest::Segment segment{inner, draft.full};
+      if (starts.size() > 1) {
+        segment.dim = nest.space.addDim((i + 1 < starts.size() ? starts[i + 1] : size) - start);
+        llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
+        replacements[*inner] = nest.space.add(nest.space.dim(*segment.dim), nest.space.constant(start));
+        for (Nest::Store &store : segment.stores) {
+          store.index = nest.space.replace(store.index, replacements);
+          store.value = nest.builder.replace(store.value, replacements);
+        }
+      }
+      nest.segments.push_back(std::move(segment));
+    }
+    divideInner(nest);
+  }
+
+  /// A row that nothing is reduced over is divided into blocks.
+  void divideInner(Nest &nest) {
+    if (nest.segments.size() > 1 || !nest.rowStores.empty())
+      return;
+    unsigned inner = *nest.segments[0].dim;
+    SmallVector<const Expr *> roots;
+    for (Nest::Store &store : nest.segments[0].stores)
+      roots.push_back(store.value);
+    bool reducesRow = false, reducesOthers = false;
+    forEachExpr(roots, [&](const Expr *expr) {
+      if (expr->kind == Expr::Kind::Reduce)
+        (expr->freeDims & dimBit(inner) ? reducesOthers : reducesRow) = true;
+    });
+    int64_t size = nest.space.size(inner);
+    int64_t blockSize = reducesOthers ? chooseLanes(roots, size, vectorLanes, true) : kBlockSize;
+    if (reducesRow || size <= blockSize || (!reducesOthers && !nest.outer.empty() && size < 2 * blockSize))
+      return;
+    nest.blockSize = blockSize;
+    nest.blocks = llvm::divideCeil(size, blockSize);
+    nest.units *= nest.blocks;
+  }
+
+  func::FuncOp kernel;
+  int64_t vectorLanes;
+  std::vector<Draft> drafts;
+};
+
+} // namespace
+
+FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::FuncOp kernel, int64_t vectorLanes) {
+  return NestPlanner(kernel, vectorLanes).run();
+}

@@ -1,0 +1,70 @@
+//===- Nest.h - The loop nests of a kernel
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_NEST_H
+#define BOWLINE_COMPILER_CODEGEN_NEST_H
+
+#include "compiler/Codegen/KernelExpr.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <memory>
+
+namespace bowline::codegen {
+
+/// Results that are computed in one pass of loops:
+///
+///   for unit in [0, units)                        // parallel; a row, or a block of one
+///     reductions over a row, those that do not need each other in one loop
+///     for each segment, for each vector of elements along `inner`
+///       reductions over other dimensions, with a vector of accumulators
+///       store the full results
+///     store the results with one value per row
+///
+/// What one unit computes does not depend on other units, so that the work can be split anywhere.
+struct Nest {
+  struct Store {
+    unsigned output;
+    mlir::AffineExpr index;
+    const Expr *value;
+  };
+  /// A range of the inner dimension in which no condition changes.
+  struct Segment {
+    /// Runs over the segment; none if the nest has no inner dimension.
+    std::optional<unsigned> dim;
+    llvm::SmallVector<Store> stores;
+  };
+
+  explicit Nest(mlir::MLIRContext *context) : space(context), builder(space) {}
+
+  IndexSpace space;
+  ExprBuilder builder;
+  /// Slowest first.
+  llvm::SmallVector<unsigned> outer;
+  llvm::SmallVector<Segment> segments;
+  /// One value per row.
+  llvm::SmallVector<Store> rowStores;
+  /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
+  int64_t blocks = 1, blockSize = 0;
+  int64_t units = 1;
+};
+
+/// Divides the computation of `kernel` into nests. Fails with a diagnostic where an operation has no code generation.
+/// `vectorLanes` is the number of f32 in a vector register.
+llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel, int64_t vectorLanes);
+
+/// How many elements are computed at once in a loop over `size` elements that computes `roots`.
+int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);
+
+/// (output, input) pairs that may be the same memory: every element of the input is last read before the output's
+/// element at its place is written, by the same unit.
+llvm::SmallVector<std::pair<int, int>> findInPlacePairs(mlir::func::FuncOp kernel,
+                                                        llvm::ArrayRef<std::unique_ptr<Nest>> nests);
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_NEST_H
