@@ -12,6 +12,7 @@ absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64
 
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
   if (ElementSize(dtype) == 0) return Broken(place, ": unknown dtype ", static_cast<int>(dtype));
+  BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "extents", shape));
   const uint32_t rank = SizeOf(shape);
   if (rank > kMaxRank) return Broken(place, ": rank ", rank, " is more than ", kMaxRank);
   for (uint32_t d = 0; d < rank; ++d) {

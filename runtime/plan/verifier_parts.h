@@ -29,6 +29,14 @@ absl::Status Broken(const Pieces&... pieces) {
 // "index 7 of WHAT, of which there are 3".
 absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64_t index, uint64_t count);
 
+// Elements are where the machine may load them. The generated verifier (FlatBuffers 2.0.8) looks at the alignment of a
+// vector's length alone, which is less than what 8-byte elements need.
+template <typename T>
+absl::Status VerifyAligned(absl::string_view place, absl::string_view what, const flatbuffers::Vector<T>* vector) {
+  if (SizeOf(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0) return absl::OkStatus();
+  return Broken(place, ": the ", what, " are not aligned in the file");
+}
+
 // Shape and dtype that have a byte count.
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
 

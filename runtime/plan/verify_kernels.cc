@@ -11,6 +11,8 @@ absl::Status VerifyAttributes(absl::string_view place, const fbs::Kernel& kernel
   for (uint32_t i = 0; i < SizeOf(kernel.attributes()); ++i) {
     const fbs::Attribute& attribute = *kernel.attributes()->Get(i);
     BOWLINE_RETURN_IF_ERROR(names.Insert(place, attribute.name()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "integers of an attribute", attribute.ints()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "numbers of an attribute", attribute.floats()));
     const int values = (SizeOf(attribute.ints()) > 0) + (SizeOf(attribute.floats()) > 0) +
                        (attribute.text() != nullptr && attribute.text()->size() > 0);
     if (values > 1) {

@@ -87,6 +87,7 @@ absl::Status ProgramVerifier::VerifyLaunch(const fbs::Launch& launch) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex("launch", "kernel", launch.kernel(), plan_.kernels()->size()));
   const fbs::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
   const std::string place = absl::StrCat("launch of ", Quoted(kernel.name()));
+  BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "operands", launch.operands()));
   const uint32_t count = SizeOf(launch.operands());
   if (count != SizeOf(kernel.arguments())) {
     return Broken(place, ": ", count, " operands, but the kernel has ", SizeOf(kernel.arguments()), " arguments");

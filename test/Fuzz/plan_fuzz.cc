@@ -1,0 +1,97 @@
+// Any bytes as a plan file: an error, or a plan that the checker judges and that a session runs. The content hash would
+// stop nearly every mutation, so the mutator writes the hash that the mutated bytes have.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "compiler/Check/MemoryTimeline.h"
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/executor/session.h"
+#include "runtime/plan/plan_file.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+namespace {
+
+using bowline::LoadedPlan;
+
+constexpr uint64_t kMaxCommands = 20000, kMaxArena = uint64_t{1} << 32, kMaxSlots = 100000;
+
+// Where the bytes of the content hash are, if the root table says so. Never outside of the data.
+uint8_t* FindHash(uint8_t* data, size_t size) {
+  if (size < 64) return nullptr;
+  flatbuffers::Verifier verifier(data, size);
+  if (verifier.VerifyOffset(0) == 0) return nullptr;
+  const auto* root = flatbuffers::GetRoot<bowline::fbs::Plan>(data);
+  const auto* table = reinterpret_cast<const flatbuffers::Table*>(root);
+  if (!table->VerifyTableStart(verifier) ||
+      !table->VerifyFieldRequired<bowline::fbs::Hash256>(verifier, bowline::fbs::Plan::VT_CONTENT_HASH, 1)) {
+    return nullptr;
+  }
+  return const_cast<uint8_t*>(root->content_hash()->bytes()->data());
+}
+
+void FixHash(uint8_t* data, size_t size) {
+  uint8_t* hash = FindHash(data, size);
+  if (hash == nullptr) return;
+  const bowline::Sha256Digest digest = bowline::PlanContentHash({data, size}, hash);
+  std::memcpy(hash, digest.data(), digest.size());
+}
+
+// Plans may rightly be long and large; a fuzzer has no time for those.
+bool IsSmall(const bowline::fbs::Plan& plan) {
+  if (plan.arena_bytes() > kMaxArena) return false;
+  uint64_t slots = 0;
+  for (const auto* buffer : *plan.buffers()) slots += buffer->slots();
+  const bowline::Timeline timeline(plan);
+  uint64_t commands = 0;
+  for (uint32_t i = 0; i < plan.entries()->size(); ++i) commands += timeline.commandCount(i);
+  for (const auto* program : *plan.programs()) commands += bowline::SizeOf(program->timeline());
+  return slots <= kMaxSlots && commands <= kMaxCommands;
+}
+
+const std::vector<uint8_t>& Seed() {
+  static const std::vector<uint8_t> seed = [] {
+    bowline::fbs::PlanT plan = bowline::testing::MakePlan();
+    return bowline::testing::BytesOf(plan);
+  }();
+  return seed;
+}
+
+}  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  // Start from the sound plan where there is nothing, and return to it now and then.
+  if ((size < 64 || seed % 64 == 0) && Seed().size() <= max_size) {
+    size = Seed().size();
+    std::copy(Seed().begin(), Seed().end(), data);
+  }
+  size = LLVMFuzzerMutate(data, size, max_size);
+  FixHash(data, size);
+  return size;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto loaded = LoadedPlan::FromBytes({data, size});
+  if (!loaded.ok() || !IsSmall(loaded->plan())) return 0;
+  bowline::PlanChecker checker(loaded->plan());
+  const bool sound = checker.check().ok();
+  bowline::formatReport(checker.report());
+  const uint64_t arena = loaded->plan().arena_bytes();
+  const bowline::Timeline timeline(loaded->plan());
+  for (uint32_t i = 0; i < loaded->plan().entries()->size(); ++i) {
+    bowline::plotMemory(bowline::computeMemoryTimeline(timeline, i), 40, 4);
+  }
+  bowline::SessionOptions options;
+  options.driver = "null";
+  const auto session = bowline::Session::Create(*std::move(loaded), options);
+  if (!session.ok()) return 0;
+  if ((*session)->HighWaterBytes() > arena || (sound && (*session)->HighWaterBytes() != arena)) __builtin_trap();
+  for (uint32_t i = 0; i < (*session)->plan().entries()->size(); ++i) {
+    (*session)->Run(static_cast<int>(i)).IgnoreError();
+  }
+  return 0;
+}
