@@ -109,8 +109,11 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
         absl::StrCat("--compile-from needs a .mlir file, but ", options.model, " is not one"));
   if (options.to < options.from)
     return absl::InvalidArgumentError("--compile-to names a phase before --compile-from");
-  auto cpu = CpuTarget::resolve(options.targetCpu);
-  BOWLINE_RETURN_IF_ERROR(cpu.status());
+  CpuTarget cpu;
+  cpu.cpu = CpuCodegen(CpuTarget{options.targetCpu}).cpu().str();
+  if (cpu.cpu.empty())
+    return absl::InvalidArgumentError(absl::StrCat("--target-cpu ", options.targetCpu,
+                                                   " is unknown; use native, x86-64-v2, x86-64-v3 or x86-64-v4"));
 
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -127,13 +130,13 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
   } else {
     BOWLINE_ASSIGN_OR_RETURN(module, importDirectory(context, options, result.remarks));
   }
-  PipelineOptions pipeline = makePipelineOptions(options, *cpu);
+  PipelineOptions pipeline = makePipelineOptions(options, cpu);
   if (options.from == Phase::Input) {
     Builder builder(&context);
     (*module)->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
     (*module)->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
     (*module)->setAttr(plan::PlanDialect::kTargetAttr,
-                       plan::TargetAttr::get(&context, "cpu", "x86_64", cpu->cpu, pipeline.threads));
+                       plan::TargetAttr::get(&context, "cpu", "x86_64", cpu.cpu, pipeline.threads));
   }
   if (failed(runPhases(*module, pipeline, options.from, options.to)))
     return diagnostics.status();

@@ -120,7 +120,6 @@ private:
       kernel->name = op.getSymbol()->str();
       kernel->parallel_extent = *op.getExtent();
     } else {
-      // A plan without code serves checking and simulation; it says so by an extent of zero.
       return op.emitOpError("has no code yet; run generate-kernels first");
     }
     for (auto argument : op.getArguments().getAsRange<plan::ArgumentAttr>()) {
@@ -166,7 +165,7 @@ private:
     program->streams = {"compute"};
     for (auto segmentOp : op.getBody().front().getOps<plan::SegmentOp>()) {
       auto segment = std::make_unique<fbs::SegmentT>();
-      segment->name = segmentOp.getSymName().str();
+      segment->name = segmentOp.getName().str();
       for (Operation &command : segmentOp.getBody().front())
         segment->commands.push_back(emitCommand(&command));
       program->segments.push_back(std::move(segment));

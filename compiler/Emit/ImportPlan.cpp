@@ -100,7 +100,6 @@ private:
   void importKernel(const fbs::KernelT &kernel) {
     std::string symbol = kernel.name + "." + std::to_string(kernelSymbols.size());
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
-    state.addRegion();
     state.addAttribute("sym_name", builder.getStringAttr(symbol));
     auto op = cast<plan::KernelOp>(builder.create(state));
     if (kernel.origin == fbs::KernelOrigin::Registered) {

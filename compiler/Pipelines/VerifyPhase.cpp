@@ -11,7 +11,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -25,20 +25,20 @@ static bool isIn(Operation *op, StringRef dialect) { return op->getName().getDia
 
 /// Before kernels are selected, functions hold tensor operations with reference semantics and variable accesses.
 static bool isGraphLevel(Operation *op) {
-  return isa<ModuleOp, dist::MeshOp>(op) || isIn(op, "graph") || isIn(op, "arith") || isIn(op, "math");
+  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isIn(op, "graph") || isIn(op, "arith") || isIn(op, "math");
 }
 
+/// A kernel's body that waits for code generation.
+static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
+
 static bool isFusedLevel(Operation *op) {
-  if (op->getParentOfType<plan::KernelOp>())
-    return true; // a body that waits for code generation
-  return isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
+  return isKernelBody(op) ||
+         isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
              graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp, plan::CallOp, plan::KernelOp,
              plan::AttachmentOp>(op);
 }
 
 static bool isPlanLevel(Operation *op) {
-  if (op->getParentOfType<plan::KernelOp>())
-    return true;
   return isa<ModuleOp, dist::MeshOp>(op) || (isIn(op, "plan") && !isa<plan::CallOp>(op));
 }
 
@@ -66,8 +66,8 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
       return refuse(op, phase, "every computation must be a call of a kernel");
     return success();
   case Phase::Schedule:
-    if (!isPlanLevel(op))
-      return refuse(op, phase, "only the plan dialect is left");
+    if (!isPlanLevel(op) && !isKernelBody(op))
+      return refuse(op, phase, "only the plan dialect and the bodies of kernels are left");
     return success();
   case Phase::Memory:
   case Phase::Plan:
@@ -75,8 +75,6 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
       return refuse(op, phase, "only the plan dialect is left");
     if (auto buffer = dyn_cast<plan::BufferOp>(op); buffer && !buffer.getOffset())
       return refuse(op, phase, "every buffer must have an offset");
-    if (auto kernel = dyn_cast<plan::KernelOp>(op); kernel && !kernel.getBody().empty())
-      return refuse(op, phase, "every generated kernel must have code");
     return success();
   }
   llvm_unreachable("unknown phase");

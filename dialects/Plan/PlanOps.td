@@ -83,36 +83,38 @@ def Plan_ConstantOp : Plan_Op<"constant"> {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-def Plan_KernelOp : Plan_Op<"kernel", [Symbol, NoTerminator, SingleBlock, IsolatedFromAbove, NoRegionArguments]> {
+def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
   let summary = "Something that can be launched";
   let description = [{
-    Either a name of the runtime's kernel registry with the attributes it is specialised on, or generated code. The body
-    of a generated kernel is one `func.func` that computes its outputs from its inputs; code generation replaces it by
-    `symbol`, a symbol of the module's `plan.image`, to be called on sub-ranges of [0, `extent`).
+    Either a name of the runtime's kernel registry with the attributes it is specialised on, or generated code. Before
+    code generation, `body` names a `func.func` that computes the outputs from the inputs; afterwards `symbol` is a symbol
+    of the module's `plan.image`, to be called on sub-ranges of [0, `extent`).
 
-    `in_place` lists pairs (output, input) of argument indices that may be exactly the same bytes.
+    `in_place` lists pairs (output, input) of argument indices that may be exactly the same bytes. A last argument of
+    element type `ui8` is workspace of a registered kernel.
 
     ```mlir
     plan.kernel @matmul.0 registered "matmul" {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
-    **Constraints:** registered, or generated with a body or a symbol; in-place pairs name a written and a read argument
+    **Constraints:** exactly one of `registered`, `body` and `symbol` is given; in-place pairs name a written and a read argument
     of equal size.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
                    TypedArrayAttrBase<Plan_ArgumentAttr, "kernel arguments">:$arguments,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place,
-                   OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
+                   OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
                    F64Attr:$flops, F64Attr:$bytes_moved);
-  let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`registered` $registered^ ($config^)?)? (`symbol` $symbol^ `extent` $extent)? $arguments
-    (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword ($body^)?
+    $sym_name (`registered` $registered^ ($config^)?)? (`body` $body^)? (`symbol` $symbol^ `extent` $extent)? $arguments
+    (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ArgumentAttr getArgument(unsigned index) { return ::llvm::cast<ArgumentAttr>(getArguments()[index]); }
     unsigned getNumArguments() { return getArguments().size(); }
+    /// Whether the last argument is workspace: bytes without a meaning, as `ui8`.
+    bool hasScratch();
   }];
 }
 
@@ -152,12 +154,11 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, NoTerminator, SingleBlock, NoRe
   let hasVerifier = 1;
 }
 
-def Plan_SegmentOp : Plan_Op<"segment", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock,
-                                         NoRegionArguments]> {
+def Plan_SegmentOp : Plan_Op<"segment", [HasParent<"ProgramOp">, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "Commands that run in order";
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins StrAttr:$name);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$name attr-dict-with-keyword $body";
 }
 
 def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SegmentOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

@@ -74,10 +74,15 @@ LogicalResult ConstantOp::verify() {
 static bool reads(ArgumentAttr argument) { return argument.getAccess() != Access::Write; }
 static bool writes(ArgumentAttr argument) { return argument.getAccess() != Access::Read; }
 
+bool KernelOp::hasScratch() {
+  return getRegistered() && getNumArguments() > 0 &&
+         getArgument(getNumArguments() - 1).getType().getElementType().isUnsignedInteger(8);
+}
+
 LogicalResult KernelOp::verify() {
-  int forms = getRegistered().has_value() + getSymbol().has_value() + !getBody().empty();
+  int forms = getRegistered().has_value() + getBody().has_value() + getSymbol().has_value();
   if (forms != 1)
-    return emitOpError("must be exactly one of: registered, generated with a symbol, generated with a body");
+    return emitOpError("must have exactly one of: 'registered', 'body', 'symbol'");
   if (getSymbol().has_value() != getExtent().has_value())
     return emitOpError("symbol and extent go together");
   if (getInPlace().size() % 2 != 0)
@@ -99,7 +104,9 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel)
     return emitOpError("no plan.kernel is named ") << getKernelAttr();
   SmallVector<RankedTensorType> expectedOperands, expectedResults;
-  for (auto argument : kernel.getArguments().getAsRange<ArgumentAttr>()) {
+  unsigned valueArguments = kernel.getNumArguments() - kernel.hasScratch();
+  for (unsigned index = 0; index < valueArguments; ++index) {
+    ArgumentAttr argument = kernel.getArgument(index);
     if (reads(argument))
       expectedOperands.push_back(argument.getType());
     if (writes(argument))

@@ -56,8 +56,7 @@ public:
 
     for (auto [before, after] : llvm::zip_equal(outputs, fusion.getOutputs()))
       before.replaceAllUsesWith(after);
-    for (Operation *op : llvm::reverse(operations))
-      op->erase();
+    eraseMembers();
     return fusion;
   }
 
@@ -84,6 +83,17 @@ private:
         return false;
       return !(repeats(user) && llvm::none_of(user->getResults(), [&](Value result) { return usedOutside(result); }));
     });
+  }
+
+  /// With the members go the repeated operations that only members read.
+  void eraseMembers() {
+    llvm::SetVector<Operation *> dead(operations.begin(), operations.end());
+    for (size_t i = 0; i < dead.size(); ++i)
+      dead.insert(dead[i]->user_begin(), dead[i]->user_end());
+    for (Operation *op : dead)
+      op->dropAllReferences();
+    for (Operation *op : dead)
+      op->erase();
   }
 
   void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {

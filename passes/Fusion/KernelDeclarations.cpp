@@ -78,7 +78,6 @@ KernelDeclarations::KernelDeclarations(ModuleOp module, int64_t threads)
 plan::KernelOp KernelDeclarations::declare(StringRef baseName, Location loc) {
   std::string name = (baseName + "." + Twine(nameCounts[baseName]++)).str();
   OperationState state(loc, plan::KernelOp::getOperationName());
-  state.addRegion();
   state.addAttribute("sym_name", builder.getStringAttr(name));
   return cast<plan::KernelOp>(builder.create(state));
 }
@@ -159,16 +158,15 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   kernel.setFlops(APFloat(flops));
   kernel.setBytesMoved(APFloat(totalBytes(arguments)));
 
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto function = func::FuncOp::create(
-      builder, builder.getUnknownLoc(), kernel.getName(),
+      builder, builder.getUnknownLoc(), (kernel.getName() + ".body").str(),
       builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
+  kernel.setBody(function.getName());
   IRMapping mapping;
   fusion.getBody().cloneInto(&function.getBody(), mapping);
   Operation *yield = function.getBody().front().getTerminator();
-  builder.setInsertionPoint(yield);
-  func::ReturnOp::create(builder, yield->getLoc(), yield->getOperands());
+  OpBuilder atYield(yield);
+  func::ReturnOp::create(atYield, yield->getLoc(), yield->getOperands());
   yield->erase();
   return byContent[content] = kernel;
 }

@@ -10,6 +10,7 @@
 #include "passes/Analysis/Lifetimes.h"
 #include "passes/Memory/InPlace.h"
 #include "passes/Memory/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_DONATEBUFFERS
@@ -49,7 +50,8 @@ private:
 
   SmallVector<Use> usesIn(Value buffer) {
     SmallVector<Use> result;
-    for (Operation *user : llvm::SetVector<Operation *>(buffer.user_begin(), buffer.user_end()).getArrayRef()) {
+    llvm::SetVector<Operation *> users(buffer.user_begin(), buffer.user_end());
+    for (Operation *user : users) {
       if (!position.contains(user))
         continue;
       Use use{user, false, false};

@@ -1,0 +1,82 @@
+//===- GenerateKernels.cpp - Code for the bodies of plan kernels
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/GenerateKernels.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateKernelsPass)
+
+  explicit GenerateKernelsPass(CpuTarget target) : target(std::move(target)) {}
+
+  StringRef getArgument() const override { return "generate-kernels"; }
+  StringRef getDescription() const override { return "Code for the bodies of plan kernels"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
+
+  void runOnOperation() override {
+    CpuCodegen codegen(target);
+    plan::KernelOp last;
+    SymbolTable symbols(getOperation());
+    for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
+      if (!kernel.getBody())
+        continue;
+      if (failed(generate(codegen, kernel, symbols)))
+        return signalPassFailure();
+      last = kernel;
+    }
+    if (!last)
+      return;
+    FailureOr<std::vector<char>> image = codegen.finish();
+    if (failed(image)) {
+      getOperation().emitError("the generated kernels could not be assembled into one object");
+      return signalPassFailure();
+    }
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfter(last);
+    auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
+    auto data = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(*image));
+    plan::ImageOp::create(builder, getOperation().getLoc(), "elf-x86-64", cast<ElementsAttr>(data));
+  }
+
+private:
+  LogicalResult generate(CpuCodegen &codegen, plan::KernelOp kernel, SymbolTable &symbols) {
+    auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
+    if (!function)
+      return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
+    FailureOr<KernelInfo> info = codegen.add(function);
+    if (failed(info))
+      return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
+    SmallVector<int64_t> pairs;
+    for (auto [output, input] : info->inPlace)
+      pairs.append({function.getNumArguments() + output, input});
+    kernel.setInPlace(pairs);
+    kernel.setSymbol(StringRef(info->symbol));
+    kernel.setExtent(info->parallelExtent);
+    kernel.removeBodyAttr();
+    symbols.erase(function);
+    return success();
+  }
+
+  CpuTarget target;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> bowline::createGenerateKernelsPass(CpuTarget target) {
+  return std::make_unique<GenerateKernelsPass>(std::move(target));
+}

@@ -1,0 +1,23 @@
+//===- GenerateKernels.h - Code for the bodies of plan kernels
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
+#define BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
+
+#include "compiler/Codegen/CpuCodegen.h"
+#include "mlir/Pass/Pass.h"
+
+namespace bowline {
+
+/// Replaces the body of every generated plan.kernel by a symbol of one plan.image, and records which of its arguments
+/// may be computed in place.
+std::unique_ptr<mlir::Pass> createGenerateKernelsPass(CpuTarget target);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
