@@ -281,6 +281,8 @@ def check_build_without_mlir(root: pathlib.Path, build: pathlib.Path) -> tuple[l
         # Without the checkout's own path, which may well lie below a folder called llvm.
         for option in sorted(set(MLIR_PATH_IN_COMMAND.findall(command["command"].replace(str(root), "")))):
             violations.append(Violation(command["file"], f"is compiled with '{option}'", rule, remedy))
+    # Drops what the log still knows of files that are no longer built.
+    subprocess.run(["ninja", "-C", build, "-t", "recompact"], capture_output=True, check=True)
     dependencies = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     current = ""
     for line in dependencies.splitlines():
