@@ -190,6 +190,27 @@ absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const T
   return Annotate(saved.status(), absl::StrCat("checkpoint of step ", state.step, " was not saved"));
 }
 
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
+  BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(directory));
+  if (names.empty()) return absl::OkStatus();
+  const std::string last = names.front();
+  // Steps beyond are of an earlier run into the same directory.
+  names.erase(std::remove_if(names.begin(), names.end(), [&](const auto& name) { return IsLaterStep(name, last); }),
+              names.end());
+  // A name is there twice while a replaced checkpoint has not been deleted.
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (size_t i = static_cast<size_t>(keep); i < names.size(); ++i) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(absl::StrCat(directory, "/", names[i])));
+    // Under its hidden name the next save clears it away, should this process end here.
+    const std::string hidden = TemporarySiblingOf(absl::StrCat(directory, "/", names[i]));
+    std::error_code error;
+    fs::rename(path, hidden, error);
+    if (!error) fs::remove_all(hidden, error);
+    if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot delete the old checkpoint '", path, "'"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
   const auto open_one = [](const std::string& directory) -> absl::StatusOr<Checkpoint> {
     BOWLINE_ASSIGN_OR_RETURN(TrainerState state, StateFromFile(absl::StrCat(directory, "/", kStateFile)));

@@ -57,6 +57,10 @@ struct TrainerState {
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 
+// Deletes checkpoints of `directory`: of those up to the step that was saved last, all but the `keep` >= 1 latest. Each
+// disappears as a whole.
+absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep);
+
 // A checkpoint that exists.
 class Checkpoint {
  public:

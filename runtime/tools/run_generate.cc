@@ -1,0 +1,37 @@
+// Generation plans of bowline-run.
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "runtime/tools/profile_table.h"
+#include "runtime/tools/run_options.h"
+#include "runtime/tools/stop_signals.h"
+#include "runtime/tools/tool_support.h"
+#include "runtime/train/generator.h"
+#include "runtime/train/weights.h"
+
+namespace bowline {
+
+absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
+  BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
+  BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  bool echo = options.echo;
+  char last = '\n';
+  const auto print = [&](absl::string_view text) -> absl::Status {
+    if (std::exchange(echo, false)) BOWLINE_RETURN_IF_ERROR(PrintToStdout(options.prompt));
+    last = text.back();
+    return PrintToStdout(text);
+  };
+  const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed};
+  const absl::Status status = generator.Generate(options.prompt, generate, print, CatchStopSignals());
+  // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it.
+  if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) BOWLINE_RETURN_IF_ERROR(PrintToStdout("\n"));
+  if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
+  return status;
+}
+
+}  // namespace bowline

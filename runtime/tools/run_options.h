@@ -1,0 +1,54 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
+#define BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/executor/session.h"
+#include "runtime/plan/plan_file.h"
+
+namespace bowline {
+
+// The command line of bowline-run. Empty text and 0 mean "not given" where not said otherwise.
+struct RunOptions {
+  std::string plan;
+  std::string driver = "cpu";
+  bool profile = false;
+  bool quiet = false;
+  std::string weights;
+
+  // Training plans.
+  std::string data;
+  int64_t steps = 0;
+  std::string order;  // not given: sequential, or that of the run that is resumed
+  std::string metrics;
+  std::string eval_data;
+  int64_t eval_every = 0;
+  int64_t eval_batches = 0;
+  std::string save;
+  int64_t save_every = 0;
+  int64_t keep = 0;
+  std::string resume;
+  bool allow_non_finite = false;
+
+  // Generation plans.
+  std::string prompt;
+  int64_t max_new_tokens = 0;
+  double temperature = 1;
+  uint64_t seed = 0;
+  bool echo = false;
+};
+
+// A session as the options say.
+absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);
+
+// Trains, or evaluates alone when there is no --data.
+absl::Status RunTraining(LoadedPlan plan, const RunOptions& options);
+
+absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_

@@ -1,0 +1,14 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_
+#define BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_
+
+#include <atomic>
+
+namespace bowline {
+
+// Makes the first SIGINT or SIGTERM a request to finish what is being done; a second one ends the process at once. The
+// result becomes true with the request.
+const std::atomic<bool>& CatchStopSignals();
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_

@@ -1,0 +1,47 @@
+#include "runtime/train/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/train/trainer.h"
+
+namespace bowline {
+
+absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset* dataset, int64_t batches) {
+  if (!session->arena().host_visible()) {
+    return absl::FailedPreconditionError("evaluation needs a driver whose memory the host can reach, such as cpu");
+  }
+  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kEvalEntry));
+  BOWLINE_ASSIGN_OR_RETURN(Sampler sampler,
+                           Sampler::Create(dataset, ports.sequence(), DataOrder::kSequential, /*seed=*/0));
+  const int64_t available = sampler.samples() / ports.batch();
+  if (available < std::max<int64_t>(batches, 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", dataset->path(), "' has ", sampler.samples(), " samples of ", ports.sequence(),
+                     " tokens; evaluating ", std::max<int64_t>(batches, 1), " batch(es) of ", ports.batch(),
+                     " needs more: give a longer file", batches > 1 ? " or fewer batches" : ""));
+  }
+  Evaluator evaluator(session, std::move(ports), std::move(sampler));
+  evaluator.batches_ = batches > 0 ? batches : available;
+  BOWLINE_ASSIGN_OR_RETURN(evaluator.entry_, session->FindEntry(kEvalEntry));
+  BOWLINE_ASSIGN_OR_RETURN(evaluator.loss_sum_, FindScalarOutput(*session, kEvalEntry, "loss_sum"));
+  BOWLINE_ASSIGN_OR_RETURN(evaluator.token_count_, FindScalarOutput(*session, kEvalEntry, "token_count"));
+  return evaluator;
+}
+
+absl::Status Evaluator::CheckFirstBatch() const { return ports_.Fill(sampler_, 0); }
+
+absl::StatusOr<double> Evaluator::Evaluate() {
+  double loss_sum = 0;
+  double token_count = 0;
+  for (int64_t batch = 0; batch < batches_; ++batch) {
+    BOWLINE_RETURN_IF_ERROR(ports_.Fill(sampler_, batch * ports_.batch()));
+    BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
+    loss_sum += *loss_sum_;
+    token_count += *token_count_;
+  }
+  return loss_sum / token_count;
+}
+
+}  // namespace bowline

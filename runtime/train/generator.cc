@@ -1,0 +1,87 @@
+#include "runtime/train/generator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/train/token_sampling.h"
+
+namespace bowline {
+namespace {
+
+constexpr int64_t kByteTokens = 256;
+
+}  // namespace
+
+absl::StatusOr<Generator> Generator::Create(Session* session) {
+  const auto unfit = [&](absl::string_view what) {
+    return absl::FailedPreconditionError(absl::StrCat("'", session->loaded_plan().name(), "': entry '", kGenerateEntry,
+                                                      "' ", what,
+                                                      "; compile the model again with --mode generate of this build"));
+  };
+  if (!session->arena().host_visible()) {
+    return absl::FailedPreconditionError("generation needs a driver whose memory the host can reach, such as cpu");
+  }
+  Generator generator(session);
+  BOWLINE_ASSIGN_OR_RETURN(generator.entry_, session->FindEntry(kGenerateEntry));
+  const auto tokens = session->Input(kGenerateEntry, "tokens");
+  const auto position = session->Input(kGenerateEntry, "position");
+  const auto logits = session->Output(kGenerateEntry, "logits");
+  if (!tokens.ok() || tokens->dtype != fbs::DType::I32 || tokens->shape.size() != 2 || tokens->shape[0] != 1 ||
+      tokens->bytes == 0) {
+    return unfit("lacks the input 'tokens' of type i32 [1, sequence]");
+  }
+  if (!position.ok() || position->dtype != fbs::DType::I32 || position->bytes != sizeof(int32_t)) {
+    return unfit("lacks the input 'position' of type i32 [1]");
+  }
+  if (!logits.ok() || logits->dtype != fbs::DType::F32 || logits->shape.size() != 2 || logits->shape[0] != 1 ||
+      logits->bytes == 0) {
+    return unfit("lacks the output 'logits' of type f32 [1, vocabulary]");
+  }
+  generator.tokens_ = tokens->As<int32_t>();
+  generator.position_ = static_cast<int32_t*>(position->data);
+  generator.logits_ = logits->As<const float>();
+  return generator;
+}
+
+absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32_t> text) {
+  // The plan may use the bytes of its inputs for something else, so each run writes them all.
+  const size_t seen = std::min(text.size(), tokens_.size());
+  std::copy(text.end() - static_cast<ptrdiff_t>(seen), text.end(), tokens_.begin());
+  std::fill(tokens_.begin() + static_cast<ptrdiff_t>(seen), tokens_.end(), 0);
+  *position_ = static_cast<int32_t>(seen - 1);
+  BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
+  const absl::Span<const float> candidates = logits_.subspan(0, kByteTokens);
+  if (std::all_of(candidates.begin(), candidates.end(), [](float logit) { return std::isfinite(logit); })) {
+    return candidates;
+  }
+  return absl::InternalError(absl::StrCat("the logits after token ", text.size(),
+                                          " are not finite; are the weights of a run whose loss became NaN?"));
+}
+
+absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions& options,
+                                 absl::FunctionRef<absl::Status(absl::string_view)> write,
+                                 const std::atomic<bool>& stop) {
+  if (prompt.empty()) return absl::InvalidArgumentError("the prompt is empty; give at least one character");
+  std::vector<int32_t> text;
+  text.reserve(prompt.size());
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    const int32_t token = static_cast<uint8_t>(prompt[i]);
+    if (token >= vocabulary()) {
+      return absl::InvalidArgumentError(absl::StrCat("byte ", i, " of the prompt has the value ", token,
+                                                     ", but the model's vocabulary has ", vocabulary(),
+                                                     " ids; write a prompt of the text that it was trained on"));
+    }
+    text.push_back(token);
+  }
+  for (int64_t i = 0; i < options.max_new_tokens && !stop.load(); ++i) {
+    BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const float> logits, Logits(text));
+    const int64_t token = SampleToken(logits, options.temperature, options.seed, static_cast<uint64_t>(i));
+    text.push_back(static_cast<int32_t>(token));
+    const char byte = static_cast<char>(token);
+    BOWLINE_RETURN_IF_ERROR(write(absl::string_view(&byte, 1)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace bowline

@@ -1,0 +1,58 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_GENERATOR_H_
+#define BOWLINE_RUNTIME_TRAIN_GENERATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/executor/session.h"
+
+namespace bowline {
+
+inline constexpr char kGenerateEntry[] = "generate";
+
+struct GenerateOptions {
+  int64_t max_new_tokens = 0;
+  double temperature = 1;  // >= 0; 0 is greedy
+  uint64_t seed = 0;
+};
+
+// Continues a text by entry `generate`: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits` f32 [1, V],
+// those of the token after `position`. A token is a byte, its id the byte's value. Where the vocabulary has more than
+// 256 ids, the others are never picked, for they have no text.
+class Generator {
+ public:
+  // kFailedPrecondition when the plan cannot generate. `session`, whose parameters are loaded, outlives the generator.
+  static absl::StatusOr<Generator> Create(Session* session);
+
+  // Calls `write` with each byte as it is produced, valid UTF-8 or not; an error of it ends the generation. When the
+  // text is longer than the context, the last S tokens are seen. The same plan, weights, prompt and options give the
+  // same text. Ends early, without an error, when `stop` becomes true.
+  //
+  // kInvalidArgument for an empty prompt or a byte that the vocabulary lacks; kInternal for logits that are no numbers.
+  absl::Status Generate(absl::string_view prompt, const GenerateOptions& options,
+                        absl::FunctionRef<absl::Status(absl::string_view)> write, const std::atomic<bool>& stop);
+
+  int64_t context() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t vocabulary() const { return static_cast<int64_t>(logits_.size()); }
+
+ private:
+  explicit Generator(Session* session) : session_(session) {}
+
+  // The logits after `text` of the ids that have a text.
+  absl::StatusOr<absl::Span<const float>> Logits(absl::Span<const int32_t> text);
+
+  Session* session_;
+  int entry_ = 0;
+  absl::Span<int32_t> tokens_;
+  int32_t* position_ = nullptr;
+  absl::Span<const float> logits_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_GENERATOR_H_

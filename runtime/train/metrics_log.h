@@ -1,0 +1,41 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_METRICS_LOG_H_
+#define BOWLINE_RUNTIME_TRAIN_METRICS_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/json_lines.h"
+#include "runtime/base/status.h"
+#include "runtime/train/trainer.h"
+
+namespace bowline {
+
+// The metrics of a run as JSON lines, in the order in which things happened:
+//
+//   {"step":1,"loss":4.8,"grad_norm":1.3,"lr":0.001,"tokens_per_s":51200.0,"step_ms":20.0}
+//   {"step":1,"eval_loss":4.7}
+//
+// Losses are f32 written exactly: equal numbers mean equal bits. What is no number is null.
+class MetricsLog {
+ public:
+  // Starts a file anew, whatever was in it.
+  static absl::StatusOr<MetricsLog> Create(const std::string& path);
+
+  // Goes on with the file of a run that is resumed after `step`: lines of later steps, which the run will take again,
+  // are cut off. A run that was killed and resumed thus leaves the lines of one that never stopped. Begins a file where
+  // there is none; devices and pipes are only appended to. kInvalidArgument, with the file as it was, when a line up to
+  // that step is no line of metrics.
+  static absl::StatusOr<MetricsLog> Continue(const std::string& path, int64_t step);
+
+  absl::Status WriteStep(int64_t step, const StepResult& result, double tokens_per_second, double milliseconds);
+  absl::Status WriteEvaluation(int64_t step, double loss);
+
+ private:
+  explicit MetricsLog(JsonLinesWriter writer) : writer_(std::move(writer)) {}
+
+  JsonLinesWriter writer_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_METRICS_LOG_H_

@@ -1,0 +1,31 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_MODEL_STATE_H_
+#define BOWLINE_RUNTIME_TRAIN_MODEL_STATE_H_
+
+// A plan's states as checkpoints see them.
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "runtime/base/storage_type.h"
+#include "runtime/executor/session.h"
+#include "runtime/train/checkpoint.h"
+
+namespace bowline {
+
+// `dtype` is of a verified plan.
+StorageType StorageTypeOf(fbs::DType dtype);
+
+// Every state, in the order of the plan, with its memory in the session. Parameters go into model.safetensors under
+// their Hugging Face names, everything else into optimizer.safetensors.
+std::vector<CheckpointTensor> StateTensors(const Session& session);
+
+// The state of role Step: the i32 that counts finished steps. Null when the plan counts nothing.
+const int32_t* FindStepState(const Session& session);
+
+// The model's config.json as the plan carries it; empty when it does not.
+absl::string_view AttachedConfig(const fbs::Plan& plan);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_MODEL_STATE_H_

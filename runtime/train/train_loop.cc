@@ -1,0 +1,92 @@
+#include "runtime/train/train_loop.h"
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/train/checkpoint.h"
+
+namespace bowline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool IsTime(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
+absl::Status CheckFinite(int64_t step, const StepResult& result) {
+  if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(
+      "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
+      "; the parameters are spoiled from here on. Train with a lower learning rate or more warm-up, resume from a "
+      "checkpoint before this step, or look on with --allow-non-finite"));
+}
+
+class TrainLoop {
+ public:
+  TrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
+            TrainObserver& observer)
+      : options_(options), trainer_(trainer), evaluator_(evaluator), metrics_(metrics), observer_(observer) {}
+
+  absl::Status Run(const std::atomic<bool>& stop) {
+    bool saved = true;  // nothing has changed yet
+    while (trainer_.steps_done() < options_.steps && !stop.load()) {
+      BOWLINE_RETURN_IF_ERROR(Train());
+      const int64_t step = trainer_.steps_done();
+      const bool last = step == options_.steps;
+      if (IsTime(step, options_.eval_every) || (last && options_.eval_every == 0)) BOWLINE_RETURN_IF_ERROR(Evaluate());
+      saved = IsTime(step, options_.save_every);
+      if (saved) BOWLINE_RETURN_IF_ERROR(Save());
+    }
+    return saved ? absl::OkStatus() : Save();
+  }
+
+ private:
+  absl::Status Train() {
+    const auto start = Clock::now();
+    BOWLINE_ASSIGN_OR_RETURN(const StepResult result, trainer_.Step());
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    const int64_t step = trainer_.steps_done();
+    if (metrics_ != nullptr) {
+      BOWLINE_RETURN_IF_ERROR(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
+    }
+    observer_.OnStep(step, result, tokens_per_second);
+    return options_.allow_non_finite ? absl::OkStatus() : CheckFinite(step, result);
+  }
+
+  absl::Status Evaluate() {
+    if (evaluator_ == nullptr) return absl::OkStatus();
+    const int64_t step = trainer_.steps_done();
+    absl::StatusOr<double> loss = evaluator_->Evaluate();
+    if (!loss.ok()) return Annotate(loss.status(), absl::StrCat("evaluation after step ", step));
+    if (metrics_ != nullptr) BOWLINE_RETURN_IF_ERROR(metrics_->WriteEvaluation(step, *loss));
+    observer_.OnEvaluation(step, *loss);
+    return absl::OkStatus();
+  }
+
+  absl::Status Save() {
+    if (options_.save_directory.empty()) return absl::OkStatus();
+    BOWLINE_ASSIGN_OR_RETURN(const std::string path, trainer_.Save(options_.save_directory));
+    if (options_.keep_checkpoints > 0) {
+      BOWLINE_RETURN_IF_ERROR(DeleteOldCheckpoints(options_.save_directory, options_.keep_checkpoints));
+    }
+    observer_.OnSave(trainer_.steps_done(), path);
+    return absl::OkStatus();
+  }
+
+  const TrainLoopOptions& options_;
+  Trainer& trainer_;
+  Evaluator* evaluator_;
+  MetricsLog* metrics_;
+  TrainObserver& observer_;
+};
+
+}  // namespace
+
+absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
+                          TrainObserver& observer, const std::atomic<bool>& stop) {
+  return TrainLoop(options, trainer, evaluator, metrics, observer).Run(stop);
+}
+
+}  // namespace bowline

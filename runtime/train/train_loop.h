@@ -1,0 +1,44 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_TRAIN_LOOP_H_
+#define BOWLINE_RUNTIME_TRAIN_TRAIN_LOOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/train/evaluator.h"
+#include "runtime/train/metrics_log.h"
+#include "runtime/train/trainer.h"
+
+namespace bowline {
+
+struct TrainLoopOptions {
+  int64_t steps = 0;       // the run ends after this step, counted from its very first
+  int64_t eval_every = 0;  // steps; 0: once, after the last
+  std::string save_directory;
+  int64_t save_every = 0;         // steps; 0: after the last alone
+  int64_t keep_checkpoints = 0;   // delete older ones of the directory once there are more; 0: keep all
+  bool allow_non_finite = false;  // go on when loss or gradient are infinite or NaN
+};
+
+// Told what happened, after it is in metrics and on disk.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void OnStep(int64_t step, const StepResult& result, double tokens_per_second) {}
+  virtual void OnEvaluation(int64_t step, double loss) {}
+  virtual void OnSave(int64_t step, const std::string& path) {}
+};
+
+// Runs a trainer up to options.steps. In each step: train, metrics, evaluation if it is time, then the checkpoint if it
+// is time, so that a checkpoint never knows more than the metrics on disk. When `stop` becomes true the step is
+// finished, a checkpoint saved if there is a directory for it, and the loop ends without an error.
+//
+// `evaluator` and `metrics` may be null. kInternal naming the step when loss or gradient are not finite; kInternal is
+// also what a fault at run time has, and everything else comes from where it says.
+absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
+                          TrainObserver& observer, const std::atomic<bool>& stop);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_TRAIN_LOOP_H_

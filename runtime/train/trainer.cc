@@ -1,0 +1,89 @@
+#include "runtime/train/trainer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan/plan_view.h"
+#include "runtime/train/model_state.h"
+
+namespace bowline {
+namespace {
+
+// Draws of a hostile checkpoint beyond it could overflow.
+constexpr int64_t kMaxDraw = int64_t{1} << 60;
+
+}  // namespace
+
+absl::StatusOr<Trainer> Trainer::Create(Session* session, const TokenDataset* dataset, DataOrder order) {
+  if (!session->arena().host_visible()) {
+    return absl::FailedPreconditionError("training needs a driver whose memory the host can reach, such as cpu");
+  }
+  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kTrainEntry));
+  BOWLINE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(dataset, ports.sequence(), order, session->plan().seed()));
+  Trainer trainer(session, dataset, std::move(ports), std::move(sampler));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.entry_, session->FindEntry(kTrainEntry));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.loss_, FindScalarOutput(*session, kTrainEntry, "loss"));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.grad_norm_, FindScalarOutput(*session, kTrainEntry, "grad_norm"));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.lr_, FindScalarOutput(*session, kTrainEntry, "lr"));
+  return trainer;
+}
+
+absl::Status Trainer::Initialize() {
+  BOWLINE_RETURN_IF_ERROR(session_->Run(kInitEntry));
+  step_ = 0;
+  next_draw_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
+  const TrainerState& state = checkpoint.state();
+  const auto differs = [&](absl::string_view what, const auto& saved, const auto& here) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", checkpoint.path(), "' was saved by a run with ", what, " ", saved, ", not ", here,
+        ", and would not go on as it began; resume it as it was, or begin a new run from its weights with --weights ",
+        checkpoint.path()));
+  };
+  if (state.order != sampler_.order()) return differs("data order", NameOf(state.order), NameOf(sampler_.order()));
+  if (state.seed != sampler_.seed()) return differs("seed", state.seed, sampler_.seed());
+  if (state.data_tokens != dataset_->size()) {
+    return differs("data of this many tokens:", state.data_tokens, dataset_->size());
+  }
+  if (state.next_draw > kMaxDraw) {
+    return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
+                                            " is beyond any run; the checkpoint is damaged, resume from another"));
+  }
+  BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(*session_)));
+  if (const int32_t* counter = FindStepState(*session_); counter != nullptr && *counter != state.step) {
+    return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,
+                                            ", but the optimizer's counter says ", *counter,
+                                            "; the checkpoint is damaged, resume from another"));
+  }
+  step_ = state.step;
+  next_draw_ = state.next_draw;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::CheckNextBatch() const { return ports_.Fill(sampler_, next_draw_); }
+
+absl::StatusOr<StepResult> Trainer::Step() {
+  if (absl::Status filled = ports_.Fill(sampler_, next_draw_); !filled.ok()) {
+    return Annotate(filled, absl::StrCat("step ", step_ + 1));
+  }
+  if (absl::Status ran = session_->Run(entry_); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
+  ++step_;
+  next_draw_ += ports_.batch();
+  return StepResult{*loss_, *grad_norm_, *lr_};
+}
+
+absl::StatusOr<std::string> Trainer::Save(const std::string& directory) const {
+  TrainerState state;
+  state.step = step_;
+  state.seed = sampler_.seed();
+  state.order = sampler_.order();
+  state.next_draw = next_draw_;
+  state.data_tokens = dataset_->size();
+  state.plan = std::string(TextOf(session_->plan().name()));
+  return SaveCheckpoint(directory, state, StateTensors(*session_), AttachedConfig(session_->plan()));
+}
+
+}  // namespace bowline

@@ -1,0 +1,75 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_TRAINER_H_
+#define BOWLINE_RUNTIME_TRAIN_TRAINER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/executor/session.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/dataset.h"
+#include "runtime/train/sampler.h"
+#include "runtime/train/token_ports.h"
+
+namespace bowline {
+
+// The names of a training plan's entries.
+inline constexpr char kInitEntry[] = "init";
+inline constexpr char kTrainEntry[] = "train_step";
+inline constexpr char kEvalEntry[] = "eval_step";
+
+// What a step reports, before its update of the parameters.
+struct StepResult {
+  float loss = 0;       // mean over the tokens of the step
+  float grad_norm = 0;  // global, before clipping
+  float lr = 0;         // that the step used
+};
+
+// Runs the steps of a training plan: entry `train_step` with the inputs `tokens` and `labels` and the outputs `loss`,
+// `grad_norm` and `lr`.
+class Trainer {
+ public:
+  // Data order and everything random follow from the seed of the plan. `session` and `dataset` outlive the trainer.
+  // kFailedPrecondition when the plan is no training plan; kInvalidArgument when the dataset is too short.
+  static absl::StatusOr<Trainer> Create(Session* session, const TokenDataset* dataset, DataOrder order);
+
+  // Start of a new run: fills parameters and optimizer state as the plan says. Weights may be loaded afterwards.
+  absl::Status Initialize();
+
+  // Start of a run where another left off. kFailedPrecondition, with nothing touched, when the checkpoint is of another
+  // model, data set, order or seed; kDataLoss when it contradicts itself.
+  absl::Status Resume(const Checkpoint& checkpoint);
+
+  // Reads the data of the next step into the plan's inputs and nothing more: finds unusable data before a run begins.
+  absl::Status CheckNextBatch() const;
+
+  // One step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
+  absl::StatusOr<StepResult> Step();
+
+  // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint.
+  absl::StatusOr<std::string> Save(const std::string& directory) const;
+
+  int64_t steps_done() const { return step_; }
+  int64_t tokens_per_step() const { return ports_.tokens(); }
+  const Sampler& sampler() const { return sampler_; }
+  Session& session() const { return *session_; }
+
+ private:
+  Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
+      : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
+
+  Session* session_;
+  const TokenDataset* dataset_;
+  TokenPorts ports_;
+  Sampler sampler_;
+  int entry_ = 0;
+  const float* loss_ = nullptr;
+  const float* grad_norm_ = nullptr;
+  const float* lr_ = nullptr;
+  int64_t step_ = 0;
+  int64_t next_draw_ = 0;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_TRAINER_H_

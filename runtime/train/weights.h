@@ -1,0 +1,28 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_WEIGHTS_H_
+#define BOWLINE_RUNTIME_TRAIN_WEIGHTS_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/executor/session.h"
+
+namespace bowline {
+
+struct LoadedWeights {
+  std::string directory;            // that they came from
+  int64_t tensors = 0;              // parameters that were filled: all of the plan
+  std::vector<std::string> unused;  // tensors on disk that the plan has no use for
+};
+
+// Fills every parameter of the plan from a Hugging Face directory: model.safetensors, or shards with their index. A
+// directory that training saved checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys
+// (runtime/base/weight_key.h) and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even.
+//
+// kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, that names every tensor
+// that is missing or has another shape or an unsuitable type.
+absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_WEIGHTS_H_

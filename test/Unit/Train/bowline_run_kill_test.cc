@@ -1,0 +1,115 @@
+// Runs that are killed or asked to stop, at any instant, also while they save.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "test/Unit/Train/run_fixture.h"
+
+extern char** environ;
+
+namespace bowline {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BowlineRunKillTest : public RunFixture {
+ protected:
+  // The command in a process of its own.
+  pid_t Start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BOWLINE_RUN_TOOL);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_t child = -1;
+    EXPECT_EQ(::posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+    return child;
+  }
+
+  std::vector<std::string> TrainArguments(int64_t steps, const std::string& save, const std::string& metrics) {
+    return {directory_ / "x.plan",
+            "--data",
+            directory_ / "d.bin",
+            "--order",
+            "shuffle",
+            "--steps",
+            std::to_string(steps),
+            "--eval-data",
+            directory_ / "d.bin",
+            "--eval-every",
+            "7",
+            "--save",
+            directory_ / save,
+            "--save-every",
+            "1",
+            "--keep",
+            "3",
+            "--metrics",
+            directory_ / metrics,
+            "--quiet"};
+  }
+
+  int Wait(pid_t child) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return status;
+  }
+};
+
+TEST_F(BowlineRunKillTest, KilledAgainAndAgainItGivesTheMetricsOfOneRun) {
+  constexpr int64_t kSteps = 80;
+  ASSERT_EQ(Wait(Start(TrainArguments(kSteps, "whole", "whole.jsonl"))), 0);
+  std::mt19937 random(std::random_device{}());
+  int kills = 0;
+  int status = -1;
+  // Lives become longer, so that a slow machine gets somewhere too; with a save per step, most end inside of one.
+  for (int lives = 0; lives < 200 && status != 0; ++lives) {
+    std::vector<std::string> arguments = TrainArguments(kSteps, "killed", "killed.jsonl");
+    if (std::filesystem::exists(directory_ / "killed/latest")) {
+      arguments.insert(arguments.end(), {"--resume", directory_ / "killed"});
+    }
+    const pid_t child = Start(arguments);
+    std::this_thread::sleep_for(std::chrono::microseconds(20'000 + random() % (100'000 + 20'000 * lives)));
+    ::kill(child, SIGKILL);
+    status = Wait(child);
+    if (WIFSIGNALED(status)) ++kills;
+    ASSERT_TRUE(status == 0 || WIFSIGNALED(status)) << "exit code " << WEXITSTATUS(status);
+  }
+  ASSERT_EQ(status, 0) << "the run never came to its end";
+  EXPECT_GE(kills, 1);
+  EXPECT_EQ(TimelessMetrics("whole.jsonl").size(), static_cast<size_t>(kSteps + kSteps / 7));
+  EXPECT_EQ(TimelessMetrics("whole.jsonl"), TimelessMetrics("killed.jsonl"));
+  EXPECT_EQ(ReadWholeFile(directory_ / "whole/step-00000080/model.safetensors"),
+            ReadWholeFile(directory_ / "killed/step-00000080/model.safetensors"));
+}
+
+TEST_F(BowlineRunKillTest, ASignalFinishesTheStepAndSaves) {
+  ASSERT_EQ(Wait(Start(TrainArguments(150, "whole", "whole.jsonl"))), 0);
+  for (int signal : {SIGTERM, SIGINT}) {
+    const std::string name = "stopped" + std::to_string(signal);
+    std::vector<std::string> arguments = TrainArguments(150, name, name + ".jsonl");
+    const pid_t child = Start(arguments);
+    while (!std::filesystem::exists(directory_ / (name + "/latest"))) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_EQ(::kill(child, signal), 0);
+    const int status = Wait(child);
+    ASSERT_EQ(status, 0);
+    const size_t lines = Metrics(name + ".jsonl").size();
+    EXPECT_LT(lines, 150u);
+    arguments.insert(arguments.end(), {"--resume", directory_ / name});
+    ASSERT_EQ(Wait(Start(arguments)), 0);
+    EXPECT_EQ(TimelessMetrics("whole.jsonl"), TimelessMetrics(name + ".jsonl"));
+  }
+}
+
+}  // namespace
+}  // namespace bowline

@@ -1,0 +1,228 @@
+// The command bowline-run, as a person calls it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "test/Unit/Train/run_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class BowlineRunTest : public RunFixture {};
+
+TEST_F(BowlineRunTest, TrainsWithMetricsEvaluationAndCheckpoints) {
+  const Outcome outcome =
+      Run("$D/x.plan --data $D/d.bin --steps 5 --metrics $D/m --eval-data $D/d.bin --eval-every 2 --save $D/s "
+          "--save-every 2");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("step 1/5  loss"), HasSubstr("step 5/5  loss"),
+                                    HasSubstr("step 4: evaluation loss"), HasSubstr("/s/step-00000005\n")));
+  EXPECT_THAT(directory_.List(), ElementsAre("d.bin", "g.plan", "m", "s", "x.plan"));
+  std::vector<std::string> order;
+  for (const nlohmann::json& line : Metrics("m")) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : line.items()) keys.insert(key);
+    const bool evaluation = line.contains("eval_loss");
+    EXPECT_EQ(keys, evaluation ? std::set<std::string>({"step", "eval_loss"})
+                               : std::set<std::string>({"step", "loss", "grad_norm", "lr", "tokens_per_s", "step_ms"}));
+    order.push_back((evaluation ? "e" : "t") + line["step"].dump());
+  }
+  EXPECT_THAT(order, ElementsAre("t1", "t2", "e2", "t3", "t4", "e4", "t5"));
+
+  // What was saved can be evaluated, generated from and trained further.
+  const Outcome evaluation = Run("$D/x.plan --eval-data $D/d.bin --weights $D/s/step-00000004 --metrics $D/e");
+  EXPECT_EQ(evaluation.exit_code, 0) << evaluation.output;
+  EXPECT_THAT(evaluation.output, HasSubstr("over 300 tokens"));
+  EXPECT_EQ(Metrics("e")[0]["eval_loss"], Metrics("m")[5]["eval_loss"]);
+  EXPECT_EQ(Run("$D/g.plan --weights $D/s --prompt abc --max-new-tokens 3").exit_code, 0);
+  EXPECT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --weights $D/s").exit_code, 0);
+}
+
+TEST_F(BowlineRunTest, TwoRunsGiveTheSameLosses) {
+  for (const char* order : {"sequential", "shuffle"}) {
+    const std::string run = std::string("$D/x.plan --data $D/d.bin --steps 8 --order ") + order;
+    EXPECT_EQ(Run(run + " --quiet --metrics $D/a").output, "");
+    EXPECT_EQ(Run(run + " --quiet --metrics $D/b").output, "");
+    EXPECT_EQ(Metrics("a").size(), 8u);
+    EXPECT_EQ(TimelessMetrics("a"), TimelessMetrics("b"));
+  }
+}
+
+TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
+  const std::string run = "$D/x.plan --data $D/d.bin --eval-data $D/d.bin --eval-every 3 --save-every 4";
+  ASSERT_EQ(Run(run + " --steps 20 --order shuffle --save $D/a --metrics $D/ma").exit_code, 0);
+  ASSERT_EQ(Run(run + " --steps 10 --order shuffle --save $D/b --metrics $D/mb").exit_code, 0);
+  // Without --order it is the one of the checkpoint.
+  const Outcome resumed = Run(run + " --steps 20 --save $D/b --resume $D/b --metrics $D/mb");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_THAT(resumed.output, HasSubstr("after step 10"));
+  EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
+  // From an older checkpoint: the lines behind it are replaced by the same ones.
+  ASSERT_EQ(Run(run + " --steps 20 --resume $D/a/step-00000008 --save $D/c --metrics $D/mb").exit_code, 0);
+  EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
+  for (const char* file : {"model", "optimizer"}) {
+    EXPECT_EQ(ReadWholeFile(directory_ / ("a/step-00000020/" + std::string(file) + ".safetensors")),
+              ReadWholeFile(directory_ / ("c/step-00000020/" + std::string(file) + ".safetensors")));
+  }
+  const Outcome done = Run(run + " --steps 20 --resume $D/a --save $D/a --metrics $D/ma");
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_THAT(done.output, HasSubstr("nothing to do: step 20 is done"));
+  EXPECT_EQ(TimelessMetrics("ma"), TimelessMetrics("mb"));
+}
+
+TEST_F(BowlineRunTest, GeneratesText) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
+  const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40";
+  const Outcome one = Run(run + " --seed 3");
+  EXPECT_EQ(one.exit_code, 0) << one.output;
+  EXPECT_EQ(one.output.size(), 40u);
+  EXPECT_EQ(Run(run + " --seed 3").output, one.output);
+  EXPECT_NE(Run(run + " --seed 4").output, one.output);
+  EXPECT_EQ(Run(run + " --seed 3 --echo").output, "Tell me" + one.output);
+  EXPECT_EQ(Run(run + " --temperature 0 --seed 3").output, Run(run + " --temperature 0 --seed 4").output);
+  const Outcome full = Run(run + " > /dev/full");
+  EXPECT_EQ(full.exit_code, 3);
+  EXPECT_THAT(full.output, HasSubstr("cannot write to the standard output"));
+}
+
+TEST_F(BowlineRunTest, ProfilePrintsEveryKernel) {
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 3 --quiet --profile");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("launches"), ::testing::ContainsRegex("gather_rows +24 "),
+                    ::testing::ContainsRegex("scatter_add_rows +18 "), HasSubstr("copy"), HasSubstr("GFLOP/s")));
+}
+
+TEST_F(BowlineRunTest, MetricsMayGoIntoAPipe) {
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 3 --quiet --metrics /dev/stdout | wc -l");
+  EXPECT_EQ(std::stoi(outcome.output), 3);
+}
+
+// Each ends in one message, the documented code and no file.
+TEST_F(BowlineRunTest, BadInput) {
+  const std::string train = "$D/x.plan --data $D/d.bin --steps 3 ", text = "--prompt A --max-new-tokens 3 ";
+  ASSERT_EQ(Run(train + "--save $D/s --quiet").exit_code, 0);
+  WriteWholeFile(directory_ / "short.bin", LlmcFile({1, 2, 3}));
+  WriteWholeFile(directory_ / "magic.bin", std::string(2000, 'x'));
+  WriteWholeFile(directory_ / "beyond.bin", LlmcFile(RandomTokens(100, 40'000, 2)));
+  WriteWholeFile(directory_ / "broken.plan", ReadWholeFile(directory_ / "x.plan").substr(0, 3000));
+  WriteWholeFile(directory_ / "text", "no metrics\n");
+  std::string flipped = ReadWholeFile(directory_ / "x.plan");
+  flipped[flipped.size() / 2] ^= 4;
+  WriteWholeFile(directory_ / "flipped.plan", flipped);
+  fbs::PlanT foreign = ToyTrainPlan(shape_);
+  foreign.target->arch = "riscv64";
+  Write("foreign.plan", std::move(foreign));
+  ToyShape other = shape_;
+  other.width = 9;
+  Write("other.plan", ToyTrainPlan(other));
+  const std::vector<std::string> before = directory_.List();
+
+  const std::vector<std::tuple<std::string, int, std::string>> cases = {
+      {"", 1, "PLAN is required"},
+      {"$D/none.plan", 1, "No such file"},
+      {"$D/broken.plan --data $D/d.bin --steps 3", 1, "broken.plan"},
+      {"$D/flipped.plan --data $D/d.bin --steps 3", 1, "flipped.plan"},
+      {"$D/foreign.plan --data $D/d.bin --steps 3 --metrics $D/m", 1, "riscv64"},
+      {"$D/d.bin --data $D/d.bin --steps 3", 1, "d.bin"},
+      {"$D/x.plan --steps 3", 1, "training needs --data FILE"},
+      {"$D/x.plan --data $D/d.bin", 1, "training needs --steps N"},
+      {"$D/x.plan --data $D/d.bin --steps 0", 1, "--steps: 0 is not a number from 1 on"},
+      {"$D/x.plan --data $D/d.bin --steps -1", 1, "--steps"},
+      {"$D/x.plan --data $D/d.bin --steps x", 1, "--steps"},
+      {train + "--order backwards", 1, "--order"},
+      {train + text, 1, "is a plan that trains; it has no use for --prompt, --max-new-tokens"},
+      {train + "--seed 3", 1, "it has no use for --seed"},
+      {train + "--eval-every 2", 1, "--eval-every needs --eval-data"},
+      {train + "--eval-batches 2", 1, "--eval-batches needs --eval-data"},
+      {train + "--save-every 2", 1, "--save-every needs --save"},
+      {train + "--keep 2", 1, "--keep needs --save"},
+      {train + "--weights $D/s --resume $D/s", 1, "give one of them"},
+      {train + "--weights $D", 1, "holds neither model.safetensors"},
+      {train + "--resume $D", 1, "holds no checkpoint"},
+      {train + "--resume $D/none --save $D/new", 1, "none"},
+      {train + "--resume $D/s --order shuffle", 1, "data order sequential, not shuffle"},
+      {"$D/other.plan --data $D/d.bin --steps 9 --resume $D/s --metrics $D/m", 1, "but the plan has"},
+      {"$D/other.plan --data $D/d.bin --steps 9 --weights $D/s --metrics $D/m", 1, "do not fit"},
+      {train + "--driver gpu", 1, "--driver"},
+      {train + "--metrics $D/none/m --save $D/new", 1, "cannot write '.*none/m': No such file"},
+      {train + "--metrics $D --save $D/new", 1, "Is a directory"},
+      {"$D/x.plan --data $D/d.bin --steps 9 --metrics $D/text --resume $D/s", 1, "is no line of metrics"},
+      {train + "--save $D/d.bin --metrics $D/m", 1, "d.bin"},
+      {train + "--save /proc/none --metrics $D/m", 1, "/proc/none"},
+      {train + "--eval-data $D/short.bin --metrics $D/m", 1, "short.bin"},
+      {train + "--eval-data $D/d.bin --eval-batches 100 --metrics $D/m", 1, "has 60 samples"},
+      {"$D/x.plan --data $D/none.bin --steps 3 --metrics $D/m", 1, "none.bin"},
+      {"$D/x.plan --data $D/short.bin --steps 3 --metrics $D/m", 1, "short.bin"},
+      {"$D/x.plan --data $D/magic.bin --steps 3 --metrics $D/m", 1, "magic.bin"},
+      {"$D/x.plan --data $D/beyond.bin --steps 3 --metrics $D/m --save $D/new", 1, "beyond.bin.*has the id"},
+      {"$D/g.plan --data $D/d.bin --steps 3", 1, "generates text; it has no use for --data, --steps"},
+      {"$D/g.plan " + text, 1, "generation needs --weights DIR"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3", 1, "generation needs --prompt TEXT"},
+      {"$D/g.plan --weights $D/s --prompt A", 1, "generation needs --max-new-tokens N"},
+      {"$D/g.plan --weights $D/s --prompt '' --max-new-tokens 3", 1, "is not empty"},
+      {"$D/g.plan --weights $D/s --prompt \"$(printf 'A\\377')\" --max-new-tokens 3 --echo", 1, "has the value 255"},
+      {"$D/g.plan --weights $D/s --temperature -1 " + text, 1, "--temperature"},
+      {"$D/g.plan --weights $D/s --temperature nan " + text, 1, "--temperature"},
+      {"$D/g.plan --weights $D/s --seed -1 " + text, 1, "--seed"},
+      {"$D/x.plan --eval-data $D/d.bin", 1, "evaluation needs --weights DIR"},
+      {"$D/x.plan --eval-data $D/d.bin --weights $D/s --save $D/new", 1, "belong to training"},
+  };
+  for (const auto& [arguments, code, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, code) << arguments << "\n" << outcome.output;
+    EXPECT_THAT(outcome.output, ::testing::ContainsRegex(message)) << arguments;
+    EXPECT_EQ(directory_.List(), before) << arguments;
+  }
+  EXPECT_EQ(ReadWholeFile(directory_ / "text"), "no metrics\n");
+}
+
+TEST_F(BowlineRunTest, AFullDiskWhileSavingKeepsTheLastCheckpoint) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
+  // A file size limit, in blocks of 1024 bytes, stands for a full disk.
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 4 --resume $D/s --save $D/s --quiet", "ulimit -f 3;");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("checkpoint of step 4 was not saved"));
+  const Outcome resumed = Run("$D/x.plan --data $D/d.bin --steps 4 --resume $D/s --save $D/s");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_THAT(resumed.output, HasSubstr("after step 2"));
+}
+
+TEST_F(BowlineRunTest, ALossThatIsNoNumberNamesItsStep) {
+  ToyShape steep = shape_;
+  steep.lr = 1e30;
+  Write("steep.plan", ToyTrainPlan(steep));
+  const std::string run = "$D/steep.plan --data $D/d.bin --steps 9 --metrics $D/m --save $D/s ";
+  const Outcome outcome = Run(run);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.output, ::testing::ContainsRegex("error: step [0-9]+: the loss is "));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "s/latest"));
+  EXPECT_EQ(Run(run + "--allow-non-finite").exit_code, 0);
+  EXPECT_EQ(Metrics("m").size(), 9u);
+  EXPECT_TRUE(Metrics("m").back()["loss"].is_null());
+}
+
+TEST_F(BowlineRunTest, HelpNamesEveryFlag) {
+  const Outcome help = Run("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* flag :
+       {"--data",         "--steps", "--weights",    "--order", "--metrics", "--eval-data", "--eval-every",
+        "--eval-batches", "--save",  "--save-every", "--keep",  "--resume",  "--prompt",    "--max-new-tokens",
+        "--temperature",  "--seed",  "--echo",       "--quiet", "--profile", "--driver",    "--allow-non-finite",
+        "Exit codes"}) {
+    EXPECT_THAT(help.output, HasSubstr(flag));
+  }
+  EXPECT_THAT(help.output, Not(HasSubstr("error")));
+}
+
+}  // namespace
+}  // namespace bowline

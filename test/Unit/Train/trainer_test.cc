@@ -1,0 +1,304 @@
+// Training through the executor, against the model computed in double.
+
+#include "runtime/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <optional>
+#include <random>
+
+#include "runtime/base/safetensors.h"
+#include "runtime/train/evaluator.h"
+#include "runtime/train/model_state.h"
+#include "runtime/train/train_loop.h"
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Train/token_files.h"
+#include "test/Unit/Train/toy_plan.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A data set with its file in memory.
+struct ToyData {
+  ToyData(int64_t count, int64_t vocabulary, uint32_t seed)
+      : tokens(RandomTokens(count, vocabulary, seed)), file(LlmcFile(tokens)) {
+    auto opened = TokenDatasetFromBytes(AsBytes(file), "toy.bin", {.vocabulary = vocabulary});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    dataset = *std::move(opened);
+  }
+  std::vector<uint16_t> tokens;
+  std::string file;
+  std::unique_ptr<TokenDataset> dataset;
+};
+
+// A new run, its state initialised.
+struct ToyRun {
+  ToyRun(const ToyShape& shape, const ToyData& data, DataOrder order = DataOrder::kSequential)
+      : session(ToySession(ToyTrainPlan(shape))) {
+    auto created = Trainer::Create(session.get(), data.dataset.get(), order);
+    EXPECT_TRUE(created.ok()) << created.status();
+    trainer.emplace(*std::move(created));
+    EXPECT_TRUE(trainer->Initialize().ok());
+  }
+  StepResult Step() {
+    const auto result = trainer->Step();
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : StepResult{};
+  }
+  std::unique_ptr<Session> session;
+  std::optional<Trainer> trainer;
+};
+
+bool SameBits(const StepResult& a, const StepResult& b) {
+  return a.loss == b.loss && a.grad_norm == b.grad_norm && a.lr == b.lr;
+}
+
+TEST(TrainerTest, StepsEqualTheModelInDouble) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  // One of everything; primes; several microbatches; a data set that wraps around.
+  const std::vector<ToyShape> shapes = {{.sequence = 1, .rows = 1, .microbatches = 1, .width = 1},
+                                        {.vocabulary = 13, .sequence = 7, .rows = 3, .microbatches = 5, .width = 11},
+                                        {.vocabulary = 5, .sequence = 2, .microbatches = 1, .threads = 2}};
+  for (const ToyShape& shape : shapes) {
+    const ToyData data(101, shape.vocabulary, seed);
+    ToyRun run(shape, data);
+    ToyReference reference(shape, *run.session);
+    for (int64_t step = 0; step < 20; ++step) {
+      std::vector<int32_t> tokens, labels;
+      SequentialBatch(data.tokens, shape, step, &tokens, &labels);
+      const ToyReference::Result expected = reference.Step(tokens, labels);
+      const StepResult result = run.Step();
+      EXPECT_NEAR(result.loss, expected.loss, 1e-5 * (1 + std::abs(expected.loss))) << step;
+      EXPECT_NEAR(result.grad_norm, expected.squared_norm, 1e-5 * (1 + expected.squared_norm)) << step;
+      EXPECT_FLOAT_EQ(result.lr, static_cast<float>(expected.lr)) << step;
+      EXPECT_EQ(*FindStepState(*run.session), step + 1);
+      EXPECT_EQ(run.trainer->steps_done(), step + 1);
+    }
+    EXPECT_EQ(run.trainer->tokens_per_step(), shape.batch() * shape.sequence);
+  }
+}
+
+TEST(TrainerTest, ResumedRunsGoOnBitForBit) {
+  const ToyShape shape = {.vocabulary = 13, .sequence = 4, .rows = 2, .microbatches = 3, .width = 7};
+  const ToyData data(97, shape.vocabulary, std::random_device{}());
+  for (DataOrder order : {DataOrder::kSequential, DataOrder::kShuffle}) {
+    ToyRun whole(shape, data, order);
+    std::vector<StepResult> expected;
+    for (int i = 0; i < 12; ++i) expected.push_back(whole.Step());
+    for (int stop : {0, 1, 5, 11}) {
+      const TempDirectory directory;
+      {
+        ToyRun first(shape, data, order);
+        for (int i = 0; i < stop; ++i) EXPECT_TRUE(SameBits(first.Step(), expected[i]));
+        const auto saved = first.trainer->Save(directory.path());
+        ASSERT_TRUE(saved.ok()) << saved.status();
+      }
+      ToyRun second(shape, data, order);
+      second.Step();  // resuming replaces whatever the session holds
+      const auto checkpoint = Checkpoint::Open(directory.path());
+      ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+      ASSERT_EQ(second.trainer->Resume(*checkpoint), absl::OkStatus());
+      EXPECT_EQ(second.trainer->steps_done(), stop);
+      for (int i = stop; i < 12; ++i) {
+        EXPECT_TRUE(SameBits(second.Step(), expected[i])) << NameOf(order) << ", from " << stop << ", step " << i + 1;
+      }
+    }
+    // The orders are different, so the comparison above had something to find.
+    if (order == DataOrder::kShuffle) EXPECT_FALSE(SameBits(expected[0], ToyRun(shape, data).Step()));
+  }
+}
+
+TEST(TrainerTest, CheckpointsAreHuggingFaceDirectories) {
+  const ToyShape shape;
+  const ToyData data(50, shape.vocabulary, 1);
+  ToyRun run(shape, data);
+  run.Step();
+  const TempDirectory directory;
+  const auto path = run.trainer->Save(directory.path());
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto model = SafetensorsDirectory::Open(*path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : model->tensors()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre(kToyHeadKey, kToyEmbedKey));
+  EXPECT_EQ(ReadWholeFile(*path + "/config.json"), "{\"model_type\": \"toy\"}");
+}
+
+TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
+  const ToyShape shape;
+  const ToyData data(50, shape.vocabulary, 1);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  run.Step();
+  ASSERT_TRUE(run.trainer->Save(directory.path()).ok());
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+
+  ToyShape other_seed = shape, other_model = shape;
+  other_seed.seed = 12;
+  other_model.width = 6;
+  const ToyData longer(51, shape.vocabulary, 1);
+  ToyRun shuffled(shape, data, DataOrder::kShuffle), seeded(other_seed, data), grown(shape, longer),
+      wider(other_model, data);
+  for (const auto& [trainer, message] :
+       {std::pair{&shuffled, "data order sequential, not shuffle"}, std::pair{&seeded, "seed 11, not 12"},
+        std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"}}) {
+    const float before = trainer->session->State(kToyEmbedKey)->As<float>()[0];
+    const absl::Status status = trainer->trainer->Resume(*checkpoint);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+    EXPECT_EQ(trainer->session->State(kToyEmbedKey)->As<float>()[0], before);
+  }
+}
+
+TEST(TrainerTest, ResumeNoticesAContradiction) {
+  const ToyShape shape;
+  const ToyData data(50, shape.vocabulary, 1);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  run.Step();
+  const auto path = run.trainer->Save(directory.path());
+  ASSERT_TRUE(path.ok());
+  std::string state = ReadWholeFile(*path + "/trainer_state.json");
+  const auto resume = [&](const std::string& from, const std::string& to) {
+    std::string changed = state;
+    changed.replace(changed.find(from), from.size(), to);
+    WriteWholeFile(*path + "/trainer_state.json", changed);
+    return run.trainer->Resume(*Checkpoint::Open(directory.path()));
+  };
+  EXPECT_EQ(resume("\"step\": 1", "\"step\": 1"), absl::OkStatus());
+  EXPECT_THAT(resume("\"step\": 1", "\"step\": 2").ToString(), HasSubstr("the optimizer's counter says 1"));
+  EXPECT_THAT(resume("\"next_draw\": 4", "\"next_draw\": 9223372036854775807").ToString(),
+              HasSubstr("is beyond any run"));
+}
+
+TEST(TrainerTest, CreateRefusesPlansAndDataThatDoNotFit) {
+  const ToyShape shape;
+  const ToyData data(50, shape.vocabulary, 1), little(3, shape.vocabulary, 1);
+  const auto create = [&](fbs::PlanT plan, const ToyData& with) {
+    const auto session = ToySession(std::move(plan));
+    return Trainer::Create(session.get(), with.dataset.get(), DataOrder::kSequential).status();
+  };
+  EXPECT_THAT(create(ToyGeneratePlan(shape), data).ToString(), HasSubstr("lacks the inputs 'tokens' and 'labels'"));
+  EXPECT_EQ(create(ToyTrainPlan(shape), little).code(), absl::StatusCode::kInvalidArgument);
+  fbs::PlanT renamed = ToyTrainPlan(shape);
+  renamed.entries[1]->outputs[1]->name = "norm";
+  EXPECT_THAT(create(std::move(renamed), data).ToString(), HasSubstr("lacks the output 'grad_norm'"));
+  fbs::PlanT unequal = ToyTrainPlan(shape);
+  unequal.entries[1]->inputs[1]->buffer = unequal.entries[2]->inputs[1]->buffer;
+  EXPECT_THAT(create(std::move(unequal), data).ToString(), HasSubstr("has labels I32 [2, 3] for tokens"));
+}
+
+TEST(TrainerTest, ATokenBeyondTheVocabularyIsFoundBeforeTheFirstStep) {
+  const ToyShape shape;
+  const std::string file = LlmcFile({1, 2, 3, 7, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1});
+  auto dataset = TokenDatasetFromBytes(AsBytes(file), "bad.bin", {.vocabulary = shape.vocabulary});
+  ASSERT_TRUE(dataset.ok());
+  const auto session = ToySession(ToyTrainPlan(shape));
+  auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kSequential);
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  EXPECT_THAT(trainer->CheckNextBatch().ToString(),
+              AllOf(HasSubstr("'bad.bin'"), HasSubstr("token 3"), HasSubstr("7")));
+  EXPECT_THAT(trainer->Step().status().ToString(), HasSubstr("step 1: "));
+  EXPECT_EQ(trainer->steps_done(), 0);
+}
+
+TEST(EvaluatorTest, MeanLossEqualsTheModelInDoubleAndChangesNothing) {
+  const ToyShape shape = {.vocabulary = 11, .sequence = 3, .rows = 2, .microbatches = 3, .width = 5};
+  const ToyData data(60, shape.vocabulary, std::random_device{}());
+  ToyRun run(shape, data), undisturbed(shape, data);
+  ToyReference reference(shape, *run.session);
+  for (int64_t batches : {0, 1, 4}) {
+    auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), batches);
+    ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+    // 59 / 3 = 19 samples: 9 batches of 2.
+    EXPECT_EQ(evaluator->batches(), batches == 0 ? 9 : batches);
+    double sum = 0;
+    for (int64_t i = 0; i < evaluator->tokens(); ++i) {
+      sum += reference.LossSum({int32_t{data.tokens[i]}}, {int32_t{data.tokens[i + 1]}});
+    }
+    const auto loss = evaluator->Evaluate();
+    ASSERT_TRUE(loss.ok()) << loss.status();
+    EXPECT_NEAR(*loss, sum / static_cast<double>(evaluator->tokens()), 1e-5);
+    EXPECT_TRUE(SameBits(run.Step(), undisturbed.Step()));
+    reference = ToyReference(shape, *run.session);
+  }
+  EXPECT_THAT(Evaluator::Create(run.session.get(), data.dataset.get(), 10).status().ToString(),
+              AllOf(HasSubstr("has 19 samples of 3 tokens"), HasSubstr("fewer batches")));
+}
+
+// Notes what the loop reports.
+struct Events : TrainObserver {
+  std::vector<std::string> list;
+  std::atomic<bool> stop{false};
+  int64_t stop_at = -1;
+  void OnStep(int64_t step, const StepResult&, double) override {
+    list.push_back(absl::StrCat("step ", step));
+    if (step == stop_at) stop = true;
+  }
+  void OnEvaluation(int64_t step, double) override { list.push_back(absl::StrCat("eval ", step)); }
+  void OnSave(int64_t step, const std::string&) override { list.push_back(absl::StrCat("save ", step)); }
+};
+
+TEST(TrainLoopTest, DoesEverythingInOrderAndKeepsTheLatestCheckpoints) {
+  const ToyShape shape;
+  const ToyData data(50, shape.vocabulary, 1);
+  const TempDirectory directory;
+  ToyRun run(shape, data);
+  auto evaluator = Evaluator::Create(run.session.get(), data.dataset.get(), 1);
+  ASSERT_TRUE(evaluator.ok());
+  Events events;
+  TrainLoopOptions options = {
+      .steps = 5, .eval_every = 2, .save_directory = directory.path(), .save_every = 2, .keep_checkpoints = 2};
+  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
+  EXPECT_THAT(events.list, ElementsAre("step 1", "step 2", "eval 2", "save 2", "step 3", "step 4", "eval 4", "save 4",
+                                       "step 5", "save 5"));
+  EXPECT_THAT(directory.List(), ElementsAre("latest", "step-00000004", "step-00000005"));
+
+  // Nothing left to do; then a stop in between, which saves; then the rest, with one evaluation at the end.
+  events.list.clear();
+  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
+  EXPECT_THAT(events.list, ElementsAre());
+  options = {.steps = 9, .save_directory = directory.path()};
+  events.stop_at = 7;
+  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
+  EXPECT_THAT(events.list, ElementsAre("step 6", "step 7", "save 7"));
+  events.list.clear();
+  events.stop = false;
+  ASSERT_EQ(RunTrainLoop(options, *run.trainer, &*evaluator, nullptr, events, events.stop), absl::OkStatus());
+  EXPECT_THAT(events.list, ElementsAre("step 8", "step 9", "eval 9", "save 9"));
+}
+
+TEST(TrainLoopTest, ALossThatIsNoNumberStopsTheRunWithoutSaving) {
+  const ToyShape shape = {.lr = 1e30};
+  const ToyData data(50, shape.vocabulary, 1);
+  const TempDirectory directory;
+  for (bool allow : {false, true}) {
+    ToyRun run(shape, data);
+    Events events;
+    TrainLoopOptions options = {.steps = 8, .save_directory = directory.path(), .allow_non_finite = allow};
+    const absl::Status status = RunTrainLoop(options, *run.trainer, nullptr, nullptr, events, events.stop);
+    if (allow) {
+      EXPECT_EQ(status, absl::OkStatus());
+      EXPECT_EQ(run.trainer->steps_done(), 8);
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+      EXPECT_LT(run.trainer->steps_done(), 8);
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr(absl::StrCat("step ", run.trainer->steps_done(), ": the loss is ")),
+                        HasSubstr("--allow-non-finite")));
+      EXPECT_THAT(directory.List(), ElementsAre());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bowline

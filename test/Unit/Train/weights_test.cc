@@ -1,0 +1,161 @@
+#include "runtime/train/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "runtime/base/half.h"
+#include "runtime/base/safetensors_writer.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/model_state.h"
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Train/plan_builder.h"
+#include "test/Unit/Train/toy_plan.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Stored {
+  std::string name;
+  StorageType type;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+void WriteWeights(const std::string& path, const std::vector<Stored>& tensors) {
+  std::vector<SafetensorsSource> sources;
+  for (const Stored& t : tensors) sources.push_back({{t.name, t.type, t.shape}, t.bytes.data()});
+  const absl::Status status = WriteSafetensors(path, sources, {});
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+template <typename T, typename Convert>
+std::string Encode(const std::vector<float>& values, Convert convert) {
+  std::string bytes;
+  for (float value : values) {
+    const T element = convert(value);
+    bytes.append(reinterpret_cast<const char*>(&element), sizeof(T));
+  }
+  return bytes;
+}
+
+std::string Encode(StorageType type, const std::vector<float>& values) {
+  switch (type) {
+    case StorageType::kF64:
+      return Encode<double>(values, [](float v) { return double{v}; });
+    case StorageType::kF16:
+      return Encode<uint16_t>(values, F32ToF16);
+    case StorageType::kBF16:
+      return Encode<uint16_t>(values, F32ToBf16);
+    default:
+      return Encode<float>(values, [](float v) { return v; });
+  }
+}
+
+// Multiples of 1/8 below 16: exact in every type.
+std::vector<float> ExactValues(size_t count) {
+  static std::mt19937 random(std::random_device{}());
+  std::vector<float> values(count);
+  for (float& value : values) value = (static_cast<float>(random() % 256) - 128) / 8;
+  return values;
+}
+
+// One parameter "w" of each of these types, [3, 5], and nothing to run.
+std::unique_ptr<Session> ParametersSession(const std::vector<std::pair<std::string, fbs::DType>>& parameters) {
+  PlanBuilder builder("parameters", 0, 1);
+  for (const auto& [name, dtype] : parameters) builder.State(name, fbs::StateRole::Parameter, dtype, {3, 5});
+  builder.BeginProgram("nothing");
+  builder.BeginSegment("nothing");
+  builder.Call();
+  builder.Entry("generate", {}, {});
+  return ToySession(builder.Take());
+}
+
+TEST(WeightsTest, ConvertsEveryPairOfFloatingTypes) {
+  for (StorageType from : {StorageType::kF64, StorageType::kF32, StorageType::kF16, StorageType::kBF16}) {
+    for (fbs::DType to : {fbs::DType::F32, fbs::DType::F16, fbs::DType::BF16}) {
+      const TempDirectory directory;
+      const std::vector<float> values = ExactValues(15);
+      WriteWeights(directory / "model.safetensors", {{"w", from, {3, 5}, Encode(from, values)}});
+      const auto session = ParametersSession({{"w", to}});
+      const auto loaded = LoadWeights(*session, directory.path());
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      EXPECT_EQ(loaded->tensors, 1);
+      const TensorView view = *session->State("w");
+      EXPECT_EQ(std::string(static_cast<const char*>(view.data), view.bytes), Encode(StorageTypeOf(to), values));
+    }
+  }
+}
+
+TEST(WeightsTest, RoundsToTheNearest) {
+  const TempDirectory directory;
+  std::vector<float> values(15, 1.00390625f + 0.001f);  // just above the midpoint of two bf16
+  WriteWeights(directory / "model.safetensors", {{"w", StorageType::kF32, {3, 5}, Encode(StorageType::kF32, values)}});
+  const auto session = ParametersSession({{"w", fbs::DType::BF16}});
+  ASSERT_TRUE(LoadWeights(*session, directory.path()).ok());
+  EXPECT_EQ(session->State("w")->As<uint16_t>()[7], F32ToBf16(1.0078125f));
+}
+
+TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
+  const TempDirectory directory;
+  const std::vector<float> values = ExactValues(15);
+  WriteWeights(directory / "model.safetensors",
+               {{"h.0.attn.w", StorageType::kF32, {3, 5}, Encode(StorageType::kF32, values)},
+                {"h.0.attn.bias", StorageType::kU8, {1}, "x"}});
+  const auto session = ParametersSession({{"transformer.h.0.attn.w", fbs::DType::F32}});
+  const auto loaded = LoadWeights(*session, directory.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->unused, ElementsAre("h.0.attn.bias"));
+  EXPECT_THAT(session->State("transformer.h.0.attn.w")->As<float>(), ::testing::ElementsAreArray(values));
+}
+
+TEST(WeightsTest, NamesEveryTensorThatDoesNotFitAndTouchesNothing) {
+  const TempDirectory directory;
+  const std::string bytes = Encode(StorageType::kF32, ExactValues(15));
+  WriteWeights(directory / "model.safetensors", {{"good", StorageType::kF32, {3, 5}, bytes},
+                                                 {"turned", StorageType::kF32, {5, 3}, bytes},
+                                                 {"whole", StorageType::kI32, {3, 5}, bytes}});
+  const auto session = ParametersSession({{"good", fbs::DType::F32},
+                                          {"turned", fbs::DType::F32},
+                                          {"whole", fbs::DType::F32},
+                                          {"absent", fbs::DType::BF16}});
+  const absl::Status status = LoadWeights(*session, directory.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("'turned' is F32 [5, 3] in"), HasSubstr("'whole' is I32 [3, 5] in"),
+                    HasSubstr("'absent' is missing; the plan needs BF16 [3, 5]"), Not(HasSubstr("'good'"))));
+  EXPECT_EQ(session->State("good")->As<float>()[0], 0);
+}
+
+TEST(WeightsTest, ADirectoryOfCheckpointsStandsForItsLatest) {
+  const TempDirectory directory;
+  std::vector<float> values = ExactValues(15);
+  for (int64_t step : {3, 7}) {
+    values[0] = static_cast<float>(step);
+    ASSERT_TRUE(SaveCheckpoint(directory.path(), {.step = step},
+                               {{"w", CheckpointRole::kParameter, StorageType::kF32, {3, 5}, values.data()}}, "")
+                    .ok());
+  }
+  const auto session = ParametersSession({{"w", fbs::DType::F32}});
+  const auto loaded = LoadWeights(*session, directory.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(session->State("w")->As<float>()[0], 7);
+}
+
+TEST(WeightsTest, NoWeights) {
+  const TempDirectory directory;
+  const auto session = ParametersSession({{"w", fbs::DType::F32}});
+  EXPECT_THAT(LoadWeights(*session, directory.path()).status().ToString(),
+              HasSubstr("holds neither model.safetensors"));
+  EXPECT_THAT(LoadWeights(*session, directory / "none").status().ToString(), HasSubstr("there is no directory"));
+}
+
+}  // namespace
+}  // namespace bowline
