@@ -40,6 +40,8 @@ public:
     ModuleOp module = getOperation();
     for (auto function : module.getOps<graph::FuncOp>())
       makeContractionsStrided(function);
+    for (auto function : module.getOps<graph::FuncOp>())
+      repeatConstants(function);
     KernelDeclarations kernels(module, threads);
     for (auto function : module.getOps<graph::FuncOp>())
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
@@ -48,6 +50,18 @@ public:
   }
 
 private:
+  /// Filling each place is cheaper than filling one and copying it.
+  void repeatConstants(graph::FuncOp function) {
+    for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
+      if (!isFillable(constant))
+        continue;
+      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(constant->getUses()))) {
+        OpBuilder builder(use.getOwner());
+        use.set(builder.clone(*constant)->getResult(0));
+      }
+    }
+  }
+
   /// Contractions that strides cannot express get operands in the order batch, free, contracted.
   void makeContractionsStrided(graph::FuncOp function) {
     for (auto dot : llvm::to_vector(function.getBody().front().getOps<graph::DotGeneralOp>())) {
