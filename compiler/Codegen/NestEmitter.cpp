@@ -484,7 +484,11 @@ private:
     case Expr::Kind::Constant:
       return splat(cast<TypedAttr>(expr->constant), 0);
     case Expr::Kind::Index: {
-      Value number = count ? vectorIndex(expr->index) : scalarIndex(expr->index);
+      // Linear indices fit where their results do; divisions may need more on the way.
+      bool isNarrow =
+          count && expr->type.isInteger(32) && IndexSpace::coefficient(expr->index, llvm::countr_zero(lanes.dim));
+      Value number =
+          count ? vectorIndex(expr->index, isNarrow ? expr->type : b.getI64Type()) : scalarIndex(expr->index);
       Type type = laneType(expr->type, count);
       return number.getType() == type ? number : arith::TruncIOp::create(b, type, number);
     }
@@ -530,7 +534,7 @@ private:
     Value result;
     for (const Expr::Bound &bound : box) {
       bool varying = IndexSpace::dimsOf(bound.index) & lanes.dim;
-      Value index = varying ? vectorIndex(bound.index) : scalarIndex(bound.index);
+      Value index = varying ? vectorIndex(bound.index, b.getI64Type()) : scalarIndex(bound.index);
       auto compare = [&](arith::CmpIPredicate predicate, int64_t edge) {
         Value condition =
             arith::CmpIOp::create(b, predicate, index, splat(b.getI64IntegerAttr(edge), varying ? count : 0));
@@ -582,17 +586,23 @@ private:
     return emitBinary(expr.getKind(), lhs, rhs);
   }
 
-  Value vectorIndex(AffineExpr expr) {
+  /// The indices in all lanes, as integers of `type`, which holds them.
+  Value vectorIndex(AffineExpr expr, Type type) {
+    auto scalar = [&](AffineExpr part) -> Value {
+      Value index = scalarIndex(part);
+      return toLanes(type == index.getType() ? index : arith::TruncIOp::create(b, type, index));
+    };
     if (!(IndexSpace::dimsOf(expr) & lanes.dim))
-      return toLanes(scalarIndex(expr));
-    if (isa<AffineDimExpr>(expr)) {
-      SmallVector<int64_t> steps = llvm::to_vector(llvm::seq<int64_t>(0, lanes.count));
-      auto type = VectorType::get({lanes.count}, b.getI64Type());
-      Value step = arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<int64_t>(steps)));
-      return arith::AddIOp::create(b, toLanes(scalarIndex(expr)), step);
+      return scalar(expr);
+    if (auto step = IndexSpace::coefficient(expr, llvm::countr_zero(lanes.dim))) {
+      SmallVector<Attribute> steps;
+      for (int64_t lane = 0; lane < lanes.count; ++lane)
+        steps.push_back(b.getIntegerAttr(type, lane * *step));
+      Value offsets = arith::ConstantOp::create(b, DenseElementsAttr::get(VectorType::get({lanes.count}, type), steps));
+      return arith::AddIOp::create(b, scalar(expr), offsets);
     }
     auto binary = cast<AffineBinaryOpExpr>(expr);
-    Value lhs = vectorIndex(binary.getLHS()), rhs = vectorIndex(binary.getRHS());
+    Value lhs = vectorIndex(binary.getLHS(), type), rhs = vectorIndex(binary.getRHS(), type);
     return emitBinary(expr.getKind(), lhs, rhs);
   }
 
@@ -648,7 +658,7 @@ private:
       return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignment),
                         argument.type.getElementType());
     }
-    Value index = vectorIndex(expr->index);
+    Value index = vectorIndex(expr->index, b.getI64Type());
     if (mayBeOutside)
       index = clamp(index, 0, last);
     Value all = lanes.mask ? lanes.mask : splat(b.getBoolAttr(true), lanes.count);
