@@ -1,0 +1,137 @@
+//===- EmitMemory.cpp - Loads and stores
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/KernelEmitter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace bowline::codegen;
+
+/// How an element type is held in memory: i1 in a byte, bf16 as its bits.
+static Type memoryType(Type elementType) {
+  Builder b(elementType.getContext());
+  if (elementType.isInteger(1))
+    return b.getI8Type();
+  if (elementType.isBF16())
+    return b.getI16Type();
+  return elementType;
+}
+
+Value KernelEmitter::address(const Argument &argument, Type element, Value index) {
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  if (auto vector = dyn_cast<VectorType>(index.getType()))
+    pointer = VectorType::get(vector.getShape(), pointer);
+  return LLVM::GEPOp::create(b, pointer, element, argument.pointer, ArrayRef<LLVM::GEPArg>{index});
+}
+
+Value KernelEmitter::clamp(Value index, int64_t low, int64_t high) {
+  auto bound = [&](int64_t edge) {
+    auto vector = dyn_cast<VectorType>(index.getType());
+    return splat(b.getI64IntegerAttr(edge), vector ? vector.getNumElements() : 0);
+  };
+  index = arith::MaxSIOp::create(b, index, bound(low));
+  return arith::MinSIOp::create(b, index, bound(high));
+}
+
+Value KernelEmitter::load(const Expr *expr) {
+  const Argument &argument = arguments[expr->argument];
+  Type element = memoryType(argument.type.getElementType());
+  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  // Under a condition an index may be outside of the tensor; what is read then is not used.
+  int64_t last = argument.type.getNumElements() - 1;
+  auto [low, high] = nest->space.range(expr->index);
+  bool mayBeOutside = low < 0 || high > last;
+  if (!isVarying(expr)) {
+    Value index = scalarIndex(expr->index);
+    if (mayBeOutside)
+      index = clamp(index, 0, last);
+    return fromMemory(LLVM::LoadOp::create(b, element, address(argument, element, index), alignment),
+                      argument.type.getElementType());
+  }
+  auto type = VectorType::get({lanes.count}, element);
+  unsigned dim = llvm::countr_zero(lanes.dim);
+  int64_t extent = nest->space.size(dim);
+  if (IndexSpace::coefficient(expr->index, dim) == 1 && (!mayBeOutside || extent <= last + 1)) {
+    Value index = scalarIndex(expr->index);
+    if (mayBeOutside) {
+      Value along = dimValue(dim);
+      Value rest = clamp(arith::SubIOp::create(b, index, along), 0, last + 1 - extent);
+      index = arith::AddIOp::create(b, rest, along);
+    }
+    Value pointer = address(argument, element, index);
+    if (!lanes.mask)
+      return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignment), argument.type.getElementType());
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignment),
+                      argument.type.getElementType());
+  }
+  Value index = vectorIndex(expr->index, b.getI64Type());
+  if (mayBeOutside)
+    index = clamp(index, 0, last);
+  Value all = lanes.mask ? lanes.mask : splat(b.getBoolAttr(true), lanes.count);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return fromMemory(LLVM::masked_gather::create(b, type, address(argument, element, index), all, zero, alignment),
+                    argument.type.getElementType());
+}
+
+Type KernelEmitter::sameLanes(Value like, Type element) {
+  auto vector = dyn_cast<VectorType>(like.getType());
+  return laneType(element, vector ? vector.getNumElements() : 0);
+}
+
+Value KernelEmitter::integerLike(Value like, int64_t number) {
+  auto vector = dyn_cast<VectorType>(like.getType());
+  return splat(b.getIntegerAttr(getElementTypeOrSelf(like.getType()), number), vector ? vector.getNumElements() : 0);
+}
+
+Value KernelEmitter::fromMemory(Value raw, Type elementType) {
+  if (elementType.isInteger(1))
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, raw, integerLike(raw, 0));
+  if (elementType.isBF16()) {
+    Value bits = arith::ExtUIOp::create(b, sameLanes(raw, b.getI32Type()), raw);
+    bits = arith::ShLIOp::create(b, bits, integerLike(bits, 16));
+    return arith::BitcastOp::create(b, sameLanes(raw, b.getF32Type()), bits);
+  }
+  if (elementType.isF16())
+    return arith::ExtFOp::create(b, sameLanes(raw, b.getF32Type()), raw);
+  return raw;
+}
+
+Value KernelEmitter::toMemory(Value computed, Type elementType) {
+  if (elementType.isInteger(1))
+    return arith::ExtUIOp::create(b, sameLanes(computed, b.getI8Type()), computed);
+  if (elementType.isBF16()) {
+    // Round to nearest even in the integer that the number's bits are; a NaN stays one.
+    Value bits = arith::BitcastOp::create(b, sameLanes(computed, b.getI32Type()), computed);
+    Value upper = arith::ShRUIOp::create(b, bits, integerLike(bits, 16));
+    Value odd = arith::AndIOp::create(b, upper, integerLike(bits, 1));
+    Value rounded = arith::AddIOp::create(b, bits, arith::AddIOp::create(b, odd, integerLike(bits, 0x7FFF)));
+    rounded = arith::ShRUIOp::create(b, rounded, integerLike(bits, 16));
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, computed, computed);
+    Value quiet = arith::OrIOp::create(b, upper, integerLike(bits, 0x40));
+    return arith::TruncIOp::create(b, sameLanes(computed, b.getI16Type()),
+                                   arith::SelectOp::create(b, isNan, quiet, rounded));
+  }
+  if (elementType.isF16())
+    return arith::TruncFOp::create(b, sameLanes(computed, elementType), computed);
+  return computed;
+}
+
+void KernelEmitter::store(const Nest::Store &target, Value computed) {
+  insertHere();
+  const Argument &argument = arguments[inputCount + target.output];
+  Type element = memoryType(argument.type.getElementType());
+  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  Value raw = toMemory(toLanes(computed), argument.type.getElementType());
+  Value pointer = address(argument, element, scalarIndex(target.index));
+  if (lanes.mask)
+    LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
+  else
+    LLVM::StoreOp::create(b, raw, pointer, alignment);
+}

@@ -1,0 +1,139 @@
+//===- EmitReductions.cpp - Reductions as loops with accumulators
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/KernelEmitter.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace bowline::codegen;
+
+void KernelEmitter::prepare(ArrayRef<const Expr *> roots) {
+  std::map<std::tuple<unsigned, bool, SmallVector<unsigned>>, SmallVector<const Expr *>> groups;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind == Expr::Kind::Reduce && isBound(expr->freeDims) && scopeOf(expr->freeDims) == scopes.size() - 1 &&
+        !scopes.back().values.count(expr))
+      groups[{expr->reduceDepth, isVarying(expr), expr->dims}].push_back(expr);
+  });
+  for (auto &[key, group] : groups)
+    emitReductions(group);
+}
+
+void KernelEmitter::emitReductions(ArrayRef<const Expr *> group) {
+  SmallVector<const Expr *> bodies;
+  for (const Expr *reduce : group)
+    bodies.push_back(reduce->operands[0]);
+  SmallVector<Value> results = isVarying(group[0]) ? reduceAcross(group, bodies) : reduceAlong(group, bodies);
+  for (auto [reduce, result] : llvm::zip_equal(group, results))
+    scopes.back().values[reduce] = result;
+}
+
+SmallVector<Value> KernelEmitter::identities(ArrayRef<const Expr *> group, int64_t count) {
+  return llvm::to_vector(llvm::map_range(group, [&](const Expr *reduce) { return identity(reduce, count); }));
+}
+
+Value KernelEmitter::identity(const Expr *reduce, int64_t count) {
+  TypedAttr attr = b.getZeroAttr(reduce->type);
+  if (!reduce->isSum) {
+    if (auto type = dyn_cast<FloatType>(reduce->type))
+      attr = FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true));
+    else
+      attr = IntegerAttr::get(reduce->type, APInt::getSignedMinValue(reduce->type.getIntOrFloatBitWidth()));
+  }
+  return splat(attr, count);
+}
+
+Value KernelEmitter::combine(const Expr *reduce, Value lhs, Value rhs) {
+  bool isFloat = isa<FloatType>(reduce->type);
+  if (reduce->isSum)
+    return isFloat ? arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract).getResult()
+                   : arith::AddIOp::create(b, lhs, rhs).getResult();
+  return isFloat ? arith::MaximumFOp::create(b, lhs, rhs).getResult() : arith::MaxSIOp::create(b, lhs, rhs).getResult();
+}
+
+Value KernelEmitter::combineLanes(const Expr *reduce, Value vector) {
+  bool isFloat = isa<FloatType>(reduce->type);
+  vector::CombiningKind kind = reduce->isSum ? vector::CombiningKind::ADD
+                               : isFloat     ? vector::CombiningKind::MAXIMUMF
+                                             : vector::CombiningKind::MAXSI;
+  return vector::ReductionOp::create(b, kind, vector,
+                                     reduce->isSum ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none);
+}
+
+SmallVector<Value> KernelEmitter::accumulate(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies,
+                                             ValueRange accumulators) {
+  prepare(bodies);
+  SmallVector<Value> results;
+  for (auto [reduce, body, accumulator] : llvm::zip_equal(group, bodies, accumulators)) {
+    Value element = value(body);
+    insertHere();
+    element = toLanes(element);
+    if (lanes.mask)
+      element = arith::SelectOp::create(b, lanes.mask, element, identity(reduce, lanes.count));
+    results.push_back(combine(reduce, accumulator, element));
+  }
+  return results;
+}
+
+SmallVector<Value> KernelEmitter::emitLoops(ArrayRef<unsigned> dims, SmallVector<Value> accumulators, LoopBody body) {
+  if (dims.empty())
+    return body(accumulators);
+  insertHere();
+  return emitLoop(dims[0], constant(0), constant(nest->space.size(dims[0])), 1, accumulators,
+                  [&](ValueRange inner) { return emitLoops(dims.drop_front(), llvm::to_vector(inner), body); });
+}
+
+SmallVector<Value> KernelEmitter::reduceAcross(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) {
+  insertHere();
+  return emitLoops(group[0]->dims, identities(group, lanes.count),
+                   [&](ValueRange accumulators) { return accumulate(group, bodies, accumulators); });
+}
+
+SmallVector<Value> KernelEmitter::reduceAlong(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) {
+  Lanes around = lanes;
+  ArrayRef<unsigned> dims = group[0]->dims;
+  unsigned along = dims.back();
+  int64_t size = nest->space.size(along), count = std::max<int64_t>(chooseLanes(bodies, size, vectorLanes, true), 2);
+  int64_t rest = size % count, whole = size - rest;
+  insertHere();
+  setTailLanes(along, std::max<int64_t>(rest, 1));
+  Lanes tail = lanes;
+  size_t results = group.size();
+  SmallVector<Value> accumulators;
+  if (whole)
+    llvm::append_range(accumulators, identities(group, count));
+  if (rest)
+    llvm::append_range(accumulators, identities(group, tail.count));
+
+  accumulators = emitLoops(dims.drop_back(), accumulators, [&](ValueRange current) {
+    SmallVector<Value> next;
+    if (whole) {
+      insertHere();
+      lanes = {dimBit(along), count, nullptr};
+      next = emitLoop(along, constant(0), constant(whole), count, current.take_front(results),
+                      [&](ValueRange inner) { return accumulate(group, bodies, inner); });
+    }
+    if (rest) {
+      insertHere();
+      lanes = tail;
+      emitOnce(along, constant(whole),
+               [&] { llvm::append_range(next, accumulate(group, bodies, current.take_back(results))); });
+    }
+    return next;
+  });
+  lanes = around;
+  insertHere();
+  SmallVector<Value> combined;
+  for (auto [i, reduce] : llvm::enumerate(group)) {
+    Value result = combineLanes(reduce, accumulators[i]);
+    if (whole && rest)
+      result = combine(reduce, result, combineLanes(reduce, accumulators[i + results]));
+    combined.push_back(result);
+  }
+  return combined;
+}

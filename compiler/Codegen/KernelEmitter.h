@@ -1,0 +1,260 @@
+//===- KernelEmitter.h - Builds the loops of one kernel
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H
+#define BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H
+
+#include "compiler/Codegen/Nest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace bowline::codegen {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::SmallVectorImpl;
+using llvm::StringRef;
+using mlir::AffineExpr;
+using mlir::AffineExprKind;
+using mlir::Block;
+using mlir::ImplicitLocOpBuilder;
+using mlir::Location;
+using mlir::ModuleOp;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::Type;
+using mlir::TypedAttr;
+using mlir::Value;
+using mlir::ValueRange;
+using mlir::VectorType;
+namespace arith = mlir::arith;
+namespace func = mlir::func;
+namespace scf = mlir::scf;
+namespace vector = mlir::vector;
+
+/// A vector of `lanes` elements; the element type itself for none.
+inline Type laneType(Type elementType, int64_t lanes) {
+  return lanes == 0 ? elementType : VectorType::get({lanes}, elementType);
+}
+
+/// A place for code where some dimensions have values.
+struct Scope {
+  explicit Scope(Block *block) : block(block) {}
+  Scope(Block *block, unsigned dim, Value value) : block(block) { dims[dim] = value; }
+
+  Block *block;
+  /// The operation with a block that is being filled: what is added here now must stand before it.
+  Operation *before = nullptr;
+  llvm::SmallDenseMap<unsigned, Value> dims;
+  llvm::DenseMap<const Expr *, Value> values;
+};
+
+/// Builds the function of one kernel, nest after nest. Its members are in NestEmitter.cpp (loops over units, rows and
+/// vectors), EmitReductions.cpp, EmitValues.cpp (expressions and indices) and EmitMemory.cpp.
+class KernelEmitter {
+public:
+  KernelEmitter(func::FuncOp kernel, Location loc, int64_t vectorLanes)
+      : kernel(kernel), b(loc, kernel.getContext()), vectorLanes(vectorLanes) {}
+
+  llvm::LogicalResult emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
+
+private:
+  /// The dimension along which values are vectors.
+  struct Lanes {
+    DimSet dim = 0;
+    int64_t count = 0;
+    /// Which lanes exist; null where all do.
+    Value mask;
+  };
+
+  struct Argument {
+    Value pointer;
+    RankedTensorType type;
+  };
+
+  void insertIn(Scope &scope) {
+    if (scope.before)
+      b.setInsertionPoint(scope.before);
+    else
+      b.setInsertionPointToEnd(scope.block);
+  }
+  void insertHere() { insertIn(scopes.back()); }
+
+  /// The scope in which everything that depends on `dims` only belongs: the innermost that gives one of them a value.
+  size_t scopeOf(DimSet dims) const {
+    for (size_t i = scopes.size(); i-- > 1;)
+      for (auto &[dim, value] : scopes[i].dims)
+        if (dims & dimBit(dim))
+          return i;
+    return 0;
+  }
+
+  bool isBound(DimSet dims) const {
+    for (const Scope &scope : scopes)
+      for (auto &[dim, value] : scope.dims)
+        dims &= ~dimBit(dim);
+    return dims == 0;
+  }
+
+  /// Runs `body` as if scope `index` were the innermost.
+  template <typename Body> void inScope(size_t index, Body body) {
+    SmallVector<Scope, 0> inner(std::make_move_iterator(scopes.begin() + index + 1),
+                                std::make_move_iterator(scopes.end()));
+    scopes.truncate(index + 1);
+    body();
+    scopes.append(std::make_move_iterator(inner.begin()), std::make_move_iterator(inner.end()));
+  }
+
+  using LoopBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;
+
+  SmallVector<Value> emitLoop(unsigned dim, Value from, Value to, int64_t step, ValueRange initial, LoopBody body) {
+    insertHere();
+    Value stepValue = constant(step);
+    auto loop = scf::ForOp::create(b, from, to, stepValue, initial);
+    loop.getBody()->clear();
+    emitInside(loop, Scope(loop.getBody(), dim, loop.getInductionVar()), [&] {
+      SmallVector<Value> results = body(loop.getRegionIterArgs());
+      insertHere();
+      scf::YieldOp::create(b, results);
+    });
+    return llvm::to_vector(ValueRange(loop.getResults()));
+  }
+
+  /// Runs `body` in the scope `inner` of a block of `op`, which was just added to the innermost scope.
+  template <typename Body> void emitInside(Operation *op, Scope inner, Body body) {
+    SmallVector<std::pair<size_t, Operation *>> outer;
+    for (size_t i = scopes.size(); i-- > 0 && scopes[i].block == op->getBlock();)
+      outer.emplace_back(i, std::exchange(scopes[i].before, op));
+    scopes.push_back(std::move(inner));
+    body();
+    scopes.pop_back();
+    for (auto [i, before] : outer)
+      scopes[i].before = before;
+    insertHere();
+  }
+
+  /// Runs `body` where `dim` has the value `at`, without a loop.
+  template <typename Body> void emitOnce(unsigned dim, Value at, Body body) {
+    // In the same place as the scope around it; only what depends on `dim` is kept apart.
+    Scope scope(scopes.back().block, dim, at);
+    scope.before = scopes.back().before;
+    scopes.push_back(std::move(scope));
+    body();
+    scopes.pop_back();
+    insertHere();
+  }
+
+  static SmallVector<const Expr *> valuesOf(ArrayRef<Nest::Store> stores) {
+    return llvm::to_vector(llvm::map_range(stores, [](const Nest::Store &store) { return store.value; }));
+  }
+
+  void emitNest(Value from, Value to);
+
+  void emitUnit(ArrayRef<const Expr *> roots, Value row);
+
+  int64_t lanesOf(const Nest::Segment &segment);
+
+  void emitStores(const Nest::Segment &segment);
+
+  void emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
+
+  /// The last `rest` elements, fewer than a vector.
+  void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest);
+
+  void setTailLanes(unsigned dim, int64_t rest);
+
+  void emitRow(const Nest::Segment &segment);
+
+  void emitBlock(const Nest::Segment &segment, Value block);
+
+  /// Computes the reductions under `roots` that belong in the innermost scope, those over the same dimensions in one
+  /// loop unless one needs the other.
+  void prepare(ArrayRef<const Expr *> roots);
+
+  bool isVarying(const Expr *expr) const { return expr->freeDims & lanes.dim; }
+
+  void emitReductions(ArrayRef<const Expr *> group);
+
+  SmallVector<Value> identities(ArrayRef<const Expr *> group, int64_t count);
+
+  Value identity(const Expr *reduce, int64_t count);
+
+  Value combine(const Expr *reduce, Value lhs, Value rhs);
+
+  Value combineLanes(const Expr *reduce, Value vector);
+
+  /// Combines the bodies' values into the accumulators.
+  SmallVector<Value> accumulate(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies, ValueRange accumulators);
+
+  /// Loops over `dims`, and `body` inside of them.
+  SmallVector<Value> emitLoops(ArrayRef<unsigned> dims, SmallVector<Value> accumulators, LoopBody body);
+
+  /// Values are vectors along another dimension.
+  SmallVector<Value> reduceAcross(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
+
+  /// Vectors along the last reduced dimension.
+  SmallVector<Value> reduceAlong(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
+
+  Value constant(int64_t number) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(number)); }
+
+  Value splat(TypedAttr element, int64_t count);
+
+  Value toLanes(Value scalar);
+
+  /// The value of `expr`: a vector where it depends on the dimension of the lanes, a scalar elsewhere, computed once
+  /// in the outermost loop that it belongs in.
+  Value value(const Expr *expr);
+
+  Value compute(const Expr *expr, SmallVectorImpl<Value> &operands);
+
+  Value apply(const Expr *expr, ArrayRef<Value> operands, int64_t count);
+
+  /// Whether all bounds hold: a condition per lane, or one for all of them.
+  Value holds(const Expr::Box &box, int64_t count);
+
+  Value dimValue(unsigned dim) const;
+
+  Value emitBinary(AffineExprKind kind, Value lhs, Value rhs);
+
+  /// The index in the first lane.
+  Value scalarIndex(AffineExpr expr);
+
+  /// The indices in all lanes, as integers of `type`, which holds them.
+  Value vectorIndex(AffineExpr expr, Type type);
+
+  Value address(const Argument &argument, Type element, Value index);
+
+  Value clamp(Value index, int64_t low, int64_t high);
+
+  Value load(const Expr *expr);
+
+  Type sameLanes(Value like, Type element);
+  Value integerLike(Value like, int64_t number);
+
+  Value fromMemory(Value raw, Type elementType);
+
+  Value toMemory(Value computed, Type elementType);
+
+  void store(const Nest::Store &target, Value computed);
+
+  func::FuncOp kernel;
+  ImplicitLocOpBuilder b;
+  int64_t vectorLanes;
+  unsigned inputCount = 0;
+  SmallVector<Argument> arguments;
+  const Nest *nest = nullptr;
+  SmallVector<Scope, 0> scopes;
+  Lanes lanes;
+  bool unsupported = false;
+};
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H
