@@ -6,11 +6,15 @@ one scratch copy of the checkout, one after the other, each in a new `bash -euo 
 A block must succeed; `<!-- run exit=N -->` says that it ends with the exit code N instead. `<!-- output -->` before a
 ```text block says what the block before it prints, standard output and error together. There `...` stands for any text
 within a line, and a line that is only `...` for any number of lines. Space at the ends of lines does not count.
+`<!-- file PATH -->` before a block says that the block is that file of the checkout, all of it.
+
+The tools' build folder is build/release in the scratch copy, as it is for who follows the page after `make build`.
 
 Exit status: 0 when every example did as the page says, 1 otherwise.
 """
 
 import argparse
+import difflib
 import os
 import pathlib
 import re
@@ -33,17 +37,25 @@ class Example:
     output_line: int = 0
 
 
+@dataclass
+class Listing:
+    page: str
+    line: int
+    path: str  # from the root
+    text: str
+
+
 class PageError(Exception):
     """A marker that marks nothing, or nonsense."""
 
 
-MARKER = re.compile(r"^<!--\s*(run|output)(.*?)-->\s*$")
+MARKER = re.compile(r"^<!--\s*(run|output|file)\b(.*?)-->\s*$")
 RUN_OPTION = re.compile(r"^\s*(?:exit=(\d+))?\s*$")
 
 
-def extract(page: str, text: str) -> list[Example]:
-    """The marked examples of a page, in order."""
-    examples = []
+def extract(page: str, text: str) -> tuple[list[Example], list[Listing]]:
+    """The marked examples of a page, in order, and its listings of files."""
+    examples, listings = [], []
     lines = text.splitlines()
     index = 0
     while index < len(lines):
@@ -59,9 +71,9 @@ def extract(page: str, text: str) -> list[Example]:
             continue
         where = f"{page}:{index + 1}"
         kind, options = marker.group(1), marker.group(2)
-        language = {"run": "sh", "output": "text"}[kind]
-        if index + 1 >= len(lines) or lines[index + 1].rstrip() != f"```{language}":
-            raise PageError(f"{where}: the line after <!-- {kind} --> must be ```{language}")
+        language = {"run": "sh", "output": "text", "file": r"\w*"}[kind]
+        if index + 1 >= len(lines) or not re.fullmatch(f"```{language}", lines[index + 1].rstrip()):
+            raise PageError(f"{where}: the line after <!-- {kind} --> must be ```{'' if kind == 'file' else language}")
         begin = index + 2
         end = begin
         while end < len(lines) and lines[end].rstrip() != "```":
@@ -74,6 +86,10 @@ def extract(page: str, text: str) -> list[Example]:
             if not option:
                 raise PageError(f"{where}: '{options.strip()}' is not understood; the only option is exit=N")
             examples.append(Example(page, begin, content, int(option.group(1) or 0)))
+        elif kind == "file":
+            if not options.strip():
+                raise PageError(f"{where}: name the file, as in <!-- file examples/name.cpp -->")
+            listings.append(Listing(page, begin, options.strip(), content))
         elif options.strip():
             raise PageError(f"{where}: '{options.strip()}' is not understood; <!-- output --> has no options")
         elif not examples or examples[-1].output is not None:
@@ -81,7 +97,20 @@ def extract(page: str, text: str) -> list[Example]:
         else:
             examples[-1].output, examples[-1].output_line = content, begin
         index = end + 1
-    return examples
+    return examples, listings
+
+
+def difference(listing: Listing, root: pathlib.Path) -> Optional[str]:
+    """None when the block is its file, else what differs."""
+    where = f"{listing.page}:{listing.line}"
+    try:
+        actual = (root / listing.path).read_text(encoding="utf-8")
+    except OSError as error:
+        return f"{where}: {error}"
+    if actual == listing.text:
+        return None
+    lines = difflib.unified_diff(listing.text.splitlines(), actual.splitlines(), listing.page, listing.path, lineterm="")
+    return f"{where}: the block is not the file {listing.path}:\n" + indented("\n".join(lines))
 
 
 def output_pattern(expected: str) -> re.Pattern:
@@ -139,10 +168,13 @@ def main(argv) -> int:
     passed, failures = 0, []
     for page in pages:
         try:
-            examples = extract(page, (root / page).read_text(encoding="utf-8"))
+            examples, listings = extract(page, (root / page).read_text(encoding="utf-8"))
         except (PageError, OSError) as error:
             failures.append(str(error))
             continue
+        differences = [difference(listing, root) for listing in listings]
+        failures += filter(None, differences)
+        passed += differences.count(None)
         if not examples:
             continue
         with tempfile.TemporaryDirectory(prefix="bowline-doc-examples-") as scratch:
@@ -150,6 +182,8 @@ def main(argv) -> int:
             shutil.copytree(root, copy, symlinks=True,
                             ignore=lambda folder, _: {".git", "build", "demo"} if pathlib.Path(folder) == root
                             else {"__pycache__"})
+            (copy / "build").mkdir()
+            (copy / "build/release").symlink_to(arguments.tools.resolve().parent)
             for example in examples:
                 failure = run(example, copy, environment, arguments.timeout)
                 if failure:
@@ -162,7 +196,7 @@ def main(argv) -> int:
         print(failure, file=sys.stderr)
     print(f"doc examples: {passed} as documented, {len(failures)} not")
     if passed + len(failures) == 0:
-        print("no page marks an example with <!-- run -->; is the marker misspelt?", file=sys.stderr)
+        print("no page marks an example with <!-- run --> or <!-- file -->; is the marker misspelt?", file=sys.stderr)
         return 1
     return 1 if failures else 0
 

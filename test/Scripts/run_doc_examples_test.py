@@ -105,6 +105,21 @@ class RunDocExamplesTest(unittest.TestCase):
         self.expect_failure(block("true", "<!-- run twice -->"), "'twice' is not understood")
         self.expect_failure("<!-- run -->\n```sh\ntrue\n", "not closed")
 
+    def test_listing_must_be_the_file(self):
+        (self.root / "docs" / "a.cpp").write_text("int a;\n\nint b;\n")
+        listing = "<!-- file docs/a.cpp -->\n```cpp\nint a;\n\nint b;\n```\n"
+        self.expect_pass(listing)
+        self.expect_pass(listing + block("true"), count=2)
+        self.expect_failure(listing.replace("int b;\n", ""), "README.md:2: the block is not the file docs/a.cpp",
+                            "+int b;")
+        self.expect_failure(listing.replace("int a", "long a"), "-long a;", "+int a;")
+        self.expect_failure(listing.replace("docs/a.cpp", "docs/b.cpp"), "README.md:2", "No such file")
+        self.expect_failure(listing.replace(" docs/a.cpp", ""), "name the file")
+        self.expect_failure("<!-- file docs/a.cpp -->\n\n```cpp\n```\n", "must be ```")
+
+    def test_the_build_folder_has_its_usual_name(self):
+        self.expect_pass(block("build/release/bin/bowline-test-tool b") + output("tool b"))
+
     def test_nothing_to_run(self):
         self.expect_failure("no examples", "is the marker misspelt?")
 
