@@ -5,7 +5,8 @@ In a page, `<!-- run -->` on the line before a ```sh block says that its command
 one scratch copy of the checkout, one after the other, each in a new `bash -euo pipefail` with the built tools on PATH.
 A block must succeed; `<!-- run exit=N -->` says that it ends with the exit code N instead. `<!-- output -->` before a
 ```text block says what the block before it prints, standard output and error together. There `...` stands for any text
-within a line, and a line that is only `...` for any number of lines. Space at the ends of lines does not count.
+within a line, and a line that is only `...` for any number of lines. Space at the ends of lines does not count. After
+`<!-- output numbers=any -->` the page shows one run's numbers: others, and the columns that they shift, match too.
 `<!-- file PATH -->` before a block says that the block is that file of the checkout, all of it.
 
 The tools' build folder is build/release in the scratch copy, as it is for who follows the page after `make build`.
@@ -35,6 +36,7 @@ class Example:
     exit_code: int = 0
     output: Optional[str] = None  # None: not stated
     output_line: int = 0
+    any_numbers: bool = False
 
 
 @dataclass
@@ -90,12 +92,13 @@ def extract(page: str, text: str) -> tuple[list[Example], list[Listing]]:
             if not options.strip():
                 raise PageError(f"{where}: name the file, as in <!-- file examples/name.cpp -->")
             listings.append(Listing(page, begin, options.strip(), content))
-        elif options.strip():
-            raise PageError(f"{where}: '{options.strip()}' is not understood; <!-- output --> has no options")
+        elif options.strip() not in ("", "numbers=any"):
+            raise PageError(f"{where}: '{options.strip()}' is not understood; the only option is numbers=any")
         elif not examples or examples[-1].output is not None:
             raise PageError(f"{where}: there is no <!-- run --> block before this output")
         else:
             examples[-1].output, examples[-1].output_line = content, begin
+            examples[-1].any_numbers = bool(options.strip())
         index = end + 1
     return examples, listings
 
@@ -113,19 +116,38 @@ def difference(listing: Listing, root: pathlib.Path) -> Optional[str]:
     return f"{where}: the block is not the file {listing.path}:\n" + indented("\n".join(lines))
 
 
-def output_pattern(expected: str) -> re.Pattern:
+# Integers and decimal numbers of their own, not digits within a name such as "i32" or "layers_0".
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\w)")
+
+
+def literal_pattern(text: str, any_numbers: bool) -> str:
+    if not any_numbers:
+        return re.escape(text)
+    parts = []
+    for piece in re.split(r"( +)", text):
+        if piece.startswith(" "):
+            parts.append(" +")
+        elif NUMBER.search(piece):
+            parts.append(NUMBER.pattern.join(map(re.escape, NUMBER.split(piece))))
+        else:
+            parts.append(re.escape(piece))
+    return "".join(parts)
+
+
+def output_pattern(expected: str, any_numbers: bool) -> re.Pattern:
     parts = []
     for line in expected.splitlines():
         if line.strip() == "...":
             parts.append(r"(?:[^\n]*\n)*")
         else:
-            parts.append(r"[^\n]*".join(map(re.escape, line.rstrip().split("..."))) + "\n")
+            texts = [literal_pattern(text, any_numbers) for text in line.rstrip().split("...")]
+            parts.append(r"[^\n]*".join(texts) + "\n")
     return re.compile("".join(parts))
 
 
-def matches(expected: str, actual: str) -> bool:
+def matches(expected: str, actual: str, any_numbers: bool) -> bool:
     actual = "".join(line.rstrip() + "\n" for line in actual.splitlines())
-    return output_pattern(expected).fullmatch(actual) is not None
+    return output_pattern(expected, any_numbers).fullmatch(actual) is not None
 
 
 def indented(text: str) -> str:
@@ -148,7 +170,7 @@ def run(example: Example, folder: pathlib.Path, environment: dict, timeout: floa
     if process.returncode != example.exit_code:
         return (f"{where}: exit code {process.returncode}, the page says {example.exit_code}:\n"
                 f"{indented(example.commands)}  printed:\n{indented(output)}")
-    if example.output is not None and not matches(example.output, output):
+    if example.output is not None and not matches(example.output, output, example.any_numbers):
         return (f"{example.page}:{example.output_line}: the output differs. The page says:\n{indented(example.output)}"
                 f"  printed:\n{indented(output)}")
     return None

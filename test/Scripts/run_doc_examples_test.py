@@ -82,6 +82,16 @@ class RunDocExamplesTest(unittest.TestCase):
         self.expect_failure(block("echo 'a*c'; echo abc") + output("a*c\na*c"), "the output differs")
         self.expect_failure(block("printf 'a\\nb\\n'") + output("a...b"), "the output differs")
 
+    def test_numbers_of_one_run(self):
+        def numbers(text):
+            return "<!-- output numbers=any -->\n```text\n" + text + "\n```\n"
+        self.expect_pass(block("echo 'read   1234 of f32[8, 4] in 1.25 s, 50%'") + numbers("read 7 of f32[2, 3] in 300 s, 9%"))
+        self.expect_failure(block("echo 7 of i64") + numbers("7 of i32"), "the output differs")
+        self.expect_failure(block("echo seven") + numbers("7"), "the output differs")
+        self.expect_failure(block("echo 7 reads") + numbers("7 writes"), "the output differs")
+        self.expect_failure(block("echo 7") + output("8"), "the output differs")
+        self.expect_failure(block("echo 7") + "<!-- output numbers -->\n```text\n7\n```\n", "is not understood")
+
     def test_space_at_line_ends_does_not_count(self):
         self.expect_pass(block("printf 'a  \\nb'") + output("a\nb   "))
 
