@@ -94,7 +94,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     element type `ui8` is workspace of a registered kernel.
 
     ```mlir
-    plan.kernel @matmul.0 registered "matmul" {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
+    plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
     **Constraints:** exactly one of `registered`, `body` and `symbol` is given; in-place pairs name a written and a read argument
@@ -106,7 +106,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
                    OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
                    F64Attr:$flops, F64Attr:$bytes_moved);
   let assemblyFormat = [{
-    $sym_name (`registered` $registered^ ($config^)?)? (`body` $body^)? (`symbol` $symbol^ `extent` $extent)? $arguments
+    $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^ `extent` $extent)? $arguments
     (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;
