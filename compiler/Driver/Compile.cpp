@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/Compile.h"
+#include "absl/strings/str_join.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Pipelines/Pipeline.h"
@@ -101,6 +102,63 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   return module;
 }
 
+/// The processor that generated code is for: `options.targetCpu`, or what "native" stands for here.
+static absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options) {
+  CpuTarget cpu;
+  cpu.cpu = CpuCodegen(CpuTarget{options.targetCpu}).cpu().str();
+  if (cpu.cpu.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("--target-cpu ", options.targetCpu, " is unknown; use native, x86-64-v2, x86-64-v3 or x86-64-v4"));
+  return cpu;
+}
+
+/// Only optimisations may be left out, and a name that is none is a mistake of the caller.
+static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
+  std::vector<std::string> names;
+  for (const Step &step : pipelineSteps(pipeline))
+    if (step.optional)
+      names.push_back(step.name.str());
+  for (const std::string &disabled : pipeline.disabledSteps)
+    if (!llvm::is_contained(names, disabled))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--disable-step ", disabled, " is no step that may be left out; use one of ", absl::StrJoin(names, ", ")));
+  return absl::OkStatus();
+}
+
+/// What every phase after the input may ask the module for.
+static void describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
+  Builder builder(module.getContext());
+  module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
+  module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
+  module->setAttr(plan::PlanDialect::kTargetAttr,
+                  plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu, pipeline.threads));
+}
+
+absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
+  BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
+  BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
+  DiagnosticCollector diagnostics(module.getContext());
+  PipelineOptions pipeline = makePipelineOptions(options, cpu);
+  BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
+  if (options.from == Phase::Input)
+    describeTarget(module, options, pipeline);
+  if (failed(runPhases(module, pipeline, options.from, options.to)))
+    return diagnostics.status();
+
+  CompileResult result;
+  result.remarks = diagnostics.takeRemarks();
+  if (options.to == Phase::Plan) {
+    auto plan = emitPlan(module);
+    if (failed(plan))
+      return diagnostics.status();
+    result.plan = std::move(*plan);
+    return result;
+  }
+  llvm::raw_string_ostream stream(result.ir);
+  module->print(stream, OpPrintingFlags().enableDebugInfo());
+  return result;
+}
+
 absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &options) {
   bool isIr = StringRef(options.model).ends_with(".mlir");
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, isIr));
@@ -109,48 +167,23 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
         absl::StrCat("--compile-from needs a .mlir file, but ", options.model, " is not one"));
   if (options.to < options.from)
     return absl::InvalidArgumentError("--compile-to names a phase before --compile-from");
-  CpuTarget cpu;
-  cpu.cpu = CpuCodegen(CpuTarget{options.targetCpu}).cpu().str();
-  if (cpu.cpu.empty())
-    return absl::InvalidArgumentError(absl::StrCat("--target-cpu ", options.targetCpu,
-                                                   " is unknown; use native, x86-64-v2, x86-64-v3 or x86-64-v4"));
+  BOWLINE_RETURN_IF_ERROR(chooseCpu(options).status());
 
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  DiagnosticCollector diagnostics(&context);
-
-  CompileResult result;
   OwningOpRef<ModuleOp> module;
+  std::vector<std::string> remarks;
   if (isIr) {
+    DiagnosticCollector diagnostics(&context);
     module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!module)
       return diagnostics.status();
   } else {
-    BOWLINE_ASSIGN_OR_RETURN(module, importDirectory(context, options, result.remarks));
+    BOWLINE_ASSIGN_OR_RETURN(module, importDirectory(context, options, remarks));
   }
-  PipelineOptions pipeline = makePipelineOptions(options, cpu);
-  if (options.from == Phase::Input) {
-    Builder builder(&context);
-    (*module)->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
-    (*module)->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
-    (*module)->setAttr(plan::PlanDialect::kTargetAttr,
-                       plan::TargetAttr::get(&context, "cpu", "x86_64", cpu.cpu, pipeline.threads));
-  }
-  if (failed(runPhases(*module, pipeline, options.from, options.to)))
-    return diagnostics.status();
-  for (std::string &remark : diagnostics.takeRemarks())
-    result.remarks.push_back(std::move(remark));
-
-  if (options.to == Phase::Plan) {
-    auto plan = emitPlan(*module);
-    if (failed(plan))
-      return diagnostics.status();
-    result.plan = std::move(*plan);
-    return result;
-  }
-  llvm::raw_string_ostream stream(result.ir);
-  module->print(stream, OpPrintingFlags().enableDebugInfo());
+  BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileModule(*module, options));
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
   return result;
 }

@@ -17,6 +17,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
 
 namespace bowline {
 
@@ -58,6 +63,10 @@ struct CompileResult {
 
 /// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the model.
 absl::StatusOr<CompileResult> compileModel(const CompileOptions &options);
+
+/// The same from a module in memory, which is the IR after phase `options.from` and becomes the IR after `options.to`;
+/// `options.model` is not looked at. The module's context must have all of Bowline's dialects loaded.
+absl::StatusOr<CompileResult> compileModule(mlir::ModuleOp module, const CompileOptions &options);
 
 } // namespace bowline
 

@@ -29,7 +29,10 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
         for (Diagnostic &note : diagnostic.getNotes())
           errors += "\n  note: " + formatted(note);
         return success();
-      }) {}
+      }) {
+  // The place is in the message; whole operations behind it would bury it.
+  context->printOpOnDiagnostic(false);
+}
 
 absl::Status DiagnosticCollector::status() const {
   if (errors.empty())

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -22,8 +24,15 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {
     app.parse(argc, argv);
     return true;
   } catch (const CLI::ParseError& error) {
-    // The library has a code of its own for every mistake; ours are few.
-    *exit_code = app.exit(error) == 0 ? 0 : 1;
+    // --help and --version are no mistakes.
+    if (error.get_exit_code() == 0) {
+      *exit_code = app.exit(error);
+      return false;
+    }
+    // The library has a code of its own for every mistake and a form of its own for messages; ours are the tools'.
+    const std::string tool = std::filesystem::path(argv[0]).filename().string();
+    absl::FPrintF(stderr, "%s: error: %s\nRun with --help for more information.\n", tool, error.what());
+    *exit_code = 1;
     return false;
   }
 }
