@@ -24,7 +24,8 @@ demo: configure  ## Train a small Llama on English text, draw its loss, let it w
 check: packages  ## Build and run every test; the last line is "N passed, N failed"
 	@scripts/check.sh
 
-bench: build  ## Measure the kernels beside oneDNN and naive baselines
+bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
+	@scripts/bench.py
 	@build/release/bin/bowline-kernel-bench
 
 fuzz: packages  ## Run each fuzz target for a minute

@@ -167,6 +167,7 @@ void Register() {
     }
     add("gather_rows" + suffix, [=](benchmark::State& s) { Embedding(s, false, threads); });
     add("copy_3MiB" + suffix, [=](benchmark::State& s) { CopyMemory(s, 3 << 20, threads); });
+    add("copy_48MiB" + suffix, [=](benchmark::State& s) { CopyMemory(s, 48 << 20, threads); });
     add("scatter_add_rows" + suffix, [=](benchmark::State& s) { Embedding(s, true, threads); });
     add("set_48MiB" + suffix, [=](benchmark::State& s) { SetMemory(s, 48 << 20, threads); });
   }

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Measures Bowline: how long a large model compiles, how fast a small one trains, what the machine would allow.
+
+Prints a table in Markdown and writes it to bench.md, and all numbers to bench.json, in the folder above the tools.
+
+Compile time: a Llama of the shape of the 7B one, for training, with 8 and with 32 layers.
+
+Training: the model of examples/demo. The baseline is the same plan compiled with `--disable-step merge-fusions
+--disable-step donate-buffers`: each elementwise, normalising or reducing operation is a kernel of its own, which reads and
+writes memory, and no result takes the place of an operand. Products of matrices and attention are the same kernels in
+both. The two are run in turns, and medians over the steps of all turns are compared, so that other load on the machine
+slows down both.
+
+Bounds: the step's floating-point operations at the speed of the fastest matrix product measured beside it, and its
+least memory traffic (operands read once, results written once, by each kernel) at the speed of a large copy. A step
+takes at least the longer of the two.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SEVEN_B = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,
+    "intermediate_size": 11008, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
+    "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "initializer_range": 0.02,
+    "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
+}
+COMPILE_TARGET_S = 20
+NAIVE = ["--disable-step", "merge-fusions", "--disable-step", "donate-buffers"]
+DEMO_BATCH, DEMO_SEQ = 8, 256
+
+
+class Tools:
+    def __init__(self, folder):
+        self.folder = folder.resolve()
+
+    def run(self, tool, *arguments):
+        """(standard output and error, seconds of wall clock, seconds of processor time)"""
+        before, start = os.times(), time.perf_counter()
+        process = subprocess.run([self.folder / tool, *map(str, arguments)], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        wall, after = time.perf_counter() - start, os.times()
+        if process.returncode != 0:
+            sys.exit(f"bench: error: {tool} {' '.join(map(str, arguments))} ended with exit code "
+                     f"{process.returncode}:\n{process.stdout}")
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        return process.stdout, wall, cpu
+
+
+def load():
+    with open("/proc/loadavg", encoding="ascii") as file:
+        return float(file.read().split()[0])
+
+
+def machine():
+    """The processors by what they can do."""
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    flags = set(re.search(r"^flags\s*:(.*)$", text, re.M).group(1).split())
+    wanted = ["avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile"]
+    memory = int(re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="ascii")).group(1))
+    return {"processors": os.cpu_count(), "features": [f for f in wanted if f in flags],
+            "memory_gib": round(memory / 2**20, 1)}
+
+
+def passes(timing):
+    """Seconds by pass of a --timing report, passes that run several times added up."""
+    result = {}
+    for seconds, name in re.findall(r"^ {4}(\d+\.\d+) \( *[\d.]+%\)  (\S.*)$", timing, re.M):
+        name = name.replace("(anonymous namespace)::", "")
+        if name not in ("Total",):
+            result[name] = result.get(name, 0) + float(seconds)
+    return dict(sorted(result.items(), key=lambda item: -item[1]))
+
+
+def measure_compilation(tools, scratch, layers, rounds):
+    model = scratch / f"layers-{layers}"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps(dict(SEVEN_B, num_hidden_layers=layers)))
+    plan = scratch / f"layers-{layers}.plan"
+    walls, cpus, timing = [], [], ""
+    for _ in range(rounds):
+        timing, wall, cpu = tools.run("bowline-compile", model, "--mode", "train", "--batch", 1, "--seq", 2048,
+                                      "--timing", "-o", plan)
+        walls.append(wall)
+        cpus.append(cpu)
+    inside = json.loads(tools.run("bowline-inspect", plan, "--json")[0])
+    check, check_wall, _ = tools.run("bowline-check", plan)
+    if check.splitlines()[-1] != "sound":
+        sys.exit(f"bench: error: bowline-check did not find {plan} sound:\n{check}")
+    origins = [kernel["origin"] for kernel in inside["kernels"]]
+    return {"layers": layers, "wall_s": statistics.median(walls), "wall_all_s": walls,
+            "cpu_s": statistics.median(cpus), "check_s": check_wall, "plan_bytes": plan.stat().st_size,
+            "arena_bytes": inside["header"]["arena_bytes"], "generated_kernels": origins.count("Generated"),
+            "registered_kernels": origins.count("Registered"),
+            "commands": {entry["name"]: entry["commands"] for entry in inside["entries"]}, "passes_s": passes(timing)}
+
+
+def write_tokens(path, count):
+    """An llm.c file. Which ids it holds does not matter for time; these are all bytes in turn."""
+    header = struct.pack("<256i", 20240520, 1, count, *[0] * 253)
+    path.write_bytes(header + struct.pack(f"<{count}H", *(i * 131 % 256 for i in range(count))))
+
+
+def measure_training(tools, scratch, rounds, steps):
+    tokens = scratch / "tokens.bin"
+    write_tokens(tokens, 4 * DEMO_BATCH * DEMO_SEQ + 1)
+    variants = {"bowline": [], "baseline": NAIVE}
+    result = {}
+    for name, options in variants.items():
+        report, _, _ = tools.run("bowline-compile", ROOT / "examples/demo", "--mode", "train", "--batch", DEMO_BATCH,
+                                 "--seq", DEMO_SEQ, "--report", *options, "-o", scratch / f"{name}.plan")
+        commands, gflop, gbytes = re.search(r"entry train_step: (\d+) commands.* ([\d.e+]+) GFLOP, ([\d.e+]+) GB",
+                                            report).groups()
+        inside = json.loads(tools.run("bowline-inspect", scratch / f"{name}.plan", "--json")[0])
+        result[name] = {"options": options, "commands": int(commands), "gflop": float(gflop), "gbytes": float(gbytes),
+                        "arena_bytes": inside["header"]["arena_bytes"], "step_ms_all": []}
+    for turn in range(rounds):
+        for name in list(variants)[::1 if turn % 2 == 0 else -1]:
+            metrics = scratch / f"{name}.jsonl"
+            metrics.unlink(missing_ok=True)
+            tools.run("bowline-run", scratch / f"{name}.plan", "--data", tokens, "--steps", steps + 1, "--metrics",
+                      metrics, "--quiet")
+            # The first step touches memory for the first time.
+            lines = metrics.read_text(encoding="utf-8").splitlines()[1:]
+            result[name]["step_ms_all"] += [json.loads(line)["step_ms"] for line in lines]
+    for numbers in result.values():
+        numbers["step_ms"] = statistics.median(numbers["step_ms_all"])
+        numbers["fastest_step_ms"] = min(numbers["step_ms_all"])
+        numbers["tokens_per_s"] = DEMO_BATCH * DEMO_SEQ / numbers["step_ms"] * 1e3
+    return result
+
+
+def measure_machine(tools):
+    """The fastest matrix product and the fastest large copy, by all processors."""
+    threads = min(os.cpu_count(), 2)  # what the benchmark has
+    output, _, _ = tools.run("bowline-kernel-bench", "--benchmark_format=json", "--benchmark_min_time=0.2",
+                             f"--benchmark_filter=(matmul_bowline/(2048|384)x|copy_48MiB).*threads:{threads}/")
+    rates = {b["name"]: b for b in json.loads(output[output.index("{"):])["benchmarks"]}
+    return {"threads": threads, "gflop_per_s": max(b.get("GFLOP/s", 0) for b in rates.values()),
+            "gbytes_per_s": max(b["GB/s"] for name, b in rates.items() if name.startswith("copy"))}
+
+
+def measure_allocations(tests):
+    """What the test that counts says: 0 is asserted, over 20 steps of two data orders with 1 and with 2 threads."""
+    test = tests / "train-allocation-test"
+    if not test.exists():
+        return None
+    process = subprocess.run([test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return 0 if process.returncode == 0 and "[  PASSED  ] 1 test" in process.stdout else "the test fails"
+
+
+def markdown(result):
+    rows = ["| measured | value |", "|---|---|"]
+    add = lambda name, value: rows.append(f"| {name} | {value} |")
+    for c in result["compile"]:
+        parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in list(c["passes_s"].items())[:5])
+        what = f"7B shape, {c['layers']} layers"
+        target = f" (target: {COMPILE_TARGET_S} s)" if c["layers"] == 32 else ""
+        add(f"{what}: compile", f"{c['wall_s']:.2f} s wall, {c['cpu_s']:.2f} s processor{target}")
+        add(f"{what}: longest passes, s", parts)
+        add(f"{what}: plan", f"{c['plan_bytes'] / 2**20:.2f} MiB, {c['generated_kernels']} generated and "
+                             f"{c['registered_kernels']} registered kernels, "
+                             f"{c['commands']['train_step']} commands a step")
+        add(f"{what}: bowline-check", f"{c['check_s']:.2f} s")
+    ours, naive, m = result["training"]["bowline"], result["training"]["baseline"], result["machine_rates"]
+    for name, t in (("demo model", ours), ("demo model, baseline", naive)):
+        add(f"{name}: step", f"{t['step_ms']:.0f} ms median, {t['fastest_step_ms']:.0f} ms fastest of "
+                             f"{len(t['step_ms_all'])}; {t['tokens_per_s']:.0f} tokens/s")
+        add(f"{name}: work", f"{t['commands']} commands, {t['gflop']:.1f} GFLOP, {t['gbytes']:.2f} GB least traffic, "
+                             f"arena {t['arena_bytes'] / 2**20:.1f} MiB")
+    add("speed over the baseline", f"{naive['step_ms'] / ours['step_ms']:.2f} by medians, "
+                                   f"{naive['fastest_step_ms'] / ours['fastest_step_ms']:.2f} by fastest steps")
+    arithmetic, traffic = ours["gflop"] / m["gflop_per_s"] * 1e3, ours["gbytes"] / m["gbytes_per_s"] * 1e3
+    add("machine, beside it", f"{m['gflop_per_s']:.0f} GFLOP/s product of matrices, {m['gbytes_per_s']:.1f} GB/s copy, "
+                              f"{m['threads']} threads")
+    add("bound of a step", f"{arithmetic:.0f} ms by arithmetic, {traffic:.0f} ms by memory; the fastest step is at "
+                           f"{max(arithmetic, traffic) / ours['fastest_step_ms'] * 100:.0f}% of the bound's speed")
+    allocations = result["allocations_per_step"]
+    add("heap allocations per step", "not counted (the tests are not built)" if allocations is None else allocations)
+    cpu = result["machine"]
+    add("machine", f"{cpu['processors']} processors with {', '.join(cpu['features'])}; {cpu['memory_gib']} GiB")
+    add("load of the machine", f"{result['load_before']} before, {result['load_after']} after (1 minute; idle is 0)")
+    return "\n".join(rows) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/release/bin", help="folder with the tools")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement")
+    parser.add_argument("--steps", type=int, default=8, help="training steps measured in a turn")
+    arguments = parser.parse_args()
+    tools = Tools(arguments.tools)
+    result = {"machine": machine(), "load_before": load()}
+    with tempfile.TemporaryDirectory(prefix="bowline-bench-") as folder:
+        scratch = pathlib.Path(folder)
+        result["compile"] = [measure_compilation(tools, scratch, layers, arguments.rounds) for layers in (8, 32)]
+        result["training"] = measure_training(tools, scratch, arguments.rounds, arguments.steps)
+    result["machine_rates"] = measure_machine(tools)
+    result["allocations_per_step"] = measure_allocations(tools.folder.parent / "test/bin")
+    result["load_after"] = load()
+    (tools.folder.parent / "bench.json").write_text(json.dumps(result, indent=1) + "\n")
+    (tools.folder.parent / "bench.md").write_text(markdown(result))
+    print(markdown(result), end="")
+
+
+if __name__ == "__main__":
+    main()
