@@ -278,7 +278,8 @@ struct ConstantInterpretModel : Interpretable::ExternalModel<ConstantInterpretMo
       }
     else
       for (const APInt &value : elements.getValues<APInt>())
-        results[0].data[next++] = value.getBitWidth() == 1 ? value.getZExtValue() : value.getSExtValue();
+        results[0].data[next++] = static_cast<double>(
+            value.getBitWidth() == 1 ? static_cast<int64_t>(value.getZExtValue()) : value.getSExtValue());
     return success();
   }
 };
