@@ -28,8 +28,10 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 
 LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr) {
   auto type = dyn_cast<RankedTensorType>(typeAttr.getValue());
-  if (!type || !type.hasStaticShape())
-    return emitError() << "a kernel argument must be a ranked tensor of static shape, got " << typeAttr;
+  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return emitError() << "a kernel argument must be a ranked tensor of static shape with integer or floating-point "
+                          "elements, got "
+                       << typeAttr;
   return success();
 }
 

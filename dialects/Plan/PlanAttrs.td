@@ -53,7 +53,7 @@ def Plan_ArgumentAttr : Plan_Attr<"Argument", "arg"> {
   let description = [{
     `#plan.arg<read, tensor<8x128xf32>>`
 
-    **Constraints:** the type is a ranked tensor of static shape.
+    **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements.
   }];
   let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr);
   let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type), [{

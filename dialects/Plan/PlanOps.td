@@ -17,8 +17,10 @@ class Plan_Op<string name, list<Trait> traits = []> : Op<Plan_Dialect, name, tra
 def Plan_BufferType : TypeDef<Plan_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "A typed range of the arena";
+  let description = "**Constraints:** the tensor has a static shape and integer or floating-point elements.";
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
+  let genVerifyDecl = 1;
   let builders = [TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$tensor), [{
     return $_get(tensor.getContext(), tensor);
   }]>];
@@ -73,7 +75,7 @@ def Plan_StateOp : Plan_Op<"state"> {
 
 def Plan_ConstantOp : Plan_Op<"constant"> {
   let summary = "The content of a constant buffer, filled in once at load";
-  let description = "**Constraints:** the buffer is a constant; the content has its type.";
+  let description = "**Constraints:** the buffer is a constant; the content is dense and has its type.";
   let arguments = (ins Plan_BufferType:$buffer, ElementsAttr:$value);
   let assemblyFormat = "$buffer `=` $value attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
@@ -156,9 +158,11 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, NoTerminator, SingleBlock, NoRe
 
 def Plan_SegmentOp : Plan_Op<"segment", [HasParent<"ProgramOp">, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "Commands that run in order";
+  let description = "**Constraints:** it holds `plan.launch` and `plan.copy` only.";
   let arguments = (ins StrAttr:$name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
 
 def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SegmentOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

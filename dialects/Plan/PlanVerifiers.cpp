@@ -23,6 +23,13 @@ int64_t bowline::plan::byteCount(RankedTensorType type) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
+  if (!tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
+    return emitError() << "a buffer holds a tensor of static shape with integer or floating-point elements, got "
+                       << tensor;
+  return success();
+}
+
 int64_t BufferType::getBytes() const { return byteCount(getTensor()); }
 
 //===----------------------------------------------------------------------===//
@@ -61,6 +68,8 @@ LogicalResult ConstantOp::verify() {
   BufferOp buffer = definition(getBuffer());
   if (!buffer || buffer.getKind() != BufferKind::Constant)
     return emitOpError("must fill a constant buffer");
+  if (!isa<DenseElementsAttr>(getValue()))
+    return emitOpError("content must be written out as 'dense<...>'");
   if (getValue().getType() != buffer.getTensorType())
     return emitOpError("content of type ") << getValue().getType() << " does not fit the buffer's type "
                                            << buffer.getTensorType();
@@ -139,6 +148,13 @@ LogicalResult ProgramOp::verify() {
     if (getTimeline()[i] < 0 || getTimeline()[i] >= static_cast<int64_t>(segments.size()) || getTimeline()[i + 1] < 0)
       return emitOpError("timeline call ") << i / 2 << " names segment " << getTimeline()[i] << ", slot "
                                            << getTimeline()[i + 1] << ", of " << segments.size() << " segments";
+  return success();
+}
+
+LogicalResult SegmentOp::verify() {
+  for (Operation &op : getBody().front())
+    if (!isa<LaunchOp, CopyOp>(op))
+      return op.emitOpError("is no command; a plan.segment holds plan.launch and plan.copy");
   return success();
 }
 

@@ -1,0 +1,294 @@
+// Every rule of the verifiers refuses what breaks it.
+// RUN: bowline-opt %s --verify-diagnostics --split-input-file
+
+// A target has threads.
+// expected-error @+1 {{a target has at least one thread}}
+module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "native", threads = 0>} {
+}
+
+// -----
+
+// An argument of a kernel is a tensor.
+// expected-error @+1 {{a kernel argument must be a ranked tensor of static shape with integer or floating-point elements, got f32}}
+plan.kernel @k registered "fill" [#plan.arg<write, f32>] cost 0.0, 0.0
+
+// -----
+
+// An argument of a kernel has a static shape.
+// expected-error @+1 {{a kernel argument must be a ranked tensor of static shape with integer or floating-point elements, got tensor<?xf32>}}
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<?xf32>>] cost 0.0, 0.0
+
+// -----
+
+// A buffer has a name.
+// expected-error @+1 {{needs a name}}
+%b = plan.buffer "" temporary : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// Offsets are multiples of the alignment.
+// expected-error @+1 {{offset 65 is not a multiple of 64}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> at 65
+
+// -----
+
+// Offsets are not negative.
+// expected-error @+1 {{offset -64 is not a multiple of 64}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> at -64
+
+// -----
+
+// A buffer has a slot.
+// expected-error @+1 {{needs at least one slot}}
+%b = plan.buffer "b" input : !plan.buffer<tensor<4xf32>> slots 0 stride 0
+
+// -----
+
+// One slot needs no stride.
+// expected-error @+1 {{has one slot, so that its stride must be 0, got 64}}
+%b = plan.buffer "b" input : !plan.buffer<tensor<4xf32>> slots 1 stride 64
+
+// -----
+
+// Slots are aligned.
+// expected-error @+1 {{stride 32 of its slots must be a multiple of 64 and at least the size 16}}
+%b = plan.buffer "b" input : !plan.buffer<tensor<4xf32>> slots 2 stride 32
+
+// -----
+
+// Slots do not overlap.
+// expected-error @+1 {{stride 64 of its slots must be a multiple of 64 and at least the size 128}}
+%b = plan.buffer "b" input : !plan.buffer<tensor<32xf32>> slots 2 stride 64
+
+// -----
+
+// A checkpoint holds parameters and states.
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{key "b" must name a buffer that is a parameter or a state}}
+plan.state %b key "b" role parameter init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// Only constants have content.
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<2xf32>>
+// expected-error @+1 {{must fill a constant buffer}}
+plan.constant %b = dense<1.0> : tensor<2xf32> : !plan.buffer<tensor<2xf32>>
+
+// -----
+
+// Content has the buffer's type.
+%b = plan.buffer "b" constant : !plan.buffer<tensor<2xf32>>
+// expected-error @+1 {{content of type 'tensor<2xi32>' does not fit the buffer's type 'tensor<2xf32>'}}
+plan.constant %b = dense<1> : tensor<2xi32> : !plan.buffer<tensor<2xf32>>
+
+// -----
+
+// A kernel comes from somewhere.
+// expected-error @+1 {{must have exactly one of: 'registered', 'body', 'symbol'}}
+plan.kernel @k [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A kernel comes from one place.
+// expected-error @+1 {{must have exactly one of: 'registered', 'body', 'symbol'}}
+plan.kernel @k registered "fill" body @f [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// Code is called on ranges of an extent.
+// expected-error @+1 {{symbol and extent go together}}
+"plan.kernel"() {sym_name = "k", symbol = "k", arguments = [], flops = 0.0, bytes_moved = 0.0} : () -> ()
+
+// -----
+
+// In-place pairs are pairs.
+// expected-error @+1 {{'in_place' holds pairs (output, input)}}
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<f32>>] in_place [0] cost 0.0, 0.0
+
+// -----
+
+// An in-place pair names arguments.
+// expected-error @+1 {{in-place pair (1, 0) must name a written and a read argument}}
+plan.kernel @k registered "fill" [#plan.arg<read, tensor<f32>>] in_place [1, 0] cost 0.0, 0.0
+
+// -----
+
+// The output of an in-place pair is written.
+// expected-error @+1 {{in-place pair (0, 1) must name a written and a read argument}}
+plan.kernel @k registered "fill" [#plan.arg<read, tensor<f32>>, #plan.arg<write, tensor<f32>>] in_place [0, 1]
+  cost 0.0, 0.0
+
+// -----
+
+// The arguments of an in-place pair have one size.
+// expected-error @+1 {{in-place pair (1, 0) must have equal sizes}}
+plan.kernel @k registered "fill" [#plan.arg<read, tensor<2xf32>>, #plan.arg<write, tensor<f32>>] in_place [1, 0]
+  cost 0.0, 0.0
+
+// -----
+
+// A call runs a kernel that exists.
+graph.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{no plan.kernel is named @k}}
+  plan.call @k(%x) : (tensor<2xf32>) -> ()
+  graph.return
+}
+
+// -----
+
+// A call gives what the kernel reads.
+plan.kernel @k registered "k" [#plan.arg<read, tensor<3xf32>>, #plan.arg<write, tensor<3xf32>>] cost 0.0, 0.0
+graph.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{operands do not fit what @k reads}}
+  %0 = plan.call @k(%x) : (tensor<2xf32>) -> tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// A call takes what the kernel writes.
+plan.kernel @k registered "k" [#plan.arg<read, tensor<3xf32>>, #plan.arg<write, tensor<3xf32>>] cost 0.0, 0.0
+graph.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{results do not fit what @k writes}}
+  %0 = plan.call @k(%x) : (tensor<3xf32>) -> tensor<3xi32>
+  graph.return
+}
+
+// -----
+
+// A program holds segments.
+// expected-error @+1 {{may hold segments only}}
+plan.program @p timeline [] {
+  %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+}
+
+// -----
+
+// A timeline holds pairs.
+// expected-error @+1 {{the timeline holds pairs (segment, slot)}}
+plan.program @p timeline [0] {
+  plan.segment "s" {
+  }
+}
+
+// -----
+
+// A timeline names segments that exist.
+// expected-error @+1 {{timeline call 1 names segment 1, slot 0, of 1 segments}}
+plan.program @p timeline [0, 0, 1, 0] {
+  plan.segment "s" {
+  }
+}
+
+// -----
+
+// Slots are not negative.
+// expected-error @+1 {{timeline call 0 names segment 0, slot -1, of 1 segments}}
+plan.program @p timeline [0, -1] {
+  plan.segment "s" {
+  }
+}
+
+// -----
+
+// A segment stands in a program.
+// expected-error @+1 {{expects parent op 'plan.program'}}
+plan.segment "s" {
+}
+
+// -----
+
+// A command stands in a segment.
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{expects parent op 'plan.segment'}}
+plan.copy %b to %b : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// A launch runs a kernel that exists.
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{no plan.kernel is named @k}}
+    plan.launch @k()
+  }
+}
+
+// -----
+
+// A launch gives every argument.
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{gives 0 buffers to @k, which has 1 arguments}}
+    plan.launch @k()
+  }
+}
+
+// -----
+
+// A launch gives arguments of the right size.
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<3xf32>>] cost 0.0, 0.0
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{argument 0 of @k is 'tensor<3xf32>', got 'tensor<4xf32>'}}
+    plan.launch @k(%b) : !plan.buffer<tensor<4xf32>>
+  }
+}
+
+// -----
+
+// A launch gives arguments of the right elements.
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<4xf32>>] cost 0.0, 0.0
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xi32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{argument 0 of @k is 'tensor<4xf32>', got 'tensor<4xi32>'}}
+    plan.launch @k(%b) : !plan.buffer<tensor<4xi32>>
+  }
+}
+
+// -----
+
+// A copy keeps the size.
+%a = plan.buffer "a" temporary : !plan.buffer<tensor<4xf32>>
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<5xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{source and destination differ in size}}
+    plan.copy %a to %b : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<5xf32>>
+  }
+}
+
+// -----
+
+// An entry runs a program that exists.
+// expected-error @+1 {{no plan.program is named @p}}
+plan.entry @e program @p inputs [] limits [] () outputs [] ()
+
+// -----
+
+// Every input has a name.
+plan.program @p timeline [] {
+}
+%b = plan.buffer "b" input : !plan.buffer<tensor<4xi32>>
+// expected-error @+1 {{needs one name per input and per output}}
+plan.entry @e program @p inputs [] limits [4] (%b : !plan.buffer<tensor<4xi32>>) outputs [] ()
+
+// -----
+
+// Every output has a name.
+plan.program @p timeline [] {
+}
+%b = plan.buffer "b" output : !plan.buffer<tensor<4xi32>>
+// expected-error @+1 {{needs one name per input and per output}}
+plan.entry @e program @p inputs [] limits [] () outputs ["x", "y"] (%b : !plan.buffer<tensor<4xi32>>)
+
+// -----
+
+// Every input has a limit.
+plan.program @p timeline [] {
+}
+%b = plan.buffer "b" input : !plan.buffer<tensor<4xi32>>
+// expected-error @+1 {{needs one limit per input}}
+plan.entry @e program @p inputs ["b"] limits [] (%b : !plan.buffer<tensor<4xi32>>) outputs [] ()
