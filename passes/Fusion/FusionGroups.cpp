@@ -34,8 +34,8 @@ static bool isRowOperation(Operation *op) {
 }
 
 bool FusionGroups::isRepeated(Operation *op) {
-  if (isa<arith::ConstantOp>(op))
-    return true;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
   return isa<graph::BroadcastOp>(op);
 }
 

@@ -36,7 +36,8 @@ public:
   /// Whether an operation becomes generated code: it is elementwise, moves elements, reduces or normalises.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation is repeated in each group that reads it, rather than stored: a constant or a broadcast.
+  /// Whether an operation is repeated in each group that reads it, rather than stored: a broadcast, or a constant with
+  /// one value for all elements.
   static bool isRepeated(mlir::Operation *op);
 
 private:

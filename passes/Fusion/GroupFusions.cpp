@@ -131,17 +131,31 @@ private:
             << "fused " << std::to_string(count) << " operations";
     }
     // Repeated operations that only groups read are not needed any more.
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (FusionGroups::isRepeated(&op) && op.use_empty())
-        op.erase();
+    eraseUnusedRepeated(block);
   }
 
-  /// A broadcast that a contraction, a call or a write reads has to be stored after all.
+  /// A broadcast that a contraction or a write reads has to be stored after all: where it is first read, because the
+  /// group that computes its operand may stand behind the broadcast.
   void storeRemainingBroadcasts(Block &block) {
-    for (auto broadcast : llvm::make_early_inc_range(block.getOps<graph::BroadcastOp>())) {
+    auto broadcasts = llvm::to_vector(block.getOps<graph::BroadcastOp>());
+    // Last first: a broadcast that only another one reads becomes part of it.
+    for (graph::BroadcastOp broadcast : llvm::reverse(broadcasts)) {
+      if (broadcast->use_empty()) {
+        broadcast.erase();
+        continue;
+      }
+      broadcast->moveBefore(*llvm::min_element(
+          broadcast->getUsers(), [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); }));
       FusionGroups::Group alone{{broadcast.getOperation()}, {}};
       Outliner(alone).outline();
     }
+    eraseUnusedRepeated(block);
+  }
+
+  static void eraseUnusedRepeated(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (FusionGroups::isRepeated(&op) && op.use_empty())
+        op.erase();
   }
 };
 

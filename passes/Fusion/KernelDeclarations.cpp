@@ -137,7 +137,7 @@ static std::string describe(graph::FusionOp fusion) {
 plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   std::string content;
   llvm::raw_string_ostream stream(content);
-  stream << fusion->getResultTypes();
+  stream << fusion->getOperandTypes() << fusion->getResultTypes();
   for (Operation &op : fusion.getBody().front())
     op.print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
   if (plan::KernelOp known = byContent.lookup(content))

@@ -9,8 +9,8 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
     producer when both work on the same rows: elementwise operations of one shape, reductions over the last dimension
     and arithmetic on their results, normalisations and losses. Contractions, attention and indexing never join: they
-    are library or hand-written kernels. Constants and broadcasts are repeated in each group that reads them, so that
-    no repeated value is ever stored.
+    are library or hand-written kernels. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
+    no repeated value is stored unless something else reads it.
 
     Each group that merges several operations leaves a remark. With `merge=false` every operation is a group of its own.
   }];
