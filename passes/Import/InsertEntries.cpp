@@ -35,7 +35,12 @@ public:
       insert(builder, loss, "eval_step");
     if (auto generate = module.lookupSymbol<graph::FuncOp>("generate")) {
       // The entry takes the name that a caller knows.
-      generate.setName("generate_logits");
+      auto name = StringAttr::get(&getContext(), "generate_logits");
+      if (failed(SymbolTable::replaceAllSymbolUses(generate, name, module))) {
+        generate.emitOpError("cannot be renamed to @generate_logits: the module has operations of unknown meaning");
+        return signalPassFailure();
+      }
+      generate.setSymNameAttr(name);
       insert(builder, generate, "generate");
     }
   }
