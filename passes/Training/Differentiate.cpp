@@ -30,12 +30,11 @@ public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto loss = module.lookupSymbol<graph::FuncOp>(training::kLossFunction);
-    if (!loss || failed(checkLoss(loss))) {
-      if (!loss)
-        module.emitError("no graph.func @loss to differentiate");
+    if (!loss) {
+      module.emitError("no graph.func @loss to differentiate");
       return signalPassFailure();
     }
-    if (failed(buildMicrobatch(module, loss)))
+    if (failed(checkLoss(loss)) || failed(checkModule(module)) || failed(buildMicrobatch(module, loss)))
       signalPassFailure();
   }
 
@@ -45,6 +44,15 @@ private:
     if (loss.getResultTypes() == ArrayRef<Type>{scalar, scalar})
       return success();
     return loss.emitOpError("must return two tensor<f32>: the summed loss and the number of positions");
+  }
+
+  LogicalResult checkModule(ModuleOp module) {
+    if (module.getOps<graph::ParamOp>().empty())
+      return module.emitError("has no graph.param to train; declare one, or compile with --mode generate");
+    for (StringRef name : {training::kBeginFunction, training::kMicrobatchFunction})
+      if (Operation *taken = module.lookupSymbol(name))
+        return taken->emitOpError("is in the way: differentiate builds @") << name << "; rename it";
+    return success();
   }
 
   LogicalResult buildMicrobatch(ModuleOp module, graph::FuncOp loss) {

@@ -80,7 +80,7 @@ public:
       module.emitError("no graph.func @train_microbatch; run differentiate first");
       return signalPassFailure();
     }
-    if (failed(checkOptions()))
+    if (failed(checkOptions()) || failed(checkParameters(module)))
       return signalPassFailure();
     for (auto param : llvm::to_vector(module.getOps<graph::ParamOp>()))
       declareMoments(param);
@@ -95,8 +95,21 @@ private:
     if (schedule != "constant" && schedule != "cosine")
       return emitError(loc) << "unknown learning-rate schedule '" << schedule << "'; use constant or cosine";
     if (schedule == "cosine" && decaySteps <= warmupSteps)
-      return emitError(loc) << "a cosine schedule needs decay-steps (" << decaySteps
-                            << ") greater than warmup-steps (" << warmupSteps << ")";
+      return emitError(loc) << "a cosine schedule needs decay-steps (" << decaySteps.getValue()
+                            << ") greater than warmup-steps (" << warmupSteps.getValue() << ")";
+    return success();
+  }
+
+  LogicalResult checkParameters(ModuleOp module) {
+    if (module.getOps<graph::ParamOp>().empty())
+      return module.emitError("has no graph.param to train; declare one, or compile with --mode generate");
+    for (auto param : module.getOps<graph::ParamOp>()) {
+      if (!param.getTensorType().getElementType().isF32())
+        return param.emitOpError("has type ") << param.getTensorType() << ", but the optimizer updates f32 only";
+      if (!module.lookupSymbol<graph::StateOp>(training::gradientName(param.getName())))
+        return param.emitOpError("has no accumulator @") << training::gradientName(param.getName())
+                                                         << "; run differentiate first";
+    }
     return success();
   }
 

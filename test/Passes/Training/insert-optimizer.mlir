@@ -1,0 +1,65 @@
+// The function that runs once per step.
+// RUN: bowline-opt %s --insert-optimizer="lr=0.5 clip-norm=1.5" | FileCheck %s
+// RUN: bowline-opt %s --insert-optimizer="kind=sgd clip-norm=0 microbatches=4" | FileCheck %s --check-prefix=SGD
+// RUN: bowline-opt %s --insert-optimizer="schedule=cosine warmup-steps=10 decay-steps=110" \
+// RUN:   | FileCheck %s --check-prefix=COSINE
+// RUN: not bowline-opt %s --insert-optimizer=kind=adam 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not bowline-opt %s --insert-optimizer=schedule=linear 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not bowline-opt %s --insert-optimizer=schedule=cosine 2>&1 | FileCheck %s --check-prefix=DECAY
+
+// KIND: error: unknown optimizer 'adam'; use adamw or sgd
+// SCHEDULE: error: unknown learning-rate schedule 'linear'; use constant or cosine
+// DECAY: error: a cosine schedule needs decay-steps (0) greater than warmup-steps (0)
+
+// Each parameter gets two moments, which checkpoints hold.
+// CHECK: graph.param @w
+// CHECK-DAG: graph.state @w.m optimizer : tensor<3x2xf32> init(#graph.fill<0.0>)
+// CHECK-DAG: graph.state @w.v optimizer : tensor<3x2xf32> init(#graph.fill<0.0>)
+// CHECK: graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+// CHECK-LABEL: graph.func @train_update() ->
+// CHECK-SAME: (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "grad_norm"}, tensor<f32> {graph.name = "lr"})
+// Both parameters enter the norm, the matrix row by row.
+// CHECK: %[[GW:.*]] = graph.read @w.grad
+// CHECK: graph.reduce sum %{{.*}} dims [1] : (tensor<3x2xf32>) -> tensor<3xf32>
+// CHECK: %[[GB:.*]] = graph.read @b.grad
+// CHECK: math.sqrt
+// CHECK: arith.minimumf
+// CHECK: %[[STEP:.*]] = graph.read @step
+// CHECK: %[[NEXT:.*]] = arith.addi %[[STEP]]
+// The corrections are computed in f64.
+// CHECK: math.powf %{{.*}} : tensor<f64>
+// CHECK: arith.truncf %{{.*}} : tensor<f64> to tensor<f32>
+// CHECK: graph.read @w : tensor<3x2xf32>
+// CHECK: graph.read @b : tensor<2xf32>
+// Nothing is written before everything is computed.
+// CHECK: graph.write @step, %[[NEXT]]
+// CHECK-NEXT: graph.write @w.m
+// CHECK-NEXT: graph.write @w.v
+// CHECK-NEXT: graph.write @w,
+// CHECK-NEXT: graph.write @b.m
+// CHECK-NEXT: graph.write @b.v
+// CHECK-NEXT: graph.write @b,
+// CHECK-NEXT: graph.return
+// CHECK: graph.entry @train_step [@train_microbatch, @train_update] repeat [1, 1]
+
+// SGD-NOT: @w.m
+// SGD-LABEL: graph.func @train_update
+// SGD-NOT: arith.minimumf
+// SGD: graph.write @step
+// SGD-NEXT: graph.write @w,
+// SGD-NEXT: graph.write @b,
+// SGD: graph.entry @train_step [@train_microbatch, @train_update] repeat [4, 1]
+
+// COSINE-LABEL: graph.func @train_update
+// COSINE: math.cos
+// COSINE: arith.cmpf ole
+// COSINE: arith.select
+graph.param @w : tensor<3x2xf32> init(#graph.normal<0.02>) key("w")
+graph.state @w.grad accumulator : tensor<3x2xf32> init(#graph.fill<0.0>)
+graph.param @b : tensor<2xf32> init(#graph.fill<0.0>) key("b")
+graph.state @b.grad accumulator : tensor<2xf32> init(#graph.fill<0.0>)
+graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
+graph.state @token_count accumulator : tensor<f32> init(#graph.fill<0.0>)
+graph.func @train_microbatch() {
+  graph.return
+}
