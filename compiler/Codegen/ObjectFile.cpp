@@ -140,9 +140,13 @@ static Expected<std::vector<char>> link(StringRef object) {
     raw_fd_ostream os(input->path(), error);
     os << object;
     os.close();
-    if (error || os.has_error())
-      return createStringError("cannot write the temporary file " + input->path() + ": " +
-                               (error ? error : os.error()).message());
+    if (!error)
+      error = os.error();
+    // An error that is not cleared ends the process when the stream does.
+    os.clear_error();
+    if (error)
+      return createStringError("cannot write the temporary file " + input->path() + ": " + error.message() +
+                               "; free space there, or set TMPDIR to a folder with space");
   }
   StringRef arguments[] = {*linker,       "-shared", "--build-id=none", "--hash-style=gnu", "-Bsymbolic",
                            input->path(), "-o",      output->path()};
