@@ -1,0 +1,159 @@
+//===- ModelTest.cpp - Compiled models: memory, allocations, and the text they write
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Interp/Interpreter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/base/safetensors.h"
+#include "runtime/plan/plan_writer.h"
+#include "runtime/train/evaluator.h"
+#include "runtime/train/generator.h"
+#include "runtime/train/trainer.h"
+#include "runtime/train/weights.h"
+#include "test/Unit/Interp/OpHarness.h"
+#include "test/Unit/Runtime/allocation_counter.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+
+namespace {
+
+const std::string kTests = BOWLINE_TEST_DIR;
+
+class ModelTest : public ::testing::TestWithParam<std::string> {
+protected:
+  CompileOptions options(CompileMode mode, int64_t microbatches = 1) {
+    CompileOptions options;
+    options.model = kTests + "/Models/" + GetParam();
+    options.mode = mode;
+    options.batch = 3;
+    options.seq = 13;
+    options.microbatches = microbatches;
+    options.threads = 2;
+    return options;
+  }
+
+  std::unique_ptr<Session> sessionOf(const CompileOptions &options) {
+    auto compiled = compileModel(options);
+    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    if (!compiled.ok())
+      return nullptr;
+    auto bytes = WritePlan(*compiled->plan);
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    auto plan = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    auto session = Session::Create(std::move(*plan));
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? std::move(*session) : nullptr;
+  }
+};
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(All, ModelTest, ::testing::Values("gpt2-tiny", "llama-tied", "llama-tiny", "qwen2-tiny"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(ModelTest, ThePlanStatesItsHighWaterMark) {
+  CompileOptions unmerged = options(CompileMode::Train, 3);
+  unmerged.disabledSteps = {"merge-fusions", "donate-buffers"};
+  for (const CompileOptions &some :
+       {options(CompileMode::Train), options(CompileMode::Train, 3), unmerged, options(CompileMode::Generate)}) {
+    auto session = sessionOf(some);
+    ASSERT_TRUE(session);
+    EXPECT_GT(session->HighWaterBytes(), 0u);
+    EXPECT_EQ(session->HighWaterBytes(), session->plan().arena_bytes());
+    EXPECT_EQ(session->arena().bytes(), session->plan().arena_bytes());
+  }
+}
+
+TEST_P(ModelTest, AStepAllocatesNothing) {
+  if (!bowline::testing::CanCountHeapAllocations())
+    GTEST_SKIP() << "the sanitizer brings its own allocator";
+  auto dataset = OpenTokenDataset(kTests + "/oracle/tokens.bin");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  uint64_t atStart = bowline::testing::HeapAllocations();
+  auto session = sessionOf(options(CompileMode::Train, 3));
+  ASSERT_TRUE(session);
+  auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kShuffle);
+  auto evaluator = Evaluator::Create(session.get(), dataset->get(), /*max_batches=*/2);
+  ASSERT_TRUE(trainer.ok() && evaluator.ok());
+  ASSERT_TRUE(trainer->Initialize().ok());
+  // The first use of libraries and threads.
+  ASSERT_TRUE(trainer->Step().ok());
+  ASSERT_TRUE(evaluator->Evaluate().ok());
+  uint64_t before = bowline::testing::HeapAllocations();
+  bool ok = true;
+  for (int step = 0; step < 5; ++step)
+    ok = trainer->Step().ok() && ok;
+  ok = evaluator->Evaluate().ok() && ok;
+  EXPECT_EQ(bowline::testing::HeapAllocations() - before, 0u);
+  EXPECT_TRUE(ok);
+  EXPECT_GT(bowline::testing::HeapAllocations(), atStart) << "the counter counts nothing";
+}
+
+/// Temperature 0 takes the token with the largest logit of the reference, step by step.
+TEST_P(ModelTest, GreedyTextIsTheReferencesArgmax) {
+  CompileOptions generate = options(CompileMode::Generate);
+  auto session = sessionOf(generate);
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(LoadWeights(*session, generate.model).ok());
+  auto generator = Generator::Create(session.get());
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  std::string text;
+  std::atomic<bool> stop = false;
+  const std::string prompt = "A knot";
+  auto collect = [&](absl::string_view more) {
+    text.append(more.data(), more.size());
+    return absl::OkStatus();
+  };
+  absl::Status status = generator->Generate(prompt, {.max_new_tokens = 5, .temperature = 0}, collect, stop);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(text.size(), 5u);
+
+  generate.to = Phase::Input;
+  auto imported = compileModel(generate);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(imported->ir, &context());
+  ASSERT_TRUE(module);
+  Interpreter interpreter(*module);
+  ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
+  auto weights = SafetensorsDirectory::Open(generate.model);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  for (auto param : module->getOps<graph::ParamOp>()) {
+    const auto *entry = weights->Find(param.getKey().str());
+    ASSERT_TRUE(entry) << param.getKey().str();
+    HostTensor value(param.getTensorType().getShape().vec());
+    std::vector<float> narrow(value.data.size());
+    ASSERT_TRUE(entry->file->ReadF32(*entry->tensor, absl::MakeSpan(narrow)).ok());
+    value.data.assign(narrow.begin(), narrow.end());
+    ASSERT_TRUE(succeeded(interpreter.setVariable(param.getName(), std::move(value))));
+  }
+  std::string all = prompt;
+  for (char next : text) {
+    HostTensor tokens({1, generate.seq}), position({1});
+    for (size_t i = 0; i < all.size(); ++i)
+      tokens.data[i] = static_cast<unsigned char>(all[i]);
+    position.data[0] = static_cast<double>(all.size() - 1);
+    auto logits = interpreter.run("generate", {tokens, position});
+    ASSERT_TRUE(succeeded(logits));
+    // Ids from 256 on have no text.
+    const std::vector<double> &values = logits->front().data;
+    auto last = values.begin() + std::min<size_t>(values.size(), 256);
+    EXPECT_EQ(static_cast<unsigned char>(next), std::max_element(values.begin(), last) - values.begin());
+    all += next;
+  }
+}

@@ -1,0 +1,212 @@
+//===- PlanHarness.cpp - Functions compiled to a plan, run, and compared with the reference
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Execution/PlanHarness.h"
+
+#include "compiler/Check/PlanChecker.h"
+#include "compiler/Interp/Interpreter.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/plan/plan_writer.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+
+std::string test::tensorType(const Shape &shape, const std::string &element) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + element + ">";
+}
+
+std::string Argument::type() const { return tensorType(shape, element); }
+
+HostTensor Argument::draw(Random &random) const {
+  if (element == "f32") {
+    HostTensor tensor = random.reals(shape, low, high);
+    for (double &value : tensor.data)
+      value = static_cast<float>(value);
+    return tensor;
+  }
+  return random.integers(shape, static_cast<int64_t>(low), static_cast<int64_t>(high));
+}
+
+int64_t test::pickSize(Random &random) { return random.pick({1, 2, 3, 7, 8, 13, 16, 17, 31, 33, 64, 67}); }
+
+Shape test::pickShape(Random &random, int64_t rank) {
+  Shape shape(rank);
+  do {
+    for (int64_t &size : shape)
+      size = pickSize(random);
+  } while (HostTensor(shape).count() > 4000);
+  return shape;
+}
+
+OwningOpRef<ModuleOp> test::moduleOf(const std::vector<Case> &cases) {
+  std::string text;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case &current = cases[i];
+    std::string name = "case" + std::to_string(i), arguments, results, values;
+    for (size_t k = 0; k < current.arguments.size(); ++k) {
+      const Argument &argument = current.arguments[k];
+      arguments += (k ? ", %" : "%") + std::to_string(k) + ": " + argument.type();
+      // Indices into a table: the runtime checks them where they enter.
+      if (argument.element == "i32" && argument.low == 0)
+        arguments += " {graph.limit = " + std::to_string(static_cast<int64_t>(argument.high) + 1) + " : i64}";
+    }
+    for (size_t k = 0; k < current.results.size(); ++k) {
+      results += (k ? ", " : "") + current.results[k];
+      values += (k ? ", %r" : "%r") + (current.results.size() > 1 ? std::to_string(k) : std::string());
+    }
+    text += "graph.func @" + name + "_function(" + arguments + ") -> (" + results + ") {\n" + current.body +
+            "\ngraph.return " + values + " : " + results + "\n}\ngraph.entry @" + name + " [@" + name +
+            "_function] repeat [1]\n";
+  }
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
+  EXPECT_TRUE(module) << text;
+  return module;
+}
+
+std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &options) {
+  absl::StatusOr<CompileResult> compiled = compileModule(module, options);
+  if (!compiled.ok()) {
+    ADD_FAILURE() << compiled.status();
+    return nullptr;
+  }
+  auto bytes = WritePlan(*compiled->plan);
+  if (!bytes.ok()) {
+    ADD_FAILURE() << bytes.status();
+    return nullptr;
+  }
+  auto plan = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+  if (!plan.ok()) {
+    ADD_FAILURE() << plan.status();
+    return nullptr;
+  }
+  PlanChecker checker(plan->plan());
+  absl::Status sound = checker.check();
+  EXPECT_TRUE(sound.ok()) << sound;
+  auto session = Session::Create(std::move(*plan));
+  if (!session.ok()) {
+    ADD_FAILURE() << session.status();
+    return nullptr;
+  }
+  EXPECT_EQ((*session)->HighWaterBytes(), (*session)->plan().arena_bytes());
+  return std::move(*session);
+}
+
+template <typename T> static void readAs(const TensorView &view, HostTensor &tensor) {
+  llvm::copy(view.As<T>(), tensor.data.begin());
+}
+
+template <typename T> static void writeAs(const HostTensor &tensor, const TensorView &view) {
+  absl::Span<T> values = view.As<T>();
+  ASSERT_EQ(values.size(), tensor.data.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(tensor.data[i]);
+}
+
+HostTensor test::read(const TensorView &view) {
+  HostTensor tensor(Shape(view.shape.begin(), view.shape.end()));
+  switch (view.dtype) {
+  case fbs::DType::F32:
+    readAs<float>(view, tensor);
+    break;
+  case fbs::DType::F64:
+    readAs<double>(view, tensor);
+    break;
+  case fbs::DType::I32:
+    readAs<int32_t>(view, tensor);
+    break;
+  case fbs::DType::I64:
+    readAs<int64_t>(view, tensor);
+    break;
+  case fbs::DType::Bool:
+    readAs<uint8_t>(view, tensor);
+    break;
+  default:
+    ADD_FAILURE() << "no reader for " << fbs::EnumNameDType(view.dtype);
+  }
+  return tensor;
+}
+
+void test::write(const HostTensor &tensor, const TensorView &view) {
+  switch (view.dtype) {
+  case fbs::DType::F32:
+    return writeAs<float>(tensor, view);
+  case fbs::DType::F64:
+    return writeAs<double>(tensor, view);
+  case fbs::DType::I32:
+    return writeAs<int32_t>(tensor, view);
+  case fbs::DType::I64:
+    return writeAs<int64_t>(tensor, view);
+  case fbs::DType::Bool:
+    return writeAs<uint8_t>(tensor, view);
+  default:
+    ADD_FAILURE() << "no writer for " << fbs::EnumNameDType(view.dtype);
+  }
+}
+
+void test::expectWithin(const HostTensor &got, const HostTensor &want, Bound bound) {
+  ASSERT_EQ(got.shape, want.shape);
+  int wrong = 0;
+  for (size_t i = 0; i < want.data.size() && wrong < 3; ++i) {
+    double g = got.data[i], w = want.data[i];
+    bool same = std::isnan(w)   ? std::isnan(g)
+                : std::isinf(w) ? g == w
+                                : std::fabs(g - w) <= bound.relative * std::fabs(w) + bound.absolute;
+    if (!same && ++wrong)
+      ADD_FAILURE() << "element " << i << " of " << want.data.size() << " is " << g << ", not " << w;
+  }
+}
+
+static void runEntry(Random &random, Session &session, Interpreter &interpreter, const Case &current,
+                     const fbs::Entry &entry) {
+  SCOPED_TRACE(current.name + "\n" + current.body);
+  std::vector<HostTensor> inputs;
+  for (size_t k = 0; k < current.arguments.size(); ++k) {
+    inputs.push_back(current.arguments[k].draw(random));
+    write(inputs.back(), session.BufferAt(entry.inputs()->Get(k)->buffer()));
+  }
+  absl::Status status = session.Run(entry.name()->str());
+  ASSERT_TRUE(status.ok()) << status;
+  FailureOr<Interpreter::Tensors> expected = interpreter.run(entry.name()->str(), inputs);
+  ASSERT_TRUE(succeeded(expected));
+  ASSERT_EQ(expected->size(), entry.outputs()->size());
+  for (size_t k = 0; k < expected->size(); ++k) {
+    SCOPED_TRACE("result " + std::to_string(k));
+    expectWithin(read(session.BufferAt(entry.outputs()->Get(k)->buffer())), (*expected)[k], current.bound);
+  }
+}
+
+void test::checkCases(Random &random, const std::vector<Case> &cases) {
+  SCOPED_TRACE(random.trace());
+  OwningOpRef<ModuleOp> reference = moduleOf(cases);
+  ASSERT_TRUE(reference);
+  Interpreter interpreter(*reference);
+  for (bool merge : {true, false}) {
+    SCOPED_TRACE(merge ? "fusions merged" : "fusions not merged");
+    CompileOptions options;
+    options.mode = CompileMode::Generate;
+    options.threads = 2;
+    if (!merge)
+      options.disabledSteps = {"merge-fusions"};
+    OwningOpRef<ModuleOp> module = reference->clone();
+    std::unique_ptr<Session> session = sessionOf(*module, options);
+    ASSERT_TRUE(session);
+    ASSERT_EQ(session->plan().entries()->size(), cases.size());
+    for (const fbs::Entry *entry : *session->plan().entries()) {
+      size_t index = std::stoul(entry->name()->str().substr(4));
+      ASSERT_LT(index, cases.size());
+      runEntry(random, *session, interpreter, cases[index], *entry);
+    }
+  }
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Bad input ends in one clear message, the documented exit code and no partial file."""
+
+import json
+import struct
+
+import tools
+
+MODEL = "llama-tiny"
+WEIGHTS = tools.MODELS / MODEL / "model.safetensors"
+CONFIG = tools.MODELS / MODEL / "config.json"
+
+
+def safetensors(header, payload):
+    """A file with this header: text, or what JSON can hold."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + payload
+
+
+def header_of(file):
+    data = file.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + size]), data[8 + size:]
+
+
+class BadInput(tools.ToolTest):
+    def tree(self):
+        """Every file below the test's folder, with its content."""
+        return {path: path.read_bytes() if path.is_file() else None for path in sorted(self.folder.rglob("*"))}
+
+    def refuse(self, says, name, *arguments, code=1, **keywords):
+        """The tool must end with `code` and a message that holds all of `says`, and leave no trace."""
+        before = self.tree()
+        with self.subTest(arguments=" ".join(map(str, arguments)), says=says):
+            done = tools.start(name, *arguments, **keywords)
+            message = done.stderr.decode()
+            self.assertEqual(done.returncode, code, message)
+            self.assertEqual(done.stdout, b"")
+            self.assertEqual(message.count("error:"), 1, message)
+            self.assertTrue(message.startswith(f"{name}: error: "), message)
+            for word in says if isinstance(says, tuple) else (says,):
+                self.assertIn(word, message)
+            for noise in ("Stack dump", "PLEASE submit", "terminate called", "see current operation", "Assertion"):
+                self.assertNotIn(noise, message)
+            self.assertEqual(self.tree(), before)
+
+    def model(self, name, config=None, weights=None):
+        """A model directory; `config` changes keys of config.json or is its text."""
+        folder = self.folder / name
+        folder.mkdir()
+        if isinstance(config, str):
+            (folder / "config.json").write_text(config)
+        elif config is not None:
+            text = json.dumps({**json.loads(CONFIG.read_text()), **config})
+            (folder / "config.json").write_text(text)
+        if weights is not None:
+            (folder / "model.safetensors").write_bytes(weights)
+        return folder
+
+    def refuse_model(self, says, folder):
+        self.refuse(says, "bowline-compile", folder, "--batch", 2, "--seq", 5, "-o", self.folder / "x.plan")
+
+    def test_configurations(self):
+        text = CONFIG.read_text()
+        self.refuse_model(("none/config.json", "No such file"), self.folder / "none")
+        self.refuse_model(("empty/config.json", "No such file"), self.model("empty"))
+        self.refuse_model(("cut/config.json", "JSON"), self.model("cut", text[:len(text) // 2]))
+        self.refuse_model(("blank/config.json", "JSON"), self.model("blank", ""))
+        self.refuse_model(("model_type", "mamba", "llama"), self.model("type", {"model_type": "mamba"}))
+        self.refuse_model(("num_key_value_heads", "6", "4"), self.model("groups", {"num_key_value_heads": 4}))
+        no_head_dim = json.loads(text)
+        del no_head_dim["head_dim"]
+        self.refuse_model("num_attention_heads",
+                          self.model("heads", json.dumps({**no_head_dim, "num_attention_heads": 7})))
+        self.refuse_model("rope_scaling", self.model("rope", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}))
+        self.refuse_model("hidden_size", self.model("text", {"hidden_size": "wide"}))
+
+    def test_weights(self):
+        whole = WEIGHTS.read_bytes()
+        header, payload = header_of(WEIGHTS)
+        self.refuse_model(("model.safetensors", "gate_proj", "53", "54"),
+                          self.model("shape", {"intermediate_size": 54}, whole))
+        self.refuse_model("model.safetensors", self.model("truncated", {}, whole[:-100]))
+        self.refuse_model("model.safetensors", self.model("stub", {}, whole[:5]))
+        self.refuse_model("model.safetensors", self.model("oversized", {}, struct.pack("<Q", 1 << 60) + whole[8:]))
+        names = [name for name in header if name != "__metadata__"]
+        first, second = sorted(names, key=lambda name: header[name]["data_offsets"])[:2]
+        overlapping = json.loads(json.dumps(header))
+        size = header[second]["data_offsets"][1] - header[second]["data_offsets"][0]
+        overlapping[second]["data_offsets"] = [0, size]
+        self.refuse_model(("model.safetensors", "overlap"), self.model("overlap", {}, safetensors(overlapping, payload)))
+        missing = {name: value for name, value in header.items() if name != "model.norm.weight"}
+        folder = self.model("missing", {}, safetensors(missing, payload))
+        self.refuse_model("model.safetensors", folder)
+        # The same files given to a run.
+        plan = self.folder / "x.plan"
+        tools.compile_train(MODEL, plan)
+        for name in ("truncated", "stub", "oversized", "overlap", "missing"):
+            self.refuse("model.safetensors", "bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--weights",
+                        self.folder / name, "--metrics", self.folder / "m.jsonl", "--save", self.folder / "s")
+        self.refuse("do not fit", "bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--weights",
+                    tools.MODELS / "qwen2-tiny", "--metrics", self.folder / "m.jsonl")
+
+    def test_compile_flags(self):
+        model, out = tools.MODELS / MODEL, ["-o", self.folder / "x.plan"]
+        sizes = ["--batch", 3, "--seq", 5]
+        compile_ = "bowline-compile"
+        self.refuse("MODEL is required", compile_)
+        self.refuse("-o is missing", compile_, model, *sizes)
+        self.refuse("--seq", compile_, model, "--batch", 3, *out)
+        self.refuse("--batch", compile_, model, "--seq", 5, *out)
+        self.refuse("--batch", compile_, model, "--batch", -1, "--seq", 5, *out)
+        self.refuse(("--batch 3", "--microbatches 2"), compile_, model, *sizes, "--microbatches", 2, *out)
+        self.refuse(("400", "64"), compile_, model, "--batch", 1, "--seq", 400, *out)
+        self.refuse("not supported", compile_, model, "--batch", 10**12, "--seq", 20, *out)
+        self.refuse("--mode", compile_, model, *sizes, "--mode", "sing", *out)
+        self.refuse("--dtype", compile_, model, *sizes, "--dtype", "f64", *out)
+        self.refuse("--lr", compile_, model, *sizes, "--lr", "fast", *out)
+        self.refuse("--decay-steps", compile_, model, *sizes, "--lr-schedule", "cosine", *out)
+        self.refuse("--nonsense", compile_, model, *sizes, "--nonsense", *out)
+        self.refuse(("--disable-step", "merge-fusions"), compile_, model, *sizes, "--disable-step", "everything", *out)
+        self.refuse("512MiB", compile_, model, *sizes, "--memory-limit", "much", *out)
+        self.refuse(("--memory-limit 64KiB", "largest buffers", "model.embed_tokens.weight"), compile_, model, *sizes,
+                    "--memory-limit", "64KiB", *out)
+        self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
+        self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
+        self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
+        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or one that
+        # the linker reads; errors of passes have one exit code.
+        self.refuse("x.mlir", compile_, model, *sizes, "--compile-to=train", "-o", self.folder / "x.mlir", code=3,
+                    before="ulimit -f 8")
+        self.refuse("temporary file", compile_, model, *sizes, *out, before="ulimit -f 8")
+
+    def test_ir(self):
+        out = ["-o", self.folder / "x.plan"]
+
+        def file(name, text):
+            path = self.folder / name
+            path.write_text(text)
+            return path
+
+        self.refuse("none.mlir", "bowline-compile", self.folder / "none.mlir", *out)
+        self.refuse("syntax.mlir:1", "bowline-compile", file("syntax.mlir", "graph.func @loss("), *out)
+        self.refuse(("type.mlir:1", "@loss"), "bowline-compile", file(
+            "type.mlir", "graph.func @loss(%a: tensor<3xf32>) -> tensor<4xf32> { graph.return %a : tensor<3xf32> }"),
+            *out)
+        self.refuse("nothing can be run", "bowline-compile", file("empty.mlir", "module {}"), *out)
+        text = self.folder / "train.mlir"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 2, "--seq", 5, "--compile-to=train", "-o", text)
+        self.refuse("phase", "bowline-compile", text, "--compile-from", "memory", *out)
+        self.refuse("-o is missing", "bowline-translate", "--mlir-to-plan", text)
+        self.refuse("train.mlir", "bowline-translate", "--plan-to-mlir", text)
+
+    def test_plans(self):
+        good = self.folder / "good.plan"
+        tools.compile_train(MODEL, good)
+        data = good.read_bytes()
+        flipped = bytearray(data)
+        flipped[len(data) // 2] ^= 0x10
+        # The version follows the identifier in a table of its own: it is changed through the text, where it is a word.
+        bad = {"truncated": data[:len(data) // 2], "empty": b"", "flipped": bytes(flipped), "text": b"hello\n" * 100,
+               "identifier": data[:4] + b"BWLQ" + data[8:]}
+        for name, content in bad.items():
+            path = self.folder / f"{name}.plan"
+            path.write_bytes(content)
+            for command in (("bowline-run", path, "--data", tools.TOKENS, "--steps", 2, "--metrics",
+                             self.folder / "m.jsonl", "--save", self.folder / "s"),
+                            ("bowline-check", path), ("bowline-inspect", path),
+                            ("bowline-translate", "--plan-to-mlir", path, "-o", self.folder / "x.mlir")):
+                self.refuse(f"{name}.plan", *command)
+        text, foreign = self.folder / "good.mlir", self.folder / "foreign.plan"
+        tools.succeed("bowline-translate", "--plan-to-mlir", good, "-o", text)
+        changed = text.read_text()
+        self.assertEqual(changed.count('arch = "x86_64"'), 1)
+        text.write_text(changed.replace('arch = "x86_64"', 'arch = "riscv64"'))
+        tools.succeed("bowline-translate", "--mlir-to-plan", text, "-o", foreign)
+        self.refuse("riscv64", "bowline-run", foreign, "--data", tools.TOKENS, "--steps", 2)
+
+    def test_data_and_run_flags(self):
+        plan = self.folder / "x.plan"
+        tools.compile_train(MODEL, plan)
+        files = {"short.bin": tools.llmc_file([1, 2, 3]),
+                 "cut.bin": tools.llmc_file(tools.random_tokens(500, 257))[:-100],
+                 "magic.bin": tools.llmc_file(tools.random_tokens(500, 257), magic=20240521),
+                 "beyond.bin": tools.llmc_file([257] + tools.random_tokens(500, 257)),
+                 "nothing.bin": b""}
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+            self.refuse(name, "bowline-run", plan, "--data", self.folder / name, "--steps", 2, "--metrics",
+                        self.folder / "m.jsonl", "--save", self.folder / "s")
+        run = ["bowline-run", plan, "--data", tools.TOKENS]
+        self.refuse("none.bin", "bowline-run", plan, "--data", self.folder / "none.bin", "--steps", 2)
+        self.refuse("--steps", *run, "--steps", 0)
+        self.refuse("--steps", *run)
+        self.refuse("--metrics", *run, "--steps", 2, "--metrics")
+        self.refuse("none/m.jsonl", *run, "--steps", 2, "--metrics", self.folder / "none" / "m.jsonl")
+        self.refuse("/proc/none", *run, "--steps", 2, "--save", "/proc/none", "--metrics", self.folder / "m.jsonl")
+
+    def test_a_full_disk_while_saving_keeps_what_was_saved(self):
+        plan, saves = self.folder / "x.plan", self.folder / "s"
+        tools.compile_train(MODEL, plan)
+        run = ["--data", tools.TOKENS, "--save", saves, "--quiet"]
+        tools.succeed("bowline-run", plan, *run, "--steps", 2)
+        self.refuse("step 4", "bowline-run", plan, *run, "--steps", 4, "--resume", saves, code=3,
+                    before="ulimit -f 100")
+        tools.succeed("bowline-run", plan, *run, "--steps", 4, "--resume", saves)
+
+
+if __name__ == "__main__":
+    tools.main()

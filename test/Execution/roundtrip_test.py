@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Plans and the IR of every phase survive as text: what is read back continues to the same bytes."""
+
+import tools
+
+PLANS = (("train", tools.compile_train, []), ("parts", tools.compile_train, ["--microbatches", "3"]),
+         ("generate", tools.compile_generate, []))
+
+
+class RoundTrip(tools.ToolTest):
+    def test_translate(self):
+        for model in tools.TRAIN_SHAPES:
+            for name, compile_plan, flags in PLANS:
+                with self.subTest(model=model, plan=name):
+                    plan, text, again = (self.folder / f"a.{suffix}" for suffix in ("plan", "mlir", "again"))
+                    compile_plan(model, plan, *flags)
+                    tools.succeed("bowline-translate", "--plan-to-mlir", plan, "-o", text)
+                    tools.succeed("bowline-opt", "--verify-roundtrip", text, "-o", "/dev/null")
+                    tools.succeed("bowline-translate", "--mlir-to-plan", text, "-o", again)
+                    self.assertEqual(plan.read_bytes(), again.read_bytes())
+
+    def test_every_phase(self):
+        phases = ["input", "graph", "train", "shard", "stage", "local", "fuse", "schedule", "memory"]
+        for model, mode, flags in (("llama-tiny", "train", ["--batch", "4", "--seq", "5", "--microbatches", "2"]),
+                                   ("gpt2-tiny", "generate", ["--seq", "7"])):
+            flags = ["--mode", mode, "--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9", *tools.ONE_THREAD,
+                     *flags]
+            straight = self.folder / "straight.plan"
+            tools.succeed("bowline-compile", tools.MODELS / model, *flags, "-o", straight)
+            previous, origin = "input", tools.MODELS / model
+            for phase in phases:
+                with self.subTest(model=model, phase=phase):
+                    text, plan = self.folder / f"{phase}.mlir", self.folder / f"{phase}.plan"
+                    # Each phase starts from the text of the one before it.
+                    start = [] if origin.is_dir() else ["--compile-from", previous]
+                    tools.succeed("bowline-compile", origin, *start, *flags, f"--compile-to={phase}", "-o", text)
+                    tools.succeed("bowline-opt", "--verify-roundtrip", text, "-o", "/dev/null")
+                    tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", plan)
+                    self.assertEqual(straight.read_bytes(), plan.read_bytes())
+                    previous, origin = phase, text
+
+
+if __name__ == "__main__":
+    tools.main()

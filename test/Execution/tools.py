@@ -1,0 +1,102 @@
+"""What the tests of the command-line tools share: running a tool, and files to run it on.
+
+Each test is run as `python3 X_test.py --tools FOLDER [unittest arguments]`.
+"""
+
+import json
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TEST_DIR = pathlib.Path(__file__).resolve().parent.parent
+MODELS = TEST_DIR / "Models"
+ORACLE = TEST_DIR / "oracle"
+TOKENS = ORACLE / "tokens.bin"
+
+# Every family, with a batch that divides into one and three parts. No size is a multiple of a vector's width.
+TRAIN_SHAPES = {
+    "gpt2-tiny": ["--batch", "3", "--seq", "13"],
+    "llama-tied": ["--batch", "3", "--seq", "17"],
+    "llama-tiny": ["--batch", "3", "--seq", "11"],
+    "qwen2-tiny": ["--batch", "3", "--seq", "7"],
+}
+
+# Two threads on a busy machine mostly wait for each other. Where threads matter, the tests ask for more.
+ONE_THREAD = ["--threads", "1"]
+
+# A command that takes longer hangs.
+TIMEOUT_SECONDS = 120
+
+_tools = pathlib.Path()
+
+
+def tool(name):
+    return str(_tools / name)
+
+
+def start(name, *arguments, before="", **keywords):
+    """The finished process of a tool; `before` is shell code that goes first in its process (a limit, say)."""
+    command = [tool(name), *map(str, arguments)]
+    if before:
+        command = ["bash", "-c", before + '; exec "$@"', "bash", *command]
+    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, **keywords)
+
+
+def succeed(name, *arguments, **keywords):
+    """stdout of a tool that must end with exit code 0."""
+    done = start(name, *arguments, **keywords)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, done.args))}\nexit code {done.returncode}\n{done.stderr.decode()}")
+    return done.stdout
+
+
+def compile_train(model, plan, *flags, threads=1):
+    succeed("bowline-compile", MODELS / model, "--mode", "train", *TRAIN_SHAPES[model],
+            "--threads", threads, *flags, "-o", plan)
+
+
+def compile_generate(model, plan, *flags):
+    # GPT-2's positions end here.
+    succeed("bowline-compile", MODELS / model, "--mode", "generate", "--seq", "29", *ONE_THREAD, *flags,
+            "-o", plan)
+
+
+def metrics_of(path, without=("step_ms", "tokens_per_s")):
+    """The lines of a metrics file, without what differs from run to run. Numbers stay text: equal means equal bits."""
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line, parse_float=str) for line in file]
+    return [{key: value for key, value in line.items() if key not in without} for line in lines]
+
+
+def llmc_file(tokens, magic=20240520, version=1, count=None):
+    """A token file in the format of llm.c."""
+    header = [magic, version, len(tokens) if count is None else count] + [0] * 253
+    return struct.pack("<256i", *header) + struct.pack(f"<{len(tokens)}H", *tokens)
+
+
+def random_tokens(count, vocabulary, seed=1):
+    return random.Random(seed).choices(range(vocabulary), k=count)
+
+
+class ToolTest(unittest.TestCase):
+    """A test with a folder of its own, `self.folder`, that goes when the test ends."""
+
+    def setUp(self):
+        folder = tempfile.mkdtemp(prefix="bowline-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        self.folder = pathlib.Path(folder)
+
+
+def main():
+    global _tools
+    if len(sys.argv) < 3 or sys.argv[1] != "--tools":
+        sys.exit(__doc__)
+    _tools = pathlib.Path(sys.argv[2]).resolve()
+    del sys.argv[1:3]
+    # Not the module that holds main(): that is imported under its own name.
+    unittest.main(module="__main__")
