@@ -31,6 +31,7 @@ public:
   explicit Outliner(const FusionGroups::Group &group)
       : operations(group.operations), members(group.operations.begin(), group.operations.end()) {}
 
+  /// Null where nobody uses what the group computes: then it is gone.
   graph::FusionOp outline() {
     Operation *last = operations.back();
     for (Operation *op : operations)
@@ -39,6 +40,10 @@ public:
       for (Value result : op->getResults())
         if (usedOutside(result))
           outputs.push_back(result);
+    if (outputs.empty()) {
+      eraseMembers();
+      return {};
+    }
 
     OpBuilder builder(last);
     auto fusion = graph::FusionOp::create(builder, last->getLoc(), ValueRange(outputs).getTypes(),
@@ -123,10 +128,12 @@ public:
 private:
   void groupBlock(Block &block) {
     FusionGroups partition(block, merge);
-    for (const FusionGroups::Group *group : partition.groups()) {
+    // Last first: a group that only a useless one reads is useless too.
+    SmallVector<const FusionGroups::Group *> groups = partition.groups();
+    for (const FusionGroups::Group *group : llvm::reverse(groups)) {
       size_t count = group->operations.size();
       graph::FusionOp fusion = Outliner(*group).outline();
-      if (count > 1)
+      if (fusion && count > 1)
         remark::passed(fusion.getLoc(), remark::RemarkOpts::name("GroupFusions").category("fusion"))
             << "fused " << std::to_string(count) << " operations";
     }

@@ -111,3 +111,14 @@ graph.func @table(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = arith.addf %x, %t : tensor<2xf32>
   graph.return %0 : tensor<2xf32>
 }
+
+// -----
+
+// What nobody uses is not computed, nor what only that reads.
+// CHECK-LABEL: graph.func @unused
+// CHECK-NEXT: graph.return
+graph.func @unused(%x: tensor<2x3xf32>) {
+  %0 = graph.transpose %x perm [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %1 = math.tanh %0 : tensor<3x2xf32>
+  graph.return
+}
