@@ -8,6 +8,7 @@
 
 #include "passes/Overlap/ProgramBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -82,6 +83,16 @@ Value ProgramBuilder::variableBuffer(ProgramState &state, StringRef symbol) {
 // Entries
 //===----------------------------------------------------------------------===//
 
+/// Callers find ports by name.
+static LogicalResult checkPortNames(graph::EntryOp entry, StringRef what, ArrayRef<std::string> names) {
+  llvm::StringSet<> seen;
+  for (const std::string &name : names)
+    if (!seen.insert(name).second)
+      return entry.emitOpError("has two ") << what << " named '" << name << "'; give each a '"
+                                           << graph::FuncOp::kNameAttr << "' of its own";
+  return success();
+}
+
 LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   OpBuilder programs(entry);
   ProgramState state;
@@ -93,17 +104,20 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   SmallVector<graph::FuncOp> functions;
   for (auto reference : entry.getFunctions().getAsRange<FlatSymbolRefAttr>())
     functions.push_back(symbols.lookup<graph::FuncOp>(reference.getValue()));
-  for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat()))
-    bindArguments(state, function, repeat);
 
   SmallVector<int64_t> timeline;
   for (auto [segment, function, repeat] : llvm::enumerate(functions, entry.getRepeat())) {
+    // A function that runs twice has other arguments the second time.
+    bindArguments(state, function, repeat);
     if (failed(buildSegment(state, function)))
       return failure();
     for (int64_t slot = 0; slot < repeat; ++slot)
       timeline.append({static_cast<int64_t>(segment), slot});
   }
   state.program.setTimeline(timeline);
+  if (failed(checkPortNames(entry, "arguments", state.inputNames)) ||
+      failed(checkPortNames(entry, "results", state.outputNames)))
+    return failure();
 
   auto names = [&](const SmallVector<std::string> &list) {
     return programs.getStrArrayAttr(SmallVector<StringRef>(list.begin(), list.end()));
@@ -157,8 +171,9 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
         return success();
       })
       .Case([&](graph::WriteOp write) {
-        plan::CopyOp::create(commands, write.getLoc(), state.bufferOf.lookup(write.getValue()),
-                             variableBuffer(state, write.getVariable()), kPassName);
+        Value source = state.bufferOf.lookup(write.getValue()), variable = variableBuffer(state, write.getVariable());
+        if (source != variable) // else it has that value already
+          plan::CopyOp::create(commands, write.getLoc(), source, variable, kPassName);
         return success();
       })
       .Case([&](graph::ReshapeOp reshape) {
