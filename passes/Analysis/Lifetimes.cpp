@@ -55,11 +55,20 @@ Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
         plan::BufferKind kind = use.buffer.getDefiningOp<plan::BufferOp>().getKind();
         if (kind != plan::BufferKind::Temporary && kind != plan::BufferKind::Scratch)
           continue;
-        auto [entry, inserted] = alive.insert({use.buffer, Interval{position, position}});
+        auto entry = alive.insert({use.buffer, Interval{position, position}}).first;
         entry->second.last = position;
-        if (inserted && use.reads)
+        if (entry->second.first == position && use.reads)
           readFirst.insert(use.buffer);
       }
+    }
+  ArrayRef<int64_t> timeline = program.getTimeline();
+  for (size_t i = 2; i < timeline.size(); i += 2)
+    if (timeline[i] < timeline[i - 2]) {
+      for (auto &[buffer, interval] : alive) {
+        interval = {0, static_cast<int64_t>(ordered.size()) - 1};
+        crossing.insert(buffer);
+      }
+      return;
     }
   // Values that cross a run of a repeated segment live through all its runs.
   for (const SegmentRange &range : segmentRanges(program)) {
@@ -69,6 +78,7 @@ Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
       bool within = interval.first >= range.begin && interval.last < range.end;
       if (!interval.overlaps({range.begin, range.end - 1}) || (within && !readFirst.contains(buffer)))
         continue;
+      crossing.insert(buffer);
       interval.first = std::min(interval.first, range.begin);
       interval.last = std::max(interval.last, range.end - 1);
     }

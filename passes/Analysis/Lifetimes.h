@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_ANALYSIS_LIFETIMES_H
 
 #include "dialects/Plan/PlanOps.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace bowline {
@@ -33,7 +34,8 @@ struct CommandUse {
 llvm::SmallVector<CommandUse> usesOf(mlir::Operation *command, mlir::SymbolTable &symbols);
 
 /// The lifetimes of a program's temporary and scratch buffers. A buffer that is used in a segment that runs several
-/// times, and lives longer than one run of it, is alive during all of that segment.
+/// times, and lives longer than one run of it, is alive during all of that segment. Where the timeline does not run the
+/// segments one after the other, every buffer is alive all the time.
 class Lifetimes {
 public:
   Lifetimes(plan::ProgramOp program, mlir::SymbolTable &symbols);
@@ -41,11 +43,16 @@ public:
   /// In the order of first use.
   const llvm::MapVector<mlir::Value, Interval> &intervals() const { return alive; }
 
+  /// Whether the value of a temporary buffer goes from one run of a segment to the next, or into it or out of it, so
+  /// that the buffer keeps its memory during all runs of that segment.
+  bool crossesRuns(mlir::Value buffer) const { return crossing.contains(buffer); }
+
   /// All commands of the program, by position.
   llvm::ArrayRef<mlir::Operation *> commands() const { return ordered; }
 
 private:
   llvm::MapVector<mlir::Value, Interval> alive;
+  llvm::DenseSet<mlir::Value> crossing;
   llvm::SmallVector<mlir::Operation *> ordered;
 };
 

@@ -71,11 +71,15 @@ private:
     if (buffer.getKind() != plan::BufferKind::Temporary || source == destination)
       return false;
 
+    // A port, or a command of another program, would see the destination instead.
+    if (llvm::any_of(source.getUsers(), [&](Operation *user) { return !position.contains(user); }))
+      return false;
     plan::LaunchOp producer;
-    int64_t lastUse = 0;
+    int64_t firstUse = position.lookup(copy), lastUse = 0;
     for (const Use &use : usesIn(source)) {
       if (use.command->getParentOp() != copy->getParentOp())
         return false;
+      firstUse = std::min(firstUse, position.lookup(use.command));
       lastUse = std::max(lastUse, position.lookup(use.command));
       if (!use.writes)
         continue;
@@ -83,7 +87,8 @@ private:
         return false;
       producer = cast<plan::LaunchOp>(use.command);
     }
-    if (!producer)
+    // What is read before it is written comes from the run of the segment before.
+    if (!producer || firstUse != position.lookup(producer))
       return false;
 
     int64_t start = position.lookup(producer), end = position.lookup(copy);

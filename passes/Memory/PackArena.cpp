@@ -33,7 +33,8 @@ public:
   TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) : lifetimes(program, symbols) {
     for (const auto &[buffer, interval] : lifetimes.intervals()) {
       blockOf[buffer] = blocks.size();
-      blocks.push_back({aligned(buffer.getDefiningOp<plan::BufferOp>().getExtent()), interval});
+      int64_t extent = buffer.getDefiningOp<plan::BufferOp>().getExtent();
+      blocks.push_back({aligned(std::max<int64_t>(extent, 1)), interval});
     }
     for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
       if (auto launch = dyn_cast<plan::LaunchOp>(command))
@@ -59,10 +60,12 @@ private:
   /// Merges the blocks of an output that begins and an input that ends at this launch, where the kernel allows it.
   void takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position) {
     ArrayRef<int64_t> pairs = kernel.getInPlace();
+    DenseSet<size_t> taken; // by an output of this launch, which may end here too
     for (size_t i = 0; i < pairs.size(); i += 2) {
       Value output = launch.getOperands()[pairs[i]], input = launch.getOperands()[pairs[i + 1]];
       auto from = blockOf.find(input), to = blockOf.find(output);
-      if (from == blockOf.end() || to == blockOf.end() || from->second == to->second)
+      if (from == blockOf.end() || to == blockOf.end() || from->second == to->second ||
+          lifetimes.crossesRuns(input) || taken.contains(from->second))
         continue;
       MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
       if (dying.alive.last != position || born.alive.first != position || dying.bytes != born.bytes ||
@@ -71,6 +74,7 @@ private:
       dying.alive.last = born.alive.last;
       born.bytes = 0;
       to->second = from->second;
+      taken.insert(from->second);
     }
   }
 
@@ -92,9 +96,15 @@ public:
       lowerBound = std::max(lowerBound, base + packed.lowerBound);
     }
     // Buffers that no command uses.
-    for (auto buffer : llvm::make_early_inc_range(module.getOps<plan::BufferOp>()))
-      if (!buffer.getOffset())
-        buffer.erase();
+    for (auto buffer : llvm::make_early_inc_range(module.getOps<plan::BufferOp>())) {
+      if (buffer.getOffset())
+        continue;
+      if (!buffer->use_empty()) {
+        buffer.emitOpError("is temporary and no command writes it, but something else uses it; make it an input");
+        return signalPassFailure();
+      }
+      buffer.erase();
+    }
 
     int64_t bytes = 0;
     for (auto buffer : module.getOps<plan::BufferOp>())

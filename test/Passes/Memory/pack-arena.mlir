@@ -1,0 +1,54 @@
+// Every buffer gets its place.
+// RUN: bowline-opt %s --pack-arena --split-input-file | FileCheck %s
+
+// In place, but not where the next run of the segment reads the input again, though it has one command only.
+// CHECK: plan.arena_bytes = 208
+// CHECK: %x = plan.buffer "x" input {{.*}} at 0
+// CHECK: %y = plan.buffer "y" output {{.*}} at 64
+// CHECK: %a = plan.buffer "a" temporary {{.*}} at 128
+// CHECK: %b = plan.buffer "b" temporary {{.*}} at 192
+module {
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+  %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
+  %a = plan.buffer "a" temporary : !plan.buffer<tensor<4xf32>>
+  %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+  plan.kernel @k registered "k" [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] in_place [1, 0]
+    cost 0.0, 0.0
+  plan.program @p timeline [0, 0, 1, 0, 1, 0, 2, 0] {
+    plan.segment "begin" {
+      plan.copy %x to %a : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+    }
+    plan.segment "again" {
+      plan.launch @k(%a, %b) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>
+    }
+    plan.segment "end" {
+      plan.copy %b to %y : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+    }
+  }
+}
+
+// -----
+
+// One run takes over the dying input; only one of two outputs does, though the first is never read.
+// CHECK: plan.arena_bytes = 208
+// CHECK: %a = plan.buffer "a" temporary {{.*}} at [[A:[0-9]+]]
+// CHECK: %b = plan.buffer "b" temporary {{.*}} at [[A]]
+// CHECK-NOT: "c" temporary {{.*}} at [[A]]
+// CHECK: %c = plan.buffer "c" temporary
+module {
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+  %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
+  %a = plan.buffer "a" temporary : !plan.buffer<tensor<4xf32>>
+  %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+  %c = plan.buffer "c" temporary : !plan.buffer<tensor<4xf32>>
+  plan.kernel @k registered "k"
+    [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>]
+    in_place [1, 0, 2, 0] cost 0.0, 0.0
+  plan.program @p timeline [0, 0] {
+    plan.segment "s" {
+      plan.copy %x to %a : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+      plan.launch @k(%a, %b, %c) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>
+      plan.copy %c to %y : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+    }
+  }
+}
