@@ -1,0 +1,156 @@
+//===- RandomProgramTest.cpp - Compiled programs compute what the graph says
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Random programs, compiled with a random choice of optimisations, proven sound by the plan checker, executed, and
+// compared with the reference interpreter: results and every variable, after several runs of the entry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Unit/Passes/RandomProgram.h"
+#include "compiler/Check/PlanChecker.h"
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Interp/Interpreter.h"
+#include "compiler/Pipelines/Pipeline.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/executor/session.h"
+#include "runtime/plan/plan_writer.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+
+namespace {
+
+/// f32 against f64 over a few dozen operations on values of the order of one.
+constexpr double kTolerance = 2e-4;
+
+constexpr int kPrograms = 60;
+constexpr int kRuns = 2;
+
+std::unique_ptr<Session> compile(ModuleOp module, Random &random) {
+  PipelineOptions options;
+  options.training = false;
+  for (const Step &step : pipelineSteps(options))
+    if (step.optional && random.integer(0, 2) == 0)
+      options.disabledSteps.insert(step.name.str());
+  Builder builder(module.getContext());
+  module->setAttr(plan::PlanDialect::kTargetAttr,
+                  plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", CpuCodegen(options.cpu).cpu(), 1));
+  if (failed(runPhases(module, options, Phase::Input, Phase::Plan)))
+    return nullptr;
+  auto plan = emitPlan(module);
+  if (failed(plan))
+    return nullptr;
+  auto bytes = WritePlan(**plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  if (!bytes.ok())
+    return nullptr;
+  auto loaded = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok())
+    return nullptr;
+  absl::Status proof = PlanChecker(loaded->plan()).check();
+  EXPECT_TRUE(proof.ok()) << proof;
+  auto session = Session::Create(*std::move(loaded));
+  EXPECT_TRUE(session.ok()) << session.status();
+  return session.ok() ? std::move(*session) : nullptr;
+}
+
+void expectEqual(const TensorView &actual, const HostTensor &expected, const std::string &what) {
+  ASSERT_EQ(std::vector<int64_t>(actual.shape.begin(), actual.shape.end()), expected.shape) << what;
+  for (size_t i = 0; i < expected.data.size(); ++i)
+    if (actual.dtype == fbs::DType::F32)
+      ASSERT_NEAR(actual.As<float>()[i], expected.data[i], kTolerance * std::max(1.0, std::fabs(expected.data[i])))
+          << what << " [" << i << "]";
+    else if (actual.dtype == fbs::DType::I32)
+      ASSERT_EQ(actual.As<int32_t>()[i], expected.data[i]) << what << " [" << i << "]";
+    else
+      ASSERT_EQ(actual.As<uint8_t>()[i], expected.data[i]) << what << " [" << i << "]";
+}
+
+void copyInto(const TensorView &view, const double *values) {
+  for (float &element : view.As<float>())
+    element = static_cast<float>(*values++);
+}
+
+/// Values that f32 holds exactly, so that both sides start from the same.
+HostTensor randomValues(Random &random, const Shape &shape) {
+  HostTensor value = random.reals(shape, -1, 1);
+  for (double &element : value.data)
+    element = static_cast<float>(element);
+  return value;
+}
+
+/// Compiles and compares one program.
+void check(Random &random, const std::string &text) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(&context()));
+  ASSERT_TRUE(module);
+  OwningOpRef<ModuleOp> reference = module->clone();
+  Interpreter interpreter(*reference);
+  ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
+  std::unique_ptr<Session> session = compile(*module, random);
+  ASSERT_TRUE(session);
+
+  std::vector<std::string> states;
+  for (auto param : reference->getOps<graph::ParamOp>())
+    states.push_back(param.getName().str());
+  for (auto state : reference->getOps<graph::StateOp>())
+    if (state.getRole() != graph::StateRole::Accumulator)
+      states.push_back(state.getName().str());
+  for (const std::string &name : states) {
+    HostTensor value = randomValues(random, interpreter.getVariable(name)->shape);
+    copyInto(*session->State(name), value.data.data());
+    ASSERT_TRUE(succeeded(interpreter.setVariable(name, std::move(value))));
+  }
+
+  auto entry = reference->lookupSymbol<graph::EntryOp>("run");
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<HostTensor> arguments;
+    auto types = interpreter.argumentTypes("run");
+    ASSERT_TRUE(succeeded(types));
+    for (RankedTensorType type : *types)
+      arguments.push_back(randomValues(random, type.getShape().vec()));
+    size_t next = 0;
+    for (auto [reference_, repeat] :
+         llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat())) {
+      auto function = reference->lookupSymbol<graph::FuncOp>(reference_.getValue());
+      for (unsigned index = 0; index < function.getNumArguments(); ++index, ++next)
+        for (uint32_t slot = 0; slot < repeat; ++slot)
+          copyInto(*session->Input("run", function.getArgName(index), slot),
+                   arguments[next].data.data() + slot * (arguments[next].count() / repeat));
+    }
+    auto expected = interpreter.run("run", arguments);
+    ASSERT_TRUE(succeeded(expected));
+    absl::Status status = session->Run("run");
+    ASSERT_TRUE(status.ok()) << status;
+    for (auto [index, result] : llvm::enumerate(*expected))
+      expectEqual(*session->Output("run", "result" + std::to_string(index)), result,
+                  "result " + std::to_string(index) + " of run " + std::to_string(run));
+    for (const std::string &name : states)
+      expectEqual(*session->State(name), *interpreter.getVariable(name), name + " after run " + std::to_string(run));
+  }
+}
+
+} // namespace
+
+TEST(RandomPrograms, CompiledAndInterpretedAgree) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  for (int i = 0; i < kPrograms; ++i) {
+    std::string text = randomProgram(random);
+    check(random, text);
+    ASSERT_FALSE(HasFailure()) << "program " << i << ":\n" << text;
+  }
+}
