@@ -28,6 +28,16 @@ static bool isGraphLevel(Operation *op) {
   return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isIn(op, "graph") || isIn(op, "arith") || isIn(op, "math");
 }
 
+/// The types that graph's own operations take; upstream ones take more.
+static bool isGraphTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+    return false;
+  Type element = tensor.getElementType();
+  return element.isF32() || element.isF64() || element.isBF16() || element.isF16() || element.isInteger(1) ||
+         element.isInteger(32) || element.isInteger(64);
+}
+
 /// A kernel's body that waits for code generation.
 static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
 
@@ -53,6 +63,10 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
   case Phase::Train:
     if (!isGraphLevel(op) || isa<graph::FusionOp>(op))
       return refuse(op, phase, "only graph, arith and math operations on global tensors have a meaning here");
+    if (!llvm::all_of(op->getResultTypes(), isGraphTensor))
+      return refuse(op, phase, "values are tensors of static shape without zeros, of f32, f64, bf16, f16, i64, i32 or i1");
+    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
+      return refuse(op, phase, "constants are written out as 'dense<...>'");
     return success();
   case Phase::Shard:
   case Phase::Stage:
