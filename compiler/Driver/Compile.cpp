@@ -47,6 +47,9 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
     return invalid("--batch must be given and at least 1");
   if (options.mode == CompileMode::Train && options.batch % options.microbatches != 0)
     return invalid("--batch ", options.batch, " must be a multiple of --microbatches ", options.microbatches);
+  for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
+    if (!(beta >= 0 && beta < 1))
+      return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -61,6 +64,7 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   result.seed = options.seed;
   result.threads = options.threads > 0 ? options.threads : availableProcessors();
   result.cpu = std::move(cpu);
+  result.gemmLibrary = options.gemmLibrary;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;

@@ -44,6 +44,7 @@ struct CompileOptions {
 
   std::string targetCpu = "native"; // or x86-64-v2, x86-64-v3, x86-64-v4
   int64_t threads = 0;              // per rank; 0: one per processor that this process may use
+  std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
   uint64_t memoryLimit = 0;         // bytes; 0: none
 
   Phase from = Phase::Input; // a .mlir file continues after this phase

@@ -52,7 +52,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
-       [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
+       [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.gemmLibrary}); });
 
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });

@@ -76,6 +76,9 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}))->capture_default_str();
   app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")
       ->capture_default_str();
+  app.add_option("--gemm-library", o.gemmLibrary,
+                 "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
+      ->check(CLI::IsMember({"bowline", "onednn"}))->capture_default_str();
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");

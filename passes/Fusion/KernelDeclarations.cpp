@@ -52,6 +52,8 @@ static kernels::Signature makeSignature(StringRef name, DictionaryAttr config, A
       attribute.ints = {integer.getInt()};
     else if (auto list = dyn_cast<DenseI64ArrayAttr>(named.getValue()))
       attribute.ints = list.asArrayRef().vec();
+    else if (auto text = dyn_cast<StringAttr>(named.getValue()))
+      attribute.text = text.str();
     else
       attribute.floats = {cast<FloatAttr>(named.getValue()).getValueAsDouble()};
     signature.attributes.push_back(std::move(attribute));

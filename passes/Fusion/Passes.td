@@ -29,7 +29,10 @@ def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
 
     Diagnosed: an operation for which there is no kernel.
   }];
-  let options = [Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which library scratch is sized">];
+  let options = [
+    Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which library scratch is sized">,
+    Option<"gemmLibrary", "gemm-library", "std::string", "\"bowline\"",
+           "Who multiplies matrices: bowline, which allocates nothing, or onednn">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
                            "::mlir::func::FuncDialect"];
 }

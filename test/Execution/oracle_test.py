@@ -16,11 +16,16 @@ class Oracle(tools.ToolTest):
             with self.subTest(run["name"]):
                 self.check(run, tools.ORACLE / runs["data"], ["--threads", "2"] if index == 0 else tools.ONE_THREAD)
 
-    def check(self, run, data, threads):
+    def test_onednn_multiplies_alike(self):
+        runs = json.loads((tools.ORACLE / "runs.json").read_text())
+        for run in runs["runs"][:1]:
+            self.check(run, tools.ORACLE / runs["data"], [*tools.ONE_THREAD, "--gemm-library", "onednn"])
+
+    def check(self, run, data, flags_of_test):
         plan, metrics = self.folder / f"{run['name']}.plan", self.folder / f"{run['name']}.jsonl"
         model = tools.MODELS / run["model"]
         flags = [text for key, value in run["options"].items() for text in (f"--{key}", str(value))]
-        tools.succeed("bowline-compile", model, "--mode", "train", *flags, *threads, "-o", plan)
+        tools.succeed("bowline-compile", model, "--mode", "train", *flags, *flags_of_test, "-o", plan)
         self.assertIn(b"sound", tools.succeed("bowline-check", plan))
         tools.succeed("bowline-run", plan, "--data", data, "--steps", run["steps"], "--weights", model, "--metrics",
                       metrics, "--quiet")
