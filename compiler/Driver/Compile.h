@@ -42,10 +42,10 @@ struct CompileOptions {
   int64_t warmupSteps = 0, decaySteps = 0;
   int64_t seed = 0;
 
-  std::string targetCpu = "native"; // or x86-64-v2, x86-64-v3, x86-64-v4
-  int64_t threads = 0;              // per rank; 0: one per processor that this process may use
+  std::string targetCpu = "native";    // or x86-64-v2, x86-64-v3, x86-64-v4
+  int64_t threads = 0;                 // per rank; 0: one per processor that this process may use
   std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
-  uint64_t memoryLimit = 0;         // bytes; 0: none
+  uint64_t memoryLimit = 0;            // bytes; 0: none
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;
@@ -62,7 +62,8 @@ struct CompileResult {
   std::vector<std::string> remarks;
 };
 
-/// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the model.
+/// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the
+/// model.
 absl::StatusOr<CompileResult> compileModel(const CompileOptions &options);
 
 /// The same from a module in memory, which is the IR after phase `options.from` and becomes the IR after `options.to`;

@@ -32,9 +32,16 @@ std::string bowline::formatBytes(uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
-  static const std::map<std::string, uint64_t> units = {
-      {"", 1},          {"B", 1},          {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30},
-      {"TiB", 1ull << 40}, {"kB", 1000}, {"MB", 1000000},     {"GB", 1000000000},  {"TB", 1000000000000}};
+  static const std::map<std::string, uint64_t> units = {{"", 1},
+                                                        {"B", 1},
+                                                        {"KiB", 1ull << 10},
+                                                        {"MiB", 1ull << 20},
+                                                        {"GiB", 1ull << 30},
+                                                        {"TiB", 1ull << 40},
+                                                        {"kB", 1000},
+                                                        {"MB", 1000000},
+                                                        {"GB", 1000000000},
+                                                        {"TB", 1000000000000}};
   size_t digits = text.find_first_not_of("0123456789.");
   std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   double number = 0;
@@ -45,9 +52,7 @@ absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
   return static_cast<uint64_t>(number * static_cast<double>(found->second));
 }
 
-static uint64_t extentOf(const fbs::BufferT &buffer) {
-  return buffer.bytes + (buffer.slots - 1) * buffer.slot_stride;
-}
+static uint64_t extentOf(const fbs::BufferT &buffer) { return buffer.bytes + (buffer.slots - 1) * buffer.slot_stride; }
 
 static bool isPersistent(fbs::BufferKind kind) {
   return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
@@ -110,9 +115,8 @@ std::string bowline::describePlan(const fbs::PlanT &plan) {
     absl::StrAppend(&text, absl::StrFormat("entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved\n",
                                            entry->name, commands, launches, flops / 1e9, bytes / 1e9));
   }
-  size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const auto &kernel) {
-    return kernel->origin == fbs::KernelOrigin::Generated;
-  });
+  size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(),
+                                   [](const auto &kernel) { return kernel->origin == fbs::KernelOrigin::Generated; });
   uint64_t code = 0;
   for (const auto &image : plan.images)
     code += image->data.size();

@@ -77,10 +77,9 @@ private:
 
   void importBuffer(const fbs::BufferT &buffer) {
     auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
-    buffers.push_back(plan::BufferOp::create(builder, locationOf(buffer.source), type, buffer.name,
-                                             static_cast<plan::BufferKind>(buffer.kind),
-                                             builder.getI64IntegerAttr(buffer.offset), buffer.slots,
-                                             buffer.slot_stride));
+    buffers.push_back(plan::BufferOp::create(
+        builder, locationOf(buffer.source), type, buffer.name, static_cast<plan::BufferKind>(buffer.kind),
+        builder.getI64IntegerAttr(buffer.offset), buffer.slots, buffer.slot_stride));
   }
 
   void importConstant(const fbs::ConstantDataT &constant) {

@@ -74,8 +74,7 @@ std::string bowline::describeLocation(Location location) {
         return child.empty() ? name : name + " of " + child;
       })
       .Case([](FileLineColLoc file) {
-        return file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" +
-               std::to_string(file.getColumn());
+        return file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
       })
       .Case([](FusedLoc fused) {
         for (Location part : fused.getLocations())

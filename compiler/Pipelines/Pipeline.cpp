@@ -47,9 +47,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createCSEPass(); });
   }
 
-  step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false, [=] {
-    return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")});
-  });
+  step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
+       [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
        [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.gemmLibrary}); });
@@ -75,7 +74,8 @@ LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options
     if (!isInput && (info.phase <= from || info.phase > to))
       continue;
     for (const Step &step : steps)
-      if (step.phase == info.phase && step.create && !(step.optional && options.disabledSteps.contains(step.name.str())))
+      if (step.phase == info.phase && step.create &&
+          !(step.optional && options.disabledSteps.contains(step.name.str())))
         manager.addPass(step.create());
     manager.addPass(createVerifyPhasePass(info.phase));
   }

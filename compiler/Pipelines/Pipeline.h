@@ -27,7 +27,7 @@ struct PipelineOptions {
   int64_t seed = 0;
   int64_t threads = 1;
   std::string gemmLibrary = "bowline"; // or onednn
-  InsertOptimizerOptions optimizer; // microbatches too
+  InsertOptimizerOptions optimizer;    // microbatches too
   CpuTarget cpu;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;

@@ -25,7 +25,8 @@ static bool isIn(Operation *op, StringRef dialect) { return op->getName().getDia
 
 /// Before kernels are selected, functions hold tensor operations with reference semantics and variable accesses.
 static bool isGraphLevel(Operation *op) {
-  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isIn(op, "graph") || isIn(op, "arith") || isIn(op, "math");
+  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isIn(op, "graph") || isIn(op, "arith") ||
+         isIn(op, "math");
 }
 
 /// The types that graph's own operations take; upstream ones take more.
@@ -42,10 +43,9 @@ static bool isGraphTensor(Type type) {
 static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
 
 static bool isFusedLevel(Operation *op) {
-  return isKernelBody(op) ||
-         isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
-             graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp, plan::CallOp, plan::KernelOp,
-             plan::AttachmentOp>(op);
+  return isKernelBody(op) || isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp,
+                                 graph::StateOp, graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp,
+                                 plan::CallOp, plan::KernelOp, plan::AttachmentOp>(op);
 }
 
 static bool isPlanLevel(Operation *op) {
@@ -64,7 +64,8 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
     if (!isGraphLevel(op) || isa<graph::FusionOp>(op))
       return refuse(op, phase, "only graph, arith and math operations on global tensors have a meaning here");
     if (!llvm::all_of(op->getResultTypes(), isGraphTensor))
-      return refuse(op, phase, "values are tensors of static shape without zeros, of f32, f64, bf16, f16, i64, i32 or i1");
+      return refuse(op, phase,
+                    "values are tensors of static shape without zeros, of f32, f64, bf16, f16, i64, i32 or i1");
     if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
       return refuse(op, phase, "constants are written out as 'dense<...>'");
     return success();
@@ -106,12 +107,13 @@ public:
   StringRef getDescription() const override { return "Check what must be gone after a phase"; }
 
   void runOnOperation() override {
-    WalkResult result = getOperation().walk<WalkOrder::PreOrder>(
-        [&](Operation *op) { return WalkResult(verifyOperation(op, phase)); });
+    WalkResult result =
+        getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(verifyOperation(op, phase)); });
     if (result.wasInterrupted())
       return signalPassFailure();
     if (phase >= Phase::Graph && phase <= Phase::Fuse && getOperation().getOps<graph::EntryOp>().empty()) {
-      getOperation().emitError("nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
+      getOperation().emitError(
+          "nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
       signalPassFailure();
     }
     markAllAnalysesPreserved();

@@ -42,43 +42,55 @@ void define(CLI::App &app, CommandLine &line) {
   CompileOptions &o = line.compile;
   app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
   app.add_option("-o,--output", line.output, "The plan file; or, with --compile-to, the IR ('-': standard output)");
-  app.add_option("--mode", line.mode, "What the plan does")->check(CLI::IsMember({"train", "generate"}))
+  app.add_option("--mode", line.mode, "What the plan does")
+      ->check(CLI::IsMember({"train", "generate"}))
       ->capture_default_str();
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--microbatches", o.microbatches, "Parts of the batch that run one after another")
       ->capture_default_str();
-  app.add_option("--dtype", o.dtype, "Element type of parameters and activations")->check(CLI::IsMember({"f32"}))
+  app.add_option("--dtype", o.dtype, "Element type of parameters and activations")
+      ->check(CLI::IsMember({"f32"}))
       ->capture_default_str();
-  app.add_option("--optimizer", o.optimizer, "adamw or sgd")->check(CLI::IsMember({"adamw", "sgd"}))
+  app.add_option("--optimizer", o.optimizer, "adamw or sgd")
+      ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
   app.add_option("--lr", o.lr, "Learning rate after warmup")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--beta1", o.beta1, "AdamW: decay of the first moment")->check(CLI::Range(0.0, 1.0))
+  app.add_option("--beta1", o.beta1, "AdamW: decay of the first moment")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--beta2", o.beta2, "AdamW: decay of the second moment")->check(CLI::Range(0.0, 1.0))
+  app.add_option("--beta2", o.beta2, "AdamW: decay of the second moment")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--eps", o.eps, "AdamW: added to the root of the second moment")->check(CLI::NonNegativeNumber)
+  app.add_option("--eps", o.eps, "AdamW: added to the root of the second moment")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--weight-decay", o.weightDecay, "AdamW: decoupled, on parameters of rank two or more")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--clip-norm", o.clipNorm, "Largest global gradient norm; 0: no clipping")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--lr-schedule", o.lrSchedule, "constant or cosine")->check(CLI::IsMember({"constant", "cosine"}))
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warmup")->check(CLI::NonNegativeNumber)
+  app.add_option("--clip-norm", o.clipNorm, "Largest global gradient norm; 0: no clipping")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--lr-schedule", o.lrSchedule, "constant or cosine")
+      ->check(CLI::IsMember({"constant", "cosine"}))
+      ->capture_default_str();
+  app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warmup")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--decay-steps", o.decaySteps, "cosine: the step at which --min-lr is reached")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")->check(CLI::NonNegativeNumber)
+  app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
   app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
-      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}))->capture_default_str();
-  app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")
+      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}))
       ->capture_default_str();
+  app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")->capture_default_str();
   app.add_option("--gemm-library", o.gemmLibrary,
                  "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
-      ->check(CLI::IsMember({"bowline", "onednn"}))->capture_default_str();
+      ->check(CLI::IsMember({"bowline", "onednn"}))
+      ->capture_default_str();
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
@@ -115,10 +127,10 @@ absl::Status run(CommandLine &line) {
   if (!result.plan)
     return writeIr(result.ir, line.output);
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
-        line.memoryLimit, "; use a smaller --batch or --seq, or more --microbatches\n",
-        describeMemory(*result.plan, 12)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes),
+                     ", more than --memory-limit ", line.memoryLimit,
+                     "; use a smaller --batch or --seq, or more --microbatches\n", describeMemory(*result.plan, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? PrintToStdout(describePlan(*result.plan)) : absl::OkStatus();
 }

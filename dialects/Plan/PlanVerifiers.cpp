@@ -71,8 +71,8 @@ LogicalResult ConstantOp::verify() {
   if (!isa<DenseElementsAttr>(getValue()))
     return emitOpError("content must be written out as 'dense<...>'");
   if (getValue().getType() != buffer.getTensorType())
-    return emitOpError("content of type ") << getValue().getType() << " does not fit the buffer's type "
-                                           << buffer.getTensorType();
+    return emitOpError("content of type ")
+           << getValue().getType() << " does not fit the buffer's type " << buffer.getTensorType();
   return success();
 }
 
@@ -100,8 +100,7 @@ LogicalResult KernelOp::verify() {
     int64_t output = getInPlace()[i], input = getInPlace()[i + 1], count = getNumArguments();
     if (output < 0 || output >= count || input < 0 || input >= count || !writes(getArgument(output)) ||
         !reads(getArgument(input)))
-      return emitOpError("in-place pair (")
-             << output << ", " << input << ") must name a written and a read argument";
+      return emitOpError("in-place pair (") << output << ", " << input << ") must name a written and a read argument";
     if (byteCount(getArgument(output).getType()) != byteCount(getArgument(input).getType()))
       return emitOpError("in-place pair (") << output << ", " << input << ") must have equal sizes";
   }

@@ -46,10 +46,10 @@ struct Attribute {
 };
 
 struct Signature {
-  std::string kernel;                  // registry name: "matmul"
+  std::string kernel;  // registry name: "matmul"
   std::vector<Attribute> attributes;
-  std::vector<TensorSpec> arguments;   // inputs, then outputs; no scratch
-  int threads = 1;                     // how many threads a launch may use
+  std::vector<TensorSpec> arguments;  // inputs, then outputs; no scratch
+  int threads = 1;                    // how many threads a launch may use
 
   const Attribute* Find(std::string_view name) const;
   // kInvalidArgument naming kernel and attribute if it is missing or of another kind.
@@ -73,7 +73,7 @@ class Kernel {
 
 struct KernelDefinition {
   std::string_view name;
-  std::string_view summary;   // one line: what it computes, shapes, attributes
+  std::string_view summary;  // one line: what it computes, shapes, attributes
   // Refuses (kInvalidArgument) any signature that Run could not execute safely.
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
   // Pairs (output, input) of argument indices that may be the same bytes.

@@ -103,8 +103,7 @@ FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, String
     return user->emitOpError() << std::string(definition.status().message());
   auto instance = kernels::CreateKernel(makeSignature(name, config, arguments, threads));
   if (!instance.ok())
-    return user->emitOpError("cannot run as kernel '")
-           << name << "': " << std::string(instance.status().message());
+    return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(instance.status().message());
 
   if (size_t scratch = (*instance)->ScratchBytes()) {
     auto type = RankedTensorType::get({static_cast<int64_t>(scratch)}, builder.getIntegerType(8, /*isSigned=*/false));
@@ -160,9 +159,9 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   kernel.setFlops(APFloat(flops));
   kernel.setBytesMoved(APFloat(totalBytes(arguments)));
 
-  auto function = func::FuncOp::create(
-      builder, builder.getUnknownLoc(), (kernel.getName() + ".body").str(),
-      builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
+  auto function =
+      func::FuncOp::create(builder, builder.getUnknownLoc(), (kernel.getName() + ".body").str(),
+                           builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
   kernel.setBody(function.getName());
   IRMapping mapping;
   fusion.getBody().cloneInto(&function.getBody(), mapping);

@@ -22,9 +22,9 @@ public:
   /// Library scratch is sized for launches by `threads` threads.
   KernelDeclarations(mlir::ModuleOp module, int64_t threads);
 
-  /// A kernel of the registry, specialised on `config` (integers, integer lists, floats, texts). `arguments` has no scratch;
-  /// the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the registry has no
-  /// such kernel or refuses the signature.
+  /// A kernel of the registry, specialised on `config` (integers, integer lists, floats, texts). `arguments` has no
+  /// scratch; the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the
+  /// registry has no such kernel or refuses the signature.
   llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, llvm::StringRef name, mlir::DictionaryAttr config,
                                              llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
 

@@ -77,9 +77,9 @@ private:
       int64_t batch = dot.getLhsBatch().size(), contract = dot.getLhsContract().size();
       auto range = [](int64_t begin, int64_t end) { return llvm::to_vector(llvm::seq(begin, end)); };
       int64_t lhsRank = dot.getLhs().getType().getRank(), rhsRank = dot.getRhs().getType().getRank();
-      auto strided = graph::DotGeneralOp::create(builder, dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
-                                                 range(lhsRank - contract, lhsRank),
-                                                 range(rhsRank - contract, rhsRank));
+      auto strided =
+          graph::DotGeneralOp::create(builder, dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
+                                      range(lhsRank - contract, lhsRank), range(rhsRank - contract, rhsRank));
       dot.replaceAllUsesWith(strided.getResult());
       dot.erase();
     }
@@ -149,14 +149,14 @@ private:
           return choice;
         })
         .Case([&](graph::AttentionOp attention) -> FailureOr<Choice> {
-          return Choice{"attention_forward",
-                        {integer("causal", attention.getCausal()),
-                         real("scale", attention.getScale().convertToDouble())}};
+          return Choice{
+              "attention_forward",
+              {integer("causal", attention.getCausal()), real("scale", attention.getScale().convertToDouble())}};
         })
         .Case([&](graph::AttentionGradOp attention) -> FailureOr<Choice> {
-          return Choice{"attention_backward",
-                        {integer("causal", attention.getCausal()),
-                         real("scale", attention.getScale().convertToDouble())}};
+          return Choice{
+              "attention_backward",
+              {integer("causal", attention.getCausal()), real("scale", attention.getScale().convertToDouble())}};
         })
         .Case([&](graph::GatherOp) -> FailureOr<Choice> { return Choice{"gather_rows", {}}; })
         .Case([&](graph::ScatterAddOp) -> FailureOr<Choice> { return Choice{"scatter_add_rows", {}}; })
@@ -181,8 +181,8 @@ private:
 
   LogicalResult call(Operation *op, plan::KernelOp kernel) {
     OpBuilder builder(op);
-    auto launch = plan::CallOp::create(builder, op->getLoc(), op->getResultTypes(), kernel.getName(),
-                                       op->getOperands());
+    auto launch =
+        plan::CallOp::create(builder, op->getLoc(), op->getResultTypes(), kernel.getName(), op->getOperands());
     op->replaceAllUsesWith(launch.getResults());
     op->erase();
     return success();

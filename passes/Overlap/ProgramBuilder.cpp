@@ -88,8 +88,8 @@ static LogicalResult checkPortNames(graph::EntryOp entry, StringRef what, ArrayR
   llvm::StringSet<> seen;
   for (const std::string &name : names)
     if (!seen.insert(name).second)
-      return entry.emitOpError("has two ") << what << " named '" << name << "'; give each a '"
-                                           << graph::FuncOp::kNameAttr << "' of its own";
+      return entry.emitOpError("has two ")
+             << what << " named '" << name << "'; give each a '" << graph::FuncOp::kNameAttr << "' of its own";
   return success();
 }
 
@@ -126,8 +126,8 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   Location loc = entry.getLoc();
   symbols.erase(entry);
   programs.setInsertionPointAfter(state.program);
-  plan::EntryOp::create(programs, loc, state.name, programName, names(state.inputNames),
-                        state.inputLimits, state.inputs, names(state.outputNames), state.outputs);
+  plan::EntryOp::create(programs, loc, state.name, programName, names(state.inputNames), state.inputLimits,
+                        state.inputs, names(state.outputNames), state.outputs);
   return success();
 }
 
@@ -135,8 +135,8 @@ void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, 
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::string name = function.getArgName(index);
-    Value buffer = createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input,
-                                tensorType(argument), repeat);
+    Value buffer =
+        createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input, tensorType(argument), repeat);
     state.bufferOf[argument] = buffer;
     auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr);
     state.inputs.push_back(buffer);
@@ -193,8 +193,9 @@ void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::C
   for (Value operand : call.getOperands())
     operands.push_back(state.bufferOf.lookup(operand));
   for (OpResult result : call.getResults()) {
-    Value buffer = createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine(result.getResultNumber()),
-                                plan::BufferKind::Temporary, tensorType(result));
+    Value buffer =
+        createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine(result.getResultNumber()),
+                     plan::BufferKind::Temporary, tensorType(result));
     state.bufferOf[result] = buffer;
     operands.push_back(buffer);
   }
@@ -224,8 +225,8 @@ void ProgramBuilder::buildRead(ProgramState &state, OpBuilder &commands, graph::
     state.bufferOf[read.getResult()] = variable;
     return;
   }
-  Value copy = createBuffer(read.getLoc(), state.name + "." + read.getVariable() + ".old",
-                            plan::BufferKind::Temporary, tensorType(read.getResult()));
+  Value copy = createBuffer(read.getLoc(), state.name + "." + read.getVariable() + ".old", plan::BufferKind::Temporary,
+                            tensorType(read.getResult()));
   plan::CopyOp::create(commands, read.getLoc(), variable, copy, kPassName);
   state.bufferOf[read.getResult()] = copy;
 }

@@ -17,7 +17,8 @@
 
 namespace bowline {
 
-/// Builds the plan's buffers and programs of a module whose functions hold calls of kernels, reads, writes and reshapes.
+/// Builds the plan's buffers and programs of a module whose functions hold calls of kernels, reads, writes and
+/// reshapes.
 class ProgramBuilder {
 public:
   explicit ProgramBuilder(mlir::ModuleOp module);

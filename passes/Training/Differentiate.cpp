@@ -128,8 +128,7 @@ private:
     if (isa<graph::FuncOp>(anchor))
       declarations.setInsertionPoint(anchor);
     graph::StateOp::create(declarations, location, name, graph::StateRole::Accumulator,
-                           cast<RankedTensorType>(value.getType()),
-                           graph::FillAttr::get(&getContext(), 0.0));
+                           cast<RankedTensorType>(value.getType()), graph::FillAttr::get(&getContext(), 0.0));
     builder.setLoc(NameLoc::get(builder.getStringAttr("gradient"), location));
     if (microbatches > 1) {
       Value sum = graph::ReadOp::create(builder, value.getType(), name);

@@ -103,7 +103,7 @@ private:
 } // namespace
 
 llvm::FailureOr<SmallVector<Value>> bowline::buildGradients(OpBuilder &builder, Value output, Value seed,
-                                                           ValueRange inputs) {
+                                                            ValueRange inputs) {
   ReverseSweep sweep(builder, output, inputs);
   if (failed(sweep.run(seed)))
     return failure();

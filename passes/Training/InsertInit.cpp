@@ -34,9 +34,8 @@ static Value initialValue(ImplicitLocOpBuilder &builder, RankedTensorType type, 
                                    builder.getI64IntegerAttr(seed), builder.getI64IntegerAttr(streamOf(key)));
   double value = cast<graph::FillAttr>(init).getValue();
   Type element = type.getElementType();
-  TypedAttr splat = isa<FloatType>(element)
-                        ? TypedAttr(builder.getFloatAttr(element, value))
-                        : TypedAttr(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
+  TypedAttr splat = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
+                                            : TypedAttr(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
   return arith::ConstantOp::create(builder, DenseElementsAttr::get(type, splat));
 }
 

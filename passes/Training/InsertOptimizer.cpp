@@ -61,8 +61,7 @@ public:
     if (int64_t rank = typeOf(value).getRank(); rank > 1)
       sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum, ArrayRef<int64_t>{rank - 1});
     if (int64_t rank = typeOf(sum).getRank(); rank > 0)
-      sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum,
-                                    llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+      sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum, llvm::to_vector(llvm::seq<int64_t>(0, rank)));
     return sum;
   }
 
@@ -107,8 +106,8 @@ private:
       if (!param.getTensorType().getElementType().isF32())
         return param.emitOpError("has type ") << param.getTensorType() << ", but the optimizer updates f32 only";
       if (!module.lookupSymbol<graph::StateOp>(training::gradientName(param.getName())))
-        return param.emitOpError("has no accumulator @") << training::gradientName(param.getName())
-                                                         << "; run differentiate first";
+        return param.emitOpError("has no accumulator @")
+               << training::gradientName(param.getName()) << "; run differentiate first";
     }
     return success();
   }
@@ -156,8 +155,7 @@ private:
     Value squares;
     for (graph::ParamOp param : params) {
       builder.setLoc(NameLoc::get(builder.getStringAttr("gradient norm"), param.getLoc()));
-      grads.push_back(
-          graph::ReadOp::create(builder, param.getTensorType(), training::gradientName(param.getName())));
+      grads.push_back(graph::ReadOp::create(builder, param.getTensorType(), training::gradientName(param.getName())));
       Value square = math.squaredNorm(grads.back());
       squares = squares ? math.add(squares, square) : square;
     }

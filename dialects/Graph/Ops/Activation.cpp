@@ -99,9 +99,8 @@ LogicalResult GeluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Small
 LogicalResult GeluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
   if (getKind() == GeluKind::Erf)
     return mapElements(operands, results, [](double x) { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2)); });
-  return mapElements(operands, results, [](double x) {
-    return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + kGeluCubic * x * x * x)));
-  });
+  return mapElements(operands, results,
+                     [](double x) { return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + kGeluCubic * x * x * x))); });
 }
 
 double GeluOp::flops() { return 8.0 * tensorType(getResult()).getNumElements(); }

@@ -119,8 +119,7 @@ LogicalResult AttentionOp::interpret(ArrayRef<HostTensor> operands, MutableArray
     results[1].data[p.statistic(b, h, s)] = logsumexp;
     for (int64_t t = 0; t < p.visible(s); ++t)
       for (int64_t d = 0; d < p.width; ++d)
-        results[0].data[p.queryRow(b, s, h) + d] +=
-            std::exp(scores[t] - logsumexp) * value.data[p.keyRow(b, t, h) + d];
+        results[0].data[p.queryRow(b, s, h) + d] += std::exp(scores[t] - logsumexp) * value.data[p.keyRow(b, t, h) + d];
   });
   return success();
 }
@@ -162,8 +161,7 @@ LogicalResult AttentionGradOp::interpret(ArrayRef<HostTensor> operands, MutableA
     double delta = p.dot(output, q, grad, q);
     for (int64_t t = 0; t < p.visible(s); ++t) {
       int64_t k = p.keyRow(b, t, h);
-      double probability =
-          std::exp(p.scale * p.dot(query, q, key, k) - logsumexp.data[p.statistic(b, h, s)]);
+      double probability = std::exp(p.scale * p.dot(query, q, key, k) - logsumexp.data[p.statistic(b, h, s)]);
       double scoreGrad = probability * (p.dot(grad, q, value, k) - delta) * p.scale;
       for (int64_t d = 0; d < p.width; ++d) {
         results[0].data[q + d] += scoreGrad * key.data[k + d];

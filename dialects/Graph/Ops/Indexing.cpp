@@ -33,8 +33,7 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   RankedTensorType table = tensorType(adaptor.getTable());
   if (table.getRank() == 0)
     return emitOptionalError(loc, "the table needs at least one dimension");
-  results.push_back(
-      RankedTensorType::get(rowsShape(table, tensorType(adaptor.getIndices())), table.getElementType()));
+  results.push_back(RankedTensorType::get(rowsShape(table, tensorType(adaptor.getIndices())), table.getElementType()));
   return success();
 }
 

@@ -90,8 +90,7 @@ LogicalResult SoftmaxCrossEntropyGradOp::inferReturnTypes(MLIRContext *, std::op
   return success();
 }
 
-LogicalResult SoftmaxCrossEntropyGradOp::interpret(ArrayRef<HostTensor> operands,
-                                                   MutableArrayRef<HostTensor> results) {
+LogicalResult SoftmaxCrossEntropyGradOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
   const HostTensor &logits = operands[0], &labels = operands[1], &logsumexp = operands[2], &grad = operands[3];
   int64_t classes = logits.shape.back();
   for (int64_t row = 0; row < labels.count(); ++row) {
