@@ -14,6 +14,7 @@
 #include "passes/Fusion/FusionGroups.h"
 #include "passes/Fusion/Passes.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_GROUPFUSIONS
@@ -46,8 +47,8 @@ public:
     }
 
     OpBuilder builder(last);
-    auto fusion = graph::FusionOp::create(builder, last->getLoc(), ValueRange(outputs).getTypes(),
-                                          inputs.getArrayRef());
+    auto fusion =
+        graph::FusionOp::create(builder, last->getLoc(), ValueRange(outputs).getTypes(), inputs.getArrayRef());
     Block &body = fusion.getBody().emplaceBlock();
     IRMapping mapping;
     for (Value input : inputs)
@@ -55,8 +56,7 @@ public:
     builder.setInsertionPointToStart(&body);
     for (Operation *op : operations)
       cloneInto(builder, op, mapping);
-    SmallVector<Value> yielded =
-        llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); });
+    SmallVector<Value> yielded = llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); });
     graph::YieldOp::create(builder, last->getLoc(), yielded);
 
     for (auto [before, after] : llvm::zip_equal(outputs, fusion.getOutputs()))
@@ -135,7 +135,7 @@ private:
       graph::FusionOp fusion = Outliner(*group).outline();
       if (fusion && count > 1)
         remark::passed(fusion.getLoc(), remark::RemarkOpts::name("GroupFusions").category("fusion"))
-            << "fused " << std::to_string(count) << " operations";
+            << llvm::formatv("fused {0} operations", count).str();
     }
     // Repeated operations that only groups read are not needed any more.
     eraseUnusedRepeated(block);

@@ -13,6 +13,7 @@
 #include "passes/Memory/ArenaPacker.h"
 #include "passes/Memory/InPlace.h"
 #include "passes/Memory/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bowline {
@@ -64,8 +65,8 @@ private:
     for (size_t i = 0; i < pairs.size(); i += 2) {
       Value output = launch.getOperands()[pairs[i]], input = launch.getOperands()[pairs[i + 1]];
       auto from = blockOf.find(input), to = blockOf.find(output);
-      if (from == blockOf.end() || to == blockOf.end() || from->second == to->second ||
-          lifetimes.crossesRuns(input) || taken.contains(from->second))
+      if (from == blockOf.end() || to == blockOf.end() || from->second == to->second || lifetimes.crossesRuns(input) ||
+          taken.contains(from->second))
         continue;
       MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
       if (dying.alive.last != position || born.alive.first != position || dying.bytes != born.bytes ||
@@ -111,8 +112,7 @@ public:
       bytes = std::max(bytes, static_cast<int64_t>(*buffer.getOffset()) + buffer.getExtent());
     module->setAttr(plan::PlanDialect::kArenaBytesAttr, Builder(module).getI64IntegerAttr(bytes));
     remark::analysis(module.getLoc(), remark::RemarkOpts::name("PackArena").category("memory"))
-        << "arena of " << std::to_string(bytes) << " bytes; at least " << std::to_string(lowerBound)
-        << " are alive at one time";
+        << llvm::formatv("arena of {0} bytes; at least {1} are alive at one time", bytes, lowerBound).str();
   }
 
 private:
