@@ -24,10 +24,12 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   const auto print = [&](absl::string_view text) -> absl::Status {
     if (std::exchange(echo, false)) BOWLINE_RETURN_IF_ERROR(PrintToStdout(options.prompt));
     last = text.back();
-    return PrintToStdout(text);
+    BOWLINE_RETURN_IF_ERROR(PrintToStdout(text));
+    return StdoutIsClosed() ? absl::CancelledError("nobody reads the text") : absl::OkStatus();
   };
   const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed};
-  const absl::Status status = generator.Generate(options.prompt, generate, print, CatchStopSignals());
+  absl::Status status = generator.Generate(options.prompt, generate, print, CatchStopSignals());
+  if (StdoutIsClosed()) status = absl::OkStatus();
   // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it.
   if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) BOWLINE_RETURN_IF_ERROR(PrintToStdout("\n"));
   if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));

@@ -13,6 +13,11 @@
 #include "absl/strings/str_format.h"
 
 namespace bowline {
+namespace {
+
+bool stdout_is_closed = false;
+
+}  // namespace
 
 void IgnoreWriteSignals() {
   std::signal(SIGPIPE, SIG_IGN);
@@ -44,10 +49,13 @@ int ReportStatus(absl::string_view tool, const absl::Status& status) {
 
 absl::Status PrintToStdout(absl::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return ErrnoToStatus(errno, "cannot write to the standard output");
+    if (errno != EPIPE) return ErrnoToStatus(errno, "cannot write to the standard output");
+    stdout_is_closed = true;
   }
   return absl::OkStatus();
 }
+
+bool StdoutIsClosed() { return stdout_is_closed; }
 
 Progress::Progress(std::string verb, uint64_t total)
     : verb_(std::move(verb)),

@@ -25,8 +25,13 @@ bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code);
 // Prints "TOOL: error: MESSAGE" to stderr unless `status` is OK; returns the exit code.
 int ReportStatus(absl::string_view tool, const absl::Status& status);
 
-// Writes `text` to stdout; an error when it does not take all (a full disk behind a redirection).
+// Writes `text` to stdout; an error when it does not take all (a full disk behind a redirection). A reader that closed
+// the pipe (`| head`) has seen what it wanted: the text is dropped without an error, so that the command ends with the
+// exit code that its own work gives.
 absl::Status PrintToStdout(absl::string_view text);
+
+// Whether PrintToStdout has met such a reader. Work whose only purpose is to be printed may end then.
+bool StdoutIsClosed();
 
 // A line on stderr that says how far long work is. Silent when stderr is no terminal, and for the first half second.
 class Progress {

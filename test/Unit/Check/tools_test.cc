@@ -17,6 +17,7 @@
 namespace bowline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 struct Result {
@@ -71,6 +72,23 @@ TEST_F(Tools, CheckPrintsTheCounterexample) {
   const auto report = nlohmann::json::parse(file);
   EXPECT_EQ(report["sound"], false);
   EXPECT_THAT(report["counterexample"].get<std::string>(), HasSubstr("initialisation"));
+}
+
+// The command starts when its reader is gone; the exit code is that of its own work.
+TEST_F(Tools, AReaderThatClosesEarlyIsNoError) {
+  const std::string gone = directory_ / "gone";
+  const auto run = [&](const std::string& command) {
+    return RunTool("{ rm -f " + gone + "; mkfifo " + gone + "; { read gone < " + gone + "; " + command +
+                   "; echo $? >&2; } | { exec <&-; echo > " + gone + "; }; }")
+        .output;
+  };
+  const std::string sound = Write(Nothing);
+  EXPECT_EQ(run(inspect_ + sound), "0\n");
+  EXPECT_EQ(run(check_ + sound), "0\n");
+  EXPECT_EQ(RunTool("(" + inspect_ + sound + " > /dev/full)").exit_code, 3);
+  const std::string wrong =
+      Write([](fbs::PlanT& p) { p.programs[1]->timeline.erase(p.programs[1]->timeline.begin()); });
+  EXPECT_THAT(run(check_ + "--json " + wrong), AllOf(HasSubstr("fails"), ::testing::EndsWith("\n2\n")));
 }
 
 TEST_F(Tools, WrongFilesAreTheUsersFault) {

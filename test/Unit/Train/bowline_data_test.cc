@@ -102,6 +102,13 @@ TEST_F(BowlineDataTest, AFullDiskIsAFaultAndLeavesNoFile) {
   EXPECT_EQ(Run("info $D/d.bin > /dev/full").exit_code, 3);
 }
 
+// The command starts when its reader is gone; stderr has messages, of which there are none, and the exit code.
+TEST_F(BowlineDataTest, AReaderThatClosesEarlyIsNoError) {
+  WriteWholeFile(directory_ / "d.bin", LlmcFile({1, 2}));
+  const std::string reader = "} | { exec <&-; echo > $D/gone; }";
+  EXPECT_EQ(Run("info $D/d.bin; echo $? >&2; " + reader, "mkfifo $D/gone; { read gone < $D/gone;").output, "0\n");
+}
+
 TEST_F(BowlineDataTest, AnInterruptLeavesNoHalfFile) {
   const Outcome outcome =
       Run("tokenize - --tokenizer bytes -o $D/d.bin", "(head -c 3000000 /dev/zero; sleep 1) | timeout 0.3");

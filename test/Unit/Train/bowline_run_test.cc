@@ -94,6 +94,15 @@ TEST_F(BowlineRunTest, GeneratesText) {
   EXPECT_THAT(full.output, HasSubstr("cannot write to the standard output"));
 }
 
+// Whoever waits for all of these tokens waits for days.
+TEST_F(BowlineRunTest, GenerationEndsQuietlyWhenNobodyReadsOn) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
+  const Outcome outcome =
+      Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 1000000000000 | head -c 10 | wc -c");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output, "10\n");
+}
+
 TEST_F(BowlineRunTest, ProfilePrintsEveryKernel) {
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 3 --quiet --profile");
   EXPECT_EQ(outcome.exit_code, 0);
