@@ -1,0 +1,118 @@
+// Every operation gets a kernel.
+// RUN: split-file %s %t
+// RUN: bowline-opt %t/kernels.mlir --select-kernels --split-input-file | FileCheck %s
+// RUN: bowline-opt %t/kernels.mlir --select-kernels=gemm-library=onednn --split-input-file | FileCheck %s --check-prefix=ONEDNN
+// RUN: not bowline-opt %t/error.mlir --select-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
+
+//--- kernels.mlir
+// Registered kernels have the sizes in their configuration, and scratch as their last argument. Equal calls share one.
+// CHECK: plan.kernel @matmul.0 registered "matmul"
+// CHECK-SAME: a_strides = array<i64: 0, 3, 1>, b_strides = array<i64: 0, 5, 1>, batch = 1 : i64
+// CHECK-SAME: c_strides = array<i64: 20, 5, 1>, k = 3 : i64, m = 4 : i64, n = 5 : i64}
+// CHECK-SAME: [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<read, tensor<3x5xf32>>, #plan.arg<write, tensor<4x5xf32>>,
+// CHECK-SAME: #plan.arg<write, tensor<{{[0-9]+}}xui8>>] cost 1.200000e+02, 1.880000e+02
+// CHECK-NOT: plan.kernel @matmul
+// CHECK: plan.kernel @gather_rows.0 registered "gather_rows" [#plan.arg<read, tensor<3x5xf32>>,
+// CHECK-SAME: #plan.arg<read, tensor<2xi32>>, #plan.arg<write, tensor<2x5xf32>>] cost
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @registered
+// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32>, %[[I:.*]]: tensor<2xi32>
+// CHECK: %[[W:.*]] = graph.read @w
+// CHECK: %[[A:.*]] = plan.call @matmul.0(%[[X]], %[[W]])
+// CHECK: %[[B:.*]] = plan.call @matmul.0(%[[X]], %[[W]])
+// CHECK: %[[G:.*]] = plan.call @gather_rows.0(%[[W]], %[[I]])
+// CHECK: graph.return %[[A]], %[[B]], %[[G]]
+// The library is part of the configuration where it is not Bowline's own.
+// ONEDNN: plan.kernel @matmul.0
+// ONEDNN-SAME: library = "onednn"
+// ONEDNN: plan.kernel @gather_rows.0
+// ONEDNN-NOT: library
+// ONEDNN-LABEL: graph.func @registered
+graph.param @w : tensor<3x5xf32> init(#graph.fill<0.0>) key("w")
+graph.func @registered(%x: tensor<4x3xf32>, %i: tensor<2xi32>) -> (tensor<4x5xf32>, tensor<4x5xf32>, tensor<2x5xf32>) {
+  %w = graph.read @w : tensor<3x5xf32>
+  %a = graph.dot_general %x, %w contract [1] x [0] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %b = graph.dot_general %x, %w contract [1] x [0] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %g = graph.gather %w[%i] : (tensor<3x5xf32>, tensor<2xi32>) -> tensor<2x5xf32>
+  graph.return %a, %b, %g : tensor<4x5xf32>, tensor<4x5xf32>, tensor<2x5xf32>
+}
+
+// -----
+
+// Batch and heads have the positions between them: both sides are rearranged, by one kernel as they are alike.
+// CHECK: plan.kernel @transpose.0 body @[[BODY:.*]] [#plan.arg<read, tensor<2x5x3x4xf32>>,
+// CHECK-SAME: #plan.arg<write, tensor<2x3x5x4xf32>>]
+// CHECK: func.func @[[BODY]]
+// CHECK: graph.transpose %{{.*}} perm [0, 2, 1, 3]
+// CHECK: plan.kernel @matmul.0
+// CHECK-SAME: a_strides = array<i64: 20, 4, 1>, b_strides = array<i64: 20, 1, 4>, batch = 6 : i64
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @transposed
+// CHECK-SAME: %[[Q:.*]]: tensor<2x5x3x4xf32>, %[[K:.*]]: tensor<2x5x3x4xf32>
+// CHECK: %[[QT:.*]] = plan.call @transpose.0(%[[Q]])
+// CHECK: %[[KT:.*]] = plan.call @transpose.0(%[[K]])
+// CHECK: plan.call @matmul.0(%[[QT]], %[[KT]])
+graph.func @transposed(%q: tensor<2x5x3x4xf32>, %k: tensor<2x5x3x4xf32>) -> tensor<2x3x5x5xf32> {
+  %0 = graph.dot_general %q, %k batch [0, 2] x [0, 2] contract [3] x [3] : (tensor<2x5x3x4xf32>, tensor<2x5x3x4xf32>) -> tensor<2x3x5x5xf32>
+  graph.return %0 : tensor<2x3x5x5xf32>
+}
+
+// -----
+
+// Each use of a constant is filled where it is wanted; a table is stored in the plan.
+// CHECK: plan.kernel @fill.0 registered "fill" config {value = 5.000000e-01 : f64}
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @constants
+// CHECK: %[[T:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]>
+// CHECK-NOT: arith.constant
+// CHECK: %[[F:.*]] = plan.call @fill.0()
+// CHECK: %[[G:.*]] = plan.call @fill.0()
+// CHECK: graph.write @s, %[[G]]
+// CHECK: graph.write @t, %[[F]]
+// CHECK: graph.return %[[T]]
+graph.state @s optimizer : tensor<3xf32> init(#graph.fill<0.0>)
+graph.state @t optimizer : tensor<3xf32> init(#graph.fill<0.0>)
+graph.func @constants() -> tensor<3xf32> {
+  %t = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %z = arith.constant dense<0.5> : tensor<3xf32>
+  graph.write @s, %z : tensor<3xf32>
+  graph.write @t, %z : tensor<3xf32>
+  graph.return %t : tensor<3xf32>
+}
+
+// -----
+
+// Equal fusions share a kernel. One that has another input, though it does not use it, has other arguments.
+// CHECK: plan.kernel @tanh.0 body @tanh.0.body [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>]
+// CHECK: plan.kernel @tanh.1 body @tanh.1.body [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>,
+// CHECK-SAME: #plan.arg<write, tensor<4xf32>>]
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @fusions
+// CHECK: plan.call @tanh.0(%{{.*}}) :
+// CHECK: plan.call @tanh.0(%{{.*}}) :
+// CHECK: plan.call @tanh.1(%{{.*}}, %{{.*}}) :
+graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.fusion(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = math.tanh %a : tensor<4xf32>
+    graph.yield %1 : tensor<4xf32>
+  }
+  %2 = graph.fusion(%y) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = math.tanh %a : tensor<4xf32>
+    graph.yield %1 : tensor<4xf32>
+  }
+  %3 = graph.fusion(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %1 = math.tanh %a : tensor<4xf32>
+    graph.yield %1 : tensor<4xf32>
+  }
+  graph.return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+//--- error.mlir
+// ERROR: error: 'math.tanh' op has no kernel
+graph.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = math.tanh %x : tensor<4xf32>
+  graph.return %0 : tensor<4xf32>
+}
