@@ -18,7 +18,7 @@ configure: packages
 build: configure  ## Install what is missing and build everything; the tools are in build/release/bin
 	@cmake --build --preset release
 
-demo: configure  ## Train a small Llama on English text, draw its loss, let it write (about three minutes of training)
+demo: configure  ## Train a small Llama on English text, draw its loss, let it write (about four minutes of training)
 	@scripts/demo.sh
 
 check: packages  ## Build and run every test; the last line is "N passed, N failed"
