@@ -3,7 +3,7 @@
 # on English text, draws the loss, and prints text that the trained model wrote. `make demo` configures the release
 # build first. Everything it makes is in demo/.
 #
-#   BOWLINE_DEMO_STEPS   training steps; the default takes about three minutes on two cores
+#   BOWLINE_DEMO_STEPS   training steps; the default takes about four minutes on two cores
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
