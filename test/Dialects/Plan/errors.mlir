@@ -292,3 +292,33 @@ plan.program @p timeline [] {
 %b = plan.buffer "b" input : !plan.buffer<tensor<4xi32>>
 // expected-error @+1 {{needs one limit per input}}
 plan.entry @e program @p inputs ["b"] limits [] (%b : !plan.buffer<tensor<4xi32>>) outputs [] ()
+
+// -----
+
+// A buffer has a static shape.
+// expected-error @+1 {{a buffer holds a tensor of static shape with integer or floating-point elements, got 'tensor<?xf32>'}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<?xf32>>
+
+// -----
+
+// A buffer's elements have a size.
+// expected-error @+1 {{a buffer holds a tensor of static shape with integer or floating-point elements, got 'tensor<4xindex>'}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xindex>>
+
+// -----
+
+// A segment holds commands.
+%b = plan.buffer "b" constant : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{is no command; a plan.segment holds plan.launch and plan.copy}}
+    plan.constant %b = dense<0.0> : tensor<4xf32> : !plan.buffer<tensor<4xf32>>
+  }
+}
+
+// -----
+
+// The content of a constant is written out.
+%b = plan.buffer "b" constant : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{content must be written out as 'dense<...>'}}
+plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4xf32>>
