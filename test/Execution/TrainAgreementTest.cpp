@@ -37,16 +37,18 @@ struct Model {
   std::string text() const;
 };
 
+/// Weights and steps are small, so that logits stay moderate: where the softmax is saturated, the gradient is a difference
+/// of nearly equal numbers, of which no f32 program keeps the digits (a logit of 200 has a rounding error of 8e-6).
 std::string Model::text() const {
   int64_t hidden = heads * width;
   std::string text = R"(
-graph.param @embed : [VE] init(#graph.normal<0.5>) key("embed")
+graph.param @embed : [VE] init(#graph.normal<0.3>) key("embed")
 graph.param @rms : [E] init(#graph.fill<1.25>) key("rms")
 graph.param @scale : [E] init(#graph.fill<0.75>) key("scale")
-graph.param @bias : [E] init(#graph.normal<0.5>) key("bias")
-graph.param @wk : [NE] init(#graph.normal<0.5>) key("wk")
-graph.param @w : [EF] init(#graph.normal<0.5>) key("w")
-graph.param @b : [F] init(#graph.normal<0.5>) key("b")
+graph.param @bias : [E] init(#graph.normal<0.1>) key("bias")
+graph.param @wk : [NE] init(#graph.normal<0.1>) key("wk")
+graph.param @w : [EF] init(#graph.normal<0.1>) key("w")
+graph.param @b : [F] init(#graph.normal<0.1>) key("b")
 graph.func @loss(%tokens: [BSi] {graph.limit = $V : i64, graph.name = "tokens"},
                  %labels: [BSi] {graph.limit = $V : i64, graph.name = "labels"})
     -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "tokens_counted"}) {
@@ -131,7 +133,7 @@ void checkTraining(Random &random, const CompileOptions &base) {
     options.seed = 3;
     // Small second moments would otherwise turn the rounding of a gradient near zero into a step of full length.
     options.eps = 1e-2;
-    options.lr = 0.02;
+    options.lr = 0.002;
     if (!merge)
       options.disabledSteps = {"merge-fusions"};
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
