@@ -124,3 +124,36 @@ graph.func @f(%x: tensor<3xf64>, %seed: tensor<3xf64>) -> tensor<3xf64> {
   EXPECT_THAT(f.message,
               HasSubstr("'math.tan' op is not differentiable, but the loss depends on a parameter through it"));
 }
+
+TEST(Gradients, PrecisionChangesEqualCentralDifferences) {
+  // The interpreter holds every float in f64, so that a narrower type rounds nothing and differences stay smooth.
+  const std::string text = R"(
+graph.func @f(%x: tensor<7xf64>, %seed: tensor<7xf64>) -> tensor<7xf64> {
+  %narrow = arith.truncf %x : tensor<7xf64> to tensor<7xf32>
+  %0 = math.tanh %narrow : tensor<7xf32>
+  %wide = arith.extf %0 : tensor<7xf32> to tensor<7xf64>
+  %1 = arith.mulf %wide, %x : tensor<7xf64>
+  graph.return %1 : tensor<7xf64>
+})";
+  Differentiated f(text);
+  ASSERT_TRUE(succeeded(f.gradients));
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(&context()));
+  Interpreter forward(*module);
+  Random random;
+  SCOPED_TRACE(random.trace());
+  std::vector<HostTensor> values = {random.reals({7}), random.reals({7})};
+  auto shifted = [&](double step) {
+    std::vector<HostTensor> moved = values;
+    for (double &x : moved[0].data)
+      x += step;
+    auto results = forward.run("f", moved);
+    EXPECT_TRUE(succeeded(results));
+    return results->front();
+  };
+  constexpr double kStep = 1e-5;
+  HostTensor above = shifted(kStep), below = shifted(-kStep), gradient = f.evaluate(0, values);
+  for (size_t i = 0; i < gradient.data.size(); ++i) {
+    double difference = (above.data[i] - below.data[i]) / (2 * kStep) * values[1].data[i];
+    EXPECT_NEAR(gradient.data[i], difference, 1e-8) << "element " << i;
+  }
+}
