@@ -75,7 +75,7 @@ TEST(Image, HotLoopsUseWholeVectorRegisters) {
     Kernels kernels(kSource, cpu);
     std::string text = disassemble(kernels.image());
     if (text.empty())
-      GTEST_SKIP() << "llvm-objdump-22 is not installed";
+      FAIL() << "llvm-objdump-22 is missing; run scripts/install-packages.sh";
     size_t begin = text.find("<hot>:"), end = text.find("<norm>:");
     ASSERT_LT(begin, end);
     std::string hot = text.substr(begin, end - begin);

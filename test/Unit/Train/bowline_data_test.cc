@@ -2,15 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runtime/train/dataset.h"
 #include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Train/shell.h"
 #include "test/Unit/Train/token_files.h"
 
 namespace bowline {
@@ -19,21 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
-
-Outcome RunShell(const std::string& command) {
-  FILE* pipe = ::popen(("(" + command + ") 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> block;
-  size_t count;
-  while ((count = std::fread(block.data(), 1, block.size(), pipe)) > 0) output.append(block.data(), count);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), output};
-}
 
 class BowlineDataTest : public ::testing::Test {
  protected:
