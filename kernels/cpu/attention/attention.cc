@@ -10,20 +10,21 @@
 namespace bowline::kernels {
 namespace {
 
-// Threads work on whole units, each of whose results depends on no other: same bits for every number of threads.
-template <typename Table>
-class AttentionKernel : public Kernel {
+class AttentionForward : public Kernel {
  public:
-  AttentionKernel(const AttentionShape& shape, const Table& table, int64_t units, int threads)
-      : shape_(shape), table_(table), units_(units), threads_(threads), scratch_floats_(table.scratch_floats(shape)) {}
+  AttentionForward(const AttentionShape& shape, int threads)
+      : shape_(shape),
+        table_(BOWLINE_SELECT_ISA(kAttentionForward)),
+        units_(table_.units(shape)),
+        threads_(threads),
+        scratch_floats_(table_.scratch_floats(shape)) {}
 
   size_t ScratchBytes() const override {
     return scratch_floats_ * static_cast<size_t>(std::min<int64_t>(threads_, units_)) * sizeof(float);
   }
 
- protected:
-  template <typename Arguments>
-  void RunUnits(const Arguments& arguments, void* scratch) const {
+  void Run(absl::Span<void* const> x, void* scratch) const override {
+    const AttentionForwardArguments arguments{x[0], x[1], x[2], x[3], static_cast<float*>(x[4])};
     ParallelForChunks(threads_, units_, [&](int chunk, int64_t begin, int64_t end) {
       table_.run(shape_, arguments, begin, end, static_cast<float*>(scratch) + chunk * scratch_floats_);
     });
@@ -31,35 +32,59 @@ class AttentionKernel : public Kernel {
 
  private:
   AttentionShape shape_;
-  const Table& table_;
+  const AttentionForwardTable& table_;
   int64_t units_;
   int threads_;
   size_t scratch_floats_;
 };
 
-class AttentionForward : public AttentionKernel<AttentionForwardTable> {
- public:
-  AttentionForward(const AttentionShape& shape, int threads)
-      : AttentionKernel(shape, BOWLINE_SELECT_ISA(kAttentionForward), shape.batch * shape.heads, threads) {}
-
-  void Run(absl::Span<void* const> x, void* scratch) const override {
-    const auto in = [&](int i) { return static_cast<const float*>(x[i]); };
-    const auto out = [&](int i) { return static_cast<float*>(x[i]); };
-    RunUnits(AttentionForwardArguments{in(0), in(1), in(2), out(3), out(4)}, scratch);
-  }
-};
-
-class AttentionBackward : public AttentionKernel<AttentionBackwardTable> {
+class AttentionBackward : public Kernel {
  public:
   AttentionBackward(const AttentionShape& shape, int threads)
-      : AttentionKernel(shape, BOWLINE_SELECT_ISA(kAttentionBackward), shape.batch * shape.kv_heads, threads) {}
+      : shape_(shape), table_(BOWLINE_SELECT_ISA(kAttentionBackward)), threads_(threads) {
+    using enum BackwardPart;
+    // In products of one key head: five together, or four of them for dk and dv and three for dq.
+    const double heads = static_cast<double>(table_.units(shape, kAll));
+    const double together = 5 * Rounds(kAll), apart = 4 * Rounds(kKeys) * heads / table_.units(shape, kKeys) +
+                                                      3 * Rounds(kQueries) * heads / table_.units(shape, kQueries);
+    parts_ = together <= apart ? std::vector{kAll} : std::vector{kKeys, kQueries};
+    for (BackwardPart part : parts_) scratch_floats_ = std::max(scratch_floats_, table_.scratch_floats(shape, part));
+  }
+
+  size_t ScratchBytes() const override {
+    int64_t chunks = 0;
+    for (BackwardPart part : parts_) chunks = std::max(chunks, std::min<int64_t>(threads_, table_.units(shape_, part)));
+    return scratch_floats_ * static_cast<size_t>(chunks) * sizeof(float);
+  }
 
   void Run(absl::Span<void* const> x, void* scratch) const override {
-    const auto in = [&](int i) { return static_cast<const float*>(x[i]); };
-    const auto out = [&](int i) { return static_cast<float*>(x[i]); };
-    RunUnits(AttentionBackwardArguments{in(0), in(1), in(2), in(3), in(4), in(5), out(6), out(7), out(8)}, scratch);
+    const AttentionBackwardArguments arguments{x[0], x[1], x[2], x[3], static_cast<const float*>(x[4]),
+                                               x[5], x[6], x[7], x[8]};
+    for (BackwardPart part : parts_) {
+      ParallelForChunks(threads_, table_.units(shape_, part), [&](int chunk, int64_t begin, int64_t end) {
+        table_.run(shape_, part, arguments, begin, end, static_cast<float*>(scratch) + chunk * scratch_floats_);
+      });
+    }
   }
+
+ private:
+  // The most units of a part that one thread computes.
+  double Rounds(BackwardPart part) const {
+    return static_cast<double>((table_.units(shape_, part) + threads_ - 1) / threads_);
+  }
+
+  AttentionShape shape_;
+  const AttentionBackwardTable& table_;
+  int threads_;
+  std::vector<BackwardPart> parts_;
+  size_t scratch_floats_ = 0;
 };
+
+// The element type of a kernel's tensors, which is that of its first argument.
+DType ElementType(const Signature& signature) {
+  const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
+  return bf16 ? DType::kBF16 : DType::kF32;
+}
 
 // Reads the shape off q and k (arguments 0 and 1), whose ranks were checked.
 absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
@@ -74,6 +99,7 @@ absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t causal, signature.Int("causal"));
   if (causal != 0 && causal != 1) return Refuse(signature, "attribute 'causal' must be 0 or 1");
   s.causal = causal == 1;
+  s.bf16 = ElementType(signature) == DType::kBF16;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double scale, FiniteFloat(signature, "scale"));
   s.scale = static_cast<float>(scale);
   if (s.heads % s.kv_heads != 0) {
@@ -100,11 +126,12 @@ absl::Status CheckLse(const Signature& signature, const AttentionShape& s, size_
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature) {
+  const DType element = ElementType(signature);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"q", Access::kRead, DType::kF32, 4},
-                                                 {"k", Access::kRead, DType::kF32, 4},
-                                                 {"v", Access::kRead, DType::kF32, 4},
-                                                 {"out", Access::kWrite, DType::kF32, 4},
+                                                {{"q", Access::kRead, element, 4},
+                                                 {"k", Access::kRead, element, 4},
+                                                 {"v", Access::kRead, element, 4},
+                                                 {"out", Access::kWrite, element, 4},
                                                  {"lse", Access::kWrite, DType::kF32, 3}},
                                                 {"causal", "scale"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseShape(signature));
@@ -116,16 +143,17 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signature) {
+  const DType element = ElementType(signature);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"q", Access::kRead, DType::kF32, 4},
-                                                 {"k", Access::kRead, DType::kF32, 4},
-                                                 {"v", Access::kRead, DType::kF32, 4},
-                                                 {"out", Access::kRead, DType::kF32, 4},
+                                                {{"q", Access::kRead, element, 4},
+                                                 {"k", Access::kRead, element, 4},
+                                                 {"v", Access::kRead, element, 4},
+                                                 {"out", Access::kRead, element, 4},
                                                  {"lse", Access::kRead, DType::kF32, 3},
-                                                 {"dout", Access::kRead, DType::kF32, 4},
-                                                 {"dq", Access::kWrite, DType::kF32, 4},
-                                                 {"dk", Access::kWrite, DType::kF32, 4},
-                                                 {"dv", Access::kWrite, DType::kF32, 4}},
+                                                 {"dout", Access::kRead, element, 4},
+                                                 {"dq", Access::kWrite, element, 4},
+                                                 {"dk", Access::kWrite, element, 4},
+                                                 {"dv", Access::kWrite, element, 4}},
                                                 {"causal", "scale"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseShape(signature));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 1, "k"));
@@ -142,17 +170,20 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signatur
 }  // namespace
 
 KernelDefinition AttentionForwardDefinition() {
-  return {"attention_forward",
-          "out, lse = softmax(scale q k^T) v, f32: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, lse [B,H,S]; "
-          "int causal: query i sees keys j <= i + T - S; float scale; same bits for every number of threads",
-          &CreateForward};
+  return {
+      "attention_forward",
+      "out, lse = softmax(scale q k^T) v: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, all f32 or all bf16, "
+      "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; float scale; computed in f32; same bits for "
+      "every number of threads",
+      &CreateForward};
 }
 
 KernelDefinition AttentionBackwardDefinition() {
-  return {"attention_backward",
-          "dq, dk, dv of attention_forward from q, k, v, out, lse, dout, f32; int causal, float scale; same bits for "
-          "every number of threads",
-          &CreateBackward};
+  return {
+      "attention_backward",
+      "dq, dk, dv of attention_forward from q, k, v, out, lse, dout, all f32 or all but lse bf16; int causal, float "
+      "scale; computed in f32; same bits for every number of threads",
+      &CreateBackward};
 }
 
 }  // namespace bowline::kernels

@@ -11,7 +11,8 @@
 //   dv[j] = sum_i p[i,j] dout[i],  ds[i,j] = p[i,j] (dout[i] . v[j] - dout[i] . out[i])
 //   dq[i] = scale sum_j ds[i,j] k[j],  dk[j] = scale sum_i ds[i,j] q[i]
 //
-// Query head h uses key head h / (heads / kv_heads).
+// Query head h uses key head h / (heads / kv_heads). Tensors are f32 or bf16; every product, sum and statistic is f32,
+// and lse is stored as f32.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,30 +23,46 @@ namespace bowline::kernels {
 
 struct AttentionShape {
   int64_t batch, queries, keys, heads, kv_heads, head_dim;
-  bool causal;
+  bool causal, bf16;
   float scale;
 };
 
+// Tensors in the element type of the shape.
 struct AttentionForwardArguments {
-  const float *q, *k, *v;
-  float *out, *lse;
+  const void *q, *k, *v;
+  void* out;
+  float* lse;
 };
 
 struct AttentionBackwardArguments {
-  const float *q, *k, *v, *out, *lse, *dout;
-  float *dq, *dk, *dv;
+  const void *q, *k, *v, *out;
+  const float* lse;
+  const void* dout;
+  void *dq, *dk, *dv;
 };
 
-// `run` computes units [begin, end) on the calling thread, with its own scratch.
+// What a unit of the backward pass computes. kAll makes five products for each pair of a query and a key but has no
+// more units than key heads; kKeys and kQueries together make seven, in many units. The sum in each element has the
+// same order either way.
+enum class BackwardPart : uint8_t {
+  kAll,      // dq, dk, dv of one key head
+  kKeys,     // dk, dv of a range of keys of one key head
+  kQueries,  // dq of a block of queries of one head
+};
+
+// `run` computes units [begin, end) on the calling thread, with its own scratch of scratch_floats. Neighbouring units
+// cost about the same on average, so that equal numbers of them balance.
 struct AttentionForwardTable {
+  int64_t (*units)(const AttentionShape& shape);
   size_t (*scratch_floats)(const AttentionShape& shape);
   void (*run)(const AttentionShape& shape, const AttentionForwardArguments& arguments, int64_t begin, int64_t end,
-              float* scratch);  // unit = batch * heads + head
+              float* scratch);
 };
 struct AttentionBackwardTable {
-  size_t (*scratch_floats)(const AttentionShape& shape);
-  void (*run)(const AttentionShape& shape, const AttentionBackwardArguments& arguments, int64_t begin, int64_t end,
-              float* scratch);  // unit = batch * kv_heads + kv_head
+  int64_t (*units)(const AttentionShape& shape, BackwardPart part);
+  size_t (*scratch_floats)(const AttentionShape& shape, BackwardPart part);
+  void (*run)(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& arguments,
+              int64_t begin, int64_t end, float* scratch);
 };
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionBackwardTable, kAttentionBackward)

@@ -1,122 +1,234 @@
-#include "kernels/cpu/attention/attention_tiles.h"
+#include "kernels/cpu/attention/attention_pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
+constexpr int64_t kBlockK = 64;     // [kBlockK][kBlockQ] of probabilities are 16 KiB
+constexpr int64_t kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
+static_assert(kKeyRange % kBlockK == 0 && kBlockQ % kStrip == 0);
+
 struct Scratch {
-  // Of the key head, packed once: K^T and V^T as right factors of scores and of dp, scale * K as that of dq.
-  float *k_columns, *v_columns, *k_panels;
-  float *dk, *dv;  // [keys rounded up][padded head_dim], sums over the query heads of the group
-  // Of a block of queries: scale * q and dout as left factors (rows) and as right factors (panels).
-  float *q_rows, *dout_rows, *q_panels, *dout_panels;
-  float *p, *ds, *dq, *delta;
+  // Of a block of queries. Strips ([head_dim][kStrip]) of scale * log2(e) * q and of dout; panels of their rows.
+  float *q_strips, *dout_strips, *q_panels, *dout_panels;
+  float *dq, *lse, *delta;  // strips; lse in units of log2(e)
+  float *p, *ds;            // [kBlockK][kBlockQ]
+  float *k_wide, *v_wide;   // a block of keys, where tensors are not f32 already
+  float *dk, *dv;           // [keys of the unit][padded head_dim], sums over the query heads of the group
   int64_t floats;
 
-  Scratch(const AttentionShape& shape, float* base) {
-    const int64_t padded = RoundUp(shape.head_dim, kTileN), keys = RoundUp(shape.keys, kTileN);
+  Scratch(const AttentionShape& shape, BackwardPart part, float* base) {
+    const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), wide = shape.bf16 ? kBlockK * dim : 0;
+    const int64_t keys = part == BackwardPart::kQueries ? 0
+                         : part == BackwardPart::kKeys  ? Smaller(shape.keys, kKeyRange)
+                                                        : shape.keys;
     ScratchCursor cursor{base, 0};
-    k_columns = cursor.Take(keys * shape.head_dim);
-    v_columns = cursor.Take(keys * shape.head_dim);
-    k_panels = cursor.Take(shape.keys * padded);
-    dk = cursor.Take(keys * padded);
-    dv = cursor.Take(keys * padded);
-    q_rows = cursor.Take(kBlockQ * shape.head_dim);
-    dout_rows = cursor.Take(kBlockQ * shape.head_dim);
+    q_strips = cursor.Take(kBlockQ * dim);
+    dout_strips = cursor.Take(kBlockQ * dim);
     q_panels = cursor.Take(kBlockQ * padded);
     dout_panels = cursor.Take(kBlockQ * padded);
-    p = cursor.Take(kBlockQ * kBlockK);
-    ds = cursor.Take(kBlockQ * kBlockK);
-    dq = cursor.Take(kBlockQ * padded);
+    dq = cursor.Take(kBlockQ * dim);
+    lse = cursor.Take(kBlockQ);
     delta = cursor.Take(kBlockQ);
+    p = cursor.Take(kBlockK * kBlockQ);
+    ds = cursor.Take(kBlockK * kBlockQ);
+    k_wide = cursor.Take(wide);
+    v_wide = cursor.Take(wide);
+    dk = cursor.Take(keys * padded);
+    dv = cursor.Take(keys * padded);
     floats = cursor.used;
   }
 };
 
-// In place: scores -> p, dp -> ds; zero where the key is not seen.
-void DifferentiateRow(int64_t visible, int64_t padded_keys, float lse, float delta, float* scores, float* dp) {
-  int64_t j = 0;
-  for (; j < visible; j += kLanes) {
-    const Vec p = ExpNonPositive(Load(scores + j) - Vec(lse));
-    Store(dp + j, p * (Load(dp + j) - Vec(delta)));
-    Store(scores + j, p);
-  }
-  for (j = visible; j < padded_keys; ++j) scores[j] = dp[j] = 0.0f;
+// p and ds of a strip, zero where a query does not see the key. Whole tiles of rows are written, because the sums over
+// queries read them.
+void Differentiate(const StripMask& mask, int64_t keys, int64_t head_dim, const Matrix& k, const Matrix& v,
+                   const float* q, const float* dout, const float* lse, const float* delta, float* p, float* ds) {
+  const auto rows = [&](int n) { return Smaller(RoundUp(mask.seen[n], kTileRows), keys); };
+  StripMask::Split(
+      rows(0), rows(1), [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
+        const int64_t lane = first * kLanes;
+        ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
+          const int64_t key = begin + row, at = key * kBlockQ + lane;
+          Vec scores[tile.value][vectors.value] = {};
+          Accumulate<tile.value, vectors.value>(head_dim, k.Row(key), k.stride, 1, q + lane, kStrip, scores);
+#pragma clang loop unroll(full)
+          for (int i = 0; i < tile.value; ++i) {
+#pragma clang loop unroll(full)
+            for (int n = 0; n < vectors.value; ++n) {
+              const IntVec visible = mask.visible + (first + n) * mask.step;
+              const Vec probability = Exp2NonPositive(scores[i][n] - Load(lse + lane + n * kLanes));
+              Store(p + at + i * kBlockQ + n * kLanes, visible > static_cast<int>(key + i) ? probability : Vec(0.0f));
+            }
+          }
+          Vec dp[tile.value][vectors.value] = {};
+          Accumulate<tile.value, vectors.value>(head_dim, v.Row(key), v.stride, 1, dout + lane, kStrip, dp);
+#pragma clang loop unroll(full)
+          for (int i = 0; i < tile.value; ++i) {
+#pragma clang loop unroll(full)
+            for (int n = 0; n < vectors.value; ++n) {
+              const int64_t offset = at + i * kBlockQ + n * kLanes;
+              Store(ds + offset, Load(p + offset) * (dp[i][n] - Load(delta + lane + n * kLanes)));
+            }
+          }
+        });
+      });
 }
 
-struct QueryBlock {
-  const float *q, *out, *lse, *dout;
-  float* dq;
-  int64_t first, count;
+// dv[j] += sum_i p[j][i] dout[i] and dk[j] += sum_i ds[j][i] q[i] for the keys of a block, where query i of `queries`
+// sees key j from i = j - visible_to_first + 1 on.
+void AddKeyGradients(const Scratch& s, int64_t keys, int64_t queries, int64_t head_dim, int64_t visible_to_first,
+                     float* dk, float* dv) {
+  const int64_t padded = RoundUp(head_dim, kStrip);
+  for (int64_t d = 0; d < head_dim; d += kStrip) {
+    const float *q = s.q_panels + d * queries, *dout = s.dout_panels + d * queries;
+    const auto add = [&](auto vectors) __attribute__((always_inline)) {
+      ForRowTiles(keys, [&](auto tile, int64_t j) __attribute__((always_inline)) {
+        const int64_t first = Larger(0, j - visible_to_first + 1), at = j * kBlockQ + first;
+        if (first >= queries) return;
+        AddProduct<tile.value, vectors.value>(queries - first, s.p + at, kBlockQ, 1, dout + first * kStrip, kStrip,
+                                              dv + j * padded + d, padded);
+        AddProduct<tile.value, vectors.value>(queries - first, s.ds + at, kBlockQ, 1, q + first * kStrip, kStrip,
+                                              dk + j * padded + d, padded);
+      });
+    };
+    if (head_dim - d > kLanes) {
+      add(Constant<2>());
+    } else {
+      add(Constant<1>());
+    }
+  }
+}
+
+// One query head and its key head, from their first query and key.
+template <typename T>
+struct Head {
+  const T *q, *k, *v, *out;
+  const float* lse;
+  const T* dout;
+  T* dq;
 };
 
-void BackwardBlock(const AttentionShape& shape, const Scratch& s, const QueryBlock& block) {
-  const int64_t dim = shape.head_dim, padded = RoundUp(dim, kTileN), stride = shape.heads * dim;
-  PackPanels<kTileM>(block.count, dim, block.q, stride, 1, shape.scale, s.q_rows);
-  PackPanels<kTileM>(block.count, dim, block.dout, stride, 1, 1.0f, s.dout_rows);
-  PackPanels<kTileN>(dim, block.count, block.q, 1, stride, shape.scale, s.q_panels);
-  PackPanels<kTileN>(dim, block.count, block.dout, 1, stride, 1.0f, s.dout_panels);
-  for (int64_t i = 0; i < block.count; ++i) {
-    double delta = 0;
-    for (int64_t d = 0; d < dim; ++d) {
-      delta += static_cast<double>(block.dout[i * stride + d]) * block.out[i * stride + d];
-    }
-    s.delta[i] = static_cast<float>(delta);
+template <typename T>
+void PackQueries(const AttentionShape& shape, const Scratch& s, const Head<T>& head, int64_t q0, int64_t count) {
+  const int64_t dim = shape.head_dim, stride = shape.heads * dim;
+  const T *q = head.q + q0 * stride, *dout = head.dout + q0 * stride;
+  for (int64_t i = 0; i < count; i += kStrip) {
+    const int64_t rows = Smaller(count - i, kStrip);
+    PackStrip(rows, dim, q + i * stride, stride, shape.scale * kLog2E, s.q_strips + i * dim);
+    PackStrip(rows, dim, dout + i * stride, stride, 1.0f, s.dout_strips + i * dim);
   }
-  __builtin_memset(s.dq, 0, static_cast<size_t>(kBlockQ * padded) * sizeof(float));
+  PackPanelsOfRows(count, dim, q, stride, s.q_panels);
+  PackPanelsOfRows(count, dim, dout, stride, s.dout_panels);
+  for (int64_t i = 0; i < kBlockQ; ++i) {
+    s.lse[i] = i < count ? head.lse[q0 + i] * kLog2E : 0.0f;
+    s.delta[i] = i < count ? Dot(dim, dout + i * stride, head.out + (q0 + i) * stride) : 0.0f;
+  }
+}
 
-  const int64_t limit = KeyLimit(shape, block.first + block.count);
-  for (int64_t k0 = 0; k0 < limit; k0 += kBlockK) {
+// What the queries [q0, q0 + kBlockQ) have to do with the keys [key_begin, key_end); adds to s.dk and s.dv, whose first
+// row is key_begin, and writes dq if all keys are there.
+template <typename T>
+void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch& s, const Head<T>& head, int64_t q0,
+                   int64_t key_begin, int64_t key_end) {
+  const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), kv_stride = shape.kv_heads * dim;
+  const int64_t count = Smaller(shape.queries - q0, kBlockQ);
+  const int64_t limit = Smaller(VisibleKeys(shape, q0 + count - 1), key_end);
+  if (limit <= key_begin) return;
+  PackQueries(shape, s, head, q0, count);
+  __builtin_memset(s.dq, 0, static_cast<size_t>(kBlockQ * dim) * sizeof(float));
+  for (int64_t k0 = key_begin; k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
-    ScoreBlock(block.count, keys, dim, s.q_rows, s.k_columns + k0 * dim, s.p);
-    ScoreBlock(block.count, keys, dim, s.dout_rows, s.v_columns + k0 * dim, s.ds);
-    for (int64_t i = 0; i < block.count; ++i) {
-      DifferentiateRow(VisibleKeys(shape, block.first + i, k0, keys), RoundUp(keys, kTileN), block.lse[i], s.delta[i],
-                       s.p + i * kBlockK, s.ds + i * kBlockK);
+    const Matrix k = WideRows(keys, dim, head.k + k0 * kv_stride, kv_stride, s.k_wide);
+    const Matrix v = WideRows(keys, dim, head.v + k0 * kv_stride, kv_stride, s.v_wide);
+    for (int64_t i = 0; i < count; i += kStrip) {
+      const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
+      Differentiate(mask, keys, dim, k, v, s.q_strips + i * dim, s.dout_strips + i * dim, s.lse + i, s.delta + i,
+                    s.p + i, s.ds + i);
+      if (part != BackwardPart::kKeys) AddWeightedRows(mask, dim, k, s.ds + i, kBlockQ, s.dq + i * dim);
     }
-    AddWeightedTransposed(block.count, keys, padded, s.p, s.dout_panels, block.count * kTileN, s.dv + k0 * padded);
-    AddWeightedTransposed(block.count, keys, padded, s.ds, s.q_panels, block.count * kTileN, s.dk + k0 * padded);
-    AddWeighted(block.count, keys, padded, s.ds, s.k_panels + k0 * kTileN, shape.keys * kTileN, s.dq);
+    if (part == BackwardPart::kQueries) continue;
+    const int64_t at = (k0 - key_begin) * padded;
+    AddKeyGradients(s, keys, count, dim, VisibleKeys(shape, q0) - k0, s.dk + at, s.dv + at);
   }
-  for (int64_t i = 0; i < block.count; ++i) {
-    for (int64_t d = 0; d < dim; ++d) block.dq[i * stride + d] = s.dq[i * padded + d];
+  if (part == BackwardPart::kKeys) return;
+  const int64_t stride = shape.heads * dim;
+  for (int64_t i = 0; i < count; i += kStrip) {
+    UnpackStrip(Smaller(count - i, kStrip), dim, s.dq + i * dim, shape.scale, head.dq + (q0 + i) * stride, stride);
   }
 }
 
-void Run(const AttentionShape& shape, const AttentionBackwardArguments& x, int64_t begin, int64_t end, float* base) {
-  const Scratch s(shape, base);
-  const int64_t dim = shape.head_dim, padded = RoundUp(dim, kTileN);
-  const int64_t group = shape.heads / shape.kv_heads, kv_stride = shape.kv_heads * dim;
-  const size_t sums = static_cast<size_t>(RoundUp(shape.keys, kTileN) * padded) * sizeof(float);
+template <typename T>
+Head<T> HeadOf(const AttentionShape& shape, const AttentionBackwardArguments& x, int64_t batch, int64_t head) {
+  const int64_t q = (batch * shape.queries * shape.heads + head) * shape.head_dim;
+  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
+  const int64_t kv = (batch * shape.keys * shape.kv_heads + kv_head) * shape.head_dim;
+  return {static_cast<const T*>(x.q) + q,
+          static_cast<const T*>(x.k) + kv,
+          static_cast<const T*>(x.v) + kv,
+          static_cast<const T*>(x.out) + q,
+          x.lse + (batch * shape.heads + head) * shape.queries,
+          static_cast<const T*>(x.dout) + q,
+          static_cast<T*>(x.dq) + q};
+}
+
+template <typename T>
+void BackwardKeys(const AttentionShape& shape, BackwardPart part, const Scratch& s, const AttentionBackwardArguments& x,
+                  int64_t batch, int64_t kv_head, int64_t key_begin, int64_t key_end) {
+  const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), kv_stride = shape.kv_heads * dim;
+  const int64_t group = shape.heads / shape.kv_heads, keys = key_end - key_begin;
+  __builtin_memset(s.dk, 0, static_cast<size_t>(keys * padded) * sizeof(float));
+  __builtin_memset(s.dv, 0, static_cast<size_t>(keys * padded) * sizeof(float));
+  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    for (int64_t q0 = 0; q0 < shape.queries; q0 += kBlockQ) {
+      BackwardBlock(shape, part, s, HeadOf<T>(shape, x, batch, head), q0, key_begin, key_end);
+    }
+  }
+  const int64_t kv = ((batch * shape.keys + key_begin) * shape.kv_heads + kv_head) * dim;
+  UnpackRows(keys, dim, s.dk, padded, shape.scale, static_cast<T*>(x.dk) + kv, kv_stride);
+  UnpackRows(keys, dim, s.dv, padded, 1.0f, static_cast<T*>(x.dv) + kv, kv_stride);
+}
+
+// How many pieces a head is cut into.
+int64_t Pieces(const AttentionShape& shape, BackwardPart part) {
+  return part == BackwardPart::kAll    ? 1
+         : part == BackwardPart::kKeys ? CeilDiv(shape.keys, kKeyRange)
+                                       : CeilDiv(shape.queries, kBlockQ);
+}
+
+// head * pieces + piece, where heads are batch * (query heads for kQueries, else key heads).
+int64_t Units(const AttentionShape& shape, BackwardPart part) {
+  return shape.batch * (part == BackwardPart::kQueries ? shape.heads : shape.kv_heads) * Pieces(shape, part);
+}
+
+template <typename T>
+void RunUnits(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
+              int64_t end, float* base) {
+  const Scratch s(shape, part, base);
+  const int64_t pieces = Pieces(shape, part);
   for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t batch = unit / shape.kv_heads, kv_head = unit % shape.kv_heads;
-    const int64_t kv_offset = (batch * shape.keys * shape.kv_heads + kv_head) * dim;
-    PackPanels<kTileN>(shape.keys, dim, x.k + kv_offset, kv_stride, 1, 1.0f, s.k_columns);
-    PackPanels<kTileN>(shape.keys, dim, x.v + kv_offset, kv_stride, 1, 1.0f, s.v_columns);
-    PackPanels<kTileN>(dim, shape.keys, x.k + kv_offset, 1, kv_stride, shape.scale, s.k_panels);
-    __builtin_memset(s.dk, 0, sums);
-    __builtin_memset(s.dv, 0, sums);
-    for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-      for (int64_t q0 = 0; q0 < shape.queries; q0 += kBlockQ) {
-        const int64_t offset = ((batch * shape.queries + q0) * shape.heads + head) * dim;
-        const float* lse = x.lse + (batch * shape.heads + head) * shape.queries + q0;
-        BackwardBlock(shape, s,
-                      {x.q + offset, x.out + offset, lse, x.dout + offset, x.dq + offset, q0,
-                       Smaller(shape.queries - q0, kBlockQ)});
-      }
-    }
-    for (int64_t j = 0; j < shape.keys; ++j) {
-      for (int64_t d = 0; d < dim; ++d) {
-        x.dk[kv_offset + j * kv_stride + d] = s.dk[j * padded + d];
-        x.dv[kv_offset + j * kv_stride + d] = s.dv[j * padded + d];
-      }
+    const int64_t index = unit / pieces, piece = FromBothEnds(unit % pieces, pieces);
+    if (part == BackwardPart::kQueries) {
+      BackwardBlock(shape, part, s, HeadOf<T>(shape, x, index / shape.heads, index % shape.heads), piece * kBlockQ, 0,
+                    shape.keys);
+    } else {
+      const int64_t first = piece * kKeyRange;
+      BackwardKeys<T>(shape, part, s, x, index / shape.kv_heads, index % shape.kv_heads, first,
+                      part == BackwardPart::kAll ? shape.keys : Smaller(first + kKeyRange, shape.keys));
     }
   }
 }
 
-size_t ScratchFloats(const AttentionShape& shape) { return static_cast<size_t>(Scratch(shape, nullptr).floats); }
+void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
+         int64_t end, float* scratch) {
+  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, part, x, begin, end, scratch);
+}
+
+size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
+  return static_cast<size_t>(Scratch(shape, part, nullptr).floats);
+}
 
 }  // namespace
 
-extern const AttentionBackwardTable kAttentionBackward = {&ScratchFloats, &Run};
+extern const AttentionBackwardTable kAttentionBackward = {&Units, &ScratchFloats, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

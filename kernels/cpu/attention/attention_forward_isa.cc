@@ -1,107 +1,149 @@
-#include "kernels/cpu/attention/attention_tiles.h"
+#include "kernels/cpu/attention/attention_pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
+constexpr int64_t kBlockK = 128;  // a strip of scores is 16 KiB with AVX-512
+
 struct Scratch {
-  float* k_columns;  // K^T as the right factor of scores
-  float* v_panels;   // V as the right factor of out
-  float *q, *scores, *out, *maximum, *sum;
+  // Of a block of queries, a strip after the other: [head_dim][kStrip], scores in units of log2(e).
+  float *q, *out, *maximum, *sum;
+  float* scores;           // [kBlockK][kStrip]
+  float *k_wide, *v_wide;  // a block of keys, where tensors are not f32 already
   int64_t floats;
 
   Scratch(const AttentionShape& shape, float* base) {
-    const int64_t padded = RoundUp(shape.head_dim, kTileN);
     ScratchCursor cursor{base, 0};
-    k_columns = cursor.Take(RoundUp(shape.keys, kTileN) * shape.head_dim);
-    v_panels = cursor.Take(shape.keys * padded);
     q = cursor.Take(kBlockQ * shape.head_dim);
-    scores = cursor.Take(kBlockQ * kBlockK);
-    out = cursor.Take(kBlockQ * padded);
+    out = cursor.Take(kBlockQ * shape.head_dim);
     maximum = cursor.Take(kBlockQ);
     sum = cursor.Take(kBlockQ);
+    scores = cursor.Take(kBlockK * kStrip);
+    k_wide = cursor.Take(shape.bf16 ? kBlockK * shape.head_dim : 0);
+    v_wide = cursor.Take(shape.bf16 ? kBlockK * shape.head_dim : 0);
     floats = cursor.used;
   }
 };
 
-// Turns a row of scores into exp(score - maximum), rescaling what was summed under the maximum so far.
-void UpdateRow(int64_t visible, int64_t padded_keys, int64_t padded_dim, float* row, float* out, float* maximum,
-               float* sum) {
-  const int64_t vectors = RoundUp(visible, kLanes);
-  for (int64_t j = visible; j < vectors; ++j) row[j] = -__builtin_inff();
-  for (int64_t j = vectors; j < padded_keys; ++j) row[j] = 0.0f;
-  if (visible == 0) return;
-
-  Vec largest = Load(row);
-  for (int64_t j = kLanes; j < vectors; j += kLanes) largest = Max(largest, Load(row + j));
-  const float row_maximum = ReduceMax(largest);
-  if (row_maximum > *maximum) {
-    const Vec shrink = ExpNonPositive(Vec(*maximum - row_maximum));
-    for (int64_t d = 0; d < padded_dim; d += kLanes) Store(out + d, Load(out + d) * shrink);
-    *sum *= shrink[0];
-    *maximum = row_maximum;
-  }
-  Vec total = Vec(0.0f);
-  for (int64_t j = 0; j < vectors; j += kLanes) {
-    const Vec p = ExpNonPositive(Load(row + j) - Vec(*maximum));
-    Store(row + j, p);
-    total += p;
-  }
-  *sum += ReduceAdd(total);
+// scores[key][query] of a strip, minus infinity where a query does not see the key.
+void Scores(const StripMask& mask, int64_t head_dim, const Matrix& k, const float* q, float* scores) {
+  StripMask::Split(
+      mask.seen[0], mask.seen[1], [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
+        ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
+          const int64_t key = begin + row;
+          Vec acc[tile.value][vectors.value] = {};
+          Accumulate<tile.value, vectors.value>(head_dim, k.Row(key), k.stride, 1, q + v * kLanes, kStrip, acc);
+#pragma clang loop unroll(full)
+          for (int i = 0; i < tile.value; ++i) {
+#pragma clang loop unroll(full)
+            for (int n = 0; n < vectors.value; ++n) {
+              const IntVec visible = mask.visible + (v + n) * mask.step;
+              Store(scores + (key + i) * kStrip + (v + n) * kLanes,
+                    visible > static_cast<int>(key + i) ? acc[i][n] : Vec(-__builtin_inff()));
+            }
+          }
+        });
+      });
 }
 
-void AttendBlock(const AttentionShape& shape, const Scratch& s, const float* q, int64_t q0, int64_t count, float* out,
-                 float* lse) {
-  const int64_t padded = RoundUp(shape.head_dim, kTileN);
-  const int64_t q_stride = shape.heads * shape.head_dim;
-  PackPanels<kTileM>(count, shape.head_dim, q, q_stride, 1, shape.scale, s.q);
-  __builtin_memset(s.out, 0, static_cast<size_t>(kBlockQ * padded) * sizeof(float));
-  for (int64_t i = 0; i < count; ++i) {
+// Turns scores of one vector of queries into 2^(score - maximum), rescaling what was summed under the maximum so far.
+void UpdateSoftmax(int64_t keys, int64_t head_dim, float* scores, float* out, float* maximum, float* sum) {
+  const Vec old = Load(maximum);
+  Vec largest = old;
+  for (int64_t j = 0; j < keys; ++j) largest = Max(largest, Load(scores + j * kStrip));
+  if (__builtin_reduce_or(largest > old) != 0) {
+    const Vec shrink = Exp2NonPositive(old - largest);
+    for (int64_t d = 0; d < head_dim; ++d) Store(out + d * kStrip, Load(out + d * kStrip) * shrink);
+    Store(sum, Load(sum) * shrink);
+    Store(maximum, largest);
+  }
+  Vec total = Vec(0.0f);
+  for (int64_t j = 0; j < keys; ++j) {
+    const Vec p = Exp2NonPositive(Load(scores + j * kStrip) - largest);
+    Store(scores + j * kStrip, p);
+    total += p;
+  }
+  Store(sum, Load(sum) + total);
+}
+
+// One head of one batch entry, from its first query and key.
+template <typename T>
+struct Head {
+  const T *q, *k, *v;
+  T* out;
+  float* lse;
+};
+
+template <typename T>
+void AttendBlock(const AttentionShape& shape, const Scratch& s, const Head<T>& head, int64_t q0) {
+  const int64_t dim = shape.head_dim, q_stride = shape.heads * dim, kv_stride = shape.kv_heads * dim;
+  const int64_t count = Smaller(shape.queries - q0, kBlockQ);
+  for (int64_t i = 0; i < count; i += kStrip) {
+    PackStrip(Smaller(count - i, kStrip), dim, head.q + (q0 + i) * q_stride, q_stride, shape.scale * kLog2E,
+              s.q + i * dim);
+  }
+  __builtin_memset(s.out, 0, static_cast<size_t>(kBlockQ * dim) * sizeof(float));
+  for (int64_t i = 0; i < kBlockQ; ++i) {
     s.maximum[i] = -__builtin_inff();
     s.sum[i] = 0.0f;
   }
 
-  const int64_t limit = KeyLimit(shape, q0 + count);
+  const int64_t limit = VisibleKeys(shape, q0 + count - 1);
   for (int64_t k0 = 0; k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
-    ScoreBlock(count, keys, shape.head_dim, s.q, s.k_columns + k0 * shape.head_dim, s.scores);
-    for (int64_t i = 0; i < count; ++i) {
-      UpdateRow(VisibleKeys(shape, q0 + i, k0, keys), RoundUp(keys, kTileN), padded, s.scores + i * kBlockK,
-                s.out + i * padded, s.maximum + i, s.sum + i);
+    const Matrix k = WideRows(keys, dim, head.k + k0 * kv_stride, kv_stride, s.k_wide);
+    const Matrix v = WideRows(keys, dim, head.v + k0 * kv_stride, kv_stride, s.v_wide);
+    for (int64_t i = 0; i < count; i += kStrip) {
+      const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
+      Scores(mask, dim, k, s.q + i * dim, s.scores);
+      for (int n = 0; n < 2; ++n) {
+        if (mask.seen[n] == 0) continue;
+        UpdateSoftmax(mask.seen[n], dim, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
+                      s.maximum + i + n * kLanes, s.sum + i + n * kLanes);
+      }
+      AddWeightedRows(mask, dim, v, s.scores, kStrip, s.out + i * dim);
     }
-    AddWeighted(count, keys, padded, s.scores, s.v_panels + k0 * kTileN, shape.keys * kTileN, s.out);
   }
 
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t d = 0; d < shape.head_dim; ++d) out[i * q_stride + d] = s.out[i * padded + d] / s.sum[i];
-    lse[i] = static_cast<float>(s.maximum[i] + __builtin_log(static_cast<double>(s.sum[i])));
+  for (int64_t i = 0; i < count; i += kStrip) {
+    const Vec inverse[2] = {1.0f / Load(s.sum + i), 1.0f / Load(s.sum + i + kLanes)};
+    for (int64_t d = 0; d < dim; ++d) {
+      float* out = s.out + i * dim + d * kStrip;
+      for (int n = 0; n < 2; ++n) Store(out + n * kLanes, Load(out + n * kLanes) * inverse[n]);
+    }
+    UnpackStrip(Smaller(count - i, kStrip), dim, s.out + i * dim, 1.0f, head.out + (q0 + i) * q_stride, q_stride);
+  }
+  for (int64_t i = 0; i < count; ++i) head.lse[q0 + i] = s.maximum[i] * kLn2 + __builtin_logf(s.sum[i]);
+}
+
+template <typename T>
+void RunUnits(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end,
+              float* base) {
+  const Scratch s(shape, base);
+  const int64_t blocks = CeilDiv(shape.queries, kBlockQ), group = shape.heads / shape.kv_heads;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t index = unit / blocks, batch = index / shape.heads, head = index % shape.heads;
+    const int64_t q = (batch * shape.queries * shape.heads + head) * shape.head_dim;
+    const int64_t kv = (batch * shape.keys * shape.kv_heads + head / group) * shape.head_dim;
+    AttendBlock<T>(shape, s,
+                   {static_cast<const T*>(x.q) + q, static_cast<const T*>(x.k) + kv, static_cast<const T*>(x.v) + kv,
+                    static_cast<T*>(x.out) + q, x.lse + index * shape.queries},
+                   FromBothEnds(unit % blocks, blocks) * kBlockQ);
   }
 }
 
-void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end, float* base) {
-  const Scratch s(shape, base);
-  const int64_t kv_stride = shape.kv_heads * shape.head_dim;
-  int64_t packed_group = -1;
-  for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t batch = unit / shape.heads, head = unit % shape.heads;
-    const int64_t kv_head = head / (shape.heads / shape.kv_heads);
-    if (const int64_t group = batch * shape.kv_heads + kv_head; group != packed_group) {
-      const int64_t offset = (batch * shape.keys * shape.kv_heads + kv_head) * shape.head_dim;
-      PackPanels<kTileN>(shape.keys, shape.head_dim, x.k + offset, kv_stride, 1, 1.0f, s.k_columns);
-      PackPanels<kTileN>(shape.head_dim, shape.keys, x.v + offset, 1, kv_stride, 1.0f, s.v_panels);
-      packed_group = group;
-    }
-    for (int64_t q0 = 0; q0 < shape.queries; q0 += kBlockQ) {
-      const int64_t offset = ((batch * shape.queries + q0) * shape.heads + head) * shape.head_dim;
-      AttendBlock(shape, s, x.q + offset, q0, Smaller(shape.queries - q0, kBlockQ), x.out + offset,
-                  x.lse + unit * shape.queries + q0);
-    }
-  }
+void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end, float* scratch) {
+  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, x, begin, end, scratch);
+}
+
+int64_t Units(const AttentionShape& shape) {
+  return shape.batch * shape.heads * CeilDiv(shape.queries, kBlockQ);  // (batch * heads + head) * blocks + block
 }
 
 size_t ScratchFloats(const AttentionShape& shape) { return static_cast<size_t>(Scratch(shape, nullptr).floats); }
 
 }  // namespace
 
-extern const AttentionForwardTable kAttentionForward = {&ScratchFloats, &Run};
+extern const AttentionForwardTable kAttentionForward = {&Units, &ScratchFloats, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

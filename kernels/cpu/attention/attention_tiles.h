@@ -1,30 +1,29 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_TILES_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_TILES_H_
 
-// Block products that both passes are made of. Only for *_isa.cc files.
+// Block products that both passes are made of. Lanes of vectors are queries: scores are kept as [key][query], so that
+// softmax never crosses lanes, and keys and values are read as scalars, from wherever the model has them. Only for
+// *_isa.cc files.
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/isa/simd.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// Tiles are smaller than a GEMM's so that they divide the blocks.
+// Rows of a register tile; its columns are two vectors.
 #if defined(__AVX512F__)
-inline constexpr int kTileM = 8;
+inline constexpr int kTileRows = 8;
 #else
-inline constexpr int kTileM = 4;
+inline constexpr int kTileRows = 4;
 #endif
-inline constexpr int kVecs = 2;
-inline constexpr int kTileN = kVecs * kLanes;
+inline constexpr int kStrip = 2 * kLanes;  // columns: queries of scores, or elements of a head
 
-inline constexpr int64_t kBlockQ = 64;   // queries, and
-inline constexpr int64_t kBlockK = 128;  // keys of one block of scores: 32 KiB
-static_assert(kBlockQ % kTileM == 0 && kBlockK % kTileN == 0 && kTileN % kTileM == 0);
+inline constexpr int64_t kBlockQ = 64;  // queries that share what is read of keys and values
 
 BOWLINE_ALWAYS_INLINE int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-BOWLINE_ALWAYS_INLINE int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+BOWLINE_ALWAYS_INLINE int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
+BOWLINE_ALWAYS_INLINE int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+BOWLINE_ALWAYS_INLINE int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
 
 // Hands out 64-byte aligned pieces of a scratch buffer; with a null base it only counts.
 struct ScratchCursor {
@@ -38,51 +37,144 @@ struct ScratchCursor {
   }
 };
 
-// scores[i][j] = a(i) . b(j) for `rows` rows of packed `a` and `columns` columns of packed `b`, both rounded up to
-// tiles.
-BOWLINE_ALWAYS_INLINE void ScoreBlock(int64_t rows, int64_t columns, int64_t head_dim, const float* a_panels,
-                                      const float* b_panels, float* scores) {
-  for (int64_t j = 0; j < columns; j += kTileN) {
-    for (int64_t i = 0; i < rows; i += kTileM) {
-      MultiplyInto<kTileM, kVecs, 1, kTileM, false>(head_dim, a_panels + i * head_dim, b_panels + j * head_dim, kTileN,
-                                                    scores + i * kBlockK + j, kBlockK);
+// Under a causal mask later blocks see more keys, or are seen by fewer queries. Alternating between both ends gives
+// every run of neighbours about the same work.
+BOWLINE_ALWAYS_INLINE int64_t FromBothEnds(int64_t index, int64_t count) {
+  return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
+}
+
+// How many keys the query sees.
+BOWLINE_ALWAYS_INLINE int64_t VisibleKeys(const AttentionShape& shape, int64_t query) {
+  return shape.causal ? query + shape.keys - shape.queries + 1 : shape.keys;
+}
+
+// 2^x for x <= 0 or rounded up from there, within 1.5 units in the last place; below -126, where the result would be
+// subnormal, zero. x = n + r with |r| <= 1/2, exactly; 2^r by the polynomial of degree 6 with least relative error,
+// 4e-9. Adding 1.5 * 2^23 leaves n in the lowest bits.
+BOWLINE_ALWAYS_INLINE Vec Exp2NonPositive(Vec x) {
+  const Vec magic = Vec(12582912.0f), shifted = x + magic;
+  const Vec r = x - (shifted - magic);
+  Vec p = Vec(1.54697319775e-4f);
+  p = MulAdd(p, r, Vec(1.34100009661e-3f));
+  p = MulAdd(p, r, Vec(9.61803078251e-3f));
+  p = MulAdd(p, r, Vec(5.5502973142e-2f));
+  p = MulAdd(p, r, Vec(0.240226510841f));
+  p = MulAdd(p, r, Vec(0.693147225395f));
+  p = MulAdd(p, r, Vec(1.0f));
+  IntVec exponent;
+  __builtin_memcpy(&exponent, &shifted, sizeof(exponent));
+  exponent = (exponent << 23) + 0x3f800000;
+  Vec power;
+  __builtin_memcpy(&power, &exponent, sizeof(power));
+  return x < Vec(-126.0f) ? Vec(0.0f) : p * power;  // a NaN stays one
+}
+inline constexpr float kLog2E = 1.44269504088896341f;
+inline constexpr float kLn2 = 0.693147180559945309f;
+
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
+};
+
+// Calls body(Constant<rows>(), first row) for tiles that cover `count` rows exactly.
+template <typename Body>
+BOWLINE_ALWAYS_INLINE void ForRowTiles(int64_t count, Body body) {
+  int64_t row = 0;
+  for (; row + kTileRows <= count; row += kTileRows) body(Constant<kTileRows>(), row);
+  if (kTileRows > 4 && count - row >= 4) {
+    body(Constant<4>(), row);
+    row += 4;
+  }
+  if (count - row >= 2) {
+    body(Constant<2>(), row);
+    row += 2;
+  }
+  if (count - row >= 1) body(Constant<1>(), row);
+}
+
+// acc[i][v] += sum over s, ascending, of a[i * a_row + s * a_step] * b[s * b_step + v * kLanes ...].
+template <int kRows, int kVectors>
+BOWLINE_ALWAYS_INLINE void Accumulate(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
+                                      int64_t b_step, Vec (&acc)[kRows][kVectors]) {
+  for (int64_t s = 0; s < steps; ++s, a += a_step, b += b_step) {
+    Vec row[kVectors];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kVectors; ++v) row[v] = Load(b + v * kLanes);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kRows; ++i) {
+      const Vec scalar = a[i * a_row];
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = MulAdd(scalar, row[v], acc[i][v]);
     }
   }
 }
 
-// out[i][:] += sum_j weights[i][j] values(j) for i < rows, j < columns. `out` has `padded` columns; the panels of
-// `values` are `panel` floats apart.
-BOWLINE_ALWAYS_INLINE void AddWeighted(int64_t rows, int64_t columns, int64_t padded, const float* weights,
-                                       const float* values, int64_t panel, float* out) {
-  for (int64_t d = 0; d < padded; d += kTileN) {
-    for (int64_t i = 0; i < rows; i += kTileM) {
-      MultiplyInto<kTileM, kVecs, kBlockK, 1, true>(columns, weights + i * kBlockK, values + d / kTileN * panel, kTileN,
-                                                    out + i * padded + d, padded);
+// out[i][v] += the same, with rows of `out` ld floats apart.
+template <int kRows, int kVectors>
+BOWLINE_ALWAYS_INLINE void AddProduct(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
+                                      int64_t b_step, float* out, int64_t ld) {
+  Vec acc[kRows][kVectors] = {};
+  Accumulate<kRows, kVectors>(steps, a, a_row, a_step, b, b_step, acc);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kRows; ++i) {
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kVectors; ++v) {
+      float* p = out + i * ld + v * kLanes;
+      Store(p, Load(p) + acc[i][v]);
     }
   }
 }
 
-// out[j][:] += sum_i weights[i][j] values(i) for j < columns, i < rows: the same with the weights transposed.
-BOWLINE_ALWAYS_INLINE void AddWeightedTransposed(int64_t rows, int64_t columns, int64_t padded, const float* weights,
-                                                 const float* values, int64_t panel, float* out) {
-  for (int64_t d = 0; d < padded; d += kTileN) {
-    for (int64_t j = 0; j < columns; j += kTileM) {
-      MultiplyInto<kTileM, kVecs, 1, kBlockK, true>(rows, weights + j, values + d / kTileN * panel, kTileN,
-                                                    out + j * padded + d, padded);
+// Rows of keys or values, in f32.
+struct Matrix {
+  const float* data;
+  int64_t stride;
+
+  const float* Row(int64_t row) const { return data + row * stride; }
+};
+
+// What the queries of a strip see of the keys [k0, k0 + keys). In each of its two vectors the last query sees the most.
+struct StripMask {
+  int64_t seen[2];  // keys of the block that some query of the vector sees; 0 for a vector without queries
+  IntVec visible;   // keys of the block that each query of the first vector sees; the second sees kLanes more if causal
+  int step;         // kLanes if causal
+
+  StripMask(const AttentionShape& shape, int64_t first_query, int64_t queries, int64_t k0, int64_t keys) {
+    for (int v = 0; v < 2; ++v) {
+      const int64_t lanes = Smaller(queries - v * kLanes, kLanes);
+      const int64_t last = first_query + v * kLanes + lanes - 1;
+      seen[v] = lanes <= 0 ? 0 : Larger(0, Smaller(VisibleKeys(shape, last) - k0, keys));
     }
+    // Bounded so that it fits: a strip that sees less than nothing is not computed.
+    const int64_t first = Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - k0, keys));
+    for (int i = 0; i < kLanes; ++i) visible[i] = static_cast<int>(first) + (shape.causal ? i : 0);
+    step = shape.causal ? kLanes : 0;
   }
-}
 
-// How many keys of the block [k0, k0 + count) query i sees.
-BOWLINE_ALWAYS_INLINE int64_t VisibleKeys(const AttentionShape& shape, int64_t i, int64_t k0, int64_t count) {
-  if (!shape.causal) return count;
-  const int64_t visible = i + shape.keys - shape.queries + 1 - k0;
-  return visible < 0 ? 0 : Smaller(visible, count);
-}
+  int64_t Any() const { return Larger(seen[0], seen[1]); }
 
-// Keys beyond this are seen by no query before q_end.
-BOWLINE_ALWAYS_INLINE int64_t KeyLimit(const AttentionShape& shape, int64_t q_end) {
-  return shape.causal ? q_end + shape.keys - shape.queries : shape.keys;
+  // body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of the strip.
+  template <typename Body>
+  BOWLINE_ALWAYS_INLINE void Split(int64_t seen0, int64_t seen1, Body body) {
+    const int64_t both = Smaller(seen0, seen1);
+    if (both > 0) body(Constant<2>(), 0, int64_t{0}, both);
+    if (seen0 > both) body(Constant<1>(), 0, both, seen0);
+    if (seen1 > both) body(Constant<1>(), 1, both, seen1);
+  }
+};
+
+// out[d][query] += sum over the keys that are seen of rows(key)[d] * weights[key][query], for a strip: the transpose of
+// weights^T rows. Rows of `weights` are ld floats apart, those of `out` kStrip.
+BOWLINE_ALWAYS_INLINE void AddWeightedRows(const StripMask& mask, int64_t head_dim, const Matrix& rows,
+                                           const float* weights, int64_t ld, float* out) {
+  StripMask::Split(mask.seen[0], mask.seen[1],
+                   [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                     ForRowTiles(head_dim, [&](auto tile, int64_t d) __attribute__((always_inline)) {
+                       AddProduct<tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,
+                                                             weights + begin * ld + v * kLanes, ld,
+                                                             out + d * kStrip + v * kLanes, kStrip);
+                     });
+                   });
 }
 
 }  // namespace bowline::kernels::BOWLINE_ISA
