@@ -28,7 +28,9 @@ void KernelEmitter::emitReductions(ArrayRef<const Expr *> group) {
   SmallVector<const Expr *> bodies;
   for (const Expr *reduce : group)
     bodies.push_back(reduce->operands[0]);
-  SmallVector<Value> results = isVarying(group[0]) ? reduceAcross(group, bodies) : reduceAlong(group, bodies);
+  SmallVector<Value> results = isVarying(group[0])      ? reduceAcross(group, bodies)
+                               : reducesRowByRow(group) ? reduceRows(group, bodies)
+                                                        : reduceAlong(group, bodies);
   for (auto [reduce, result] : llvm::zip_equal(group, results))
     scopes.back().values[reduce] = result;
 }
@@ -92,6 +94,33 @@ SmallVector<Value> KernelEmitter::reduceAcross(ArrayRef<const Expr *> group, Arr
   insertHere();
   return emitLoops(group[0]->dims, identities(group, lanes.count),
                    [&](ValueRange accumulators) { return accumulate(group, bodies, accumulators); });
+}
+
+SmallVector<Value> KernelEmitter::reduceRows(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) {
+  // A sum of block sums is more exact than one running sum.
+  constexpr int64_t kRowsPerBlock = 64;
+  Lanes around = lanes;
+  lanes = {};
+  ArrayRef<unsigned> dims = group[0]->dims;
+  unsigned row = dims.back();
+  insertHere();
+  SmallVector<Value> results = emitLoops(dims.drop_back(), identities(group, 0), [&](ValueRange current) {
+    insertHere();
+    Value rows = constant(nest->space.size(row));
+    return emitLoop(row, constant(0), rows, kRowsPerBlock, current, [&](ValueRange total) {
+      insertHere();
+      Value from = dimValue(row);
+      Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, constant(kRowsPerBlock)), rows);
+      SmallVector<Value> block = emitLoop(row, from, to, 1, identities(group, 0), [&](ValueRange accumulators) {
+        return accumulate(group, bodies, accumulators);
+      });
+      for (auto [reduce, sum, before] : llvm::zip_equal(group, block, total))
+        sum = combine(reduce, before, sum);
+      return block;
+    });
+  });
+  lanes = around;
+  return results;
 }
 
 SmallVector<Value> KernelEmitter::reduceAlong(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) {

@@ -199,6 +199,9 @@ private:
   /// Values are vectors along another dimension.
   SmallVector<Value> reduceAcross(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
+  /// One row after the other, where inner reductions are dense and what lies along the reduced dimension is not.
+  SmallVector<Value> reduceRows(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
+
   /// Vectors along the last reduced dimension.
   SmallVector<Value> reduceAlong(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 

@@ -84,15 +84,42 @@ const Expr *ExprBuilder::add(Expr expr) {
     expr.freeDims &= ~dimBit(dim);
   if (expr.kind == Expr::Kind::Reduce)
     ++expr.reduceDepth;
-  storage.push_back(std::move(expr));
-  return &storage.back();
+  const Expr *&known = interned[keyOf(expr)];
+  if (!known) {
+    storage.push_back(std::move(expr));
+    known = &storage.back();
+  }
+  return known;
+}
+
+/// Everything that an expression is made of; what follows from it is left out.
+std::vector<uint64_t> ExprBuilder::keyOf(const Expr &expr) {
+  auto number = [](const void *pointer) { return reinterpret_cast<uint64_t>(pointer); };
+  std::vector<uint64_t> key{static_cast<uint64_t>(expr.kind),
+                            number(expr.type.getAsOpaquePointer()),
+                            number(expr.index.getAsOpaquePointer()),
+                            expr.argument,
+                            number(expr.constant.getAsOpaquePointer()),
+                            number(expr.op),
+                            expr.isSum,
+                            expr.operands.size(),
+                            expr.dims.size()};
+  for (const Expr *operand : expr.operands)
+    key.push_back(number(operand));
+  llvm::append_range(key, expr.dims);
+  for (const Expr::Box &box : expr.boxes) {
+    key.push_back(box.size());
+    for (const Expr::Bound &bound : box) {
+      key.push_back(number(bound.index.getAsOpaquePointer()));
+      key.push_back(bound.low);
+      key.push_back(bound.high);
+    }
+  }
+  return key;
 }
 
 const Expr *ExprBuilder::load(Type type, unsigned argument, AffineExpr index) {
-  const Expr *&known = loads[{argument, index.getAsOpaquePointer()}];
-  if (!known)
-    known = add({.kind = Expr::Kind::Load, .type = type, .index = index, .argument = argument});
-  return known;
+  return add({.kind = Expr::Kind::Load, .type = type, .index = index, .argument = argument});
 }
 
 const Expr *ExprBuilder::choose(Type type, ArrayRef<Expr::Box> boxes, ArrayRef<const Expr *> operands) {

@@ -60,7 +60,8 @@ struct Expr {
 /// The type that elements are computed in: f32 for bf16 and f16.
 mlir::Type computeType(mlir::Type elementType);
 
-/// Owns the expressions of one nest and builds them from a block of tensor operations.
+/// Owns the expressions of one nest and builds them from a block of tensor operations. Equal expressions are equal as
+/// pointers, so that each is computed once.
 class ExprBuilder {
 public:
   explicit ExprBuilder(IndexSpace &space) : space(space) {}
@@ -77,11 +78,12 @@ private:
   const Expr *load(mlir::Type type, unsigned argument, mlir::AffineExpr index);
   const Expr *reduce(bool isSum, const Expr *body, llvm::SmallVector<unsigned> dims);
   const Expr *add(Expr expr);
+  static std::vector<uint64_t> keyOf(const Expr &expr);
 
   IndexSpace &space;
   std::deque<Expr> storage;
   std::map<std::pair<void *, std::vector<const void *>>, const Expr *> memo;
-  std::map<std::pair<unsigned, const void *>, const Expr *> loads;
+  std::map<std::vector<uint64_t>, const Expr *> interned;
 };
 
 /// Whether `outer` and `inner` can be one dimension: every access advances by one step of `outer` after

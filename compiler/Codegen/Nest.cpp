@@ -39,12 +39,28 @@ int64_t bowline::codegen::chooseLanes(ArrayRef<const Expr *> roots, int64_t size
   return std::max<int64_t>(lanes, 1);
 }
 
-namespace {
+/// Whether reductions under `roots` that depend on `inner` read along their own dimension rather than along it.
+static bool readsAlongRows(ArrayRef<const Expr *> roots, unsigned inner) {
+  int64_t innerVotes = 0, rowVotes = 0;
+  forEachExpr(roots, [&](const Expr *reduce) {
+    if (reduce->kind != Expr::Kind::Reduce || !(reduce->freeDims & dimBit(inner)))
+      return;
+    forEachExpr(reduce->operands, [&](const Expr *load) {
+      if (load->kind != Expr::Kind::Load)
+        return;
+      innerVotes += IndexSpace::coefficient(load->index, inner) == 1;
+      rowVotes += IndexSpace::coefficient(load->index, reduce->dims.back()) == 1;
+    });
+  });
+  return rowVotes > innerVotes;
+}
 
-/// Accesses in reductions that depend on `inner`, by which loop they are dense along.
-struct ReductionVotes {
-  int64_t inner = 0, reduced = 0;
-};
+bool bowline::codegen::reducesRowByRow(ArrayRef<const Expr *> reductions) {
+  return llvm::any_of(reductions,
+                      [](const Expr *reduce) { return readsAlongRows(reduce->operands, reduce->dims.back()); });
+}
+
+namespace {
 
 class NestPlanner {
 public:
@@ -143,18 +159,7 @@ private:
     auto inner = innerDim(draft);
     if (!inner)
       return true;
-    ReductionVotes votes;
-    forEachExpr(store.value, [&](const Expr *reduce) {
-      if (reduce->kind != Expr::Kind::Reduce || !(reduce->freeDims & dimBit(*inner)))
-        return;
-      forEachExpr(reduce->operands, [&](const Expr *load) {
-        if (load->kind != Expr::Kind::Load)
-          return;
-        votes.inner += IndexSpace::coefficient(load->index, *inner) == 1;
-        votes.reduced += IndexSpace::coefficient(load->index, reduce->dims.back()) == 1;
-      });
-    });
-    return votes.reduced > votes.inner;
+    return readsAlongRows(store.value, *inner);
   }
 
   static bool reducesRows(const Draft &draft, const Nest::Store &store) {

@@ -60,6 +60,10 @@ llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::
 /// How many elements are computed at once in a loop over `size` elements that computes `roots`.
 int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);
 
+/// Whether `reductions`, over the same dimensions, are of reductions that are dense along a row each: then vectors lie
+/// along the rows.
+bool reducesRowByRow(llvm::ArrayRef<const Expr *> reductions);
+
 /// (output, input) pairs that may be the same memory: every element of the input is last read before the output's
 /// element at its place is written, by the same unit.
 llvm::SmallVector<std::pair<int, int>> findInPlacePairs(mlir::func::FuncOp kernel,

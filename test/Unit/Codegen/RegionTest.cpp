@@ -314,4 +314,20 @@ TEST(Region, ReductionsOverBothDimensionsAreNotInPlace) {
   kernels.check(0, randomInputs(kernels, 15), 1e-6, 1e-6);
 }
 
+/// A sum of row sums, rows along memory: nothing is gathered, and blocks of rows end anywhere.
+TEST(Region, SumOfRowSums) {
+  for (auto [rows, width] : {std::pair(300, 77), std::pair(64, 16), std::pair(129, 1), std::pair(1, 33)}) {
+    Kernels kernels(formatv(R"(func.func @k(%x: tensor<3x{0}x{1}xf32>) -> (tensor<f32>, tensor<f32>) {{
+      %q = arith.mulf %x, %x : tensor<3x{0}x{1}xf32>
+      %r = graph.reduce sum %q dims [2] : (tensor<3x{0}x{1}xf32>) -> tensor<3x{0}xf32>
+      %s = graph.reduce sum %r dims [0, 1] : (tensor<3x{0}xf32>) -> tensor<f32>
+      %a = graph.reduce sum %x dims [2] : (tensor<3x{0}x{1}xf32>) -> tensor<3x{0}xf32>
+      %m = graph.reduce max %a dims [0, 1] : (tensor<3x{0}xf32>) -> tensor<f32>
+      return %s, %m : tensor<f32>, tensor<f32> })",
+                            rows, width));
+    ASSERT_TRUE(kernels.isLoaded());
+    kernels.check(0, randomInputs(kernels, 16), 2e-6, 1e-6);
+  }
+}
+
 } // namespace
