@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/registry/signature_check.h"
 
@@ -80,12 +81,6 @@ class AttentionBackward : public Kernel {
   size_t scratch_floats_ = 0;
 };
 
-// The element type of a kernel's tensors, which is that of its first argument.
-DType ElementType(const Signature& signature) {
-  const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
-  return bf16 ? DType::kBF16 : DType::kF32;
-}
-
 // Reads the shape off q and k (arguments 0 and 1), whose ranks were checked.
 absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
   AttentionShape s;
@@ -99,7 +94,7 @@ absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t causal, signature.Int("causal"));
   if (causal != 0 && causal != 1) return Refuse(signature, "attribute 'causal' must be 0 or 1");
   s.causal = causal == 1;
-  s.bf16 = ElementType(signature) == DType::kBF16;
+  s.bf16 = FloatTypeOf(signature, 0) == DType::kBF16;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double scale, FiniteFloat(signature, "scale"));
   s.scale = static_cast<float>(scale);
   if (s.heads % s.kv_heads != 0) {
@@ -126,7 +121,7 @@ absl::Status CheckLse(const Signature& signature, const AttentionShape& s, size_
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature) {
-  const DType element = ElementType(signature);
+  const DType element = FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"q", Access::kRead, element, 4},
                                                  {"k", Access::kRead, element, 4},
@@ -143,7 +138,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signature) {
-  const DType element = ElementType(signature);
+  const DType element = FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"q", Access::kRead, element, 4},
                                                  {"k", Access::kRead, element, 4},

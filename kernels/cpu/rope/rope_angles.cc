@@ -1,13 +1,16 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
 
+template <typename T>
 class RopeAngles : public Kernel {
  public:
   RopeAngles(std::vector<double> frequencies, int64_t positions, int threads)
@@ -15,15 +18,15 @@ class RopeAngles : public Kernel {
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const int32_t* positions = static_cast<const int32_t*>(arguments[0]);
-    float* cosines = static_cast<float*>(arguments[1]);
-    float* sines = static_cast<float*>(arguments[2]);
+    T* cosines = static_cast<T*>(arguments[1]);
+    T* sines = static_cast<T*>(arguments[2]);
     const int64_t half = static_cast<int64_t>(frequencies_.size());
     ParallelFor(threads_, positions_, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         for (int64_t i = 0; i < half; ++i) {
           const double angle = positions[p] * frequencies_[i];
-          cosines[p * half + i] = static_cast<float>(std::cos(angle));
-          sines[p * half + i] = static_cast<float>(std::sin(angle));
+          cosines[p * half + i] = Narrow<T>(static_cast<float>(std::cos(angle)));
+          sines[p * half + i] = Narrow<T>(static_cast<float>(std::sin(angle)));
         }
       }
     });
@@ -36,10 +39,11 @@ class RopeAngles : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
+  const DType element = FloatTypeOf(signature, 1);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"positions", Access::kRead, DType::kI32, 1},
-                                                 {"cos", Access::kWrite, DType::kF32, 2},
-                                                 {"sin", Access::kWrite, DType::kF32, 2}},
+                                                 {"cos", Access::kWrite, element, 2},
+                                                 {"sin", Access::kWrite, element, 2}},
                                                 {"theta"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double theta, FiniteFloat(signature, "theta"));
   if (theta <= 0) return Refuse(signature, "attribute 'theta' must be positive");
@@ -48,15 +52,20 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 2, "sin", {positions, half}, "the shape of 'cos'"));
   std::vector<double> frequencies(half);
   for (int64_t i = 0; i < half; ++i) frequencies[i] = std::pow(theta, -static_cast<double>(i) / half);
-  return std::make_unique<RopeAngles>(std::move(frequencies), positions, signature.threads);
+  if (element == DType::kBF16) {
+    return std::make_unique<RopeAngles<Bf16>>(std::move(frequencies), positions, signature.threads);
+  }
+  return std::make_unique<RopeAngles<float>>(std::move(frequencies), positions, signature.threads);
 }
 
 }  // namespace
 
 KernelDefinition RopeAnglesDefinition() {
-  return {"rope_angles",
-          "cos, sin [S, D/2] f32 of positions[s] * theta^(-2i/D), computed in f64, positions [S] i32; float theta",
-          &Create};
+  return {
+      "rope_angles",
+      "cos, sin [S, D/2], both f32 or both bf16, of positions[s] * theta^(-2i/D), computed in f64, positions [S] i32; "
+      "float theta",
+      &Create};
 }
 
 }  // namespace bowline::kernels

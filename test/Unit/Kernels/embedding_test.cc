@@ -1,5 +1,5 @@
 #include "kernels/reference/reference.h"
-#include "test/Unit/Kernels/kernel_testing.h"
+#include "test/Unit/Kernels/stored_testing.h"
 
 namespace bowline::kernels::testing {
 namespace {
@@ -20,14 +20,16 @@ std::vector<int32_t> RandomIds(std::mt19937_64& random, const Size& s) {
   return ids;
 }
 
-Signature Gather(const Size& s, int threads) {
-  return {
-      "gather_rows", {}, {In({s.rows, s.columns}), In({s.tokens}, DType::kI32), Out({s.tokens, s.columns})}, threads};
+Signature Gather(const Size& s, int threads, DType dtype = DType::kF32) {
+  return {"gather_rows",
+          {},
+          {In({s.rows, s.columns}, dtype), In({s.tokens}, DType::kI32), Out({s.tokens, s.columns}, dtype)},
+          threads};
 }
-Signature Scatter(const Size& s, int threads) {
+Signature Scatter(const Size& s, int threads, DType updates = DType::kF32, DType out = DType::kF32) {
   return {"scatter_add_rows",
           {},
-          {In({s.tokens, s.columns}), In({s.tokens}, DType::kI32), Out({s.rows, s.columns})},
+          {In({s.tokens, s.columns}, updates), In({s.tokens}, DType::kI32), Out({s.rows, s.columns}, out)},
           threads};
 }
 
@@ -35,10 +37,25 @@ TEST(Embedding, GatherIsExact) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100; ++i) {
     const Size s = RandomSize(random);
-    Floats table = RandomFloats(random, s.rows * s.columns), out(s.tokens * s.columns, NAN);
+    const DType dtype = i % 2 == 0 ? DType::kF32 : DType::kBF16;
+    Stored table = RandomStored(random, dtype, s.rows * s.columns), out = Unwritten(dtype, s.tokens * s.columns);
     std::vector<int32_t> ids = RandomIds(random, s);
-    RunKernel(Gather(s, 1 + i % 3), {table.data(), ids.data(), out.data()});
-    EXPECT_EQ(ToDouble(out), reference::GatherRows(ToDouble(table), s.columns, ids));
+    RunKernel(Gather(s, 1 + i % 3, dtype), {table.data(), ids.data(), out.data()});
+    EXPECT_EQ(out.Doubles(), reference::GatherRows(table.Doubles(), s.columns, ids));
+  }
+}
+
+void CheckScatter(std::mt19937_64& random, const Size& s, DType updates_type, DType out_type) {
+  Stored updates = RandomStored(random, updates_type, s.tokens * s.columns);
+  Stored one = Unwritten(out_type, s.rows * s.columns);
+  std::vector<int32_t> ids = RandomIds(random, s);
+  RunKernel(Scatter(s, 1, updates_type, out_type), {updates.data(), ids.data(), one.data()});
+  const auto expected = reference::ScatterAddRows(updates.Doubles(), s.rows, s.columns, ids);
+  EXPECT_LT(ErrorBeyondRounding(out_type, one.Values(), expected), 1e-6);
+  for (int threads : {2, 3, 5}) {
+    Stored out = Unwritten(out_type, s.rows * s.columns);
+    RunKernel(Scatter(s, threads, updates_type, out_type), {updates.data(), ids.data(), out.data()});
+    EXPECT_TRUE(out == one) << threads << " threads";
   }
 }
 
@@ -46,16 +63,30 @@ TEST(Embedding, ScatterAgreesAndIsTheSameForEveryNumberOfThreads) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 100; ++i) {
     const Size s = RandomSize(random);
-    Floats updates = RandomFloats(random, s.tokens * s.columns), expected_bits(s.rows * s.columns, NAN);
-    std::vector<int32_t> ids = RandomIds(random, s);
-    RunKernel(Scatter(s, 1), {updates.data(), ids.data(), expected_bits.data()});
-    EXPECT_LT(ScaledError(expected_bits, reference::ScatterAddRows(ToDouble(updates), s.rows, s.columns, ids)), 1e-6);
-    for (int threads : {2, 3, 5}) {
-      Floats out(s.rows * s.columns, NAN);
-      RunKernel(Scatter(s, threads), {updates.data(), ids.data(), out.data()});
-      EXPECT_TRUE(SameBits(out, expected_bits)) << threads << " threads";
-    }
+    CheckScatter(random, s, DType::kF32, DType::kF32);
+    CheckScatter(random, s, DType::kBF16, DType::kF32);
+    CheckScatter(random, s, DType::kBF16, DType::kBF16);
   }
+}
+
+// Results that are written past the caches, with rows that do and do not divide into vectors.
+TEST(Embedding, ScatterIntoLargeTables) {
+  std::mt19937_64 random(3);
+  for (int64_t columns : {768, 767, 12}) {
+    const Size s = {(20 << 20) / 4 / columns, 300, columns};
+    CheckScatter(random, s, DType::kF32, DType::kF32);
+    CheckScatter(random, {2 * s.rows, 300, columns}, DType::kBF16, DType::kBF16);
+  }
+}
+
+// Adding 2^-9 to 1 changes nothing in bf16: the sum must be kept in f32.
+TEST(Embedding, ScatterOfBf16SumsInF32) {
+  Floats values(257, 0x1p-9f);
+  values[0] = 1;
+  Stored updates(DType::kBF16, values), out = Unwritten(DType::kBF16, 1);
+  std::vector<int32_t> ids(257, 0);
+  RunKernel(Scatter({1, 257, 1}, 1, DType::kBF16, DType::kBF16), {updates.data(), ids.data(), out.data()});
+  EXPECT_THAT(out.Values(), ::testing::ElementsAre(1.5f));
 }
 
 TEST(Embedding, HigherRanks) {
@@ -86,6 +117,11 @@ TEST(EmbeddingRefusals, EverythingUnsafe) {
     bad.attributes = {Int("axis", 0)};
     ExpectRefused(bad, "it has none");
   }
+  Signature mixed = Gather(s, 1, DType::kBF16);
+  mixed.arguments[2].dtype = DType::kF32;
+  ExpectRefused(mixed, "'out' is f32; only bf16");
+  ExpectRefused(Scatter(s, 1, DType::kF32, DType::kBF16), "'out' is bf16; only f32");
+  ExpectRefused(Scatter(s, 1, DType::kF16, DType::kF32), "'updates' is f16");
   ExpectRefused({"gather_rows", {}, {In({}), In({1}, DType::kI32), Out({1})}, 1}, "at least one dimension");
 }
 

@@ -1,13 +1,13 @@
 #include "kernels/reference/reference.h"
-#include "test/Unit/Kernels/kernel_testing.h"
+#include "test/Unit/Kernels/stored_testing.h"
 
 namespace bowline::kernels::testing {
 namespace {
 
-Signature Rope(int64_t positions, int64_t half, double theta, int threads) {
+Signature Rope(int64_t positions, int64_t half, double theta, int threads, DType dtype = DType::kF32) {
   return {"rope_angles",
           {Float("theta", theta)},
-          {In({positions}, DType::kI32), Out({positions, half}), Out({positions, half})},
+          {In({positions}, DType::kI32), Out({positions, half}, dtype), Out({positions, half}, dtype)},
           threads};
 }
 
@@ -23,6 +23,15 @@ TEST(RopeAngles, AgreesWithReference) {
     EXPECT_LT(ScaledError(cosines, expected.cos), 6.1e-8);  // half a unit in the last place below 1, and f64's error
     EXPECT_LT(ScaledError(sines, expected.sin), 6.1e-8);
   }
+}
+
+TEST(RopeAngles, Bf16RoundsTheSameAngles) {
+  std::vector<int32_t> positions = {0, 1, 77, 4095, 131071};
+  Stored cosines = Unwritten(DType::kBF16, 5 * 33), sines = Unwritten(DType::kBF16, 5 * 33);
+  RunKernel(Rope(5, 33, 10000.0, 2, DType::kBF16), {positions.data(), cosines.data(), sines.data()});
+  const auto expected = reference::RopeAngles(positions, 33, 10000.0);
+  EXPECT_LT(ErrorBeyondRounding(DType::kBF16, cosines.Values(), expected.cos), 6.1e-8);
+  EXPECT_LT(ErrorBeyondRounding(DType::kBF16, sines.Values(), expected.sin), 6.1e-8);
 }
 
 TEST(RopeAngles, Refusals) {
@@ -46,6 +55,48 @@ TEST(Fill, EveryElement) {
   float scalar = 0;
   RunKernel({"fill", {Float("value", INFINITY)}, {Out({})}, 1}, {&scalar});
   EXPECT_EQ(scalar, INFINITY);
+}
+
+TEST(Fill, Bf16) {
+  Stored x = Unwritten(DType::kBF16, 1003);
+  RunKernel({"fill", {Float("value", 0.1)}, {Out({1003}, DType::kBF16)}, 3}, {x.data()});
+  EXPECT_THAT(x.Values(), ::testing::Each(0.10009765625f));
+}
+
+// Larger than the caches, at addresses that are not those of vectors.
+TEST(Fill, LargeAndUnaligned) {
+  const int64_t count = (17 << 20) / 4 + 3;
+  for (int64_t offset : {0, 1, 3}) {
+    for (int threads : {1, 3}) {
+      Floats x(count + offset + 1, -2.0f);
+      RunKernel({"fill", {Float("value", 0.5)}, {Out({count})}, threads}, {x.data() + offset});
+      EXPECT_EQ(std::count(x.begin() + offset, x.end() - 1, 0.5f), count);
+      EXPECT_EQ(std::count(x.begin(), x.end(), -2.0f), offset + 1);
+    }
+  }
+}
+
+// Every bf16 and what lies between it and the next one.
+TEST(Bf16, NarrowingRoundsToNearestEven) {
+  const auto from_bits = [](uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    return value;
+  };
+  for (uint32_t upper = 0; upper < 1 << 16; ++upper) {
+    const uint32_t bits = upper << 16;
+    if (std::isnan(from_bits(bits)) || std::isinf(from_bits(bits))) continue;
+    EXPECT_EQ(Narrow<Bf16>(from_bits(bits)).bits, upper);
+    EXPECT_EQ(Narrow<Bf16>(from_bits(bits + 0x7fff)).bits, upper);
+    EXPECT_EQ(Narrow<Bf16>(from_bits(bits + 0x8000)).bits, upper + upper % 2);
+    EXPECT_EQ(Narrow<Bf16>(from_bits(bits + 0x8001)).bits, upper + 1);
+  }
+  for (uint32_t nan : {0x7f800001u, 0xff800001u, 0x7fffffffu, 0xffffffffu, 0x7fc00000u}) {
+    const Bf16 narrow = Narrow<Bf16>(from_bits(nan));
+    EXPECT_TRUE(std::isnan(Widen(narrow))) << nan;
+    EXPECT_EQ(narrow.bits >> 15, nan >> 31);
+  }
+  EXPECT_EQ(Widen(Narrow<Bf16>(-INFINITY)), -INFINITY);
 }
 
 TEST(Fill, Refusals) {
