@@ -156,6 +156,8 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     if (failed(plan))
       return diagnostics.status();
     result.plan = std::move(*plan);
+    if (auto live = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
+      result.liveBytes = live.getInt();
     return result;
   }
   llvm::raw_string_ostream stream(result.ir);

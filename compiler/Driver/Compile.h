@@ -58,6 +58,8 @@ struct CompileResult {
   std::string ir;
   /// Null unless the last phase is Plan. WritePlan fills in hashes and versions.
   std::unique_ptr<fbs::PlanT> plan;
+  /// The most bytes of the plan's arena that are alive at one time: no packing is smaller.
+  uint64_t liveBytes = 0;
   /// Sentences for the user: configuration values that do not take effect, steps that report.
   std::vector<std::string> remarks;
 };

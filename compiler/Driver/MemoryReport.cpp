@@ -58,7 +58,7 @@ static bool isPersistent(fbs::BufferKind kind) {
   return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
 }
 
-std::string bowline::describeMemory(const fbs::PlanT &plan, size_t top) {
+std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top) {
   std::map<fbs::BufferKind, uint64_t> byKind;
   uint64_t persistentEnd = 0;
   std::vector<const fbs::BufferT *> largest;
@@ -72,8 +72,12 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, size_t top) {
   for (auto [kind, bytes] : byKind)
     if (isPersistent(kind))
       absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
-  absl::StrAppend(&text, "  Temporary and Scratch, sharing: ",
-                  formatBytes(plan.arena_bytes > persistentEnd ? plan.arena_bytes - persistentEnd : 0), "\n");
+  auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
+  absl::StrAppend(&text, "  Temporary and Scratch, sharing: ", formatBytes(shared(plan.arena_bytes)));
+  if (shared(liveBytes) > 0)
+    absl::StrAppendFormat(&text, ", %.3f times the most bytes alive at one time",
+                          static_cast<double>(shared(plan.arena_bytes)) / static_cast<double>(shared(liveBytes)));
+  absl::StrAppend(&text, "\n");
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto *lhs, const auto *rhs) { return extentOf(*lhs) > extentOf(*rhs); });
   largest.resize(std::min(top, largest.size()));
@@ -86,7 +90,7 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, size_t top) {
   return text;
 }
 
-std::string bowline::describePlan(const fbs::PlanT &plan) {
+std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes) {
   uint64_t parameters = 0, tensors = 0;
   for (const auto &state : plan.states) {
     if (state->role != fbs::StateRole::Parameter)
@@ -122,5 +126,5 @@ std::string bowline::describePlan(const fbs::PlanT &plan) {
     code += image->data.size();
   absl::StrAppend(&text, "kernels: ", generated, " generated (", formatBytes(code), "), ",
                   plan.kernels.size() - generated, " registered\n");
-  return text + describeMemory(plan, 8);
+  return text + describeMemory(plan, liveBytes, 8);
 }

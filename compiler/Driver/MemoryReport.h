@@ -23,10 +23,11 @@ std::string formatBytes(uint64_t bytes);
 absl::StatusOr<uint64_t> parseBytes(const std::string &text);
 
 /// The arena by kind of buffer, and the `top` largest buffers with their sources, a line each.
-std::string describeMemory(const fbs::PlanT &plan, size_t top);
+/// `liveBytes` is CompileResult::liveBytes.
+std::string describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top);
 
 /// Parameters, work per step, kernels and memory of a plan, for people.
-std::string describePlan(const fbs::PlanT &plan);
+std::string describePlan(const fbs::PlanT &plan, uint64_t liveBytes);
 
 } // namespace bowline
 

@@ -130,9 +130,9 @@ absl::Status run(CommandLine &line) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes),
                      ", more than --memory-limit ", line.memoryLimit,
-                     "; use a smaller --batch or --seq, or more --microbatches\n", describeMemory(*result.plan, 12)));
+                     "; use a smaller --batch or --seq, or more --microbatches\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-  return line.report ? PrintToStdout(describePlan(*result.plan)) : absl::OkStatus();
+  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes)) : absl::OkStatus();
 }
 
 } // namespace

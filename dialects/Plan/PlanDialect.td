@@ -12,7 +12,8 @@ def Plan_Dialect : Dialect {
     entries that a caller may run. `bowline-translate` turns it into a plan file and back, byte for byte. Before the
     memory phase buffers have no offset yet. See `dialects/Plan/README.md` for the rationale.
 
-    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.seed`, `plan.compiler`.
+    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.live_bytes` (the most bytes alive at one
+    time, below which no arena goes), `plan.seed`, `plan.compiler`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -22,6 +23,7 @@ def Plan_Dialect : Dialect {
 
     static constexpr ::llvm::StringLiteral kTargetAttr = "plan.target";
     static constexpr ::llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
+    static constexpr ::llvm::StringLiteral kLiveBytesAttr = "plan.live_bytes";
     static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
     static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";
   }];

@@ -91,10 +91,12 @@ public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    int64_t base = placePersistent(module), lowerBound = base;
+    int64_t base = placePersistent(module);
+    PackedArena temporary;
     for (auto program : module.getOps<plan::ProgramOp>()) {
       PackedArena packed = TemporaryBlocks(program, symbols).pack(base);
-      lowerBound = std::max(lowerBound, base + packed.lowerBound);
+      temporary.bytes = std::max(temporary.bytes, packed.bytes);
+      temporary.lowerBound = std::max(temporary.lowerBound, packed.lowerBound);
     }
     // Buffers that no command uses.
     for (auto buffer : llvm::make_early_inc_range(module.getOps<plan::BufferOp>())) {
@@ -110,9 +112,15 @@ public:
     int64_t bytes = 0;
     for (auto buffer : module.getOps<plan::BufferOp>())
       bytes = std::max(bytes, static_cast<int64_t>(*buffer.getOffset()) + buffer.getExtent());
-    module->setAttr(plan::PlanDialect::kArenaBytesAttr, Builder(module).getI64IntegerAttr(bytes));
+    Builder builder(module);
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(bytes));
+    module->setAttr(plan::PlanDialect::kLiveBytesAttr, builder.getI64IntegerAttr(base + temporary.lowerBound));
     remark::analysis(module.getLoc(), remark::RemarkOpts::name("PackArena").category("memory"))
-        << llvm::formatv("arena of {0} bytes; at least {1} are alive at one time", bytes, lowerBound).str();
+        << llvm::formatv("arena of {0} bytes: {1} persistent, {2} temporary, {3:F3} times the {4} alive at one time",
+                         bytes, base, temporary.bytes,
+                         temporary.lowerBound > 0 ? static_cast<double>(temporary.bytes) / temporary.lowerBound : 1.0,
+                         temporary.lowerBound)
+               .str();
   }
 
 private:

@@ -3,7 +3,7 @@
 // RUN:   | FileCheck %s
 
 // CHECK: remark: [Analysis] PackArena | Category:memory
-// CHECK-SAME: Remark="arena of 256 bytes; at least 256 are alive at one time"
+// CHECK-SAME: Remark="arena of 256 bytes: 128 persistent, 128 temporary, 1.000 times the 128 alive at one time"
 // CHECK-NOT: arena
 %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
 %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
