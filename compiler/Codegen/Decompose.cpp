@@ -64,17 +64,17 @@ public:
   }
 
   Value rope(graph::RopeOp op) {
-    Value x = op.getInput();
+    Value x = wide(op.getInput());
     SmallVector<int64_t> sizes = llvm::to_vector(typeOf(x).getShape());
     int64_t half = sizes[3] /= 2;
     Value low = create<graph::SliceOp>(x, ArrayRef<int64_t>{0, 0, 0, 0}, sizes);
     Value high = create<graph::SliceOp>(x, ArrayRef<int64_t>{0, 0, 0, half}, sizes);
-    Value cosine = broadcast(op.getCosine(), low, {1, 3}), sine = broadcast(op.getSine(), low, {1, 3});
+    Value cosine = broadcast(wide(op.getCosine()), low, {1, 3}), sine = broadcast(wide(op.getSine()), low, {1, 3});
     if (op.getInverse())
       sine = create<arith::NegFOp>(sine);
     Value rotatedLow = create<arith::SubFOp>(mul(low, cosine), mul(high, sine));
     Value rotatedHigh = add(mul(high, cosine), mul(low, sine));
-    return create<graph::ConcatOp>(ValueRange{rotatedLow, rotatedHigh}, int64_t(3));
+    return narrow(create<graph::ConcatOp>(ValueRange{rotatedLow, rotatedHigh}, int64_t(3)), op.getType());
   }
 
   SmallVector<Value> softmaxCrossEntropy(graph::SoftmaxCrossEntropyOp op) {

@@ -115,6 +115,9 @@ private:
       if (DictionaryAttr config = op.getConfigAttr())
         for (NamedAttribute attribute : config)
           kernel->attributes.push_back(emitAttribute(attribute));
+      if (op.getBody())
+        return op.emitOpError("has no code yet for its epilogue; run generate-kernels first");
+      kernel->epilogue = op.getSymbol().value_or("").str();
     } else if (op.getSymbol()) {
       kernel->origin = fbs::KernelOrigin::Generated;
       kernel->name = op.getSymbol()->str();

@@ -108,6 +108,8 @@ private:
         config.push_back(importAttribute(*attribute));
       if (!config.empty())
         op.setConfigAttr(builder.getDictionaryAttr(config));
+      if (!kernel.epilogue.empty())
+        op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
       op.setExtent(kernel.parallel_extent);

@@ -34,6 +34,10 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("cse-graph", Phase::Graph, "one read of each parameter, one table of angles for all layers", true,
        [] { return createCSEPass(); });
 
+  if (options.dtype == "bf16")
+    step("lower-precision", Phase::Graph, "before differentiation, which then gives gradients in the same precision",
+         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training}); });
+
   if (options.training) {
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
          [=] { return createDifferentiate(DifferentiateOptions{microbatches}); });
@@ -45,8 +49,14 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createCanonicalizerPass(); });
     step("cse-train", Phase::Train, "forward and backward compute some values twice", true,
          [] { return createCSEPass(); });
+    step("keep-accumulators", Phase::Train, "after canonicalisation, which leaves one cast per gradient", true,
+         [] { return createKeepAccumulators(); });
   }
 
+  step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
+       [] { return createTileLoss(); });
+  step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
+       [] { return createRepeatActivations(); });
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);

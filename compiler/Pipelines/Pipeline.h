@@ -26,6 +26,7 @@ struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
+  std::string dtype = "f32";           // or bf16: what is computed in
   std::string gemmLibrary = "bowline"; // or onednn
   InsertOptimizerOptions optimizer;    // microbatches too
   CpuTarget cpu;

@@ -180,18 +180,19 @@ def Graph_WriteOp : Graph_Op<"write", [
 // Contraction and reduction
 //===----------------------------------------------------------------------===//
 
-def Graph_DotGeneralOp : Graph_InferredOp<"dot_general", [Differentiable]> {
+def Graph_DotGeneralOp : Graph_ComputeOp<"dot_general", [InferTypeOpAdaptorWithIsCompatible, Differentiable]> {
   let summary = "Tensor contraction with batch dimensions";
   let description = [{
     `result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs`, free dimensions in their order.
-    Accumulates in f32 or wider.
+    Accumulates in f32 or wider; the sum is rounded to the result's element type once.
 
     ```mlir
     %y = graph.dot_general %x, %w contract [2] x [1] : (tensor<8x128x384xf32>, tensor<1024x384xf32>) -> tensor<8x128x1024xf32>
     ```
 
     **Constraints:** dimension lists of both sides have equal length, are in range and name no dimension twice; paired
-    dimensions have equal size; element types agree.
+    dimensions have equal size; element types of the operands agree, and the result has theirs, or f32 where theirs is
+    narrower.
   }];
   let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs,
     DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
@@ -419,7 +420,8 @@ def Graph_RopeOp : Graph_InferredOp<"rope", [Differentiable]> {
     `out[.., i] = x[.., i] * cos - x[.., i + D/2] * sin`, `out[.., i + D/2] = x[.., i + D/2] * cos + x[.., i] * sin`.
     `inverse` rotates backwards, which is the transpose. Only the input is differentiable: angles are constants of a model.
 
-    **Constraints:** the input has four dimensions, the last one even; cosine and sine are [S, D/2]; element types agree.
+    **Constraints:** the input has four dimensions, the last one even; cosine and sine are [S, D/2] in the
+    input's element type, or in f32 for a narrower one.
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$cosine, Graph_FloatTensor:$sine,
                    UnitAttr:$inverse);

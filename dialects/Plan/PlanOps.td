@@ -92,6 +92,10 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     code generation, `body` names a `func.func` that computes the outputs from the inputs; afterwards `symbol` is a symbol
     of the module's `plan.image`, to be called on sub-ranges of [0, `extent`).
 
+    A registered kernel with a `body`, afterwards a `symbol`, has that as its epilogue: generated code that computes the
+    outputs from tiles of the kernel's own result while these are in the cache. The body's first argument is that result
+    in f32, and the others are the kernel's arguments after the operands of its own.
+
     `in_place` lists pairs (output, input) of argument indices that may be exactly the same bytes. A last argument of
     element type `ui8` is workspace of a registered kernel.
 
@@ -99,7 +103,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
-    **Constraints:** exactly one of `registered`, `body` and `symbol` is given; in-place pairs name a written and a read argument
+    **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has an
+    extent unless it is an epilogue; in-place pairs name a written and a read argument
     of equal size.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
@@ -108,7 +113,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
                    OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
                    F64Attr:$flops, F64Attr:$bytes_moved);
   let assemblyFormat = [{
-    $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^ `extent` $extent)? $arguments
+    $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^)? (`extent` $extent^)? $arguments
     (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;
@@ -117,6 +122,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     unsigned getNumArguments() { return getArguments().size(); }
     /// Whether the last argument is workspace: bytes without a meaning, as `ui8`.
     bool hasScratch();
+    /// Whether a registered kernel has generated code, or the body of it, for its results.
+    bool hasEpilogue() { return getRegistered() && (getBody() || getSymbol()); }
   }];
 }
 

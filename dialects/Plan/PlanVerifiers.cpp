@@ -89,11 +89,12 @@ bool KernelOp::hasScratch() {
 }
 
 LogicalResult KernelOp::verify() {
-  int forms = getRegistered().has_value() + getBody().has_value() + getSymbol().has_value();
-  if (forms != 1)
-    return emitOpError("must have exactly one of: 'registered', 'body', 'symbol'");
-  if (getSymbol().has_value() != getExtent().has_value())
-    return emitOpError("symbol and extent go together");
+  if (getBody() && getSymbol())
+    return emitOpError("has both a 'body' and a 'symbol': code generation replaces the one by the other");
+  if (!getRegistered() && !getBody() && !getSymbol())
+    return emitOpError("must have one of: 'registered', 'body', 'symbol'");
+  if (getExtent().has_value() != (getSymbol().has_value() && !getRegistered()))
+    return emitOpError("has an extent exactly where its symbol is the whole kernel");
   if (getInPlace().size() % 2 != 0)
     return emitOpError("'in_place' holds pairs (output, input)");
   for (size_t i = 0; i < getInPlace().size(); i += 2) {

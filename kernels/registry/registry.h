@@ -45,11 +45,21 @@ struct Attribute {
   std::string text;
 };
 
+// Generated code that computes a kernel's outputs from one finished tile of its result: `tile[(m - m0) * stride + n -
+// n0]` is element (m, n) in f32. `arguments` are the kernel's after the operands of its own, whole tensors. Reads and
+// writes only elements with m0 <= m < m1 and n0 <= n < n1. From any thread.
+using TileEpilogue = void (*)(void* const* arguments, const float* tile, int64_t stride, int64_t m0, int64_t m1,
+                              int64_t n0, int64_t n1);
+
 struct Signature {
   std::string kernel;  // registry name: "matmul"
   std::vector<Attribute> attributes;
   std::vector<TensorSpec> arguments;  // inputs, then outputs; no scratch
   int threads = 1;                    // how many threads a launch may use
+  // The kernel's result goes to an epilogue instead of an argument. Null where only the signature is asked for, in the
+  // compiler: Run is then not called.
+  bool has_epilogue = false;
+  TileEpilogue epilogue = nullptr;
 
   const Attribute* Find(std::string_view name) const;
   // kInvalidArgument naming kernel and attribute if it is missing or of another kind.
@@ -78,6 +88,8 @@ struct KernelDefinition {
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
   // Pairs (output, input) of argument indices that may be the same bytes.
   std::vector<std::pair<int, int>> in_place = {};
+  // How many arguments are the kernel's own operands when it has an epilogue; 0: it takes none.
+  int epilogue_operands = 0;
 };
 
 // All kernels of this build, ordered by name.

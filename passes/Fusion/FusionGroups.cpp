@@ -30,12 +30,29 @@ static bool isRowReduction(Operation *op) {
 
 /// Operations that compute each row of their first operand from that row.
 static bool isRowOperation(Operation *op) {
-  return isRowReduction(op) || isa<graph::RmsNormOp, graph::LayerNormOp>(op);
+  return isRowReduction(op) ||
+         isa<graph::RmsNormOp, graph::LayerNormOp, graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>(op);
 }
+
+/// The first stage of a sum over rows, as split-column-reductions makes it: one sum per block of rows.
+static graph::ReshapeOp blocksOf(Operation *op) {
+  auto reduce = dyn_cast<graph::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1} ||
+      shapeOf(reduce.getInput()).size() != 3)
+    return {};
+  auto blocks = reduce.getInput().getDefiningOp<graph::ReshapeOp>();
+  bool keepsRows = blocks && blocks->hasOneUse() && !shapeOf(blocks.getInput()).empty() &&
+                   shapeOf(blocks.getInput()).back() == shapeOf(reduce.getInput()).back();
+  return keepsRows ? blocks : graph::ReshapeOp();
+}
+
+static bool joinsGroups(Operation *op) { return isElementwise(op) || isRowOperation(op) || blocksOf(op); }
 
 bool FusionGroups::isRepeated(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
+  if (auto reshape = dyn_cast<graph::ReshapeOp>(op))
+    return reshape->hasOneUse() && blocksOf(*reshape->user_begin()) == reshape;
   return isa<graph::BroadcastOp>(op);
 }
 
@@ -122,17 +139,42 @@ bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef
         return false;
     domains.push_back(group.domain);
     for (Operation *member : group.operations)
-      if (!(isElementwise(member) || isRowOperation(member)) || usedBefore(member, op, candidates))
+      if (!joinsGroups(member) || usedBefore(member, op, candidates))
         return false;
   }
   return size <= kMaxGroupSize;
 }
 
+/// The latest group that reads, at full size, something that `op` reads too: together they read it once.
+std::optional<size_t> FusionGroups::findSibling(Operation *op, ArrayRef<int64_t> domain) const {
+  std::optional<size_t> latest;
+  auto last = [&](size_t index) { return position.lookup(all[index].operations.back()); };
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (shapeOf(operand) != domain || (producer && isRepeated(producer)))
+      continue;
+    for (Operation *user : operand.getUsers()) {
+      auto it = groupOf.find(user);
+      if (it == groupOf.end() || (latest && last(it->second) <= last(*latest)))
+        continue;
+      if (all[it->second].domain == domain && canMerge(it->second, op, domain))
+        latest = it->second;
+    }
+  }
+  return latest;
+}
+
+/// The shape whose rows `op` works on.
+static ArrayRef<int64_t> domainOf(Operation *op) {
+  if (graph::ReshapeOp blocks = blocksOf(op))
+    return shapeOf(blocks.getInput());
+  return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
+}
+
 void FusionGroups::place(Operation *op) {
-  SmallVector<int64_t> domain = llvm::to_vector(
-      isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0)));
+  SmallVector<int64_t> domain = llvm::to_vector(domainOf(op));
   SmallVector<size_t> chosen;
-  if (merge && (isElementwise(op) || isRowOperation(op))) {
+  if (merge && joinsGroups(op)) {
     SmallVector<size_t> producers;
     collectProducers(op, producers);
     if (canMerge(producers, op, domain))
@@ -143,6 +185,9 @@ void FusionGroups::place(Operation *op) {
           chosen = {producer};
           break;
         }
+    if (chosen.empty())
+      if (std::optional<size_t> sibling = findSibling(op, domain))
+        chosen = {*sibling};
   }
   Group group;
   group.domain = domain;

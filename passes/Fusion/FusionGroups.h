@@ -14,6 +14,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
+
 namespace bowline {
 
 /// Partitions the operations of a block that become generated code into groups. A group can be computed at the place of
@@ -36,14 +38,15 @@ public:
   /// Whether an operation becomes generated code: it is elementwise, moves elements, reduces or normalises.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation is repeated in each group that reads it, rather than stored: a broadcast, or a constant with
-  /// one value for all elements.
+  /// Whether an operation is repeated in each group that reads it, rather than stored: a broadcast, a constant with one
+  /// value for all elements, or the division into blocks of rows that are summed.
   static bool isRepeated(mlir::Operation *op);
 
 private:
   bool canMerge(llvm::ArrayRef<size_t> candidates, mlir::Operation *op, llvm::ArrayRef<int64_t> domain) const;
   void place(mlir::Operation *op);
   void collectProducers(mlir::Operation *op, llvm::SmallVectorImpl<size_t> &producers) const;
+  std::optional<size_t> findSibling(mlir::Operation *op, llvm::ArrayRef<int64_t> domain) const;
   bool usedBefore(mlir::Operation *member, mlir::Operation *op, llvm::ArrayRef<size_t> inside) const;
 
   bool merge;

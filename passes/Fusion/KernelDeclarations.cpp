@@ -10,6 +10,7 @@
 #include "kernels/registry/registry.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Fusion/EpilogueBody.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,8 +42,9 @@ static kernels::DType toDType(Type type) {
 
 /// What the registry knows of a kernel: its bytes of scratch and its in-place pairs.
 static kernels::Signature makeSignature(StringRef name, DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
-                                        int64_t threads) {
+                                        int64_t threads, bool hasEpilogue) {
   kernels::Signature signature;
+  signature.has_epilogue = hasEpilogue;
   signature.kernel = name.str();
   signature.threads = static_cast<int>(threads);
   for (NamedAttribute named : config) {
@@ -98,13 +100,24 @@ FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, String
   if (plan::KernelOp known = byContent.lookup(content))
     return known;
 
+  plan::KernelOp kernel = declare(name, builder.getUnknownLoc());
+  if (failed(describe(kernel, user, name, config, arguments, flops)))
+    return failure();
+  return byContent[content] = kernel;
+}
+
+LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *user, StringRef name,
+                                           DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
+                                           double flops) {
   auto definition = kernels::FindKernel(std::string_view(name.data(), name.size()));
   if (!definition.ok())
     return user->emitOpError() << std::string(definition.status().message());
-  auto instance = kernels::CreateKernel(makeSignature(name, config, arguments, threads));
+  bool hasEpilogue = kernel.getBody().has_value();
+  auto instance = kernels::CreateKernel(makeSignature(name, config, arguments, threads, hasEpilogue));
   if (!instance.ok())
     return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(instance.status().message());
 
+  SmallVector<Attribute> argumentAttrs(arguments.begin(), arguments.end());
   if (size_t scratch = (*instance)->ScratchBytes()) {
     auto type = RankedTensorType::get({static_cast<int64_t>(scratch)}, builder.getIntegerType(8, /*isSigned=*/false));
     argumentAttrs.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Write, type));
@@ -112,8 +125,6 @@ FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, String
   SmallVector<int64_t> inPlace;
   for (auto [output, input] : (*definition)->in_place)
     inPlace.append({output, input});
-
-  plan::KernelOp kernel = declare(name, builder.getUnknownLoc());
   kernel.setRegistered(name);
   if (!config.empty())
     kernel.setConfigAttr(config);
@@ -121,11 +132,52 @@ FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, String
   kernel.setInPlace(inPlace);
   kernel.setFlops(APFloat(flops));
   kernel.setBytesMoved(APFloat(totalBytes(arguments)));
+  return success();
+}
+
+static double flopsOf(graph::FusionOp fusion) {
+  double flops = 0;
+  for (Operation &op : fusion.getBody().front())
+    if (auto cost = dyn_cast<graph::CostModel>(op))
+      flops += cost.flops();
+  return flops;
+}
+
+std::string KernelDeclarations::contentOf(graph::FusionOp fusion) {
+  std::string content;
+  llvm::raw_string_ostream stream(content);
+  stream << fusion->getOperandTypes() << fusion->getResultTypes();
+  for (Operation &op : fusion.getBody().front())
+    op.print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  return content;
+}
+
+FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusion, StringRef name,
+                                                           DictionaryAttr config) {
+  std::string content = name.str() + printed(config) + contentOf(fusion);
+  if (plan::KernelOp known = byContent.lookup(content))
+    return known;
+
+  plan::KernelOp kernel = declare(name, builder.getUnknownLoc());
+  func::FuncOp body = buildEpilogueBody(builder, (kernel.getName() + ".epilogue").str(), fusion);
+  kernel.setBody(body.getName());
+  SmallVector<plan::ArgumentAttr> arguments;
+  auto add = [&](plan::Access access, Type type) {
+    arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), access, type));
+  };
+  for (Type type : fusion.getInputs().take_front(2).getTypes())
+    add(plan::Access::Read, type);
+  for (Type type : llvm::drop_begin(body.getArgumentTypes()))
+    add(plan::Access::Read, type);
+  for (Type type : body.getResultTypes())
+    add(plan::Access::Write, type);
+  if (failed(describe(kernel, fusion, name, config, arguments, flopsOf(fusion))))
+    return failure();
   return byContent[content] = kernel;
 }
 
 /// Names of the first few distinct operations: "mulf_addf_rsqrt".
-static std::string describe(graph::FusionOp fusion) {
+static std::string nameOf(graph::FusionOp fusion) {
   llvm::SetVector<StringRef> names;
   for (Operation &op : fusion.getBody().front().without_terminator())
     if (!isa<graph::BroadcastOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
@@ -136,11 +188,7 @@ static std::string describe(graph::FusionOp fusion) {
 }
 
 plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
-  std::string content;
-  llvm::raw_string_ostream stream(content);
-  stream << fusion->getOperandTypes() << fusion->getResultTypes();
-  for (Operation &op : fusion.getBody().front())
-    op.print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  std::string content = contentOf(fusion);
   if (plan::KernelOp known = byContent.lookup(content))
     return known;
 
@@ -149,14 +197,9 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
     arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Read, type));
   for (Type type : fusion.getOutputs().getTypes())
     arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Write, type));
-  double flops = 0;
-  for (Operation &op : fusion.getBody().front())
-    if (auto cost = dyn_cast<graph::CostModel>(op))
-      flops += cost.flops();
-
-  plan::KernelOp kernel = declare(describe(fusion), builder.getUnknownLoc());
+  plan::KernelOp kernel = declare(nameOf(fusion), builder.getUnknownLoc());
   kernel.setArgumentsAttr(builder.getArrayAttr(SmallVector<Attribute>(arguments.begin(), arguments.end())));
-  kernel.setFlops(APFloat(flops));
+  kernel.setFlops(APFloat(flopsOf(fusion)));
   kernel.setBytesMoved(APFloat(totalBytes(arguments)));
 
   auto function =

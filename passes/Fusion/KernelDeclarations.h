@@ -28,10 +28,20 @@ public:
   llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, llvm::StringRef name, mlir::DictionaryAttr config,
                                              llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
 
+  /// A kernel of the registry whose first operands are those of the contraction in `fusion`, which EpilogueFusion made,
+  /// with generated code for what the fusion does after it.
+  llvm::FailureOr<plan::KernelOp> withEpilogue(graph::FusionOp fusion, llvm::StringRef name,
+                                               mlir::DictionaryAttr config);
+
   /// A kernel generated from the body of `fusion`.
   plan::KernelOp generated(graph::FusionOp fusion);
 
 private:
+  /// What `fusion` looks like, without names and places.
+  static std::string contentOf(graph::FusionOp fusion);
+  /// Sets what a kernel of the registry has besides its epilogue.
+  llvm::LogicalResult describe(plan::KernelOp kernel, mlir::Operation *user, llvm::StringRef name,
+                               mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
   plan::KernelOp declare(llvm::StringRef baseName, mlir::Location loc);
 
   mlir::ModuleOp module;

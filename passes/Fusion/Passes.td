@@ -3,12 +3,48 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
+  let summary = "Never hold the logits of all positions";
+  let description = [{
+    A `softmax_cross_entropy` on a linear layer, its gradient and the products of that are done for some positions after
+    the others, so that memory holds the logits of one tile. No product is computed twice. Tiles have as many positions
+    as fit into `tile-bytes`, but at least `min-positions`: each reads the whole weight.
+  }];
+  let options = [
+    Option<"tileBytes", "tile-bytes", "int64_t", "67108864", "Largest size of the logits of one tile">,
+    Option<"minPositions", "min-positions", "int64_t", "512", "Fewest positions of a tile">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
+  let summary = "Compute cheap values again instead of keeping them";
+  let description = [{
+    The result of an activation function that the backward pass reads again is computed again there, in the kernel that
+    reads it, if that pass reads the function's operand anyway: memory and traffic for one tensor less, for arithmetic
+    that is hidden behind the traffic of the rest.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> {
+  let summary = "Sum rows block by block";
+  let description = [{
+    A sum over all dimensions but the last, such as the gradient of a bias or of a norm's scale, becomes sums of blocks of
+    rows and their sum. The first part works on rows in order and so joins the group that computes them: their values need
+    not be stored for it. Blocks depend on the shape alone, and so do the bits of the result.
+  }];
+  let options = [
+    Option<"maxBlocks", "max-blocks", "int64_t", "32", "Most blocks">,
+    Option<"minRows", "min-rows", "int64_t", "8", "Fewest rows of a block">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
 def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
   let summary = "Put operations that are computed together into graph.fusion";
   let description = [{
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
-    producer when both work on the same rows: elementwise operations of one shape, reductions over the last dimension
-    and arithmetic on their results, normalisations and losses. Contractions, attention and indexing never join: they
+    producer, or of one that reads the same values, when both work on the same rows: elementwise operations of one shape,
+    reductions over the last dimension and arithmetic on their results, normalisations, losses and sums of blocks of rows. Contractions, attention and indexing never join: they
     are library or hand-written kernels. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
     no repeated value is stored unless something else reads it.
 
@@ -16,6 +52,19 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"merge", "merge", "bool", "true", "Merge operations into groups of several">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Fold elementwise work into contractions";
+  let description = [{
+    A group of elementwise operations on the result of a contraction joins it: bias, activation, gating, residual
+    addition and rounding are computed on each tile of the result while it is in the cache, and the result itself is
+    stored only if something else reads it. A residual addition in front of a norm leaves the norm's group for that.
+
+    Expects groups: runs after group-fusions. A contraction joins one group at most, and only if it is one matrix product
+    without batch dimensions. The fusion's first operation is then the contraction.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
 def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Fusion/EpilogueFusion.h"
 #include "passes/Fusion/KernelDeclarations.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Fusion/StridedMatmul.h"
@@ -104,8 +105,10 @@ private:
   LogicalResult select(Operation *op, KernelDeclarations &kernels) {
     if (isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp, graph::ReturnOp>(op))
       return success();
-    if (auto fusion = dyn_cast<graph::FusionOp>(op))
-      return call(op, kernels.generated(fusion));
+    if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
+      graph::DotGeneralOp dot = EpilogueFusion::contractionOf(fusion);
+      return dot ? callWithEpilogue(fusion, dot, kernels) : call(op, kernels.generated(fusion));
+    }
     if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && !isFillable(constant))
       return success(); // stored in the plan
 
@@ -121,6 +124,16 @@ private:
     auto kernel = kernels.registered(op, choice->kernel, DictionaryAttr::get(&getContext(), choice->config), arguments,
                                      cost ? cost.flops() : 0);
     return failed(kernel) ? failure() : call(op, *kernel);
+  }
+
+  LogicalResult callWithEpilogue(graph::FusionOp fusion, graph::DotGeneralOp dot, KernelDeclarations &kernels) {
+    FailureOr<Choice> choice = choose(dot);
+    if (failed(choice))
+      return failure();
+    // The epilogue decides where results go.
+    llvm::erase_if(choice->config, [](NamedAttribute attribute) { return attribute.getName() == "c_strides"; });
+    auto kernel = kernels.withEpilogue(fusion, choice->kernel, DictionaryAttr::get(&getContext(), choice->config));
+    return failed(kernel) ? failure() : call(fusion, *kernel);
   }
 
   /// One value that the fill kernel can write.

@@ -3,6 +3,21 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
+  let summary = "Compute in bf16, keep parameters and statistics in f32";
+  let description = [{
+    Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss. Runs before
+    differentiation, on every function. Contractions, attention and norms take bf16 and give bf16, accumulating and
+    keeping statistics in f32 as they always do; elementwise operations and movements of elements follow their operands;
+    the loss and everything on it stays f32. A parameter is rounded where it is read, so that its gradient and the
+    optimizer's update are f32.
+
+    With `keep-master=false`, for programs that train nothing, parameters themselves are stored in bf16.
+  }];
+  let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
   let description = [{
@@ -18,6 +33,15 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     Diagnosed: an operation between a parameter and the loss that is not differentiable.
   }];
   let options = [Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
+  let summary = "Give sums in f32 to those who want them in f32";
+  let description = [{
+    A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
+    it gives the sum as it is: one rounding less, and no pass over memory for the cast.
+  }];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 

@@ -29,6 +29,8 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
   return result;
 }
 
+bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0; }
+
 // A plan may share bytes between arguments only where the kernel's author said so.
 absl::Status CheckInPlace(const fbs::Kernel& kernel) {
   const absl::StatusOr<const kernels::KernelDefinition*> definition = kernels::FindKernel(kernel.name()->str());
@@ -37,6 +39,9 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
     const fbs::InPlace& pair = *kernel.in_place()->Get(i);
     const std::pair<int, int> allowed = {static_cast<int>(pair.output()), static_cast<int>(pair.input())};
     const auto& pairs = (*definition)->in_place;
+    // What the epilogue reads and writes is the compiler's affair: the kernel hands it on.
+    const int operands = (*definition)->epilogue_operands;
+    if (HasEpilogue(kernel) && allowed.first >= operands && allowed.second >= operands) continue;
     if (std::find(pairs.begin(), pairs.end(), allowed) == pairs.end()) {
       return absl::InvalidArgumentError(absl::StrCat("kernel ", Quoted(kernel.name()), ": the plan lets argument ",
                                                      pair.output(), " be the bytes of argument ", pair.input(),
@@ -73,6 +78,12 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> Binder::CreateRegistered(const 
   }
   for (uint32_t i = 0; i < SizeOf(kernel.arguments()); ++i) {
     signature.arguments.push_back(SpecOf(*kernel.arguments()->Get(i)));
+  }
+  if (HasEpilogue(kernel)) {
+    BOWLINE_ASSIGN_OR_RETURN(const void* epilogue,
+                             bound_.executables[kernel.image()]->ResolveFunction(kernel.epilogue()->str()));
+    signature.has_epilogue = true;
+    signature.epilogue = reinterpret_cast<kernels::TileEpilogue>(const_cast<void*>(epilogue));
   }
   uint64_t given = 0;
   if (has_scratch) {

@@ -29,8 +29,12 @@ class Executable {
   virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol,
                                                               int64_t parallel_extent) const = 0;
 
+  // The address of code that kernels of the registry call, such as an epilogue; null on a device that runs nothing.
+  // kNotFound naming the symbol.
+  virtual absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const = 0;
+
   // Contract
-  //   A Launchable must not outlive its Executable.
+  //   A Launchable must not outlive its Executable, nor one whose functions it calls.
   //   Loading an image runs its initialisers: an image is trusted as the plan that contains it is.
 };
 

@@ -71,6 +71,15 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
     // dlsym takes a C string.
     if (kernel.name()->str().find('\0') != std::string::npos) return Broken(place, ": the symbol contains a NUL");
   }
+  if (kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0) {
+    if (kernel.origin() != fbs::KernelOrigin::Registered) {
+      return Broken(place, ": it has an epilogue, but only a registered kernel may");
+    }
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "image", kernel.image(), SizeOf(plan.images())));
+    if (kernel.epilogue()->str().find('\0') != std::string::npos) {
+      return Broken(place, ": the symbol of its epilogue contains a NUL");
+    }
+  }
   for (const double cost : {kernel.flops(), kernel.bytes_moved()}) {
     if (!std::isfinite(cost) || cost < 0) return Broken(place, ": cost ", cost, " must be finite and not negative");
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace bowline::graph;
@@ -44,6 +45,17 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, std::optional<Locati
   llvm::append_range(shape, withoutDims(rhs.getShape(), rhsUsed));
   results.push_back(RankedTensorType::get(shape, lhs.getElementType()));
   return success();
+}
+
+/// The element type that was inferred, or f32 for a narrower one.
+bool DotGeneralOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange given) {
+  if (inferred == given)
+    return true;
+  if (inferred.size() != 1 || given.size() != 1)
+    return false;
+  auto narrow = dyn_cast<RankedTensorType>(inferred[0]), wide = dyn_cast<RankedTensorType>(given[0]);
+  return narrow && wide && narrow.getShape() == wide.getShape() && narrow.getElementTypeBitWidth() < 32 &&
+         wide.getElementType().isF32();
 }
 
 SmallVector<int64_t> DotGeneralOp::getLhsFree() {
@@ -105,11 +117,16 @@ LogicalResult DotGeneralOp::buildVjp(OpBuilder &builder, ValueRange resultGrads,
   Side lhs{getLhsBatch(), getLhsContract(), getLhsFree(), {}, {}};
   Side rhs{getRhsBatch(), getRhsContract(), getRhsFree(), {}, {}};
   int64_t batch = lhs.batch.size(), lhsFree = lhs.free.size(), rhsFree = rhs.free.size();
+  // Products of the gradient need operands of one type.
+  Value grad = resultGrads[0];
+  Type elementType = tensorType(getLhs()).getElementType();
+  if (tensorType(grad).getElementType() != elementType)
+    grad = arith::TruncFOp::create(b, tensorType(grad).clone(elementType), grad);
   lhs.resultBatch = rhs.resultBatch = llvm::to_vector(llvm::seq<int64_t>(0, batch));
   lhs.resultFree = llvm::to_vector(llvm::seq<int64_t>(batch, batch + lhsFree));
   rhs.resultFree = llvm::to_vector(llvm::seq<int64_t>(batch + lhsFree, batch + lhsFree + rhsFree));
-  operandGrads[0] = sideGrad(b, resultGrads[0], getRhs(), lhs, rhs);
-  operandGrads[1] = sideGrad(b, resultGrads[0], getLhs(), rhs, lhs);
+  operandGrads[0] = sideGrad(b, grad, getRhs(), lhs, rhs);
+  operandGrads[1] = sideGrad(b, grad, getLhs(), rhs, lhs);
   return success();
 }
 

@@ -33,13 +33,25 @@ static LogicalResult checkNorm(std::optional<Location> loc, RankedTensorType inp
 }
 
 namespace {
-/// Builds the arithmetic of a norm's backward pass over rows: the last dimension of `type`.
+/// Builds the arithmetic of a norm's backward pass over rows: the last dimension of `type`, which has the element type
+/// of statistics.
 struct RowMath {
+  RowMath(ImplicitLocOpBuilder &b, RankedTensorType input)
+      : b(b), type(input.clone(statisticsType(input.getElementType()))) {}
+
   ImplicitLocOpBuilder &b;
   RankedTensorType type;
   int64_t last = type.getRank() - 1;
   RankedTensorType statistics = RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
 
+  Value wide(Value value) {
+    RankedTensorType wanted = tensorType(value).clone(type.getElementType());
+    return value.getType() == wanted ? value : arith::ExtFOp::create(b, wanted, value);
+  }
+  /// As the gradient of `operand`.
+  Value gradOf(Value operand, Value value) {
+    return value.getType() == operand.getType() ? value : arith::TruncFOp::create(b, operand.getType(), value);
+  }
   Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
   Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(b, lhs, rhs); }
   Value acrossRow(Value statistic) { return broadcastAlong(b, statistic, type, {last}); }
@@ -70,14 +82,14 @@ LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>
 LogicalResult RmsNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
   // With r = 1 / rms and n = x r: dx = r (g scale - n mean(g scale n)), dscale = sum of g n over rows.
   ImplicitLocOpBuilder b(getLoc(), builder);
-  RowMath rows{b, tensorType(getInput())};
-  Value x = getInput(), grad = resultGrads[0];
+  RowMath rows(b, tensorType(getInput()));
+  Value x = rows.wide(getInput()), grad = rows.wide(resultGrads[0]), scale = rows.wide(getScale());
   Value inverse = rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(x, x)), getEps().convertToDouble()));
   Value normalised = rows.mul(x, inverse);
-  Value scaled = rows.mul(grad, rows.acrossRows(getScale()));
+  Value scaled = rows.mul(grad, rows.acrossRows(scale));
   Value projection = rows.acrossRow(rows.mean(rows.mul(scaled, normalised)));
-  operandGrads[0] = rows.mul(inverse, rows.sub(scaled, rows.mul(normalised, projection)));
-  operandGrads[1] = rows.sumRows(rows.mul(grad, normalised));
+  operandGrads[0] = rows.gradOf(getInput(), rows.mul(inverse, rows.sub(scaled, rows.mul(normalised, projection))));
+  operandGrads[1] = rows.gradOf(getScale(), rows.sumRows(rows.mul(grad, normalised)));
   return success();
 }
 
@@ -112,17 +124,17 @@ LogicalResult LayerNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   // With r = 1 / sqrt(variance + eps) and n = (x - mean) r: dx = r (s - mean(s) - n mean(s n)) for s = g scale,
   // dscale = sum of g n over rows, dbias = sum of g over rows.
   ImplicitLocOpBuilder b(getLoc(), builder);
-  RowMath rows{b, tensorType(getInput())};
-  Value x = getInput(), grad = resultGrads[0];
+  RowMath rows(b, tensorType(getInput()));
+  Value x = rows.wide(getInput()), grad = rows.wide(resultGrads[0]), scale = rows.wide(getScale());
   Value centred = rows.sub(x, rows.acrossRow(rows.mean(x)));
   Value inverse = rows.acrossRow(rows.inverseRoot(rows.mean(rows.mul(centred, centred)), getEps().convertToDouble()));
   Value normalised = rows.mul(centred, inverse);
-  Value scaled = rows.mul(grad, rows.acrossRows(getScale()));
+  Value scaled = rows.mul(grad, rows.acrossRows(scale));
   Value projection = rows.acrossRow(rows.mean(rows.mul(scaled, normalised)));
   Value unbiased = rows.sub(scaled, rows.acrossRow(rows.mean(scaled)));
-  operandGrads[0] = rows.mul(inverse, rows.sub(unbiased, rows.mul(normalised, projection)));
-  operandGrads[1] = rows.sumRows(rows.mul(grad, normalised));
-  operandGrads[2] = rows.sumRows(grad);
+  operandGrads[0] = rows.gradOf(getInput(), rows.mul(inverse, rows.sub(unbiased, rows.mul(normalised, projection))));
+  operandGrads[1] = rows.gradOf(getScale(), rows.sumRows(rows.mul(grad, normalised)));
+  operandGrads[2] = rows.gradOf(getBias(), rows.sumRows(grad));
   return success();
 }
 

@@ -55,8 +55,9 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext *, std::optional<Location> lo
   int64_t tableShape[] = {input.getDimSize(1), input.getDimSize(3) / 2};
   if (cosine != adaptor.getSine().getType() || cosine.getShape() != ArrayRef<int64_t>(tableShape))
     return emitOptionalError(loc, "cosine and sine must both have shape [", tableShape[0], ", ", tableShape[1], "]");
-  if (cosine.getElementType() != input.getElementType())
-    return emitOptionalError(loc, "element types must agree");
+  if (cosine.getElementType() != input.getElementType() &&
+      cosine.getElementType() != statisticsType(input.getElementType()))
+    return emitOptionalError(loc, "element types must agree, or cosine and sine be f32 for a narrower input");
   results.push_back(input);
   return success();
 }

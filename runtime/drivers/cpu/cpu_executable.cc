@@ -64,9 +64,15 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const st
   if (parallel_extent < 1) {
     return absl::InvalidArgumentError(absl::StrCat("symbol '", symbol, "': parallel extent ", parallel_extent));
   }
-  void* address = ::dlsym(handle_, symbol.c_str());
+  BOWLINE_ASSIGN_OR_RETURN(const void* address, ResolveFunction(symbol));
+  return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(const_cast<void*>(address)),
+                                               parallel_extent, threads_);
+}
+
+absl::StatusOr<const void*> CpuExecutable::ResolveFunction(const std::string& symbol) const {
+  const void* address = ::dlsym(handle_, symbol.c_str());
   if (address == nullptr) return absl::NotFoundError(absl::StrCat("the plan's image has no symbol '", symbol, "'"));
-  return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(address), parallel_extent, threads_);
+  return address;
 }
 
 }  // namespace bowline

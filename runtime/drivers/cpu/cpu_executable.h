@@ -24,6 +24,7 @@ class CpuExecutable : public hal::Executable {
 
   absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string& symbol,
                                                            int64_t parallel_extent) const override;
+  absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const override;
 
  private:
   CpuExecutable(void* handle, int threads) : handle_(handle), threads_(threads) {}

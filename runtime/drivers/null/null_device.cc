@@ -54,6 +54,7 @@ class NullExecutable : public hal::Executable {
   absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string&, int64_t) const override {
     return std::make_unique<NullLaunchable>();
   }
+  absl::StatusOr<const void*> ResolveFunction(const std::string&) const override { return nullptr; }
 };
 
 class NullEvent : public hal::Event {

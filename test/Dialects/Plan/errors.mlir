@@ -84,19 +84,25 @@ plan.constant %b = dense<1> : tensor<2xi32> : !plan.buffer<tensor<2xf32>>
 // -----
 
 // A kernel comes from somewhere.
-// expected-error @+1 {{must have exactly one of: 'registered', 'body', 'symbol'}}
+// expected-error @+1 {{must have one of: 'registered', 'body', 'symbol'}}
 plan.kernel @k [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----
 
-// A kernel comes from one place.
-// expected-error @+1 {{must have exactly one of: 'registered', 'body', 'symbol'}}
-plan.kernel @k registered "fill" body @f [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+// Code takes the place of a body.
+// expected-error @+1 {{has both a 'body' and a 'symbol'}}
+plan.kernel @k body @f symbol "f" extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// The registered kernel decides how its epilogue is called.
+// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+plan.kernel @k registered "matmul" symbol "f" extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----
 
 // Code is called on ranges of an extent.
-// expected-error @+1 {{symbol and extent go together}}
+// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
 "plan.kernel"() {sym_name = "k", symbol = "k", arguments = [], flops = 0.0, bytes_moved = 0.0} : () -> ()
 
 // -----

@@ -1,0 +1,102 @@
+//===- EpilogueBody.cpp - The function of a contraction's epilogue
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/EpilogueBody.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Fusion/EpilogueFusion.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+namespace {
+
+/// Clones a fusion's body with two dimensions for all.
+class BodyFlattener {
+public:
+  BodyFlattener(graph::FusionOp fusion)
+      : body(fusion.getBody().front()), dot(EpilogueFusion::contractionOf(fusion)), rank(typeOf(dot).getRank()),
+        rowDims(dot.getLhsFree().size()) {
+    ArrayRef<int64_t> shape = typeOf(dot).getShape();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      (dim < rowDims ? rows : columns) *= shape[dim];
+  }
+
+  func::FuncOp build(OpBuilder &builder, StringRef name) {
+    SmallVector<Type> inputs{RankedTensorType::get({rows, columns}, builder.getF32Type())}, outputs;
+    for (BlockArgument argument : epilogueArguments())
+      inputs.push_back(flatArgument(argument));
+    for (Value output : body.getTerminator()->getOperands())
+      outputs.push_back(flat(output));
+    auto function =
+        func::FuncOp::create(builder, builder.getUnknownLoc(), name, builder.getFunctionType(inputs, outputs));
+    Block *entry = function.addEntryBlock();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    mapping.map(dot.getResult(), product(builder, entry->getArgument(0)));
+    for (auto [before, after] : llvm::zip_equal(epilogueArguments(), entry->getArguments().drop_front()))
+      mapping.map(before, after);
+    for (Operation &op : llvm::drop_begin(body.without_terminator()))
+      clone(builder, op);
+    SmallVector<Value> results =
+        llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value value) { return mapping.lookup(value); });
+    func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
+    return function;
+  }
+
+private:
+  ArrayRef<BlockArgument> epilogueArguments() { return body.getArguments().drop_front(2); }
+
+  RankedTensorType flat(Value value) { return typeOf(value).clone({rows, columns}); }
+
+  /// An argument that is repeated has the shape of a row, a column or a single value.
+  RankedTensorType flatArgument(BlockArgument argument) {
+    RankedTensorType type = typeOf(argument);
+    if (type.getShape() == typeOf(dot).getShape())
+      return flat(argument);
+    return type.getRank() == 0 ? type : type.clone({type.getNumElements()});
+  }
+
+  /// The epilogue is given the sum before it is rounded.
+  Value product(OpBuilder &builder, Value tile) {
+    RankedTensorType wanted = flat(dot);
+    return wanted == tile.getType() ? tile : arith::TruncFOp::create(builder, dot.getLoc(), wanted, tile);
+  }
+
+  void clone(OpBuilder &builder, Operation &op) {
+    if (auto broadcast = dyn_cast<graph::BroadcastOp>(op)) {
+      SmallVector<int64_t> dims;
+      if (!broadcast.getDims().empty())
+        dims.push_back(broadcast.getDims().front() < rowDims ? 0 : 1);
+      mapping.map(broadcast.getResult(), graph::BroadcastOp::create(builder, op.getLoc(), flat(broadcast),
+                                                                    mapping.lookup(broadcast.getInput()), dims)
+                                             .getResult());
+      return;
+    }
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      auto value = cast<SplatElementsAttr>(constant.getValue()).resizeSplat(flat(constant.getResult()));
+      mapping.map(constant.getResult(), arith::ConstantOp::create(builder, op.getLoc(), value).getResult());
+      return;
+    }
+    Operation *copy = builder.clone(op, mapping);
+    copy->getResult(0).setType(flat(op.getResult(0)));
+  }
+
+  Block &body;
+  graph::DotGeneralOp dot;
+  int64_t rank, rowDims, rows = 1, columns = 1;
+  IRMapping mapping;
+};
+
+} // namespace
+
+func::FuncOp bowline::buildEpilogueBody(OpBuilder &builder, StringRef name, graph::FusionOp fusion) {
+  return BodyFlattener(fusion).build(builder, name);
+}

@@ -1,0 +1,215 @@
+//===- LossTiling.cpp - A loss behind a linear layer, computed for some positions at a time
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/LossTiling.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static int64_t rankOf(Value value) { return typeOf(value).getRank(); }
+
+static bool isRange(ArrayRef<int64_t> dims, int64_t size) { return llvm::equal(dims, llvm::seq<int64_t>(0, size)); }
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
+  LossTiling tiling;
+  tiling.loss = loss;
+  tiling.logits = loss.getLogits().getDefiningOp<graph::DotGeneralOp>();
+  if (!tiling.logits || tiling.logits->getBlock() != loss->getBlock())
+    return std::nullopt;
+  int64_t rank = rankOf(tiling.logits);
+  for (int64_t dim = 0; dim < rank - 1; ++dim)
+    tiling.positionCount *= typeOf(tiling.logits).getDimSize(dim);
+
+  // Positions are the first dimensions of the hidden values, and classes the free one of the weight.
+  graph::DotGeneralOp dot = tiling.logits;
+  if (!dot.getLhsBatch().empty() || rankOf(dot.getLhs()) != rank || rankOf(dot.getRhs()) != 2 ||
+      dot.getLhsContract() != ArrayRef<int64_t>{rank - 1})
+    return std::nullopt;
+
+  for (Operation *user : dot->getUsers()) {
+    if (user == loss)
+      continue;
+    auto gradient = dyn_cast<graph::SoftmaxCrossEntropyGradOp>(user);
+    if (!gradient || tiling.gradient || !tiling.matchGradient(gradient))
+      return std::nullopt;
+  }
+  if (!tiling.isDefinedBefore(loss.getLabels()))
+    return std::nullopt;
+  return tiling;
+}
+
+bool LossTiling::isDefinedBefore(Value value) const {
+  Operation *definition = value.getDefiningOp();
+  return !definition || definition->hasTrait<OpTrait::ConstantLike>() ||
+         (definition->getBlock() == loss->getBlock() && definition->isBeforeInBlock(loss));
+}
+
+bool LossTiling::matchGradient(graph::SoftmaxCrossEntropyGradOp op) {
+  if (op.getLogits() != loss.getLogits() || op.getLabels() != loss.getLabels() ||
+      op.getLogsumexp() != loss.getLogsumexp() || !isDefinedBefore(op.getLossGrad()))
+    return false;
+  gradient = op;
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    auto product = dyn_cast<graph::DotGeneralOp>(user);
+    return product && matchProduct(product);
+  });
+}
+
+bool LossTiling::matchProduct(graph::DotGeneralOp op) {
+  int64_t rank = rankOf(logits), positionDims = rank - 1;
+  bool isLhs = op.getLhs() == gradient.getResult();
+  Value other = isLhs ? op.getRhs() : op.getLhs();
+  if (!op.getLhsBatch().empty() || other == gradient.getResult() || !isDefinedBefore(other))
+    return false;
+  ArrayRef<int64_t> contract = isLhs ? op.getLhsContract() : op.getRhsContract();
+  ArrayRef<int64_t> otherContract = isLhs ? op.getRhsContract() : op.getLhsContract();
+  if (isLhs && contract == ArrayRef<int64_t>{positionDims}) {
+    products.push_back({op, /*perPosition=*/true});
+    return true;
+  }
+  if (!isRange(contract, positionDims) || !isRange(otherContract, positionDims) || rankOf(other) != rank)
+    return false;
+  products.push_back({op, /*perPosition=*/false});
+  return true;
+}
+
+int64_t LossTiling::bytesPerPosition() const {
+  graph::DotGeneralOp dot = logits;
+  RankedTensorType type = typeOf(dot.getResult());
+  return type.getShape().back() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The values of some positions, out of and back into whole tensors.
+class Positions {
+public:
+  Positions(ImplicitLocOpBuilder &b, int64_t count, int64_t dims) : b(b), count(count), dims(dims) {}
+
+  /// `value` with its position dimensions as one.
+  Value flat(Value value) {
+    Value &result = flattened[value];
+    if (!result)
+      result = reshaped(value, flatShape(typeOf(value).getShape().drop_front(dims)));
+    return result;
+  }
+
+  /// Positions [begin, begin + size) of a flat value.
+  Value part(Value whole, int64_t begin, int64_t size) {
+    if (size == count)
+      return whole;
+    SmallVector<int64_t> offsets(rankOf(whole), 0), sizes = llvm::to_vector(typeOf(whole).getShape());
+    offsets[0] = begin;
+    sizes[0] = size;
+    return graph::SliceOp::create(b, whole, offsets, sizes);
+  }
+
+  Value join(ArrayRef<Value> parts, Type type) {
+    Value whole = parts.size() == 1 ? parts[0] : graph::ConcatOp::create(b, parts, int64_t(0));
+    return reshaped(whole, cast<RankedTensorType>(type).getShape());
+  }
+
+private:
+  SmallVector<int64_t> flatShape(ArrayRef<int64_t> rest) {
+    SmallVector<int64_t> shape{count};
+    llvm::append_range(shape, rest);
+    return shape;
+  }
+
+  Value reshaped(Value value, ArrayRef<int64_t> shape) {
+    RankedTensorType type = typeOf(value).clone(shape);
+    return type == value.getType() ? value : graph::ReshapeOp::create(b, type, value);
+  }
+
+  ImplicitLocOpBuilder &b;
+  int64_t count, dims;
+  DenseMap<Value, Value> flattened;
+};
+
+} // namespace
+
+void LossTiling::tile(int64_t tiles) {
+  ImplicitLocOpBuilder b(logits.getLoc(), loss);
+  int64_t dims = rankOf(logits) - 1, size = llvm::divideCeil(positionCount, tiles);
+  Positions positions(b, positionCount, dims);
+  if (gradient)
+    if (Operation *constant = gradient.getLossGrad().getDefiningOp(); constant && !constant->isBeforeInBlock(loss))
+      constant->moveBefore(loss);
+
+  SmallVector<Value> losses, logSums;
+  SmallVector<SmallVector<Value>> parts(products.size());
+  for (int64_t begin = 0; begin < positionCount; begin += size) {
+    int64_t count = std::min(size, positionCount - begin);
+    auto part = [&](Value value) { return positions.part(positions.flat(value), begin, count); };
+    b.setLoc(logits.getLoc());
+    Value values = graph::DotGeneralOp::create(b, part(logits.getLhs()), logits.getRhs(), ArrayRef<int64_t>{},
+                                               ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, logits.getRhsContract());
+    b.setLoc(loss.getLoc());
+    Value labels = part(loss.getLabels());
+    auto tile = graph::SoftmaxCrossEntropyOp::create(b, values, labels);
+    losses.push_back(tile.getLoss());
+    logSums.push_back(tile.getLogsumexp());
+    if (!gradient)
+      continue;
+    b.setLoc(gradient.getLoc());
+    Value grad =
+        graph::SoftmaxCrossEntropyGradOp::create(b, values, labels, tile.getLogsumexp(), part(gradient.getLossGrad()));
+    for (auto [product, results] : llvm::zip_equal(products, parts)) {
+      graph::DotGeneralOp op = product.op;
+      b.setLoc(op.getLoc());
+      bool isLhs = op.getLhs() == gradient.getResult();
+      Value other = isLhs ? op.getRhs() : op.getLhs();
+      if (product.perPosition) {
+        auto rows = graph::DotGeneralOp::create(b, grad, other, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                                ArrayRef<int64_t>{1}, op.getRhsContract());
+        rows.getResult().setType(typeOf(rows).clone(typeOf(op).getElementType()));
+        results.push_back(rows);
+        continue;
+      }
+      Value lhs = isLhs ? grad : part(other), rhs = isLhs ? part(other) : grad;
+      auto sum = graph::DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                             ArrayRef<int64_t>{0}, ArrayRef<int64_t>{0});
+      if (typeOf(sum).getElementTypeBitWidth() < 32)
+        sum.getResult().setType(typeOf(sum).clone(b.getF32Type()));
+      if (results.empty())
+        results.push_back(sum);
+      else
+        results[0] = arith::AddFOp::create(b, results[0], sum);
+    }
+  }
+
+  b.setLoc(loss.getLoc());
+  loss.getLoss().replaceAllUsesWith(positions.join(losses, loss.getLoss().getType()));
+  if (!loss.getLogsumexp().use_empty())
+    loss.getLogsumexp().replaceAllUsesWith(positions.join(logSums, loss.getLogsumexp().getType()));
+  for (auto [product, results] : llvm::zip_equal(products, parts)) {
+    graph::DotGeneralOp op = product.op;
+    b.setLoc(op.getLoc());
+    Value whole = product.perPosition ? positions.join(results, op.getType()) : results[0];
+    if (whole.getType() != op.getType())
+      whole = arith::TruncFOp::create(b, op.getType(), whole);
+    op.replaceAllUsesWith(whole);
+    op.erase();
+  }
+  if (gradient)
+    gradient.erase();
+  loss.erase();
+  logits.erase();
+}

@@ -1,0 +1,137 @@
+//===- LowerPrecision.cpp - Compute in bf16, keep parameters and statistics in f32
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Training/Passes.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_LOWERPRECISION
+#include "passes/Training/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+/// What an operation does about precision.
+enum class Rule {
+  Narrow,   ///< computes in bf16, whatever it is given
+  Follow,   ///< computes in bf16 where an operand is bf16 already
+  Tolerate, ///< takes bf16, gives the same as before
+  Keep      ///< takes and gives what it did before
+};
+
+Rule ruleOf(Operation *op) {
+  if (isa<graph::DotGeneralOp, graph::AttentionOp, graph::RmsNormOp, graph::LayerNormOp>(op))
+    return Rule::Narrow;
+  if (isa<graph::SoftmaxCrossEntropyOp, arith::ExtFOp, arith::TruncFOp>(op))
+    return Rule::Tolerate;
+  if (op->hasTrait<OpTrait::Elementwise>() ||
+      isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
+          graph::GatherOp, graph::RopeOp>(op))
+    return Rule::Follow;
+  return Rule::Keep;
+}
+
+bool isF32(Value value) { return getElementTypeOrSelf(value.getType()).isF32(); }
+bool isBF16(Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); }
+
+Type withElements(Value value, Type elementType) { return cast<RankedTensorType>(value.getType()).clone(elementType); }
+
+/// Operands that have f32 whatever the others have.
+bool isStatisticOperand(OpOperand &operand) {
+  auto rope = dyn_cast<graph::RopeOp>(operand.getOwner());
+  return rope && operand.get() != rope.getInput();
+}
+
+/// Results that have f32 whatever the operands have.
+bool isStatisticResult(OpResult result) {
+  return isa<graph::AttentionOp>(result.getOwner()) && result.getResultNumber() > 0;
+}
+
+/// Rewrites the operations of one block, in order.
+class BlockLowering {
+public:
+  explicit BlockLowering(Block &block) : block(block) {}
+
+  void run() {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      Rule rule = ruleOf(&op);
+      bool followsBF16 = rule == Rule::Follow && llvm::any_of(op.getOperands(), isBF16);
+      if (rule == Rule::Narrow || followsBF16)
+        lower(&op);
+      else if (rule == Rule::Keep)
+        widenOperands(&op);
+    }
+  }
+
+private:
+  void lower(Operation *op) {
+    Type bf16 = BFloat16Type::get(op->getContext());
+    for (OpOperand &operand : op->getOpOperands())
+      if (isF32(operand.get()) && !isStatisticOperand(operand))
+        operand.set(narrowed(operand.get()));
+    for (OpResult result : op->getResults())
+      if (isF32(result) && !isStatisticResult(result))
+        result.setType(cast<RankedTensorType>(withElements(result, bf16)));
+  }
+
+  /// Rounded once, beside its definition, for all who read it.
+  Value narrowed(Value value) {
+    Value &cast = casts[value];
+    if (!cast) {
+      OpBuilder builder(value.getContext());
+      builder.setInsertionPointAfterValue(value);
+      cast = arith::TruncFOp::create(builder, value.getLoc(), withElements(value, builder.getBF16Type()), value);
+    }
+    return cast;
+  }
+
+  void widenOperands(Operation *op) {
+    OpBuilder builder(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (isBF16(operand.get()))
+        operand.set(arith::ExtFOp::create(builder, op->getLoc(), withElements(operand.get(), builder.getF32Type()),
+                                          operand.get()));
+  }
+
+  Block &block;
+  DenseMap<Value, Value> casts;
+};
+
+class LowerPrecision : public bowline::impl::LowerPrecisionBase<LowerPrecision> {
+public:
+  using LowerPrecisionBase::LowerPrecisionBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!keepMaster)
+      storeParametersNarrow(module);
+    for (auto function : module.getOps<graph::FuncOp>())
+      BlockLowering(function.getBody().front()).run();
+  }
+
+private:
+  /// Without training nobody needs more of a parameter than what is computed with.
+  void storeParametersNarrow(ModuleOp module) {
+    Type bf16 = BFloat16Type::get(&getContext());
+    SymbolTable symbols(module);
+    for (auto param : module.getOps<graph::ParamOp>())
+      if (param.getTensorType().getElementType().isF32())
+        param.setType(param.getTensorType().clone(bf16));
+    module.walk([&](graph::ReadOp read) {
+      if (auto param = symbols.lookup<graph::ParamOp>(read.getVariable()))
+        read.getResult().setType(param.getTensorType());
+    });
+  }
+};
+
+} // namespace
