@@ -39,6 +39,16 @@ Value KernelEmitter::clamp(Value index, int64_t low, int64_t high) {
   return arith::MinSIOp::create(b, index, bound(high));
 }
 
+Value KernelEmitter::loadVector(const Argument &argument, Value pointer, Value mask) {
+  Type element = memoryType(argument.type.getElementType()), type = laneType(element, lanes.count);
+  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  if (!mask)
+    return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignment), argument.type.getElementType());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, mask, zero, alignment),
+                    argument.type.getElementType());
+}
+
 Value KernelEmitter::load(const Expr *expr) {
   const Argument &argument = arguments[expr->argument];
   Type element = memoryType(argument.type.getElementType());
@@ -55,21 +65,20 @@ Value KernelEmitter::load(const Expr *expr) {
                       argument.type.getElementType());
   }
   auto type = VectorType::get({lanes.count}, element);
-  unsigned dim = llvm::countr_zero(lanes.dim);
-  int64_t extent = nest->space.size(dim);
-  if (IndexSpace::coefficient(expr->index, dim) == 1 && (!mayBeOutside || extent <= last + 1)) {
-    Value index = scalarIndex(expr->index);
+  if (IndexSpace::coefficient(expr->index, llvm::countr_zero(lanes.dim)) == 1) {
+    Value mask = lanes.mask;
     if (mayBeOutside) {
-      Value along = dimValue(dim);
-      Value rest = clamp(arith::SubIOp::create(b, index, along), 0, last + 1 - extent);
-      index = arith::AddIOp::create(b, rest, along);
+      Value indices = vectorIndex(expr->index, b.getI64Type());
+      auto within = [&](arith::CmpIPredicate predicate, int64_t edge) {
+        Value holds = arith::CmpIOp::create(b, predicate, indices, splat(b.getI64IntegerAttr(edge), lanes.count));
+        mask = mask ? arith::AndIOp::create(b, mask, holds) : holds;
+      };
+      if (low < 0)
+        within(arith::CmpIPredicate::sge, 0);
+      if (high > last)
+        within(arith::CmpIPredicate::sle, last);
     }
-    Value pointer = address(argument, element, index);
-    if (!lanes.mask)
-      return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignment), argument.type.getElementType());
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignment),
-                      argument.type.getElementType());
+    return loadVector(argument, address(argument, element, scalarIndex(expr->index)), mask);
   }
   Value index = vectorIndex(expr->index, b.getI64Type());
   if (mayBeOutside)
@@ -128,8 +137,12 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   const Argument &argument = arguments[inputCount + target.output];
   Type element = memoryType(argument.type.getElementType());
   unsigned alignment = element.getIntOrFloatBitWidth() / 8;
-  Value raw = toMemory(toLanes(computed), argument.type.getElementType());
   Value pointer = address(argument, element, scalarIndex(target.index));
+  computed = toLanes(computed);
+  if (target.isPartialSum)
+    computed =
+        arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask), computed, arith::FastMathFlags::contract);
+  Value raw = toMemory(computed, argument.type.getElementType());
   if (lanes.mask)
     LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
   else

@@ -93,6 +93,9 @@ SmallVector<std::pair<int, int>> bowline::codegen::findInPlacePairs(func::FuncOp
     if (readers != 1)
       continue;
     auto add = [&](const Nest::Store &store, bool isRowStore) {
+      // Written once per row, from the first on.
+      if (store.isPartialSum)
+        return;
       auto from = cast<RankedTensorType>(inputType), to = cast<RankedTensorType>(type.getResult(store.output));
       if (from.getElementType() == to.getElementType() && from.getNumElements() == to.getNumElements() &&
           isSafe(*reader, store, isRowStore, input))

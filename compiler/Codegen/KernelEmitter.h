@@ -159,6 +159,9 @@ private:
 
   void emitUnit(ArrayRef<const Expr *> roots, Value row);
 
+  /// One row, or a block of one.
+  void emitRowOfUnit(ArrayRef<const Expr *> roots, Value block);
+
   int64_t lanesOf(const Nest::Segment &segment);
 
   void emitStores(const Nest::Segment &segment);
@@ -237,6 +240,9 @@ private:
   Value clamp(Value index, int64_t low, int64_t high);
 
   Value load(const Expr *expr);
+
+  /// Consecutive elements from `pointer` on, one per lane; zero outside of `mask` where it is set.
+  Value loadVector(const Argument &argument, Value pointer, Value mask);
 
   Type sameLanes(Value like, Type element);
   Value integerLike(Value like, int64_t number);

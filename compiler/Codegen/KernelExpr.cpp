@@ -122,6 +122,10 @@ const Expr *ExprBuilder::load(Type type, unsigned argument, AffineExpr index) {
   return add({.kind = Expr::Kind::Load, .type = type, .index = index, .argument = argument});
 }
 
+const Expr *ExprBuilder::zero(Type type) {
+  return add({.kind = Expr::Kind::Constant, .type = type, .constant = Builder(type.getContext()).getZeroAttr(type)});
+}
+
 const Expr *ExprBuilder::choose(Type type, ArrayRef<Expr::Box> boxes, ArrayRef<const Expr *> operands) {
   Expr result{.kind = Expr::Kind::Choose, .type = type};
   for (auto [box, operand] : llvm::zip_equal(boxes, operands)) {
@@ -141,7 +145,7 @@ const Expr *ExprBuilder::choose(Type type, ArrayRef<Expr::Box> boxes, ArrayRef<c
     result.operands.push_back(operand);
   }
   if (result.operands.empty())
-    return add({.kind = Expr::Kind::Constant, .type = type, .constant = Builder(type.getContext()).getZeroAttr(type)});
+    return zero(type);
   return add(std::move(result));
 }
 

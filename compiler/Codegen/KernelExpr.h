@@ -69,6 +69,8 @@ public:
   /// Element `index` of `value`. Null after a diagnostic where an operation has no elementwise form.
   const Expr *at(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
 
+  const Expr *zero(mlir::Type type);
+
   /// `expr` with free dimensions replaced; box conditions that always or never hold disappear.
   const Expr *replace(const Expr *expr, const llvm::SmallDenseMap<unsigned, mlir::AffineExpr> &replacements);
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Nest.h"
+#include "dialects/Graph/GraphOps.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -14,6 +15,7 @@
 #include <vector>
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::codegen;
 
 /// Elements of a block where blocks are independent: a few pages, so that a block is worth a thread's attention.
@@ -75,7 +77,10 @@ public:
       return shapeOf(terminator->getOperand(lhs)).size() > shapeOf(terminator->getOperand(rhs)).size();
     });
     for (unsigned output : order)
-      if (failed(place(output, terminator->getOperand(output))))
+      if (failed(placeColumnSums(output, terminator->getOperands())))
+        return failure();
+    for (unsigned output : order)
+      if (!placed.count(output) && failed(place(output, terminator->getOperand(output))))
         return failure();
     SmallVector<std::unique_ptr<Nest>> result;
     for (Draft &draft : drafts) {
@@ -95,6 +100,8 @@ private:
     SmallVector<unsigned> dims;
     SmallVector<Nest::Store> full, perRow;
     bool rowsOnly = false;
+    /// `dims` are blocks, rows of a block and columns; partial sums over the rows are among the full results.
+    bool sumsColumns = false;
   };
 
   SmallVector<AffineExpr> indexOf(Draft &draft, size_t rank) {
@@ -102,6 +109,74 @@ private:
     for (unsigned dim : ArrayRef(draft.dims).take_front(rank))
       index.push_back(draft.nest->space.dim(dim));
     return index;
+  }
+
+  /// The first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns].
+  static graph::ReduceOp columnSums(Value value) {
+    auto reduce = value.getDefiningOp<graph::ReduceOp>();
+    if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1})
+      return {};
+    ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
+    Type element = getElementTypeOrSelf(value.getType());
+    bool fits = shape.size() == 3 && shape[1] > 1 && shape[2] > 1 && (element.isF32() || element.isF64());
+    return fits ? reduce : graph::ReduceOp();
+  }
+
+  /// Puts the column sums `output`, others over equal blocks and the results that their rows are made with in one nest,
+  /// where that saves a pass over memory.
+  LogicalResult placeColumnSums(unsigned output, ValueRange results) {
+    graph::ReduceOp first = columnSums(results[output]);
+    if (!first || placed.count(output))
+      return success();
+    ArrayRef<int64_t> shape = shapeOf(first.getInput()), rowShape = shape;
+    if (auto reshape = first.getInput().getDefiningOp<graph::ReshapeOp>())
+      if (ArrayRef<int64_t> before = shapeOf(reshape.getInput()); !before.empty() && before.back() == shape.back())
+        rowShape = before;
+
+    Draft draft;
+    draft.nest = std::make_unique<Nest>(kernel.getContext());
+    draft.shape = llvm::to_vector(shape);
+    draft.sumsColumns = true;
+    IndexSpace &space = draft.nest->space;
+    for (int64_t size : shape)
+      draft.dims.push_back(space.addDim(size));
+    SmallVector<AffineExpr> point = indexOf(draft, 3), rowOfPoint{point[0], point[1]},
+                            columnOfBlock{point[0], point[2]};
+    SmallVector<unsigned> members;
+    bool saves = false;
+    for (auto [i, result] : llvm::enumerate(results)) {
+      if (placed.count(i))
+        continue;
+      ArrayRef<int64_t> resultShape = shapeOf(result);
+      graph::ReduceOp sums = columnSums(result);
+      bool isSum = sums && shapeOf(sums.getInput()) == shape;
+      bool isFull = !isSum && (resultShape == rowShape || resultShape == shape);
+      bool isPerRow = !isSum && !isFull && resultShape == rowShape.drop_back();
+      if (!isSum && !isFull && !isPerRow)
+        continue;
+      Value source = isSum ? sums.getInput() : result;
+      const Expr *value =
+          draft.nest->builder.at(source, isPerRow ? space.reshape(rowOfPoint, shape.take_front(2), resultShape)
+                                                  : space.reshape(point, shape, shapeOf(source)));
+      if (!value)
+        return failure();
+      unsigned number = i;
+      AffineExpr index = isSum      ? space.linearize(columnOfBlock, resultShape)
+                         : isPerRow ? space.linearize(rowOfPoint, shape.take_front(2))
+                                    : space.linearize(point, shape);
+      Nest::Store store{number, index, value, isSum};
+      if (isPerRow && !reducesRows(draft, store))
+        continue;
+      saves |= !isSum || value->reduceDepth > 0;
+      (isPerRow ? draft.perRow : draft.full).push_back(store);
+      members.push_back(number);
+    }
+    // Sums alone are better off with a block of columns in registers.
+    if (!saves)
+      return success();
+    placed.insert(members.begin(), members.end());
+    drafts.push_back(std::move(draft));
+    return success();
   }
 
   LogicalResult place(unsigned output, Value value) {
@@ -114,6 +189,8 @@ private:
       return Nest::Store{output, draft.nest->space.linearize(index, shape), expr};
     };
     for (Draft &draft : drafts) {
+      if (draft.sumsColumns)
+        continue;
       bool isFull = shape == ArrayRef(draft.shape);
       bool isPerRow = !draft.rowsOnly && !draft.shape.empty() && shape == ArrayRef(draft.shape).drop_back();
       if (!isFull && !isPerRow)
@@ -230,11 +307,14 @@ private:
 
   void finish(Draft &draft) {
     Nest &nest = *draft.nest;
-    mergeDims(draft);
+    if (draft.sumsColumns)
+      nest.rows = draft.dims[1];
+    else
+      mergeDims(draft);
     auto inner = draft.rowsOnly ? std::nullopt : innerDim(draft);
     nest.rowStores = draft.perRow;
     for (unsigned dim : draft.dims)
-      if (dim != inner) {
+      if (dim != inner && dim != nest.rows) {
         nest.outer.push_back(dim);
         nest.units *= nest.space.size(dim);
       }
@@ -242,6 +322,8 @@ private:
       llvm::append_range(nest.rowStores, draft.full);
       return;
     }
+    if (nest.rows)
+      nest.initial = initialSums(draft, *inner);
     int64_t size = nest.space.size(*inner);
     SmallVector<int64_t> starts = segmentStarts(draft, *inner);
     for (auto [i, start] : llvm::enumerate(starts)) {
@@ -260,9 +342,17 @@ private:
     divideInner(nest);
   }
 
+  static Nest::Segment initialSums(Draft &draft, unsigned inner) {
+    Nest::Segment zeros{inner, {}};
+    for (const Nest::Store &store : draft.full)
+      if (store.isPartialSum)
+        zeros.stores.push_back({store.output, store.index, draft.nest->builder.zero(store.value->type)});
+    return zeros;
+  }
+
   /// A row that nothing is reduced over is divided into blocks.
   void divideInner(Nest &nest) {
-    if (nest.segments.size() > 1 || !nest.rowStores.empty())
+    if (nest.rows || nest.segments.size() > 1 || !nest.rowStores.empty())
       return;
     unsigned inner = *nest.segments[0].dim;
     SmallVector<const Expr *> roots;
@@ -285,6 +375,7 @@ private:
   func::FuncOp kernel;
   int64_t vectorLanes;
   std::vector<Draft> drafts;
+  llvm::SmallDenseSet<unsigned> placed;
 };
 
 } // namespace

@@ -18,12 +18,14 @@ namespace bowline::codegen {
 
 /// Results that are computed in one pass of loops:
 ///
-///   for unit in [0, units)                        // parallel; a row, or a block of one
-///     reductions over a row, those that do not need each other in one loop
-///     for each segment, for each vector of elements along `inner`
-///       reductions over other dimensions, with a vector of accumulators
-///       store the full results
-///     store the results with one value per row
+///   for unit in [0, units)                        // parallel; a row, a block of one, or a block of rows
+///     store zeros in the partial sums             // with `rows` only
+///     for row in `rows`                           // once without
+///       reductions over a row, those that do not need each other in one loop
+///       for each segment, for each vector of elements along `inner`
+///         reductions over other dimensions, with a vector of accumulators
+///         store the full results, add to the partial sums
+///       store the results with one value per row
 ///
 /// What one unit computes does not depend on other units, so that the work can be split anywhere.
 struct Nest {
@@ -31,6 +33,8 @@ struct Nest {
     unsigned output;
     mlir::AffineExpr index;
     const Expr *value;
+    /// The value is added to what is there: the result is a sum over the rows of the unit.
+    bool isPartialSum = false;
   };
   /// A range of the inner dimension in which no condition changes.
   struct Segment {
@@ -48,6 +52,10 @@ struct Nest {
   llvm::SmallVector<Segment> segments;
   /// One value per row.
   llvm::SmallVector<Store> rowStores;
+  /// The rows of one unit, one after the other, where column sums are made together with what they sum.
+  std::optional<unsigned> rows;
+  /// Zeros for the partial sums.
+  Segment initial;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
   int64_t blocks = 1, blockSize = 0;
   int64_t units = 1;

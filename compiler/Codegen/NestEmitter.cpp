@@ -68,6 +68,20 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
     if (i > 0)
       row = arith::DivUIOp::create(b, row, constant(size));
   }
+  if (nest->rows) {
+    emitRow(nest->initial);
+    emitLoop(*nest->rows, constant(0), constant(nest->space.size(*nest->rows)), 1, {}, [&](ValueRange) {
+      emitRowOfUnit(roots, block);
+      return SmallVector<Value>();
+    });
+  } else {
+    emitRowOfUnit(roots, block);
+  }
+  insertHere();
+  scf::YieldOp::create(b);
+}
+
+void KernelEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Value block) {
   prepare(roots);
   // Before anything is stored: a result may take the place of an argument.
   SmallVector<Value> rowValues;
@@ -77,8 +91,6 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
     block ? emitBlock(segment, block) : emitRow(segment);
   for (auto [rowStore, rowValue] : llvm::zip_equal(nest->rowStores, rowValues))
     store(rowStore, rowValue);
-  insertHere();
-  scf::YieldOp::create(b);
 }
 
 int64_t KernelEmitter::lanesOf(const Nest::Segment &segment) {

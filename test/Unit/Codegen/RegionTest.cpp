@@ -330,4 +330,18 @@ TEST(Region, SumOfRowSums) {
   }
 }
 
+/// The first and the last row reach beyond the memory that they are read from.
+TEST(Region, ReductionsOverPaddedRows) {
+  Kernels kernels(R"(func.func @k(%x: tensor<6x33xf32>, %y: tensor<6x40xbf16>) -> tensor<6xf32> {
+    %p = graph.pad %x low [0, 9] high [0, 98] : (tensor<6x33xf32>) -> tensor<6x140xf32>
+    %w = arith.extf %y : tensor<6x40xbf16> to tensor<6x40xf32>
+    %c = graph.concat %w, %x, %w, %x dim 1 : (tensor<6x40xf32>, tensor<6x33xf32>, tensor<6x40xf32>, tensor<6x33xf32>) -> tensor<6x146xf32>
+    %a = graph.reduce sum %p dims [1] : (tensor<6x140xf32>) -> tensor<6xf32>
+    %b = graph.reduce max %c dims [1] : (tensor<6x146xf32>) -> tensor<6xf32>
+    %r = arith.addf %a, %b : tensor<6xf32>
+    return %r : tensor<6xf32> })");
+  ASSERT_TRUE(kernels.isLoaded());
+  kernels.check(0, randomInputs(kernels, 17), 2e-6, 1e-6);
+}
+
 } // namespace
