@@ -4,10 +4,10 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check bench fuzz docs format clean
+.PHONY: help packages configure build demo check bench bench-peers fuzz docs format clean
 
 help:  ## Say what there is (the default)
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 packages:
 	@scripts/install-packages.sh
@@ -27,6 +27,9 @@ check: packages  ## Build and run every test; the last line is "N passed, N fail
 bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
 	@scripts/bench.py
 	@build/release/bin/bowline-kernel-bench
+
+bench-peers: build  ## Measure training beside PyTorch and JAX, installed into build/peers (6 GiB; over an hour)
+	@scripts/bench-peers.py
 
 fuzz: packages  ## Run each fuzz target for a minute
 	@cmake --preset fuzz
