@@ -4,93 +4,115 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/embedding/embedding_shape.h"
+#include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/stream.h"
 
 namespace bowline::kernels {
 namespace {
 
-// Tokens are first chained by row, so that each element of the result is summed in registers, in the order of tokens
-// whatever the number of threads, and written once. Work is cut by blocks of columns before rows: a row that many
-// tokens share is then spread over threads.
+// Tokens are first chained by row. Runs of rows without tokens, nearly all of a vocabulary, are then cleared.
+// Each element of the other rows is summed in registers, in the order of
+// tokens whatever the number of threads, and written once; work on them is cut by blocks of columns before rows, so
+// that a row that many tokens share is spread over threads.
 template <typename Update, typename Result>
 class ScatterAddRows : public Kernel {
  public:
   ScatterAddRows(const EmbeddingShape& shape, int threads)
       : shape_(shape),
-        streams_(shape.rows * shape.columns * sizeof(Result) >= kStreamBytes &&
-                 shape.columns * sizeof(Result) % sizeof(StreamVec) == 0),
-        threads_(threads) {}
+        threads_(threads),
+        stream_(static_cast<size_t>(shape.rows * shape.columns) * sizeof(Result) >= kStreamBytes
+                    ? &BOWLINE_SELECT_ISA(kStream)
+                    : nullptr) {}
 
-  size_t ScratchBytes() const override { return static_cast<size_t>(shape_.rows + shape_.tokens) * sizeof(int32_t); }
+  size_t ScratchBytes() const override {
+    return static_cast<size_t>(shape_.rows + 2 * shape_.tokens) * sizeof(int32_t);
+  }
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
     const Update* updates = static_cast<const Update*>(arguments[0]);
-    const int32_t* ids = static_cast<const int32_t*>(arguments[1]);
     Result* out = static_cast<Result*>(arguments[2]);
-    int32_t* first = static_cast<int32_t*>(scratch);  // token of each row, or -1
-    int32_t* next = first + shape_.rows;              // token of the same row, or -1
-    std::memset(first, 0xFF, static_cast<size_t>(shape_.rows) * sizeof(int32_t));
-    for (int64_t token = shape_.tokens - 1; token >= 0; --token) {
-      next[token] = first[ids[token]];
-      first[ids[token]] = static_cast<int32_t>(token);
-    }
+    int32_t* first = static_cast<int32_t*>(scratch);
+    const Chains chains{first, first + shape_.rows, first + shape_.rows + shape_.tokens};
+    const int64_t used = ChainTokens(static_cast<const int32_t*>(arguments[1]), chains);
+    ParallelFor(threads_, shape_.rows, [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
     const int64_t blocks = (shape_.columns + kBlock - 1) / kBlock;
-    const bool streams = streams_ && CanStream(out);
-    ParallelFor(threads_, blocks * shape_.rows, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads_, blocks * used, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t row = unit % shape_.rows, column = unit / shape_.rows * kBlock;
-        Sum(first[row], next, updates + column, std::min(kBlock, shape_.columns - column),
-            out + row * shape_.columns + column, streams);
+        const int64_t first_column = unit / used * kBlock;
+        SumRow(chains, chains.used[unit % used], first_column, std::min(first_column + kBlock, shape_.columns), updates,
+               out);
       }
-      if (streams) FinishStreaming();
     });
   }
 
  private:
-  static constexpr int64_t kBlock = 256;  // columns
-  static constexpr int64_t kGroup = 64;   // of which so many are summed at a time
+  static constexpr int64_t kBlock = 512;  // columns
+  static constexpr int64_t kGroup = 32;   // of which so many are summed at a time, in registers
 
-  void Sum(int32_t token, const int32_t* next, const Update* updates, int64_t width, Result* out, bool streams) const {
-    for (int64_t column = 0; column < width; column += kGroup) {
-      alignas(sizeof(StreamVec)) Result sums[kGroup];
-      const int64_t count = std::min(kGroup, width - column);
-      if (count == kGroup) {
-        SumGroup(token, next, updates + column, [] { return kGroup; }, sums);
-      } else {
-        SumGroup(token, next, updates + column, [count] { return count; }, sums);
-      }
-      Write(sums, count, out + column, streams);
+  struct Chains {
+    int32_t* first;  // [rows] first token of the row, or -1
+    int32_t* next;   // [tokens] next token of the same row, or -1
+    int32_t* used;   // rows that have tokens
+  };
+
+  // Returns the number of rows that have tokens.
+  int64_t ChainTokens(const int32_t* ids, const Chains& chains) const {
+    std::memset(chains.first, 0xFF, static_cast<size_t>(shape_.rows) * sizeof(int32_t));
+    int64_t used = 0;
+    for (int64_t token = shape_.tokens - 1; token >= 0; --token) {
+      int32_t& first = chains.first[ids[token]];
+      if (first < 0) chains.used[used++] = ids[token];
+      chains.next[token] = first;
+      first = static_cast<int32_t>(token);
+    }
+    return used;
+  }
+
+  void ClearUnused(const Chains& chains, int64_t begin, int64_t end, Result* out) const {
+    while (begin < end) {
+      int64_t stop = begin;
+      while (stop < end && chains.first[stop] < 0) ++stop;
+      Clear(out + begin * shape_.columns, static_cast<size_t>((stop - begin) * shape_.columns) * sizeof(Result));
+      begin = stop + 1;
     }
   }
 
-  template <typename Count>  // a constant, where it can be one
-  void SumGroup(int32_t token, const int32_t* next, const Update* updates, Count count, Result* out) const {
+  void Clear(void* out, size_t bytes) const {
+    char* to = static_cast<char*>(out);
+    if (stream_ != nullptr) {
+      const size_t head = std::min((kStreamLine - reinterpret_cast<uintptr_t>(to) % kStreamLine) % kStreamLine, bytes);
+      const size_t whole = (bytes - head) / kStreamLine * kStreamLine;
+      std::memset(to, 0, head);
+      stream_->fill(to + head, whole, 0);
+      to += head + whole;
+      bytes -= head + whole;
+    }
+    std::memset(to, 0, bytes);
+  }
+
+  void SumRow(const Chains& chains, int64_t row, int64_t column, int64_t end, const Update* updates,
+              Result* out) const {
+    const int32_t first = chains.first[row];
+    out += row * shape_.columns;
+    for (; column + kGroup <= end; column += kGroup) Sum(first, chains.next, updates + column, kGroup, out + column);
+    if (column < end) Sum(first, chains.next, updates + column, end - column, out + column);
+  }
+
+  // Inlined so that the usual width is a constant.
+  [[gnu::always_inline]] void Sum(int32_t token, const int32_t* next, const Update* updates, int64_t width,
+                                  Result* out) const {
     float sums[kGroup] = {};
     for (; token >= 0; token = next[token]) {
       const Update* from = updates + token * shape_.columns;
-      for (int64_t i = 0; i < count(); ++i) sums[i] += Widen(from[i]);
+      for (int64_t i = 0; i < width; ++i) sums[i] += Widen(from[i]);
     }
-    for (int64_t i = 0; i < count(); ++i) out[i] = Narrow<Result>(sums[i]);
-  }
-
-  static void Write(const Result* sums, int64_t count, Result* out, bool streams) {
-    constexpr int64_t kPerVector = sizeof(StreamVec) / sizeof(Result);
-    if (!streams) {
-      std::memcpy(out, sums, static_cast<size_t>(count) * sizeof(Result));
-      return;
-    }
-    for (int64_t i = 0; i < count; i += kPerVector) {
-      StreamVec vector;
-      std::memcpy(&vector, sums + i, sizeof(vector));
-      Stream(out + i, vector);
-    }
+    for (int64_t i = 0; i < width; ++i) out[i] = Narrow<Result>(sums[i]);
   }
 
   EmbeddingShape shape_;
-  bool streams_;
   int threads_;
+  const StreamTable* stream_;  // null: not streamed
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

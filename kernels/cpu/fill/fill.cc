@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/stream.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -17,32 +17,38 @@ template <typename T>
 class FillKernel : public Kernel {
  public:
   FillKernel(T value, int64_t count, int threads)
-      : value_(value), count_(count), streams_(count * sizeof(T) >= kStreamBytes), threads_(threads) {}
+      : value_(value),
+        count_(count),
+        threads_(threads),
+        stream_(static_cast<size_t>(count) * sizeof(T) >= kStreamBytes ? &BOWLINE_SELECT_ISA(kStream) : nullptr) {
+    for (size_t i = 0; i < sizeof(word_); i += sizeof(T)) std::memcpy(word_ + i, &value, sizeof(T));
+  }
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     T* out = static_cast<T*>(arguments[0]);
     ParallelFor(threads_, count_, [&](int64_t begin, int64_t end) {
-      if (streams_) begin = StreamVectors(out, begin, end);
+      if (stream_ != nullptr) begin = StreamLines(out, begin, end);
       std::fill(out + begin, out + end, value_);
     });
   }
 
  private:
-  // Returns where whole vectors ended.
-  int64_t StreamVectors(T* out, int64_t begin, int64_t end) const {
-    constexpr int64_t kPerVector = sizeof(StreamVec) / sizeof(T);
-    StreamVec vector;
-    for (int64_t i = 0; i < kPerVector; ++i) std::memcpy(reinterpret_cast<T*>(&vector) + i, &value_, sizeof(T));
-    for (; begin < end && !CanStream(out + begin); ++begin) out[begin] = value_;
-    for (; begin + kPerVector <= end; begin += kPerVector) Stream(out + begin, vector);
-    FinishStreaming();
-    return begin;
+  // Returns where whole lines ended.
+  int64_t StreamLines(T* out, int64_t begin, int64_t end) const {
+    constexpr int64_t kPerLine = kStreamLine / sizeof(T);
+    for (; begin < end && reinterpret_cast<uintptr_t>(out + begin) % kStreamLine != 0; ++begin) out[begin] = value_;
+    const int64_t whole = (end - begin) / kPerLine * kPerLine;
+    uint32_t word;
+    std::memcpy(&word, word_, sizeof(word));
+    stream_->fill(out + begin, static_cast<size_t>(whole) * sizeof(T), word);
+    return begin + whole;
   }
 
   T value_;
+  char word_[sizeof(uint32_t)];  // the value as often as it fits
   int64_t count_;
-  bool streams_;
   int threads_;
+  const StreamTable* stream_;  // null: not streamed
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

@@ -1,9 +1,14 @@
+#include "kernels/cpu/random/random.h"
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/registry/philox.h"
 #include "kernels/registry/signature_check.h"
@@ -48,19 +53,18 @@ absl::StatusOr<ShardShape> ParseShard(const Signature& signature) {
   return s;
 }
 
-using BlockFunction = std::array<double, 4> (*)(PhiloxKey, uint64_t);
-
-// out = bias + gain * value(global index), rounded once, and below `limit`.
+// out = bias + gain * value(global index).
+template <typename T>
 class RandomKernel : public Kernel {
  public:
-  RandomKernel(ShardShape shard, PhiloxKey key, BlockFunction block, double bias, double gain, float limit, int threads)
-      : shard_(std::move(shard)), key_(key), block_(block), bias_(bias), gain_(gain), limit_(limit), threads_(threads) {
+  RandomKernel(ShardShape shard, PhiloxKey key, RandomFill fill, const RandomScaling& scaling, int threads)
+      : shard_(std::move(shard)), key_(key), fill_(fill), scaling_(scaling), threads_(threads) {
     rows_ = 1;
     for (size_t d = 0; d + 1 < shard_.shape.size(); ++d) rows_ *= shard_.shape[d];
   }
 
   void Run(absl::Span<void* const> arguments, void*) const override {
-    float* out = static_cast<float*>(arguments[0]);
+    T* out = static_cast<T*>(arguments[0]);
     const int64_t columns = shard_.shape.back();
     // Rows may be few or short: cut the elements, whatever row they are in.
     ParallelFor(threads_, rows_ * columns, [&](int64_t begin, int64_t end) {
@@ -75,21 +79,22 @@ class RandomKernel : public Kernel {
 
  private:
   void FillRun(uint64_t first, int64_t count, float* out) const {
-    for (int64_t i = 0; i < count;) {
-      const uint64_t element = first + static_cast<uint64_t>(i);
-      const std::array<double, 4> values = block_(key_, element / 4);
-      for (uint64_t lane = element % 4; lane < 4 && i < count; ++lane, ++i) {
-        const float value = static_cast<float>(bias_ + gain_ * values[lane]);
-        out[i] = value < limit_ ? value : std::nextafter(limit_, -INFINITY);
-      }
+    fill_(key_[0], key_[1], scaling_, first, count, out);
+  }
+  void FillRun(uint64_t first, int64_t count, Bf16* out) const {
+    constexpr int64_t kPart = 1024;
+    float part[kPart];
+    for (int64_t done = 0; done < count; done += kPart) {
+      const int64_t size = std::min(kPart, count - done);
+      FillRun(first + static_cast<uint64_t>(done), size, part);
+      for (int64_t i = 0; i < size; ++i) out[done + i] = Narrow<Bf16>(part[i]);
     }
   }
 
   ShardShape shard_;
   PhiloxKey key_;
-  BlockFunction block_;
-  double bias_, gain_;
-  float limit_;
+  RandomFill fill_;
+  RandomScaling scaling_;
   int threads_;
   int64_t rows_;
 };
@@ -101,14 +106,20 @@ absl::StatusOr<PhiloxKey> ParseKey(const Signature& signature) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNormal(const Signature& signature) {
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, {{"out", Access::kWrite, DType::kF32}},
+  const DType element = FloatTypeOf(signature, 0);
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, {{"out", Access::kWrite, element}},
                                                 {"seed", "key", "mean", "stddev", "global_shape", "offsets"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(ShardShape shard, ParseShard(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double mean, FiniteFloat(signature, "mean"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double stddev, FiniteFloat(signature, "stddev"));
   if (stddev < 0) return Refuse(signature, "attribute 'stddev' must not be negative");
-  return std::make_unique<RandomKernel>(std::move(shard), key, &NormalBlock, mean, stddev, INFINITY, signature.threads);
+  const RandomFill fill = BOWLINE_SELECT_ISA(kRandom).normal;
+  const RandomScaling scaling = {mean, stddev, INFINITY, std::numeric_limits<float>::max()};
+  if (element == DType::kBF16) {
+    return std::make_unique<RandomKernel<Bf16>>(std::move(shard), key, fill, scaling, signature.threads);
+  }
+  return std::make_unique<RandomKernel<float>>(std::move(shard), key, fill, scaling, signature.threads);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature) {
@@ -122,17 +133,20 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature
       !std::isfinite(static_cast<float>(lo))) {
     return Refuse(signature, absl::StrCat("'lo' = ", lo, " must be less than 'hi' = ", hi, ", both within f32"));
   }
-  return std::make_unique<RandomKernel>(std::move(shard), key, &UniformBlock, lo, hi - lo, static_cast<float>(hi),
-                                        signature.threads);
+  const float limit = static_cast<float>(hi);
+  const RandomScaling scaling = {lo, hi - lo, limit, std::nextafter(limit, -INFINITY)};
+  return std::make_unique<RandomKernel<float>>(std::move(shard), key, BOWLINE_SELECT_ISA(kRandom).uniform, scaling,
+                                               signature.threads);
 }
 
 }  // namespace
 
 KernelDefinition RandomNormalDefinition() {
-  return {"random_normal",
-          "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32; ints seed, key, "
-          "global_shape, offsets; floats mean, stddev",
-          &CreateNormal};
+  return {
+      "random_normal",
+      "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or bf16 as those rounded; ints "
+      "seed, key, global_shape, offsets; floats mean, stddev",
+      &CreateNormal};
 }
 
 KernelDefinition RandomUniformDefinition() {

@@ -69,7 +69,7 @@ TEST(Embedding, ScatterAgreesAndIsTheSameForEveryNumberOfThreads) {
   }
 }
 
-// Results that are written past the caches, with rows that do and do not divide into vectors.
+// Mostly rows without tokens.
 TEST(Embedding, ScatterIntoLargeTables) {
   std::mt19937_64 random(3);
   for (int64_t columns : {768, 767, 12}) {

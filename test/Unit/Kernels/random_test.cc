@@ -1,5 +1,5 @@
 #include "kernels/registry/philox.h"
-#include "test/Unit/Kernels/kernel_testing.h"
+#include "test/Unit/Kernels/stored_testing.h"
 
 namespace bowline::kernels::testing {
 namespace {
@@ -29,6 +29,58 @@ TEST(Philox, PublishedKnownAnswers) {
               ::testing::ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(Philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, {0xa4093822u, 0x299f31d0u}),
               ::testing::ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
+}
+
+using RandomIsaTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, RandomIsaTest, AllIsas(), IsaName);
+
+// Each value is that of the definition, rounded to f32, or within 2^-49 of it where a rounding boundary is as close:
+// over so many values an error of 2^-44 would show.
+TEST_P(RandomIsaTest, NormalIsTheDefinition) {
+  const int64_t n = 1 << 21;
+  for (int64_t key : {1, 2}) {
+    Signature signature = Normal({n}, {n}, {0}, 2, 3, key);
+    signature.attributes[2].floats = {0.0};
+    signature.attributes[3].floats = {1.0 / key};
+    Floats x(n, NAN);
+    RunKernel(signature, {x.data()});
+    int64_t other_way = 0;
+    for (int64_t i = 0; i < n; i += 4) {
+      const auto block = NormalBlock(MixKey(3, key), i / 4);
+      for (int64_t j = 0; j < 4; ++j) {
+        const double value = block[j] / key;
+        if (x[i + j] == static_cast<float>(value)) continue;
+        ++other_way;
+        ASSERT_TRUE(x[i + j] == static_cast<float>(value * (1 + 0x1p-49)) ||
+                    x[i + j] == static_cast<float>(value * (1 - 0x1p-49)))
+            << x[i + j] << " instead of " << value;
+      }
+    }
+    EXPECT_LE(other_way, 5);
+  }
+}
+
+TEST_P(RandomIsaTest, UniformIsTheDefinition) {
+  for (int64_t n : {1, 5, 31, 33, 1000, 100003}) {
+    Floats x(n, NAN);
+    RunKernel(Uniform({n}, -0.7, 1.9), {x.data()});
+    for (int64_t i = 0; i < n; ++i) {
+      const double value = UniformBlock(MixKey(7, 11), i / 4)[i % 4];
+      ASSERT_EQ(x[i], static_cast<float>(-0.7 + (1.9 - -0.7) * value)) << i;
+    }
+  }
+}
+
+TEST(Random, Bf16IsF32Rounded) {
+  for (int64_t n : {1, 70, 5003}) {
+    Floats x(n);
+    RunKernel(Normal({n}, {n + 9}, {5}, 2), {x.data()});
+    Stored expected(DType::kBF16, x), actual = Unwritten(DType::kBF16, n);
+    Signature signature = Normal({n}, {n + 9}, {5}, 3);
+    signature.arguments[0].dtype = DType::kBF16;
+    RunKernel(signature, {actual.data()});
+    EXPECT_TRUE(actual == expected);
+  }
 }
 
 TEST(Random, SameValuesUnderEverySharding) {
@@ -122,7 +174,7 @@ TEST(RandomRefusals, EverythingUnsafe) {
   bad.attributes[3].floats = {-1};
   ExpectRefused(bad, "must not be negative");
   bad = Normal({2}, {2}, {0}, 1);
-  bad.arguments[0].dtype = DType::kBF16;
+  bad.arguments[0].dtype = DType::kF16;
   ExpectRefused(bad, "only f32");
   ExpectRefused(Uniform({2}, 1, 1), "must be less than");
   ExpectRefused(Uniform({2}, 0, INFINITY), "finite");

@@ -63,6 +63,14 @@ TEST(Fill, Bf16) {
   EXPECT_THAT(x.Values(), ::testing::Each(0.10009765625f));
 }
 
+TEST(Fill, ZerosHaveTheirSign) {
+  for (double zero : {0.0, -0.0}) {
+    Floats x(70, NAN);
+    RunKernel({"fill", {Float("value", zero)}, {Out({70})}, 2}, {x.data()});
+    for (float value : x) EXPECT_TRUE(value == 0 && std::signbit(value) == std::signbit(zero));
+  }
+}
+
 // Larger than the caches, at addresses that are not those of vectors.
 TEST(Fill, LargeAndUnaligned) {
   const int64_t count = (17 << 20) / 4 + 3;
