@@ -27,6 +27,12 @@ std::string_view NameOfAccess(Access access) {
 
 constexpr auto AppendText = [](std::string* out, std::string_view text) { out->append(text); };
 
+}  // namespace
+
+absl::Status Refuse(const Signature& signature, std::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("kernel '", signature.kernel, "': ", Text(message)));
+}
+
 absl::Status CheckExtents(const Signature& signature, std::string_view name, const TensorSpec& spec) {
   int64_t bytes = static_cast<int64_t>(SizeOf(spec.dtype));
   for (int64_t extent : spec.shape) {
@@ -37,12 +43,6 @@ absl::Status CheckExtents(const Signature& signature, std::string_view name, con
     bytes *= extent;
   }
   return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status Refuse(const Signature& signature, std::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("kernel '", signature.kernel, "': ", Text(message)));
 }
 
 absl::Status CheckSignature(const Signature& signature, std::initializer_list<ArgumentRule> arguments,

@@ -41,6 +41,9 @@ struct ArgumentRule {
 // "kernel 'name': " before the pieces.
 absl::Status Refuse(const Signature& signature, std::string_view message);
 
+// Every extent at least 1 and the byte count below 2^47.
+absl::Status CheckExtents(const Signature& signature, std::string_view name, const TensorSpec& spec);
+
 // Number, access, dtype and rank of the arguments; every extent at least 1 and every byte count below 2^47, so that
 // later products of extents cannot overflow; no attribute outside `attributes` and none twice; 1 <= threads <= 4096.
 absl::Status CheckSignature(const Signature& signature, std::initializer_list<ArgumentRule> arguments,

@@ -3,7 +3,7 @@
 namespace bowline::kernels {
 namespace {
 
-Isa limit = Isa::kAvx512;
+Isa limit = Isa::kAvx512Bf16;
 
 Isa Detect() {
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
@@ -11,7 +11,8 @@ Isa Detect() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::kBaseline;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-  return avx512 ? Isa::kAvx512 : Isa::kAvx2;
+  if (!avx512) return Isa::kAvx2;
+  return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
 #else
   return Isa::kBaseline;
 #endif

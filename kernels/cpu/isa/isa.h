@@ -9,6 +9,8 @@
 //  2. `name_isa.cc` defines, inside namespace bowline::kernels::BOWLINE_ISA, `extern const Table kName`;
 //  3. kernels/CMakeLists.txt lists the file under bowline_add_isa_sources;
 //  4. callers write BOWLINE_SELECT_ISA(kName).
+// A file that multiplies bf16 may have one more variant, with AVX512-BF16: it also declares
+// BOWLINE_DECLARE_BF16_VARIANT, is listed under bowline_add_bf16_sources and selected by BOWLINE_SELECT_BF16_ISA.
 // A hot file may include only simd.h-style headers whose functions live in BOWLINE_ISA and <cstdint>: an inline
 // function of the standard library that it emitted would be shared by the linker with code that must run on older
 // machines.
@@ -17,7 +19,7 @@
 
 namespace bowline::kernels {
 
-enum class Isa : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2 };
+enum class Isa : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2, kAvx512Bf16 = 3 };
 
 // The best set that this machine has and this build contains, no better than the limit below.
 Isa ActiveIsa();
@@ -38,16 +40,25 @@ void LimitIsaForTesting(Isa isa);
   namespace isa_avx512 {                          \
   extern const Table name;                        \
   }
+#define BOWLINE_DECLARE_BF16_VARIANT(Table, name) \
+  namespace isa_avx512bf16 {                      \
+  extern const Table name;                        \
+  }
 #define BOWLINE_SELECT_ISA(name)                                                          \
-  (::bowline::kernels::ActiveIsa() == ::bowline::kernels::Isa::kAvx512 ? isa_avx512::name \
+  (::bowline::kernels::ActiveIsa() >= ::bowline::kernels::Isa::kAvx512 ? isa_avx512::name \
    : ::bowline::kernels::ActiveIsa() == ::bowline::kernels::Isa::kAvx2 ? isa_avx2::name   \
                                                                        : isa_baseline::name)
+#define BOWLINE_SELECT_BF16_ISA(name)                                                             \
+  (::bowline::kernels::ActiveIsa() >= ::bowline::kernels::Isa::kAvx512Bf16 ? isa_avx512bf16::name \
+                                                                           : BOWLINE_SELECT_ISA(name))
 #else
 #define BOWLINE_DECLARE_ISA_VARIANTS(Table, name) \
   namespace isa_baseline {                        \
   extern const Table name;                        \
   }
+#define BOWLINE_DECLARE_BF16_VARIANT(Table, name)
 #define BOWLINE_SELECT_ISA(name) (isa_baseline::name)
+#define BOWLINE_SELECT_BF16_ISA(name) (isa_baseline::name)
 #endif
 
 #endif  // BOWLINE_KERNELS_CPU_ISA_ISA_H_

@@ -1,15 +1,26 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 
-// Single-threaded f32 GEMM over any strides: C[m,n] (+)= sum_k A[m,k] B[k,n]. Blocked for the caches and packed as in
-// K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
-// Every element is one chain of multiply-adds in ascending k, cut only at fixed k blocks, so that its bits depend on k
-// and the instruction set but not on where in which tile, block or thread it falls.
+// Single-threaded product over any strides: C[m,n] (+)= sum_k A[m,k] B[k,n], operands f32 or bf16, accumulated in f32.
+// Blocked for the caches and packed as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", ACM TOMS 34(3), 2008.
+//
+// Every element is one chain of multiply-adds in ascending k, cut only at fixed k blocks, so that its bits depend on k,
+// the operands' type and the instruction set but not on where in which tile, block or thread it falls.
+//
+// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the (bf16 or f32) operands by
+// at most g(k + ceil(k / 384) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
+// accumulated onto: each of the chain's multiply-adds and each join of two blocks rounds once (N. Higham, "Accuracy and
+// Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
+// step in the chain's length). p is for AVX512-BF16: vdpbf16ps takes subnormal operands and results as zero. Its two
+// products of a pair are exact in f32 and it adds them one after the other, so the bound is the same; the bits are not
+// those of operands widened to f32. A bf16 result is rounded once more, to nearest even.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
+#include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
 
@@ -24,12 +35,29 @@ struct GemmShape {
   bool dot = false;
 };
 
+enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
+
+// Where finished elements go: to memory, or with their indices in the whole product to an epilogue.
+struct GemmOutput {
+  GemmResult kind;
+  void* c;  // element (0, 0) of this piece; unused with an epilogue
+  TileEpilogue epilogue = nullptr;
+  void* const* arguments = nullptr;
+  int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product
+};
+
+struct GemmFunctions {
+  // Words of 4 bytes; monotonic in m, n and k; a multiple of 16. `direct`: an f32 result with c_n == 1.
+  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, bool direct);
+  void (*run)(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch);
+};
+
 struct GemmTable {
-  int tile_m, tile_n;                                         // natural multiples for cutting m and n
-  size_t (*scratch_floats)(int64_t m, int64_t n, int64_t k);  // monotonic in m, n and k; a multiple of 16
-  void (*run)(const GemmShape& shape, const float* a, const float* b, float* c, float* scratch);
+  int tile_m, tile_n;  // natural multiples for cutting m and n
+  GemmFunctions f32, bf16;
 };
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
+BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)
 
 }  // namespace bowline::kernels
 

@@ -1,154 +1,208 @@
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/matmul/pack.h"
+#include "kernels/cpu/matmul/tile.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-// The accumulators fill the registers, leaving room for one row of B and one broadcast element of A.
-#if defined(__AVX512F__)
-constexpr int kTileM = 12, kVecs = 2;  // 24 of 32
-#elif defined(__AVX2__)
-constexpr int kTileM = 4, kVecs = 3;  // 12 of 16
-#else
-constexpr int kTileM = 4, kVecs = 2;  // 8 of 16
-#endif
-constexpr int kTileN = kVecs * kLanes;
-
-constexpr int64_t kBlockK = 384;          // a panel of A stays in L1
-constexpr int64_t kBlockM = 16 * kTileM;  // a block of A stays in L2
-constexpr int64_t kBlockN = 768;          // a block of B stays in L2 or L3; a multiple of every kTileN
-static_assert(kBlockN % kTileN == 0);
+constexpr int64_t kBlockWords = 384;      // of k; a panel of A stays in L1
+constexpr int64_t kBlockM = 24 * kTileM;  // packed A stays in L2, beside kStripN columns of B
+constexpr int64_t kStripN = 8 * kTileN;
+constexpr int kWideVecs = 2 * kVecs;
+constexpr int64_t kBlockN = 4 * kStripN;  // packed B stays in L3
+constexpr int64_t kSpanM = 4 * kBlockM;   // rows of a block that is finished over all of k before the next
 
 int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
 
-// Equal blocks rather than full ones and a remainder. A function of k alone: see the promise in gemm.h.
-int64_t BlockK(int64_t k) {
-  const int64_t blocks = (k + kBlockK - 1) / kBlockK;
-  return (k + blocks - 1) / blocks;
+// Equal blocks rather than full ones and a remainder. A function of the words of k alone: see the promise in gemm.h.
+int64_t BlockWords(int64_t words) { return CeilDiv(words, CeilDiv(words, kBlockWords)); }
+
+// dst[rows][columns] from or to C, whose elements may be bf16 and anywhere.
+void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+           float* to, int64_t ld) {
+  const float* c = static_cast<const float*>(output.c) + i0 * shape.c_m + j0 * shape.c_n;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[i * ld + j] = c[i * shape.c_m + j * shape.c_n];
+  }
 }
 
-template <int kRows, bool kAccumulate>
-void Tile(int64_t steps, const float* a, const float* b, int64_t b_step, float* c, int64_t ld) {
-  MultiplyInto<kRows, kVecs, 1, kTileM, kAccumulate>(steps, a, b, b_step, c, ld);
-}
-
-using TileFunction = void (*)(int64_t, const float*, const float*, int64_t, float*, int64_t);
-
-// Indexed by [accumulate][rows - 1]: few rows cost in proportion, which is what decoding one token needs.
-template <int... kIndex>
-struct TileFunctions {
-  static constexpr TileFunction table[2][sizeof...(kIndex)] = {{&Tile<kIndex + 1, false>...},
-                                                               {&Tile<kIndex + 1, true>...}};
-};
-template <int kCount, int... kIndex>
-struct MakeTileFunctions : MakeTileFunctions<kCount - 1, kCount - 1, kIndex...> {};
-template <int... kIndex>
-struct MakeTileFunctions<0, kIndex...> : TileFunctions<kIndex...> {};
-
-// One tile of C, possibly narrower than kTileN or with strided columns.
-void ComputeTile(const GemmShape& shape, int64_t rows, int64_t columns, int64_t steps, const float* a, const float* b,
-                 int64_t b_step, float* c, bool accumulate) {
-  const auto& functions = MakeTileFunctions<kTileM>::table;
-  if (columns == kTileN && shape.c_n == 1) {
-    functions[accumulate][rows - 1](steps, a, b, b_step, c, shape.c_m);
+void Finish(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+            const float* from, int64_t ld) {
+  if (output.kind == GemmResult::kEpilogue) {
+    const int64_t m = output.m0 + i0, n = output.n0 + j0;
+    output.epilogue(output.arguments, from, ld, m, m + rows, n, n + columns);
     return;
   }
-  alignas(64) float tile[kTileM * kTileN];
-  functions[0][rows - 1](steps, a, b, b_step, tile, kTileN);
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      float& out = c[i * shape.c_m + j * shape.c_n];
-      out = accumulate ? out + tile[i * kTileN + j] : tile[i * kTileN + j];
+  const int64_t offset = i0 * shape.c_m + j0 * shape.c_n;
+  for (int64_t i = 0; i < rows; ++i, from += ld) {
+    if (output.kind == GemmResult::kF32) {
+      float* c = static_cast<float*>(output.c) + offset + i * shape.c_m;
+      for (int64_t j = 0; j < columns; ++j) c[j * shape.c_n] = from[j];
+    } else {
+      uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * shape.c_m;
+      if (shape.c_n == 1) {
+        for (int64_t j = 0; j < columns; ++j) c[j] = RoundToBf16(from[j]);
+      } else {
+        for (int64_t j = 0; j < columns; ++j) c[j * shape.c_n] = RoundToBf16(from[j]);
+      }
     }
   }
 }
 
 // c[j] (+)= a . b(j) for columns of B that are contiguous in k; four at a time share the loads of `a`.
-void DotColumns(const GemmShape& shape, const float* a, const float* b, float* c) {
+template <typename Operand>
+void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const typename Operand::Source* b,
+                const GemmOutput& output) {
   constexpr int kColumns = 4;
+  constexpr int64_t kSteps = kLanes * Operand::kStepsPerWord, kFinish = 16 * kColumns;
+  float done[kFinish];
   for (int64_t j0 = 0; j0 < shape.n; j0 += kColumns) {
-    const float* column[kColumns];
+    const typename Operand::Source* column[kColumns];
     for (int j = 0; j < kColumns; ++j) column[j] = b + Smaller(j0 + j, shape.n - 1) * shape.b_n;
     Vec sum[kColumns][2] = {};
     int64_t k = 0;
-    for (; k + 2 * kLanes <= shape.k; k += 2 * kLanes) {
+    for (; k + 2 * kSteps <= shape.k; k += 2 * kSteps) {
 #pragma clang loop unroll(full)
-      for (int j = 0; j < kColumns; ++j) {
-        sum[j][0] = MulAdd(Load(a + k), Load(column[j] + k), sum[j][0]);
-        sum[j][1] = MulAdd(Load(a + k + kLanes), Load(column[j] + k + kLanes), sum[j][1]);
+      for (int half = 0; half < 2; ++half) {
+        const Vec words = Operand::template AlongSteps<kLanes>(a + k + half * kSteps);
+#pragma clang loop unroll(full)
+        for (int j = 0; j < kColumns; ++j) {
+          sum[j][half] = Operand::MultiplyAdd(
+              words, Operand::template AlongSteps<kLanes>(column[j] + k + half * kSteps), sum[j][half]);
+        }
       }
     }
     for (int64_t j = 0; j < Smaller(kColumns, shape.n - j0); ++j) {
       float dot = ReduceAdd(sum[j][0] + sum[j][1]);
-      for (int64_t tail = k; tail < shape.k; ++tail) dot += a[tail] * column[j][tail];
-      float& out = c[(j0 + j) * shape.c_n];
-      out = shape.accumulate ? out + dot : dot;
+      for (int64_t tail = k; tail < shape.k; ++tail) dot += Operand::Value(a[tail]) * Operand::Value(column[j][tail]);
+      if (shape.accumulate) dot += static_cast<const float*>(output.c)[(j0 + j) * shape.c_n];
+      done[j0 % kFinish + j] = dot;
     }
+    const int64_t begin = j0 / kFinish * kFinish, end = Smaller(j0 + kColumns, shape.n);
+    if (end % kFinish == 0 || end == shape.n) Finish(shape, output, 0, begin, 1, end - begin, done, kFinish);
   }
 }
 
-// One row of C over columns that B holds contiguously: wide enough that each step reads several lines of B in order.
-constexpr int kWideVecs = kVecs == 3 ? 6 : 8;
-static_assert(kWideVecs % kVecs == 0, "what is left begins at a tile");
-int64_t WideRow(const GemmShape& shape, int64_t columns, int64_t steps, const float* a, const float* b, float* c,
-                bool accumulate) {
-  constexpr int64_t kWide = kWideVecs * kLanes;
-  int64_t j = 0;
-  for (; j + kWide <= columns; j += kWide) {
-    if (accumulate) {
-      MultiplyInto<1, kWideVecs, 1, kTileM, true>(steps, a, b + j, shape.b_k, c + j, 0);
-    } else {
-      MultiplyInto<1, kWideVecs, 1, kTileM, false>(steps, a, b + j, shape.b_k, c + j, 0);
+size_t ScratchWords(int64_t m, int64_t n, int64_t k, bool direct) {
+  const int64_t columns = Smaller(RoundUp(n, kTileN), kBlockN), block = Smaller(k, kBlockWords);
+  const int64_t sums = direct ? Smaller(m, kTileM) * kTileN : Smaller(m, k <= kBlockWords ? kTileM : kSpanM) * columns;
+  return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block, 16) + RoundUp(columns * block, 16) +
+                             RoundUp(sums, 16));
+}
+
+template <typename Operand>
+class Product {
+ public:
+  using Source = typename Operand::Source;
+
+  Product(const GemmShape& shape, const Source* a, const Source* b, const GemmOutput& output, float* scratch)
+      : shape_(shape), a_(a), b_(b), output_(output), words_(CeilDiv(shape.k, kSteps)), block_(BlockWords(words_)) {
+    direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
+    // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
+    direct_b_ = shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
+    packed_a_ = scratch;
+    packed_b_ = packed_a_ + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockWords), 16);
+    sums_ = packed_b_ + RoundUp(Smaller(RoundUp(shape.n, kTileN), kBlockN) * Smaller(shape.k, kBlockWords), 16);
+  }
+
+  void Run() {
+    // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
+    // packed only once.
+    const int64_t span = direct_c_ ? shape_.m : kSpanM;
+    for (n0_ = 0; n0_ < shape_.n; n0_ += kBlockN) {
+      nb_ = Smaller(shape_.n - n0_, kBlockN);
+      whole_ = direct_b_ ? nb_ / kTileN * kTileN : 0;
+      for (int64_t m = 0; m < shape_.m; m += span) RunSpan(m, Smaller(m + span, shape_.m));
     }
   }
-  return j;
-}
 
-size_t ScratchFloats(int64_t m, int64_t n, int64_t k) {
-  const int64_t block_k = Smaller(k, kBlockK);
-  return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block_k, 16) +
-                             RoundUp(Smaller(RoundUp(n, kTileN), kBlockN) * block_k, 16));
-}
+ private:
+  static constexpr int64_t kSteps = Operand::kStepsPerWord;
 
-void Run(const GemmShape& shape, const float* a, const float* b, float* c, float* scratch) {
-  if (shape.dot) return DotColumns(shape, a, b, c);
-  float* packed_a = scratch;
-  float* packed_b = scratch + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockK), 16);
-  const int64_t block_k = BlockK(shape.k);
-  // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
-  const bool direct_b = shape.m <= kTileM && shape.b_n == 1;
-
-  for (int64_t n0 = 0; n0 < shape.n; n0 += kBlockN) {
-    const int64_t nb = Smaller(shape.n - n0, kBlockN);
-    const int64_t whole = direct_b ? nb / kTileN * kTileN : 0;  // columns that are read in place
-    for (int64_t k0 = 0; k0 < shape.k; k0 += block_k) {
-      const int64_t kb = Smaller(shape.k - k0, block_k);
-      const bool accumulate = shape.accumulate || k0 > 0;
-      const float* b_block = b + k0 * shape.b_k + n0 * shape.b_n;
-      PackPanels<kTileN>(nb - whole, kb, b_block + whole * shape.b_n, shape.b_n, shape.b_k, 1.0f, packed_b);
-      for (int64_t m0 = 0; m0 < shape.m; m0 += kBlockM) {
-        const int64_t mb = Smaller(shape.m - m0, kBlockM);
-        PackPanels<kTileM>(mb, kb, a + m0 * shape.a_m + k0 * shape.a_k, shape.a_m, shape.a_k, 1.0f, packed_a);
-        int64_t j = 0;
-        if (shape.m == 1 && direct_b && shape.c_n == 1) {
-          j = WideRow(shape, whole, kb, packed_a, b_block, c + n0, accumulate);
-        }
-        for (; j < nb; j += kTileN) {
-          const float* panel_b = j < whole ? b_block + j : packed_b + (j - whole) * kb;
-          const int64_t b_step = j < whole ? shape.b_k : kTileN;
+  void RunSpan(int64_t begin, int64_t end) {
+    for (w0_ = 0; w0_ < words_; w0_ += block_) {
+      wb_ = Smaller(words_ - w0_, block_);
+      const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
+      b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
+      Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_);
+      for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
+        const int64_t mb = Smaller(end - m0, kBlockM);
+        Pack<Operand, kTileM>(mb, kb, a_ + m0 * shape_.a_m + k0 * shape_.a_k, shape_.a_m, shape_.a_k, packed_a_);
+        for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
-            ComputeTile(shape, Smaller(mb - i, kTileM), Smaller(nb - j, kTileN), kb, packed_a + i * kb, panel_b, b_step,
-                        c + (m0 + i) * shape.c_m + (n0 + j) * shape.c_n, accumulate);
+            RunStrip(m0 + i, begin, Smaller(mb - i, kTileM), packed_a_ + i * wb_, j0, Smaller(nb_, j0 + kStripN));
           }
         }
       }
     }
   }
+
+  // Rows m0 to m0 + rows of C, columns j0 to j1 of the block.
+  void RunStrip(int64_t m0, int64_t span_begin, int64_t rows, const float* a, int64_t j0, int64_t j1) {
+    const bool first = w0_ == 0, last = w0_ + wb_ == words_;
+    float* out;
+    int64_t ld;
+    if (direct_c_) {
+      out = static_cast<float*>(output_.c) + m0 * shape_.c_m + n0_;
+      ld = shape_.c_m;
+    } else {
+      ld = RoundUp(nb_, kTileN);
+      out = sums_ + (first && last ? 0 : (m0 - span_begin) * ld);
+      if (first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
+    }
+    const bool accumulate = shape_.accumulate || !first;
+    int64_t j = j0;
+    if (shape_.m == 1) {  // wide enough that each step reads several lines of B in order
+      for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
+        Multiply<Operand, 1, kWideVecs>(wb_, a, DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + j, 0, accumulate);
+      }
+    }
+    for (; j < j1; j += kTileN) RunTile(rows, Smaller(j1 - j, kTileN), a, j, out + j, ld, accumulate);
+    if (!direct_c_ && last) Finish(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
+  }
+
+  void RunTile(int64_t rows, int64_t columns, const float* a, int64_t j, float* out, int64_t ld, bool accumulate) {
+    if (j < whole_) {
+      Tiles<Operand>::direct[(rows - 1) * kVecs](wb_, a, b_block_ + j, shape_.b_k, out, ld, accumulate);
+      return;
+    }
+    const float* b = packed_b_ + (j - whole_) * wb_;
+    const auto tile = Tiles<Operand>::packed[(rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1];
+    if (!direct_c_ || columns % kLanes == 0) return tile(wb_, a, b, out, ld, accumulate);
+    // C ends within a vector.
+    tile(wb_, a, b, sums_, kTileN, false);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t c = 0; c < columns; ++c) {
+        float& element = out[i * ld + c];
+        element = accumulate ? element + sums_[i * kTileN + c] : sums_[i * kTileN + c];
+      }
+    }
+  }
+
+  const GemmShape& shape_;
+  const Source *a_, *b_;
+  const GemmOutput& output_;
+  const int64_t words_, block_;  // of k
+  bool direct_c_, direct_b_;
+  float *packed_a_, *packed_b_, *sums_;
+  int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
+  int64_t w0_, wb_;          // its words
+  const Source* b_block_;
+};
+
+template <typename Operand>
+void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch) {
+  const auto* sa = static_cast<const typename Operand::Source*>(a);
+  const auto* sb = static_cast<const typename Operand::Source*>(b);
+  if (shape.dot) return DotColumns<Operand>(shape, sa, sb, output);
+  Product<Operand>(shape, sa, sb, output, scratch).Run();
 }
 
 }  // namespace
 
-extern const GemmTable kGemm = {kTileM, kTileN, &ScratchFloats, &Run};
+extern const GemmTable kGemm = {kTileM, kTileN, {&ScratchWords, &Run<F32Operand>}, {&ScratchWords, &Run<Bf16Operand>}};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

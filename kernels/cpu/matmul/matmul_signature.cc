@@ -55,6 +55,53 @@ bool IsInjective(std::array<int64_t, 3> strides, std::array<int64_t, 3> extents)
   return true;
 }
 
+// Each extra covers C or repeats over its rows, its columns or both; each output covers C.
+absl::Status CheckEpilogueArguments(const Signature& signature, int64_t m, int64_t n) {
+  bool has_output = false;
+  for (size_t i = kEpilogueOperands; i < signature.arguments.size(); ++i) {
+    const TensorSpec& spec = signature.arguments[i];
+    const auto refuse = [&](std::string_view why) {
+      return Refuse(signature, absl::StrCat("argument ", i, " of the epilogue, ", Text(NameOf(spec.dtype)), "[",
+                                            absl::StrJoin(spec.shape, ", "), "], ", Text(why)));
+    };
+    if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16) return refuse("must be f32 or bf16");
+    if (spec.access == Access::kReadWrite) return refuse("must be read or written, not both");
+    BOWLINE_KERNEL_RETURN_IF_ERROR(CheckExtents(signature, "of the epilogue", spec));
+    const int64_t count = spec.ElementCount();
+    if (spec.access == Access::kWrite) {
+      has_output = true;
+      if (count != m * n) return refuse(absl::StrCat("is an output and must have m * n = ", m * n, " elements"));
+    } else {
+      if (has_output) return refuse("is read and must come before the outputs");
+      if (count != m * n && count != m && count != n && count != 1) {
+        return refuse(absl::StrCat("must have m * n, m, n or 1 elements with m = ", m, ", n = ", n));
+      }
+    }
+  }
+  if (!has_output) return Refuse(signature, "has an epilogue without an output");
+  return absl::OkStatus();
+}
+
+absl::Status CheckTypes(const Signature& signature, bool accumulate) {
+  // A missing argument is reported by the first rule that looks at it.
+  const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
+  const DType operands = bf16 ? DType::kBF16 : DType::kF32;
+  if (signature.has_epilogue) {
+    Signature own = signature;
+    if (own.arguments.size() > kEpilogueOperands) own.arguments.resize(kEpilogueOperands);
+    return CheckSignature(own, {{"A", Access::kRead, operands}, {"B", Access::kRead, operands}},
+                          {"batch", "m", "n", "k", "a_strides", "b_strides", "library"});
+  }
+  const bool bf16_result = bf16 && signature.arguments.size() > 2 && signature.arguments[2].dtype == DType::kBF16;
+  if (bf16_result && accumulate) return Refuse(signature, "accumulates in f32 only; 'C' is bf16");
+  return CheckSignature(
+      signature,
+      {{"A", Access::kRead, operands},
+       {"B", Access::kRead, operands},
+       {"C", accumulate ? Access::kReadWrite : Access::kWrite, bf16_result ? DType::kBF16 : DType::kF32}},
+      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "library"});
+}
+
 }  // namespace
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
@@ -63,14 +110,10 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(accumulate, signature.Int("accumulate"));
     if (accumulate != 0 && accumulate != 1) return Refuse(signature, "attribute 'accumulate' must be 0 or 1");
   }
-  BOWLINE_KERNEL_RETURN_IF_ERROR(
-      CheckSignature(signature,
-                     {{"A", Access::kRead, DType::kF32},
-                      {"B", Access::kRead, DType::kF32},
-                      {"C", accumulate ? Access::kReadWrite : Access::kWrite, DType::kF32}},
-                     {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "library"}));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckTypes(signature, accumulate == 1));
   MatmulShape s;
   s.accumulate = accumulate == 1;
+  s.operands = signature.arguments[0].dtype;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.batch, Extent(signature, "batch"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.m, Extent(signature, "m"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.n, Extent(signature, "n"));
@@ -78,6 +121,14 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
   const std::array<int64_t, 3> c_extents = {s.batch, s.m, s.n};
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.a, Strides(signature, "a_strides", {s.batch, s.m, s.k}, 0));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b, Strides(signature, "b_strides", {s.batch, s.k, s.n}, 1));
+  if (signature.has_epilogue) {
+    if (s.batch != 1) return Refuse(signature, absl::StrCat("batch is ", s.batch, "; with an epilogue it must be 1"));
+    BOWLINE_KERNEL_RETURN_IF_ERROR(CheckEpilogueArguments(signature, s.m, s.n));
+    s.c = {0, s.n, 1};
+    s.result = DType::kF32;
+    return s;
+  }
+  s.result = signature.arguments[2].dtype;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.c, Strides(signature, "c_strides", c_extents, 2));
   if (!IsInjective(s.c, c_extents)) {
     return Refuse(signature, absl::StrCat("'c_strides' = [", absl::StrJoin(s.c, ", "), "] over extents [",

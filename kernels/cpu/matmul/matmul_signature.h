@@ -13,9 +13,14 @@ struct MatmulShape {
   int64_t batch, m, n, k;
   std::array<int64_t, 3> a;  // strides of [batch, m, k] in elements
   std::array<int64_t, 3> b;  // [batch, k, n]
-  std::array<int64_t, 3> c;  // [batch, m, n]
+  std::array<int64_t, 3> c;  // [batch, m, n]; as if C were dense where an epilogue takes its place
   bool accumulate;
+  DType operands;  // f32 or bf16
+  DType result;    // f32, or bf16 with bf16 operands; f32 with an epilogue
 };
+
+// How many arguments are the product's own before those of an epilogue.
+inline constexpr int kEpilogueOperands = 2;
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
 

@@ -71,6 +71,18 @@ Signature Matmul(int64_t batch, int64_t m, int64_t n, int64_t k, int threads, st
           threads};
 }
 
+Signature WithBf16(Signature signature) {
+  for (TensorSpec& spec : signature.arguments) spec.dtype = DType::kBF16;
+  return signature;
+}
+
+Signature WithEpilogue(Signature signature) {
+  std::erase_if(signature.attributes, [](const Attribute& attribute) { return attribute.name == "c_strides"; });
+  signature.has_epilogue = true;
+  signature.epilogue = [](void* const*, const float*, int64_t, int64_t, int64_t, int64_t, int64_t) {};
+  return signature;
+}
+
 TEST(Allocations, TheCounterWorks) {
   const int64_t before = allocations;
   free(malloc(10));
@@ -86,6 +98,8 @@ TEST(Allocations, NoKernelAllocatesInRun) {
         Matmul(1, 1, 1, 1, threads, "bowline"),
         Matmul(1, 300, 200, 1000, threads, "bowline"),
         Matmul(3, 1, 77, 64, threads, "bowline"),
+        WithBf16(Matmul(1, 300, 200, 1000, threads, "bowline")),
+        WithEpilogue(Matmul(1, 300, 200, 1000, threads, "bowline")),
         {"attention_forward",
          {Int("causal", 1), Float("scale", 1)},
          {In(x), In(kv), In(kv), Out(x), Out(lse)},

@@ -1,69 +1,8 @@
-#include <array>
-
 #include "kernels/reference/reference.h"
-#include "test/Unit/Kernels/kernel_testing.h"
+#include "test/Unit/Kernels/matmul_problem.h"
 
 namespace bowline::kernels::testing {
 namespace {
-
-using Strides = std::array<int64_t, 3>;
-
-struct Problem {
-  int64_t batch, m, n, k;
-  Strides a, b, c;
-  int64_t a_size, b_size, c_size;
-  bool accumulate = false;
-
-  Signature Sign(int threads, const std::string& library) const {
-    Signature s{"matmul",
-                {Int("batch", batch), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {a[0], a[1], a[2]}),
-                 Ints("b_strides", {b[0], b[1], b[2]}), Ints("c_strides", {c[0], c[1], c[2]}),
-                 Int("accumulate", accumulate), Attribute{"library", {}, {}, library}},
-                {In({a_size}), In({b_size}), Out({c_size})},
-                threads};
-    if (accumulate) s.arguments[2].access = Access::kReadWrite;
-    return s;
-  }
-};
-
-Problem Dense(int64_t batch, int64_t m, int64_t n, int64_t k) {
-  return {batch, m, n, k, {m * k, k, 1}, {k * n, n, 1}, {m * n, n, 1}, batch * m * k, batch * k * n, batch * m * n};
-}
-
-// Dense in a random order of dimensions, sometimes with gaps.
-Strides RandomLayout(std::mt19937_64& random, Strides extents, int64_t* size) {
-  std::array<int, 3> order = {0, 1, 2};
-  std::shuffle(order.begin(), order.end(), random);
-  Strides strides;
-  int64_t stride = 1 + random() % 4 / 3;
-  for (int d : order) {
-    strides[d] = stride;
-    stride = stride * extents[d] + random() % 3 / 2;
-  }
-  *size = 1;
-  for (int d = 0; d < 3; ++d) *size += strides[d] * (extents[d] - 1);
-  // Whatever an extent-1 dimension says must not matter.
-  for (int d = 0; d < 3; ++d) {
-    if (extents[d] == 1 && random() % 2) strides[d] = random() % 1000;
-  }
-  return strides;
-}
-
-Problem RandomProblem(std::mt19937_64& random) {
-  const std::vector<int64_t> sizes = {1, 1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 61, 64, 97, 127, 130};
-  const auto pick = [&] { return sizes[random() % sizes.size()]; };
-  Problem p{};
-  p.batch = 1 + random() % 4;
-  p.m = pick();
-  p.n = pick();
-  p.k = random() % 8 == 0 ? 700 + random() % 500 : pick();
-  p.a = RandomLayout(random, {p.batch, p.m, p.k}, &p.a_size);
-  p.b = RandomLayout(random, {p.batch, p.k, p.n}, &p.b_size);
-  p.c = RandomLayout(random, {p.batch, p.m, p.n}, &p.c_size);
-  if (random() % 4 == 0) p.b[0] = 0;
-  p.accumulate = random() % 2;
-  return p;
-}
 
 void CheckAgainstReference(std::mt19937_64& random, const Problem& p, int threads, const std::string& library) {
   SCOPED_TRACE(::testing::Message() << p.batch << " x " << p.m << "x" << p.n << "x" << p.k << " a " << p.a[0] << ","
@@ -88,6 +27,8 @@ TEST_P(MatmulTest, AgreesWithReferenceOnRandomStrides) {
 TEST_P(MatmulTest, CrossesEveryCacheBlock) {
   std::mt19937_64 random(2);
   CheckAgainstReference(random, Dense(1, 211, 1601, 391), 2, "bowline");
+  CheckAgainstReference(random, Dense(1, 803, 49, 1161), 1, "bowline");
+  CheckAgainstReference(random, Strided(1, 803, 1601, 391), 2, "bowline");
   CheckAgainstReference(random, Dense(1, 1, 1601, 1000), 2, "bowline");
   CheckAgainstReference(random, Dense(1, 401, 1, 1000), 2, "bowline");
 }
@@ -168,6 +109,22 @@ TEST(MatmulRefusals, EverythingUnsafe) {
   ExpectRefused(with([](Signature& s) { s.arguments[0].shape = {int64_t{1} << 40, int64_t{1} << 40}; }), "2^47");
   ExpectRefused(with([](Signature& s) { s.arguments[0].shape = {0}; }), "at least 1");
   ExpectRefused(with([](Signature& s) { s.threads = 0; }), "threads is 0");
+  ExpectRefused(with([](Signature& s) { s.arguments[2].dtype = DType::kBF16; }), "'C' is bf16; only f32");
+  const auto bf16 = [&](size_t last) {
+    return with([&](Signature& s) {
+      for (size_t i = 0; i <= last; ++i) s.arguments[i].dtype = DType::kBF16;
+    });
+  };
+  EXPECT_TRUE(CreateKernel(bf16(1)).ok());
+  EXPECT_TRUE(CreateKernel(bf16(2)).ok());
+  ExpectRefused(bf16(0), "'B' is f32; only bf16");
+  Signature accumulated = bf16(2);
+  accumulated.attributes[7].ints = {1};
+  accumulated.arguments[2].access = Access::kReadWrite;
+  ExpectRefused(accumulated, "accumulates in f32 only");
+  Signature onednn = bf16(1);
+  onednn.attributes[8].text = "onednn";
+  ExpectRefused(onednn, "'onednn' takes f32 only");
 }
 
 }  // namespace

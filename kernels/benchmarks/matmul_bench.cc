@@ -1,0 +1,252 @@
+// Products of matrices against the machine and against oneDNN, on one thread: GFLOP per second of the thread's CPU
+// time, so that other programs on the machine disturb as little as they can. Contenders take turns in one process and
+// the medians are compared. "peak" is the rate of independent multiply-adds in registers, measured between the turns.
+//
+//   bowline-matmul-bench [--rounds N] [--best] [--f32] [SHAPE...]     SHAPE: MxNxK/NT, each letter N or T for A and B
+// --best takes the fastest turn instead of the median one.
+
+#include <dnnl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels {
+namespace {
+
+double ThreadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+struct Case {
+  int64_t m, n, k;
+  bool a_t, b_t;
+  double Flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  std::string Name() const {
+    return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + "/" + (a_t ? "T" : "N") +
+           (b_t ? "T" : "N");
+  }
+};
+
+Attribute Ints(std::string name, std::vector<int64_t> values) { return {std::move(name), std::move(values), {}, {}}; }
+
+Signature Sign(const Case& c, DType operands, DType result) {
+  return {"matmul",
+          {Ints("batch", {1}), Ints("m", {c.m}), Ints("n", {c.n}), Ints("k", {c.k}),
+           Ints("a_strides", c.a_t ? std::vector<int64_t>{0, 1, c.m} : std::vector<int64_t>{0, c.k, 1}),
+           Ints("b_strides", c.b_t ? std::vector<int64_t>{0, 1, c.k} : std::vector<int64_t>{0, c.n, 1}),
+           Ints("c_strides", {0, c.n, 1})},
+          {{Access::kRead, operands, {c.m, c.k}},
+           {Access::kRead, operands, {c.k, c.n}},
+           {Access::kWrite, result, {c.m, c.n}}},
+          1};
+}
+
+#if defined(__x86_64__)
+// 24 independent chains, as in a tile of the product; 16 multiply-adds an instruction, 32 with bf16 pairs.
+#define BOWLINE_PEAK_LOOP(INSTRUCTION)                                                                            \
+  for (int64_t i = 0; i < steps; ++i) {                                                                           \
+    asm volatile(INSTRUCTION " %%zmm0, %%zmm0, %%zmm8\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm9\n" INSTRUCTION      \
+                             " %%zmm0, %%zmm0, %%zmm10\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm11\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm12\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm13\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm14\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm15\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm16\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm17\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm18\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm19\n" ::             \
+                                 : "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", \
+                                   "xmm17", "xmm18", "xmm19");                                                    \
+  }
+constexpr int64_t kPeakSteps = 300000;
+__attribute__((target("avx512f"))) void PeakF32(int64_t steps) {
+  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
+  BOWLINE_PEAK_LOOP("vfmadd231ps")
+}
+__attribute__((target("avx512f,avx512bf16"))) void PeakBf16(int64_t steps) {
+  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
+  BOWLINE_PEAK_LOOP("vdpbf16ps")
+}
+constexpr double kPeakFlops = kPeakSteps * 12 * 16 * 2.0;
+#endif
+
+struct Contender {
+  std::string name;
+  double flops;
+  std::function<void()> run;
+  std::vector<double> seconds = {};
+
+  double Rate(bool best) {
+    std::sort(seconds.begin(), seconds.end());
+    return flops / seconds[best ? 0 : seconds.size() / 2] * 1e-9;
+  }
+};
+
+struct Buffers {
+  std::vector<float> a, b, c, scratch;
+  explicit Buffers(const Case& s) : a(s.m * s.k), b(s.k * s.n), c(s.m * s.n) {
+    std::mt19937 random(1);
+    // Any bits of these are finite bf16 numbers too: the halves of a float in [1, 2) are not both, so use one constant
+    // exponent in both halves.
+    const auto fill = [&](std::vector<float>& x) {
+      for (float& value : x) {
+        const uint32_t bits = (0x3F803F80u | (random() & 0x007F007Fu)) ^ (random() & 0x80008000u);
+        std::memcpy(&value, &bits, sizeof(value));
+      }
+    };
+    fill(a);
+    fill(b);
+  }
+};
+
+int Dnnl(dnnl_status_t status) {
+  if (status != dnnl_success) std::fprintf(stderr, "oneDNN refuses with status %d\n", static_cast<int>(status));
+  return status;
+}
+
+// oneDNN's matmul primitive on bf16 operands.
+std::function<void()> OneDnnBf16(const Case& s, Buffers& x, dnnl_data_type_t result) {
+  const dnnl_dims_t a_dims = {s.m, s.k}, b_dims = {s.k, s.n}, c_dims = {s.m, s.n};
+  const dnnl_dims_t a_strides = {s.a_t ? 1 : s.k, s.a_t ? s.m : 1}, b_strides = {s.b_t ? 1 : s.n, s.b_t ? s.k : 1};
+  const dnnl_dims_t c_strides = {s.n, 1};
+  dnnl_memory_desc_t a, b, c;
+  Dnnl(dnnl_memory_desc_init_by_strides(&a, 2, a_dims, dnnl_bf16, a_strides));
+  Dnnl(dnnl_memory_desc_init_by_strides(&b, 2, b_dims, dnnl_bf16, b_strides));
+  Dnnl(dnnl_memory_desc_init_by_strides(&c, 2, c_dims, result, c_strides));
+  static dnnl_engine_t engine = [] {
+    dnnl_engine_t made = nullptr;
+    Dnnl(dnnl_engine_create(&made, dnnl_cpu, 0));
+    return made;
+  }();
+  static dnnl_stream_t stream = [] {
+    dnnl_stream_t made = nullptr;
+    Dnnl(dnnl_stream_create(&made, engine, dnnl_stream_default_flags));
+    return made;
+  }();
+  dnnl_matmul_desc_t operation;
+  Dnnl(dnnl_matmul_desc_init(&operation, &a, &b, nullptr, &c));
+  dnnl_primitive_desc_t descriptor;
+  Dnnl(dnnl_primitive_desc_create(&descriptor, &operation, nullptr, engine, nullptr));
+  dnnl_primitive_t primitive;
+  Dnnl(dnnl_primitive_create(&primitive, descriptor));
+  dnnl_memory_t am, bm, cm;
+  Dnnl(dnnl_memory_create(&am, &a, engine, x.a.data()));
+  Dnnl(dnnl_memory_create(&bm, &b, engine, x.b.data()));
+  Dnnl(dnnl_memory_create(&cm, &c, engine, x.c.data()));
+  return [=] {  // the process ends soon: nothing of these is released
+    const dnnl_exec_arg_t pairs[] = {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, cm}};
+    dnnl_primitive_execute(primitive, stream, 3, pairs);
+    dnnl_stream_wait(stream);
+  };
+}
+
+std::function<void()> Bowline(const Signature& signature, Buffers& x) {
+  auto kernel = CreateKernel(signature);
+  if (!kernel.ok()) {
+    std::fprintf(stderr, "%s\n", kernel.status().ToString().c_str());
+    std::exit(1);
+  }
+  std::shared_ptr<Kernel> shared = *std::move(kernel);
+  std::shared_ptr<void> scratch(std::aligned_alloc(64, (shared->ScratchBytes() + 64) / 64 * 64), &std::free);
+  return [shared, scratch, &x] { shared->Run({x.a.data(), x.b.data(), x.c.data()}, scratch.get()); };
+}
+
+void Compare(const Case& s, int rounds, bool bf16, bool best) {
+  Buffers x(s);
+  std::vector<Contender> contenders;
+#if defined(__x86_64__)
+  const bool has_f32_peak = __builtin_cpu_supports("avx512f"), has_bf16_peak = __builtin_cpu_supports("avx512bf16");
+  if (has_f32_peak) contenders.push_back({"peak f32", kPeakFlops, [] { PeakF32(kPeakSteps); }});
+  if (bf16 && has_bf16_peak) contenders.push_back({"peak bf16", 2 * kPeakFlops, [] { PeakBf16(kPeakSteps); }});
+#endif
+  contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
+  contenders.push_back({"onednn f32", s.Flops(), [&] {
+                          dnnl_sgemm(s.a_t ? 'T' : 'N', s.b_t ? 'T' : 'N', s.m, s.n, s.k, 1.0f, x.a.data(),
+                                     s.a_t ? s.m : s.k, x.b.data(), s.b_t ? s.k : s.n, 0.0f, x.c.data(), s.n);
+                        }});
+  if (bf16) {
+    contenders.push_back({"bowline bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kF32), x)});
+    contenders.push_back({"onednn bf16", s.Flops(), OneDnnBf16(s, x, dnnl_f32)});
+  }
+  // Small products are repeated so that one turn takes about 10 ms.
+  const int repeats = static_cast<int>(std::max(1.0, 1e9 / s.Flops()));
+  for (int round = -1; round < rounds; ++round) {
+    for (Contender& contender : contenders) {
+      const bool peak = contender.name.starts_with("peak");
+      const int count = peak ? 1 : repeats;
+      const double begin = ThreadSeconds();
+      for (int i = 0; i < count; ++i) contender.run();
+      if (round >= 0) contender.seconds.push_back((ThreadSeconds() - begin) / count);
+    }
+  }
+  std::printf("%-20s", s.Name().c_str());
+  double f32_peak = 0, bf16_peak = 0;
+  for (Contender& contender : contenders) {
+    const double rate = contender.Rate(best);
+    if (contender.name == "peak f32") f32_peak = rate;
+    if (contender.name == "peak bf16") bf16_peak = rate;
+    const double peak = contender.name.ends_with("bf16") ? bf16_peak : f32_peak;
+    std::printf("  %s %.1f", contender.name.c_str(), rate);
+    if (peak > 0 && !contender.name.starts_with("peak")) std::printf(" (%.1f%%)", 100 * rate / peak);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+bool Parse(const char* text, Case* c) {
+  char a, b;
+  long long m, n, k;
+  if (std::sscanf(text, "%lldx%lldx%lld/%c%c", &m, &n, &k, &a, &b) != 5) return false;
+  *c = {m, n, k, a == 'T', b == 'T'};
+  return m > 0 && n > 0 && k > 0 && (a == 'N' || a == 'T') && (b == 'N' || b == 'T');
+}
+
+}  // namespace
+}  // namespace bowline::kernels
+
+int main(int argc, char** argv) {
+  using bowline::kernels::Case;
+  int rounds = 9;
+  bool bf16 = true, best = false;
+  std::vector<Case> cases;
+  for (int i = 1; i < argc; ++i) {
+    Case c;
+    if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+      rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (std::strcmp(argv[i], "--f32") == 0) {
+      bf16 = false;
+    } else if (std::strcmp(argv[i], "--best") == 0) {
+      best = true;
+    } else if (bowline::kernels::Parse(argv[i], &c)) {
+      cases.push_back(c);
+    } else {
+      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [--f32] [MxNxK/NT...]\n", argv[0]);
+      return 1;
+    }
+  }
+  // The products of a linear layer in training, tokens x out x in: forward, gradient of the input, of the weight.
+  if (cases.empty()) {
+    for (int64_t tokens : {1024, 2048}) {
+      for (auto [in, out] :
+           {std::pair<int64_t, int64_t>{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}, {384, 1024}, {768, 50257}}) {
+        if (tokens == 2048 && out == 50257) continue;
+        cases.push_back({tokens, out, in, false, true});
+        cases.push_back({tokens, in, out, false, false});
+        cases.push_back({out, in, tokens, true, false});
+      }
+    }
+  }
+  bowline::kernels::SetThreads(1);
+  for (const Case& c : cases) bowline::kernels::Compare(c, rounds, bf16, best);
+  double load[3] = {};
+  if (getloadavg(load, 3) == 3) std::printf("load of the machine: %.2f %.2f %.2f\n", load[0], load[1], load[2]);
+}

@@ -1,0 +1,117 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_PACK_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_PACK_H_
+
+// Copies a block of an operand into panels, so that a tile reads memory in order. Only for *_isa.cc files.
+
+#include "kernels/cpu/matmul/operand.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+
+// Swaps the off-diagonal kD x kD blocks of every 2 kD x 2 kD block; over all kD < kN that transposes.
+template <int kN, int kD, int... kLane>
+BOWLINE_ALWAYS_INLINE void SwapBlocks(Words<kN> (&rows)[kN], IndexList<kLane...>) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kN; ++i) {
+    if (i & kD) continue;
+    const Words<kN> a = rows[i], b = rows[i + kD];
+    rows[i] = __builtin_shufflevector(a, b, ((kLane & kD) == 0 ? kLane : kN + kLane - kD)...);
+    rows[i + kD] = __builtin_shufflevector(a, b, ((kLane & kD) == 0 ? kLane + kD : kN + kLane)...);
+  }
+}
+template <int kN, int kD = kN / 2>
+BOWLINE_ALWAYS_INLINE void Transpose(Words<kN> (&rows)[kN]) {
+  if constexpr (kD > 0) {
+    SwapBlocks<kN, kD>(rows, Indices<kN>());
+    Transpose<kN, kD / 2>(rows);
+  }
+}
+
+// kN rows, each contiguous in k, into columns `kWidth` words apart.
+template <typename Operand, int kN, int kWidth>
+static void PackTransposed(int64_t words, const typename Operand::Source* src, int64_t outer_stride, float* dst) {
+  int64_t s = 0;
+  for (; s + kN <= words; s += kN) {
+    Words<kN> rows[kN];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kN; ++i) {
+      const typename Operand::Source* p = src + i * outer_stride + s * Operand::kStepsPerWord;
+      rows[i] = Operand::template AlongSteps<kN>(p);
+    }
+    Transpose<kN>(rows);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kN; ++i) Store(dst + (s + i) * kWidth, rows[i]);
+  }
+  for (; s < words; ++s) {
+#pragma clang loop vectorize(disable)
+    for (int i = 0; i < kN; ++i) {
+      dst[s * kWidth + i] = Operand::One(src + i * outer_stride + s * Operand::kStepsPerWord, 1);
+    }
+  }
+}
+
+// Panels of `kWidth` outer elements: panel p holds, for each word of steps, the words of the outer elements
+// p * kWidth + [0, kWidth), and zeros where there are none. `dst` receives ceil(extent / kWidth) * kWidth *
+// ceil(steps / kStepsPerWord) words.
+template <typename Operand, int kWidth>
+static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* src, int64_t outer_stride,
+                 int64_t step_stride, float* dst) {
+  constexpr int kN = kWidth % kLanes == 0 ? kLanes : kWidth;  // one vector, one transposed block
+  constexpr int kSteps = Operand::kStepsPerWord;
+  const int64_t words = steps / kSteps, all_words = (steps + kSteps - 1) / kSteps;
+  const int64_t panels = extent / kWidth, panel_words = all_words * kWidth;
+  const typename Operand::Source* last = src + words * kSteps * step_stride;  // of the half word, if there is one
+  if (outer_stride == 1) {
+    // A few steps of every panel at a time: rows of the source are read in long pieces.
+    constexpr int64_t kGroup = 8;
+    for (int64_t s0 = 0; s0 < words; s0 += kGroup) {
+      const int64_t s1 = s0 + kGroup < words ? s0 + kGroup : words;
+      for (int64_t p = 0; p < panels; ++p) {
+        for (int64_t s = s0; s < s1; ++s) {
+#pragma clang loop unroll(full)
+          for (int w = 0; w < kWidth; w += kN) {
+            const typename Operand::Source* from = src + s * kSteps * step_stride + p * kWidth + w;
+            Store(dst + p * panel_words + s * kWidth + w, Operand::template Across<kN>(from, step_stride));
+          }
+        }
+      }
+    }
+  } else if (step_stride == 1) {
+    for (int64_t p = 0; p < panels; ++p) {
+      for (int w = 0; w < kWidth; w += kN) {
+        PackTransposed<Operand, kN, kWidth>(words, src + (p * kWidth + w) * outer_stride, outer_stride,
+                                            dst + p * panel_words + w);
+      }
+    }
+  } else {
+    for (int64_t p = 0; p < panels; ++p) {
+      for (int64_t s = 0; s < words; ++s) {
+        for (int64_t w = 0; w < kWidth; ++w) {
+          dst[p * panel_words + s * kWidth + w] =
+              Operand::One(src + (p * kWidth + w) * outer_stride + s * kSteps * step_stride, step_stride);
+        }
+      }
+    }
+  }
+  if (all_words > words) {
+    for (int64_t i = 0; i < panels * kWidth; ++i) {
+      dst[i / kWidth * panel_words + words * kWidth + i % kWidth] = Operand::OneHalf(last + i * outer_stride);
+    }
+  }
+  if (panels * kWidth == extent) return;
+  float* rest = dst + panels * panel_words;
+  for (int64_t s = 0; s < all_words; ++s) {
+    for (int64_t w = 0; w < kWidth; ++w) {
+      const int64_t outer = panels * kWidth + w;
+      float word = 0.0f;
+      if (outer < extent) {
+        const typename Operand::Source* p = src + outer * outer_stride + s * kSteps * step_stride;
+        word = s < words ? Operand::One(p, step_stride) : Operand::OneHalf(p);
+      }
+      rest[s * kWidth + w] = word;
+    }
+  }
+}
+
+}  // namespace bowline::kernels::BOWLINE_ISA
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_PACK_H_

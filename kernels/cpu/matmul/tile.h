@@ -1,0 +1,101 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_TILE_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_TILE_H_
+
+// Tiles of C whose sums stay in registers over a block of k. Only for *_isa.cc files.
+
+#include "kernels/cpu/matmul/operand.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+
+// The accumulators fill the registers, leaving room for one row of B and one broadcast word of A. Rows in powers of
+// two, as the extents of models are.
+#if defined(__AVX512F__)
+constexpr int kTileM = 8, kVecs = 3;  // 24 of 32
+#elif defined(__AVX2__)
+constexpr int kTileM = 4, kVecs = 3;  // 12 of 16
+#else
+constexpr int kTileM = 4, kVecs = 2;  // 8 of 16
+#endif
+constexpr int kTileN = kVecs * kLanes;
+
+// Rows of packed B, kTileN words each.
+template <typename Operand>
+struct PackedRows {
+  const float* p;
+  template <int kCount>
+  BOWLINE_ALWAYS_INLINE void Read(const PackedRows& rows, Vec (&row)[kCount]) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < kCount; ++j) row[j] = Load(rows.p + j * kLanes);
+  }
+  BOWLINE_ALWAYS_INLINE void Next(PackedRows& rows) { rows.p += kTileN; }
+};
+
+// Rows of B as they lie, contiguous in n. k must end with a whole word.
+template <typename Operand>
+struct DirectRows {
+  const typename Operand::Source* p;
+  int64_t step_stride;
+  template <int kCount>
+  BOWLINE_ALWAYS_INLINE void Read(const DirectRows& rows, Vec (&row)[kCount]) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < kCount; ++j) row[j] = Operand::template Across<kLanes>(rows.p + j * kLanes, rows.step_stride);
+  }
+  BOWLINE_ALWAYS_INLINE void Next(DirectRows& rows) { rows.p += Operand::kStepsPerWord * rows.step_stride; }
+};
+
+// out[kRows][kCount vectors] (+)= A B, A packed.
+template <typename Operand, int kRows, int kCount, typename RowsOfB>
+BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, const float* a, RowsOfB b, float* out, int64_t ld, bool accumulate) {
+  // C is read and written only after the sums, and comes from far away meanwhile.
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kRows; ++i) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < kCount; ++j) __builtin_prefetch(out + i * ld + j * kLanes, 1);
+  }
+  Vec sums[kRows][kCount] = {};
+  for (int64_t s = 0; s < words; ++s, a += kTileM, RowsOfB::Next(b)) {
+    Vec row[kCount];
+    RowsOfB::Read(b, row);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kRows; ++i) {
+      const Vec scalar = a[i];
+#pragma clang loop unroll(full)
+      for (int j = 0; j < kCount; ++j) sums[i][j] = Operand::MultiplyAdd(scalar, row[j], sums[i][j]);
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kRows; ++i) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < kCount; ++j) {
+      float* p = out + i * ld + j * kLanes;
+      Store(p, accumulate ? Load(p) + sums[i][j] : sums[i][j]);
+    }
+  }
+}
+
+template <typename Operand, int kRows, int kCount>
+static void PackedTile(int64_t words, const float* a, const float* b, float* out, int64_t ld, bool accumulate) {
+  Multiply<Operand, kRows, kCount>(words, a, PackedRows<Operand>{b}, out, ld, accumulate);
+}
+template <typename Operand, int kRows>
+static void DirectTile(int64_t words, const float* a, const typename Operand::Source* b, int64_t step_stride,
+                       float* out, int64_t ld, bool accumulate) {
+  Multiply<Operand, kRows, kVecs>(words, a, DirectRows<Operand>{b, step_stride}, out, ld, accumulate);
+}
+
+// Tables over the number of rows (and vectors): few rows cost in proportion, which is what decoding one token needs.
+template <typename Operand, typename Index>
+struct TileTables;
+template <typename Operand, int... kIndex>
+struct TileTables<Operand, IndexList<kIndex...>> {
+  using Packed = void (*)(int64_t, const float*, const float*, float*, int64_t, bool);
+  using Direct = void (*)(int64_t, const float*, const typename Operand::Source*, int64_t, float*, int64_t, bool);
+  static constexpr Packed packed[] = {&PackedTile<Operand, kIndex / kVecs + 1, kIndex % kVecs + 1>...};
+  static constexpr Direct direct[] = {&DirectTile<Operand, kIndex / kVecs + 1>...};
+};
+template <typename Operand>
+using Tiles = TileTables<Operand, Indices<kTileM * kVecs>>;
+
+}  // namespace bowline::kernels::BOWLINE_ISA
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_TILE_H_
