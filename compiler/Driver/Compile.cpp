@@ -17,6 +17,7 @@
 #include "frontends/hf/Weights.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
 
 #include <filesystem>
@@ -37,8 +38,8 @@ static int64_t availableProcessors() {
 
 static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  if (options.dtype != "f32")
-    return invalid("--dtype ", options.dtype, " is not supported; use f32");
+  if (options.dtype != "f32" && options.dtype != "bf16")
+    return invalid("--dtype ", options.dtype, " is not supported; use f32 or bf16");
   if (options.microbatches < 1)
     return invalid("--microbatches must be at least 1, got ", options.microbatches);
   if (!isIr && options.seq < 1)
@@ -64,6 +65,7 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   result.seed = options.seed;
   result.threads = options.threads > 0 ? options.threads : availableProcessors();
   result.cpu = std::move(cpu);
+  result.dtype = options.dtype;
   result.gemmLibrary = options.gemmLibrary;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
@@ -158,6 +160,9 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     result.plan = std::move(*plan);
     if (auto live = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
       result.liveBytes = live.getInt();
+    if (auto unfused = module->getAttrOfType<DictionaryAttr>(kUnfusedBytesAttr))
+      for (NamedAttribute entry : unfused)
+        result.unfusedBytes[entry.getName().str()] = cast<FloatAttr>(entry.getValue()).getValueAsDouble();
     return result;
   }
   llvm::raw_string_ostream stream(result.ir);

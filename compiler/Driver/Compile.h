@@ -14,6 +14,7 @@
 #include "runtime/plan/plan_generated.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -34,7 +35,7 @@ struct CompileOptions {
   int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;   // positions per sequence; a .mlir file has its own
   int64_t microbatches = 1;
-  std::string dtype = "f32";
+  std::string dtype = "f32"; // or bf16: what is computed in; parameters that are trained are f32 all the same
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;
@@ -60,6 +61,8 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// The most bytes of the plan's arena that are alive at one time: no packing is smaller.
   uint64_t liveBytes = 0;
+  /// Per entry the bytes that its operations would read and write if none were fused.
+  std::map<std::string, double> unfusedBytes;
   /// Sentences for the user: configuration values that do not take effect, steps that report.
   std::vector<std::string> remarks;
 };

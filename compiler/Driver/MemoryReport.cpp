@@ -90,7 +90,8 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, 
   return text;
 }
 
-std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes) {
+std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes,
+                                  const std::map<std::string, double> &unfusedBytes) {
   uint64_t parameters = 0, tensors = 0;
   for (const auto &state : plan.states) {
     if (state->role != fbs::StateRole::Parameter)
@@ -116,8 +117,11 @@ std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes) {
           bytes += plan.kernels[launch->kernel]->bytes_moved;
         }
       }
-    absl::StrAppend(&text, absl::StrFormat("entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved\n",
-                                           entry->name, commands, launches, flops / 1e9, bytes / 1e9));
+    absl::StrAppendFormat(&text, "entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved", entry->name, commands,
+                          launches, flops / 1e9, bytes / 1e9);
+    if (auto unfused = unfusedBytes.find(entry->name); unfused != unfusedBytes.end())
+      absl::StrAppendFormat(&text, " (%.3g GB if nothing were fused)", unfused->second / 1e9);
+    absl::StrAppend(&text, "\n");
   }
   size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(),
                                    [](const auto &kernel) { return kernel->origin == fbs::KernelOrigin::Generated; });

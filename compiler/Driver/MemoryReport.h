@@ -12,6 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"
 
+#include <map>
 #include <string>
 
 namespace bowline {
@@ -26,8 +27,8 @@ absl::StatusOr<uint64_t> parseBytes(const std::string &text);
 /// `liveBytes` is CompileResult::liveBytes.
 std::string describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top);
 
-/// Parameters, work per step, kernels and memory of a plan, for people.
-std::string describePlan(const fbs::PlanT &plan, uint64_t liveBytes);
+/// Parameters, work per step, kernels and memory of a plan, for people. `unfusedBytes` is CompileResult::unfusedBytes.
+std::string describePlan(const fbs::PlanT &plan, uint64_t liveBytes, const std::map<std::string, double> &unfusedBytes);
 
 } // namespace bowline
 

@@ -53,10 +53,14 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createKeepAccumulators(); });
   }
 
+  step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
+       [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
        [] { return createTileLoss(); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
        [] { return createRepeatActivations(); });
+  step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of what they sum", true,
+       [] { return createSplitColumnReductions(); });
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);

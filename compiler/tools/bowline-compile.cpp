@@ -49,8 +49,9 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--microbatches", o.microbatches, "Parts of the batch that run one after another")
       ->capture_default_str();
-  app.add_option("--dtype", o.dtype, "Element type of parameters and activations")
-      ->check(CLI::IsMember({"f32"}))
+  app.add_option("--dtype", o.dtype,
+                 "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
+      ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}))
@@ -132,7 +133,7 @@ absl::Status run(CommandLine &line) {
                      ", more than --memory-limit ", line.memoryLimit,
                      "; use a smaller --batch or --seq, or more --microbatches\n", describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes)) : absl::OkStatus();
+  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes)) : absl::OkStatus();
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include "mlir/IR/Remarks.h"
 #include "passes/Fusion/FusionGroups.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Fusion/Traffic.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -132,10 +133,15 @@ private:
     SmallVector<const FusionGroups::Group *> groups = partition.groups();
     for (const FusionGroups::Group *group : llvm::reverse(groups)) {
       size_t count = group->operations.size();
+      int64_t before = 0;
+      for (Operation *op : group->operations)
+        before += trafficOf(op);
       graph::FusionOp fusion = Outliner(*group).outline();
       if (fusion && count > 1)
         remark::passed(fusion.getLoc(), remark::RemarkOpts::name("GroupFusions").category("fusion"))
-            << llvm::formatv("fused {0} operations", count).str();
+            << llvm::formatv("fused {0} operations, saved {1:F1} MiB of traffic", count,
+                             static_cast<double>(before - trafficOf(fusion)) / (1 << 20))
+                   .str();
     }
     // Repeated operations that only groups read are not needed any more.
     eraseUnusedRepeated(block);

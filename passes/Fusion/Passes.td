@@ -3,6 +3,13 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MeasureTraffic : Pass<"measure-traffic", "::mlir::ModuleOp"> {
+  let summary = "Record what every operation would move on its own";
+  let description = [{
+    Leaves the bytes per entry in the module attribute `plan.unfused_bytes`, for reports to compare the kernels with.
+  }];
+}
+
 def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
   let summary = "Never hold the logits of all positions";
   let description = [{
