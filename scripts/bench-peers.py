@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -197,19 +198,23 @@ def main():
             sys.exit(f"bench-peers: error: {arguments.tools / tool} does not exist; run 'make build', or give --tools")
     # Not resolved: the interpreter's place says which environment it is of.
     python = environment.prepare(arguments.environment.absolute())
-    out, rows = arguments.tools.resolve().parent, []
+    # A candidate is in a session of its own, so that only this program can end it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-peers: error: terminated"))
+    out = arguments.tools.resolve().parent
+    result = {"settings": {key: getattr(arguments, key) for key in ("rounds", "warmup", "steps", "threads")},
+              "optimizer": cases.OPTIMIZER, "versions": environment.wanted(), "rows": []}
     with tempfile.TemporaryDirectory(prefix="bench-peers-", dir=out) as folder:
         scratch = pathlib.Path(folder)
         bench = Bench(arguments, python, scratch)
         for name in arguments.models:
             model = cases.models()[name]
             bench.prepare(model, scratch / name)
-            rows += [bench.measure(model, dtype, scratch / name) for dtype in arguments.dtypes]
+            for dtype in arguments.dtypes:
+                result["rows"].append(bench.measure(model, dtype, scratch / name))
+                # After every row, because the whole takes long and may be interrupted.
+                (out / "bench-peers.json").write_text(json.dumps(result, indent=1) + "\n")
+                (out / "bench-peers.md").write_text(results.markdown(result))
             shutil.rmtree(scratch / name)
-    result = {"settings": {key: getattr(arguments, key) for key in ("rounds", "warmup", "steps", "threads")},
-              "optimizer": cases.OPTIMIZER, "versions": environment.wanted(), "rows": rows}
-    (out / "bench-peers.json").write_text(json.dumps(result, indent=1) + "\n")
-    (out / "bench-peers.md").write_text(results.markdown(result))
     print(results.markdown(result), end="")
     sys.exit(0 if results.all_well(result) else 2)
 
