@@ -1,5 +1,11 @@
 #include "kernels/cpu/parallel.h"
 
+#include <cstdlib>
+
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
 // The entry points of libgomp that GCC emits calls to; their ABI is stable. We call them directly because
 // `clang -fopenmp` would link LLVM's libomp: a second pool beside the libgomp that oneDNN brings, with twice the
 // threads and neither knowing about the other.
@@ -72,6 +78,22 @@ void ParallelForChunks(int threads, int64_t extent, absl::FunctionRef<void(int, 
 
 void ParallelFor(int threads, int64_t extent, absl::FunctionRef<void(int64_t, int64_t)> body) {
   ParallelForChunks(threads, extent, [body](int, int64_t begin, int64_t end) { body(begin, end); });
+}
+
+void ParallelFor(int threads, int64_t extent, double nanoseconds_per_index,
+                 absl::FunctionRef<void(int64_t, int64_t)> body) {
+  const double chunks = static_cast<double>(extent) * nanoseconds_per_index / kChunkNanoseconds;
+  // Written so that a NaN runs on all threads.
+  if (chunks < 2) return extent > 0 ? body(0, extent) : void();
+  if (chunks < threads) threads = static_cast<int>(chunks);
+  ParallelFor(threads, extent, body);
+}
+
+void RestartWithShortWaits([[maybe_unused]] char** argv) {
+#if defined(__linux__)
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+#endif
 }
 
 void SetThreads(int threads) { omp_set_num_threads(threads < 1 ? 1 : threads); }

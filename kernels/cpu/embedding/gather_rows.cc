@@ -17,7 +17,7 @@ class GatherRows : public Kernel {
     const char* table = static_cast<const char*>(arguments[0]);
     const int32_t* ids = static_cast<const int32_t*>(arguments[1]);
     char* out = static_cast<char*>(arguments[2]);
-    ParallelFor(threads_, tokens_, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads_, tokens_, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) {
         std::memcpy(out + token * row_bytes_, table + ids[token] * row_bytes_, row_bytes_);
       }

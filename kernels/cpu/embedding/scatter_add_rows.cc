@@ -35,9 +35,13 @@ class ScatterAddRows : public Kernel {
     int32_t* first = static_cast<int32_t*>(scratch);
     const Chains chains{first, first + shape_.rows, first + shape_.rows + shape_.tokens};
     const int64_t used = ChainTokens(static_cast<const int32_t*>(arguments[1]), chains);
-    ParallelFor(threads_, shape_.rows, [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
+    const double row_nanoseconds = 0.05 * sizeof(Result) * static_cast<double>(shape_.columns);
+    ParallelFor(threads_, shape_.rows, row_nanoseconds,
+                [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
     const int64_t blocks = (shape_.columns + kBlock - 1) / kBlock;
-    ParallelFor(threads_, blocks * used, [&](int64_t begin, int64_t end) {
+    const double tokens_per_row = static_cast<double>(shape_.tokens) / static_cast<double>(used);
+    const double unit_nanoseconds = 0.2 * static_cast<double>(std::min(kBlock, shape_.columns)) * tokens_per_row;
+    ParallelFor(threads_, blocks * used, unit_nanoseconds, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t first_column = unit / used * kBlock;
         SumRow(chains, chains.used[unit % used], first_column, std::min(first_column + kBlock, shape_.columns), updates,

@@ -26,7 +26,7 @@ class FillKernel : public Kernel {
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     T* out = static_cast<T*>(arguments[0]);
-    ParallelFor(threads_, count_, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads_, count_, 0.05 * sizeof(T), [&](int64_t begin, int64_t end) {
       if (stream_ != nullptr) begin = StreamLines(out, begin, end);
       std::fill(out + begin, out + end, value_);
     });

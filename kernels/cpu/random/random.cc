@@ -67,7 +67,7 @@ class RandomKernel : public Kernel {
     T* out = static_cast<T*>(arguments[0]);
     const int64_t columns = shard_.shape.back();
     // Rows may be few or short: cut the elements, whatever row they are in.
-    ParallelFor(threads_, rows_ * columns, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads_, rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / columns;
         const int64_t stop = std::min(end, (row + 1) * columns);

@@ -21,7 +21,7 @@ class RopeAngles : public Kernel {
     T* cosines = static_cast<T*>(arguments[1]);
     T* sines = static_cast<T*>(arguments[2]);
     const int64_t half = static_cast<int64_t>(frequencies_.size());
-    ParallelFor(threads_, positions_, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads_, positions_, 30.0 * static_cast<double>(half), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         for (int64_t i = 0; i < half; ++i) {
           const double angle = positions[p] * frequencies_[i];

@@ -171,7 +171,7 @@ TEST(AttentionLengths, AgreeWithReference) {
         LimitIsaForTesting(isa);
         if (ActiveIsa() == isa) ExpectAgreement(s, DType::kF32, Attend(s, DType::kF32, x, 2), expected);
       }
-      LimitIsaForTesting(Isa::kAvx512);
+      LimitIsaForTesting(Isa::kAvx512Bf16);
     }
   }
 }

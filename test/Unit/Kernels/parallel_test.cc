@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -43,6 +44,29 @@ TEST(ParallelFor, OneThreadRunsInline) {
   });
 }
 
+TEST(ParallelFor, TinyWorkRunsInlineAndMoreOfItOnMoreThreads) {
+  const auto chunks = [](int threads, int64_t extent, double nanoseconds) {
+    std::vector<std::atomic<int>> hits(extent);
+    std::atomic<int> calls = 0;
+    ParallelFor(threads, extent, nanoseconds, [&](int64_t begin, int64_t end) {
+      ++calls;
+      for (int64_t i = begin; i < end; ++i) ++hits[i];
+    });
+    for (const auto& hit : hits) EXPECT_EQ(hit, 1);
+    return calls.load();
+  };
+  EXPECT_EQ(chunks(4, 0, 1e9), 0);
+  EXPECT_EQ(chunks(4, 1000, 0), 1);
+  EXPECT_EQ(chunks(4, 1000, kChunkNanoseconds / 1000), 1);
+  EXPECT_EQ(chunks(4, 1000, 2 * kChunkNanoseconds / 1000), 2);
+  EXPECT_EQ(chunks(4, 1000, 3 * kChunkNanoseconds / 1000), 3);
+  EXPECT_EQ(chunks(4, 1000, kChunkNanoseconds), 4);
+  EXPECT_EQ(chunks(4, 3, 1e300), 3);
+  EXPECT_EQ(chunks(1, 1000, 1e300), 1);
+  const auto caller = std::this_thread::get_id();
+  ParallelFor(4, 1000, 0.1, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
 TEST(ParallelFor, NestedRegionsStillCoverEverything) {
   std::atomic<int> total = 0;
   ParallelFor(2, 2, [&](int64_t, int64_t) {
@@ -65,6 +89,24 @@ TEST(ThreadPool, OneOpenMpRuntimeIsLoaded) {
       &runtimes);
   ASSERT_EQ(runtimes.size(), 1u);
   EXPECT_NE(runtimes[0].find("libgomp.so.1"), std::string::npos) << runtimes[0];
+}
+
+// Ends with 77 if the program was not started again, else with 0, by the arguments that it was started with.
+[[noreturn]] void RestartAndList(const char* name, const char* value) {
+  unsetenv("OMP_WAIT_POLICY");
+  unsetenv("GOMP_SPINCOUNT");
+  if (name != nullptr) setenv(name, value, 1);
+  std::string program = "kernels-test", list = "--gtest_list_tests";
+  std::vector<char*> arguments = {program.data(), list.data(), nullptr};
+  RestartWithShortWaits(arguments.data());
+  std::_Exit(77);
+}
+
+// Google Test runs suites of this name first, before there are threads that a fork would lose.
+TEST(RestartWithShortWaitsDeathTest, KeepsArgumentsAndRespectsTheEnvironment) {
+  EXPECT_EXIT(RestartAndList(nullptr, nullptr), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(RestartAndList("OMP_WAIT_POLICY", "active"), ::testing::ExitedWithCode(77), "");
+  EXPECT_EXIT(RestartAndList("GOMP_SPINCOUNT", "5"), ::testing::ExitedWithCode(77), "");
 }
 
 }  // namespace
