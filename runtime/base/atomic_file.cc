@@ -152,16 +152,21 @@ absl::Status AtomicFile::LinkUnnamedFile() {
 }
 
 absl::Status AtomicFile::Commit() {
+  if (!failed_ && file_.valid() && ::fsync(file_.get()) != 0) return Failed(errno);
+  BOWLINE_RETURN_IF_ERROR(CommitUnsynced());
+  return SyncDirectory(directory_);
+}
+
+absl::Status AtomicFile::CommitUnsynced() {
   if (failed_ || !file_.valid()) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot complete '", path_, "': an earlier write failed or the file is complete"));
   }
-  if (::fsync(file_.get()) != 0) return Failed(errno);
   if (temporary_path_.empty()) BOWLINE_RETURN_IF_ERROR(LinkUnnamedFile());
   if (file_.Close() != 0) return Failed(errno);
   if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) return Failed(errno);
   temporary_path_.clear();
-  return SyncDirectory(directory_);
+  return absl::OkStatus();
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {

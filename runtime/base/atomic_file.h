@@ -41,6 +41,10 @@ class AtomicFile {
   // Syncs and gives the file its name. At most once.
   absl::Status Commit();
 
+  // The same without waiting for the disk: after a power failure the file may be missing, empty or hold anything. For
+  // content that can be made again and is checked when it is read.
+  absl::Status CommitUnsynced();
+
  private:
   AtomicFile() = default;
   absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);

@@ -2,8 +2,7 @@
 
 #include <sys/utsname.h>
 
-#include <algorithm>
-#include <array>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/drivers/cpu/cpu_executable.h"
@@ -13,27 +12,6 @@
 
 namespace bowline {
 namespace {
-
-constexpr std::array<absl::string_view, 4> kLevels = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-
-// Index into kLevels.
-size_t HostLevel() {
-#if defined(__x86_64__)
-  // Features, because not every compiler's builtin knows the levels' names; those that come together with a named one
-  // (lahf-sahf, movbe, osxsave) are implied by it.
-  const bool v2 = __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
-                  __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
-                  __builtin_cpu_supports("popcnt");
-  const bool v3 = v2 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  return v4 ? 3 : v3 ? 2 : v2 ? 1 : 0;
-#else
-  return 0;
-#endif
-}
 
 class RegisteredLaunchable : public CpuLaunchable {
  public:
@@ -48,17 +26,14 @@ class RegisteredLaunchable : public CpuLaunchable {
 
 class CpuDevice : public hal::Device {
  public:
-  explicit CpuDevice(int threads) : threads_(threads) {}
+  CpuDevice(int threads, CpuFeatures cpu) : threads_(threads), cpu_(std::move(cpu)) {}
 
   absl::string_view name() const override { return "cpu"; }
 
   absl::Status CheckTarget(const hal::Target& target) const override {
     if (target.device != "cpu") return Refuse("device", target.device, "cpu");
     if (target.arch != HostArch()) return Refuse("architecture", target.arch, HostArch());
-    const auto needed = std::find(kLevels.begin(), kLevels.end(), target.cpu);
-    if (needed == kLevels.end() || static_cast<size_t>(needed - kLevels.begin()) > HostLevel()) {
-      return Refuse("CPU", target.cpu, HostCpuLevel());
-    }
+    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.Name());
     return absl::OkStatus();
   }
 
@@ -89,6 +64,7 @@ class CpuDevice : public hal::Device {
   }
 
   int threads_;
+  CpuFeatures cpu_;
 };
 
 }  // namespace
@@ -98,16 +74,16 @@ std::string HostArch() {
   return ::uname(&system) == 0 ? system.machine : "unknown";
 }
 
-std::string HostCpuLevel() {
-  const std::string arch = HostArch();
-  return arch == "x86_64" ? std::string(kLevels[HostLevel()]) : arch;
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options) {
+  return CreateCpuDeviceAs(options, HostCpuFeatures());
 }
 
-absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options) {
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,
+                                                               const CpuFeatures& cpu) {
   if (options.threads < 1) {
     return absl::InvalidArgumentError(absl::StrCat(options.threads, " threads; it must be at least 1"));
   }
-  return std::make_unique<CpuDevice>(options.threads);
+  return std::make_unique<CpuDevice>(options.threads, cpu);
 }
 
 }  // namespace bowline

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/drivers/cpu/host_cpu.h"
 #include "runtime/hal/device.h"
 
 namespace bowline {
@@ -11,9 +12,9 @@ namespace bowline {
 // The host: kernels of the registry and generated x86-64 code on one pool of options.threads threads.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options);
 
-// The highest of "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" that this machine has; the machine's name elsewhere.
-// Levels as the x86-64 psABI defines them.
-std::string HostCpuLevel();
+// The same as if this machine's processor were `cpu`, which decides what CheckTarget accepts and nothing else.
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::DeviceOptions& options,
+                                                               const CpuFeatures& cpu);
 
 // "x86_64", "aarch64": what uname says.
 std::string HostArch();

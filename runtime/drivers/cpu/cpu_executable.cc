@@ -12,6 +12,7 @@
 #include "kernels/cpu/parallel.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
+#include "runtime/drivers/cpu/perf_map.h"
 
 namespace bowline {
 namespace {
@@ -54,7 +55,9 @@ absl::StatusOr<std::unique_ptr<hal::Executable>> CpuExecutable::Load(absl::Span<
     return absl::InvalidArgumentError(
         absl::StrCat("an image of the plan does not load: ", ::dlerror(), "; compile the model again"));
   }
-  return std::unique_ptr<hal::Executable>(new CpuExecutable(handle, threads));
+  std::unique_ptr<hal::Executable> executable(new CpuExecutable(handle, threads));
+  if (PerfMapRequested()) BOWLINE_RETURN_IF_ERROR(DetachFromFile(handle));
+  return executable;
 }
 
 CpuExecutable::~CpuExecutable() { ::dlclose(handle_); }
@@ -72,6 +75,7 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const st
 absl::StatusOr<const void*> CpuExecutable::ResolveFunction(const std::string& symbol) const {
   const void* address = ::dlsym(handle_, symbol.c_str());
   if (address == nullptr) return absl::NotFoundError(absl::StrCat("the plan's image has no symbol '", symbol, "'"));
+  if (PerfMapRequested()) BOWLINE_RETURN_IF_ERROR(AppendToPerfMap(address, symbol));
   return address;
 }
 

@@ -28,10 +28,32 @@ TEST(DriverRegistry, RefusesANameTwice) {
 TEST(CpuDevice, AcceptsItsOwnTargetAndLesserOnes) {
   const auto device = CreateCpuDevice({.threads = 1});
   ASSERT_TRUE(device.ok());
-  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuLevel()}).ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), HostCpuFeatures().Name()}).ok());
   EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), "x86-64"}).ok());
   const absl::Status status = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v5"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("compiled for CPU 'x86-64-v5', but this machine is '"));
+}
+
+TEST(CpuDevice, RefusesInstructionsThatTheProcessorLacks) {
+  const hal::Target target{"cpu", HostArch(), "x86-64-v4+avx512bf16"};
+  const auto with = CreateCpuDeviceAs({.threads = 1}, CpuFeatures{.level = 3, .beyond = {"avx512bf16"}});
+  ASSERT_TRUE(with.ok());
+  EXPECT_TRUE((*with)->CheckTarget(target).ok());
+  EXPECT_TRUE((*with)->CheckTarget({"cpu", HostArch(), "x86-64-v4"}).ok());
+  EXPECT_FALSE((*with)->CheckTarget({"cpu", HostArch(), "x86-64-v4+avx512bf16+amx"}).ok());
+  EXPECT_FALSE((*with)->CheckTarget({"cpu", HostArch(), "x86-64-v4+"}).ok());
+  EXPECT_FALSE((*with)->CheckTarget({"cpu", HostArch(), ""}).ok());
+  const auto without = CreateCpuDeviceAs({.threads = 1}, CpuFeatures{.level = 3});
+  ASSERT_TRUE(without.ok());
+  const absl::Status refusal = (*without)->CheckTarget(target);
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refusal.message()),
+              HasSubstr("compiled for CPU 'x86-64-v4+avx512bf16', but this machine is 'x86-64-v4'; compile the model "
+                        "again for this machine"));
+  // A feature does not make up for a level.
+  const auto lower = CreateCpuDeviceAs({.threads = 1}, CpuFeatures{.level = 2, .beyond = {"avx512bf16"}});
+  ASSERT_TRUE(lower.ok());
+  EXPECT_FALSE((*lower)->CheckTarget(target).ok());
 }
 
 TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
