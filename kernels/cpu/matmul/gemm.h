@@ -9,7 +9,7 @@
 // the operands' type and the instruction set but not on where in which tile, block or thread it falls.
 //
 // Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the (bf16 or f32) operands by
-// at most g(k + ceil(k / 384) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
+// at most g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
 // accumulated onto: each of the chain's multiply-adds and each join of two blocks rounds once (N. Higham, "Accuracy and
 // Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
 // step in the chain's length). p is for AVX512-BF16: vdpbf16ps takes subnormal operands and results as zero. Its two

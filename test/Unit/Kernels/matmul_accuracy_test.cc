@@ -39,7 +39,7 @@ std::vector<double> Absolute(std::vector<double> x) {
 // c must be within the promise of A B (+ c0), where `magnitude` is |A| |B| (+ |c0|).
 void ExpectAccurate(int64_t k, const std::vector<double>& c, bool rounded_to_bf16, const std::vector<double>& expected,
                     const std::vector<double>& magnitude) {
-  const double roundings = static_cast<double>(k + (k + 383) / 384 + 1) * 0x1p-24;
+  const double roundings = static_cast<double>(k + (k + 767) / 768 + 1) * 0x1p-24;
   const double relative = roundings / (1 - roundings);
   int64_t wrong = 0;
   for (size_t i = 0; i < c.size(); ++i) {
@@ -91,15 +91,15 @@ TEST_P(MatmulAccuracyTest, F32OnRandomStrides) {
 
 TEST_P(MatmulAccuracyTest, Bf16OnRandomStrides) {
   std::mt19937_64 random(12);
-  for (int i = 0; i < 200; ++i) CheckBf16(random, RandomProblem(random), 1 + i % 3, i % 3 == 0);
+  for (int i = 0; i < 150; ++i) CheckBf16(random, RandomProblem(random), 1 + i % 3, i % 3 == 0);
 }
 
 TEST_P(MatmulAccuracyTest, Bf16CrossesEveryCacheBlock) {
   std::mt19937_64 random(13);
   for (bool bf16_result : {false, true}) {
-    CheckBf16(random, Dense(1, 211, 1601, 781), 2, bf16_result);
-    CheckBf16(random, Dense(1, 803, 49, 1555), 1, bf16_result);
-    CheckBf16(random, Strided(1, 131, 1601, 391), 2, bf16_result);
+    CheckBf16(random, Dense(1, 33, 901, 1601), 2, bf16_result);
+    CheckBf16(random, Dense(1, 547, 49, 1555), 1, bf16_result);
+    CheckBf16(random, Strided(1, 29, 901, 791), 2, bf16_result);
     CheckBf16(random, Dense(1, 1, 1601, 1000), 2, bf16_result);
     CheckBf16(random, Dense(1, 401, 1, 1001), 2, bf16_result);
   }
