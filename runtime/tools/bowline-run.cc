@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/cpu/parallel.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/tool_support.h"
@@ -191,4 +192,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace bowline
 
-int main(int argc, char** argv) { return bowline::Main(argc, argv); }
+int main(int argc, char** argv) {
+  bowline::kernels::RestartWithShortWaits(argv);
+  return bowline::Main(argc, argv);
+}
