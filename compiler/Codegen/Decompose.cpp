@@ -21,10 +21,17 @@ using namespace bowline;
 
 namespace {
 
+/// What a softmax is made of: `power` are the exponentials, `sum` theirs over the row.
+struct Softmax {
+  Value logits, power, sum;
+};
+/// By the logarithm of the sum of exponentials.
+using Softmaxes = llvm::DenseMap<Value, Softmax>;
+
 /// Builds tensor operations in place of `op`.
 class Decomposition {
 public:
-  explicit Decomposition(Operation *op) : builder(op->getLoc(), op) {}
+  Decomposition(Operation *op, Softmaxes &softmaxes) : builder(op->getLoc(), op), softmaxes(softmaxes) {}
 
   Value logistic(Value x) {
     // exp of a negative number only: 1 / (1 + e) and, for negative x, e / (1 + e).
@@ -80,9 +87,12 @@ public:
   SmallVector<Value> softmaxCrossEntropy(graph::SoftmaxCrossEntropyOp op) {
     Value logits = wide(op.getLogits());
     Value maximum = reduce(graph::ReduceKind::Max, logits);
+    // A NaN that the maximum leaves out comes back with the exponentials.
+    maximum.getDefiningOp()->setAttr(codegen::kIgnoresNan, builder.getUnitAttr());
     Value shifted = create<arith::SubFOp>(logits, acrossRow(maximum, logits));
-    Value sum = reduce(graph::ReduceKind::Sum, create<math::ExpOp>(shifted));
+    Value power = create<math::ExpOp>(shifted), sum = reduce(graph::ReduceKind::Sum, power);
     Value logSumExp = add(maximum, create<math::LogOp>(sum));
+    softmaxes[logSumExp] = {op.getLogits(), power, sum};
     Value chosen = create<arith::SelectOp>(isLabel(op.getLabels(), logits), logits, constant(logits, 0));
     Value loss = create<arith::SubFOp>(logSumExp, reduce(graph::ReduceKind::Sum, chosen));
     return {create<arith::SelectOp>(isAbsent(op.getLabels()), constant(loss, 0), loss), logSumExp};
@@ -90,7 +100,14 @@ public:
 
   Value softmaxCrossEntropyGrad(graph::SoftmaxCrossEntropyGradOp op) {
     Value logits = wide(op.getLogits());
-    Value probability = create<math::ExpOp>(create<arith::SubFOp>(logits, acrossRow(op.getLogsumexp(), logits)));
+    Value probability;
+    auto known = softmaxes.find(op.getLogsumexp());
+    if (known != softmaxes.end() && known->second.logits == op.getLogits())
+      // exp(x - log(sum) - maximum), with the exponential that is in the sum.
+      probability = mul(known->second.power,
+                        acrossRow(create<arith::DivFOp>(constant(known->second.sum, 1), known->second.sum), logits));
+    else
+      probability = create<math::ExpOp>(create<arith::SubFOp>(logits, acrossRow(op.getLogsumexp(), logits)));
     Value oneHot = create<arith::SelectOp>(isLabel(op.getLabels(), logits), constant(logits, 1), constant(logits, 0));
     Value grad = mul(create<arith::SubFOp>(probability, oneHot), acrossRow(op.getLossGrad(), logits));
     Value absent = acrossRow(isAbsent(op.getLabels()), logits);
@@ -161,13 +178,15 @@ private:
   }
 
   ImplicitLocOpBuilder builder;
+  Softmaxes &softmaxes;
 };
 
 } // namespace
 
 void codegen::decomposeLayers(Block &block) {
+  Softmaxes softmaxes;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    Decomposition layer(&op);
+    Decomposition layer(&op, softmaxes);
     SmallVector<Value> results =
         llvm::TypeSwitch<Operation *, SmallVector<Value>>(&op)
             .Case([&](graph::LogisticOp op) { return SmallVector<Value>{layer.logistic(op.getInput())}; })

@@ -13,6 +13,9 @@
 
 namespace bowline::codegen {
 
+/// On a maximum: its result where an element is NaN does not matter.
+inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";
+
 /// Replaces activations, norms, rope and the loss in `block` by elementwise operations, reductions and movements. The
 /// formulas do not overflow where their result does not.
 void decomposeLayers(mlir::Block &block);

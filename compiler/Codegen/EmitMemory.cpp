@@ -53,6 +53,11 @@ Value KernelEmitter::load(const Expr *expr) {
   const Argument &argument = arguments[expr->argument];
   Type element = memoryType(argument.type.getElementType());
   unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  if (argument.stride) {
+    Value row = arith::MulIOp::create(b, dimValue(nest->outer[0]), argument.stride);
+    Value index = arith::AddIOp::create(b, row, dimValue(*nest->segments[0].dim));
+    return loadVector(argument, address(argument, element, index), lanes.mask);
+  }
   // Under a condition an index may be outside of the tensor; what is read then is not used.
   int64_t last = argument.type.getNumElements() - 1;
   auto [low, high] = nest->space.range(expr->index);
@@ -135,9 +140,7 @@ Value KernelEmitter::toMemory(Value computed, Type elementType) {
 void KernelEmitter::store(const Nest::Store &target, Value computed) {
   insertHere();
   const Argument &argument = arguments[inputCount + target.output];
-  Type element = memoryType(argument.type.getElementType());
-  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
-  Value pointer = address(argument, element, scalarIndex(target.index));
+  Value pointer = address(argument, memoryType(argument.type.getElementType()), scalarIndex(target.index));
   computed = toLanes(computed);
   if (target.isPartialSum)
     computed =
@@ -146,5 +149,29 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   if (lanes.mask)
     LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
   else
+  storeVector(argument, pointer, computed);
+}
+
+void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed) {
+  Type element = memoryType(argument.type.getElementType());
+  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
     LLVM::StoreOp::create(b, raw, pointer, alignment);
+}
+
+void KernelEmitter::allocateKept() {
+  insertHere();
+  Type element = nest->kept->inReduction->type, pointer = LLVM::LLVMPointerType::get(b.getContext());
+  int64_t size = nest->space.size(nest->kept->inner);
+  Value row = LLVM::AllocaOp::create(b, pointer, element, constant(size), /*alignment=*/64);
+  keptRow = {row, RankedTensorType::get({size}, element), nullptr};
+}
+
+Value KernelEmitter::loadKept() {
+  Type element = keptRow.type.getElementType();
+  return loadVector(keptRow, address(keptRow, element, dimValue(nest->kept->inner)), lanes.mask);
+}
+
+void KernelEmitter::storeKept(Value computed) {
+  Type element = keptRow.type.getElementType();
+  storeVector(keptRow, address(keptRow, element, dimValue(nest->kept->reducedDim)), computed);
 }

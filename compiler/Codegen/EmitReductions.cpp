@@ -55,6 +55,11 @@ Value KernelEmitter::combine(const Expr *reduce, Value lhs, Value rhs) {
   if (reduce->isSum)
     return isFloat ? arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract).getResult()
                    : arith::AddIOp::create(b, lhs, rhs).getResult();
+  if (reduce->ignoresNan && isFloat) {
+    // One instruction, which gives its second operand where one is NaN.
+    Value isGreater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, rhs, lhs);
+    return arith::SelectOp::create(b, isGreater, rhs, lhs);
+  }
   return isFloat ? arith::MaximumFOp::create(b, lhs, rhs).getResult() : arith::MaxSIOp::create(b, lhs, rhs).getResult();
 }
 

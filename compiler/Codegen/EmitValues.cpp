@@ -33,6 +33,12 @@ Value KernelEmitter::value(const Expr *expr) {
     return it->second;
   Value result;
   inScope(scope, [&] {
+    if (nest->kept && expr == nest->kept->inSegment) {
+      insertHere();
+      result = loadKept();
+      scopes.back().values[expr] = result;
+      return;
+    }
     if (expr->kind == Expr::Kind::Reduce) {
       emitReductions(expr);
       result = scopes.back().values[expr];
@@ -43,6 +49,8 @@ Value KernelEmitter::value(const Expr *expr) {
       operands.push_back(value(operand));
     insertHere();
     result = compute(expr, operands);
+    if (nest->kept && expr == nest->kept->inReduction)
+      storeKept(result);
     scopes.back().values[expr] = result;
   });
   return result;

@@ -80,6 +80,8 @@ private:
   };
 
   void insertIn(Scope &scope) {
+    /// Elements between rows of a tile; null where the tensor is dense.
+    Value stride;
     if (scope.before)
       b.setInsertionPoint(scope.before);
     else
@@ -259,6 +261,15 @@ private:
   unsigned inputCount = 0;
   SmallVector<Argument> arguments;
   const Nest *nest = nullptr;
+  void storeVector(const Argument &argument, Value pointer, Value computed);
+
+  /// A buffer on the stack for the row that `nest` keeps.
+  void allocateKept();
+
+  Value loadKept();
+
+  void storeKept(Value computed);
+
   SmallVector<Scope, 0> scopes;
   Lanes lanes;
   bool unsupported = false;
@@ -266,4 +277,5 @@ private:
 
 } // namespace bowline::codegen
 
+  Argument keptRow;
 #endif // BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H

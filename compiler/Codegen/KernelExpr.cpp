@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/KernelExpr.h"
+#include "compiler/Codegen/Decompose.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -102,6 +103,7 @@ std::vector<uint64_t> ExprBuilder::keyOf(const Expr &expr) {
                             number(expr.constant.getAsOpaquePointer()),
                             number(expr.op),
                             expr.isSum,
+                            expr.ignoresNan,
                             expr.operands.size(),
                             expr.dims.size()};
   for (const Expr *operand : expr.operands)
@@ -160,7 +162,9 @@ static DimSet allDims(const Expr *root) {
   return dims;
 }
 
-const Expr *ExprBuilder::reduce(bool isSum, const Expr *body, SmallVector<unsigned> dims) {
+const Expr *ExprBuilder::reduce(Expr reduction) {
+  const Expr *&body = reduction.operands[0];
+  SmallVector<unsigned> &dims = reduction.dims;
   for (size_t i = 1; i < dims.size();) {
     if (!canMergeDims(body, space, dims[i - 1], dims[i])) {
       ++i;
@@ -174,9 +178,7 @@ const Expr *ExprBuilder::reduce(bool isSum, const Expr *body, SmallVector<unsign
     dims[i - 1] = merged;
     dims.erase(dims.begin() + i);
   }
-  if (dims.empty())
-    return body;
-  return add({.kind = Expr::Kind::Reduce, .type = body->type, .operands = {body}, .isSum = isSum, .dims = dims});
+  return dims.empty() ? body : add(std::move(reduction));
 }
 
 const Expr *ExprBuilder::at(Value value, ArrayRef<AffineExpr> index) {
@@ -276,7 +278,14 @@ const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
           if (!expr)
             expr = index[next++];
         const Expr *body = at(reduceOp.getInput(), inner);
-        return body ? reduce(reduceOp.getKind() == graph::ReduceKind::Sum, body, dims) : nullptr;
+        if (!body)
+          return nullptr;
+        return reduce({.kind = Expr::Kind::Reduce,
+                       .type = body->type,
+                       .operands = {body},
+                       .isSum = reduceOp.getKind() == graph::ReduceKind::Sum,
+                       .ignoresNan = reduceOp->hasAttr(kIgnoresNan),
+                       .dims = dims});
       })
       .Default([&](Operation *) -> const Expr * {
         bool isKnown = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());

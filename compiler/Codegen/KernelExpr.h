@@ -48,6 +48,8 @@ struct Expr {
   mlir::Attribute constant;
   mlir::Operation *op = nullptr;
   bool isSum = false;
+  /// For a maximum: what it is where an element is NaN does not matter.
+  bool ignoresNan = false;
   llvm::SmallVector<unsigned> dims;
   llvm::SmallVector<Box> boxes;
 
@@ -78,7 +80,7 @@ private:
   const Expr *build(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
   const Expr *choose(mlir::Type type, llvm::ArrayRef<Expr::Box> boxes, llvm::ArrayRef<const Expr *> operands);
   const Expr *load(mlir::Type type, unsigned argument, mlir::AffineExpr index);
-  const Expr *reduce(bool isSum, const Expr *body, llvm::SmallVector<unsigned> dims);
+  const Expr *reduce(Expr reduction);
   const Expr *add(Expr expr);
   static std::vector<uint64_t> keyOf(const Expr &expr);
 

@@ -8,6 +8,7 @@
 
 #include "compiler/Codegen/Nest.h"
 #include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -20,6 +21,9 @@ using namespace bowline::codegen;
 
 /// Elements of a block where blocks are independent: a few pages, so that a block is worth a thread's attention.
 static constexpr int64_t kBlockSize = 8192;
+
+/// Bytes of a row that is kept on the stack: part of the second-level cache, far less than the stack of a thread.
+static constexpr int64_t kMaxKeptBytes = 640 << 10;
 
 /// More pieces than this of one row are computed with conditions instead.
 static constexpr size_t kMaxSegments = 8;
@@ -340,6 +344,44 @@ private:
       nest.segments.push_back(std::move(segment));
     }
     divideInner(nest);
+    nest.kept = findKept(nest);
+  }
+
+  /// The most expensive value that a reduction over the row and the results share; loads are cheap enough to repeat.
+  static std::optional<Nest::Kept> findKept(Nest &nest) {
+    if (nest.segments.size() != 1 || nest.blocks > 1)
+      return std::nullopt;
+    const Nest::Segment &segment = nest.segments[0];
+    unsigned inner = *segment.dim;
+    DimSet bound = nest.rows ? dimBit(*nest.rows) : 0;
+    for (unsigned dim : nest.outer)
+      bound |= dimBit(dim);
+    llvm::DenseSet<const Expr *> inSegment;
+    SmallVector<const Expr *> roots, reductions;
+    for (const Nest::Store &store : llvm::concat<const Nest::Store>(segment.stores, nest.rowStores))
+      roots.push_back(store.value);
+    forEachExpr(roots, [&](const Expr *expr) {
+      inSegment.insert(expr);
+      if (expr->kind == Expr::Kind::Reduce && expr->dims.size() == 1 && !(expr->freeDims & ~bound) &&
+          nest.space.size(expr->dims[0]) == nest.space.size(inner))
+        reductions.push_back(expr);
+    });
+    std::optional<Nest::Kept> kept;
+    for (const Expr *reduce : reductions)
+      forEachExpr(reduce->operands, [&](const Expr *expr) {
+        unsigned dim = reduce->dims[0];
+        bool isExpensive = expr->kind == Expr::Kind::Compute && isa<math::MathDialect>(expr->op->getDialect());
+        if (!isExpensive || !expr->type.isF32() || !(expr->freeDims & dimBit(dim)) ||
+            expr->freeDims & ~(bound | dimBit(dim)) || nest.space.size(inner) * 4 > kMaxKeptBytes)
+          return;
+        llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
+        replacements[dim] = nest.space.dim(inner);
+        const Expr *again = nest.builder.replace(expr, replacements);
+        // Operands come first: the last one contains most.
+        if (inSegment.contains(again))
+          kept = Nest::Kept{expr, again, dim, inner};
+      });
+    return kept;
   }
 
   static Nest::Segment initialSums(Draft &draft, unsigned inner) {

@@ -43,6 +43,13 @@ struct Nest {
     llvm::SmallVector<Store> stores;
   };
 
+  /// What a reduction over the row computes and the full results need again: kept in a buffer of one row.
+  struct Kept {
+    const Expr *inReduction, *inSegment;
+    /// The dimensions along the row of the two.
+    unsigned reducedDim, inner;
+  };
+
   explicit Nest(mlir::MLIRContext *context) : space(context), builder(space) {}
 
   IndexSpace space;
@@ -56,6 +63,7 @@ struct Nest {
   std::optional<unsigned> rows;
   /// Zeros for the partial sums.
   Segment initial;
+  std::optional<Kept> kept;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
   int64_t blocks = 1, blockSize = 0;
   int64_t units = 1;

@@ -32,6 +32,8 @@ LogicalResult KernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<st
   int64_t first = 0;
   for (const std::unique_ptr<Nest> &current : nests) {
     nest = current.get();
+    if (nest->kept)
+      allocateKept();
     Value begin = arith::MaxSIOp::create(b, body->getArgument(1), constant(first));
     Value end = arith::MinSIOp::create(b, body->getArgument(2), constant(first + nest->units));
     emitNest(arith::SubIOp::create(b, begin, constant(first)), arith::SubIOp::create(b, end, constant(first)));

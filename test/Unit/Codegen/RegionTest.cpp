@@ -344,4 +344,46 @@ TEST(Region, ReductionsOverPaddedRows) {
   kernels.check(0, randomInputs(kernels, 17), 2e-6, 1e-6);
 }
 
+/// The loss and its gradient in one kernel share the exponentials; the gradient takes the place of the logits.
+TEST(Region, LossAndItsGradient) {
+  for (const char *type : {"f32", "bf16"})
+    for (auto [rows, classes] : {std::pair(3, 50257), std::pair(5, 64), std::pair(7, 33), std::pair(4, 200000)}) {
+      SCOPED_TRACE(formatv("{0} x {1} {2}", rows, classes, type).str());
+      Kernels kernels(formatv(
+          R"(func.func @k(%x: tensor<{0}x{1}x{2}>, %l: tensor<{0}xi32>, %d: tensor<{0}xf32>) -> (tensor<{0}xf32>, tensor<{0}x{1}x{2}>) {{
+        %a, %b = graph.softmax_cross_entropy %x, %l : (tensor<{0}x{1}x{2}>, tensor<{0}xi32>) -> (tensor<{0}xf32>, tensor<{0}xf32>)
+        %g = graph.softmax_cross_entropy_grad %x, %l, %b, %d : (tensor<{0}x{1}x{2}>, tensor<{0}xi32>, tensor<{0}xf32>, tensor<{0}xf32>) -> tensor<{0}x{1}x{2}>
+        return %a, %g : tensor<{0}xf32>, tensor<{0}x{1}x{2}> })",
+          rows, classes, type));
+      ASSERT_TRUE(kernels.isLoaded());
+      EXPECT_EQ(kernels.info(0).parallelExtent, rows);
+      EXPECT_TRUE(llvm::is_contained(kernels.info(0).inPlace, std::pair(1, 0)));
+      auto inputs = randomInputs(kernels, 18);
+      for (double &label : inputs[1].data)
+        label = std::fmod(std::fabs(label), classes);
+      // A row without a label, one far from zero, one with impossible classes.
+      inputs[1].data[0] = -1;
+      for (int i = 0; i < classes; ++i) {
+        inputs[0].data[classes + i] *= 64;
+        if (i % 3)
+          inputs[0].data[2 * classes + i] = -HUGE_VAL;
+      }
+      inputs[1].data[2] = 3;
+      kernels.check(0, inputs, type == std::string("f32") ? 4e-6 : 0x1p-8, 2e-7);
+    }
+}
+
+TEST(Region, LossOfNotANumberIsNone) {
+  Kernels kernels(R"(func.func @k(%x: tensor<3x100xf32>, %l: tensor<3xi32>) -> (tensor<3xf32>, tensor<3xf32>) {
+    %a, %b = graph.softmax_cross_entropy %x, %l : (tensor<3x100xf32>, tensor<3xi32>) -> (tensor<3xf32>, tensor<3xf32>)
+    return %a, %b : tensor<3xf32>, tensor<3xf32> })");
+  ASSERT_TRUE(kernels.isLoaded());
+  for (size_t at : {0, 17, 63, 64, 99}) {
+    auto inputs = randomInputs(kernels, 19);
+    inputs[0].data[100 + at] = std::nan("");
+    kernels.check(0, inputs, 2e-6, 1e-6);
+    EXPECT_TRUE(std::isnan(decode(kernels.run(0, inputs)[1].data(), kernels.function(0).getResultTypes()[1]).data[1]));
+  }
+}
+
 } // namespace
