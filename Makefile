@@ -27,6 +27,7 @@ check: packages  ## Build and run every test; the last line is "N passed, N fail
 bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
 	@scripts/bench.py
 	@build/release/bin/bowline-kernel-bench
+	@build/release/bin/bowline-codegen-bench
 
 bench-peers: build  ## Measure training beside PyTorch and JAX, installed into build/peers (6 GiB; over an hour)
 	@scripts/bench-peers.py

@@ -64,6 +64,8 @@ LAYERS = (
           MEET, MOVE_DOWN),
     Layer("compiler/Check", ("compiler/Check", "runtime/plan", "runtime/base", "kernels/registry"), False, None,
           "compiler/Check reads plans, not IR, and is part of the runtime-only build", NO_MLIR),
+    Layer("compiler/Codegen/benchmarks", ("compiler/Codegen", "kernels"), True, ("benchmark",),
+          "benchmarks of generated code run it on the runtime's threads", MOVE_DOWN),
     # The driver and the tools assemble everything, and talk to people as the runtime's tools do.
     Layer("compiler/Driver",
           ("compiler", "frontends", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry",

@@ -11,6 +11,7 @@
 #include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/NestEmitter.h"
 #include "compiler/Codegen/ObjectFile.h"
+#include "compiler/Codegen/TargetCpu.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -22,6 +23,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -31,24 +33,34 @@ using namespace bowline::codegen;
 
 struct CpuCodegen::State {
   CpuTarget target;
-  std::string cpu;
-  /// The kernels as loops; null before the first one.
-  OwningOpRef<ModuleOp> module;
+  std::optional<TargetCpu> cpu;
+  llvm::LLVMContext llvmContext;
+  /// Made for the first kernel that is compiled.
+  std::unique_ptr<llvm::TargetMachine> machine;
+  /// In the order in which they came.
+  std::vector<KernelObject> objects;
+  llvm::StringSet<> names;
+  MLIRContext *context = nullptr;
 
   void dump(StringRef stage, Operation *op) {
     if (target.dump)
       *target.dump << "// " << stage << "\n" << *op << "\n";
   }
+
+  void load(MLIRContext *context);
+  /// Code for `kernel`, which is changed. Diagnostics name `original`.
+  FailureOr<CachedKernel> compile(func::FuncOp original, func::FuncOp kernel);
+  FailureOr<std::string> emit(ModuleOp module);
 };
 
 CpuCodegen::CpuCodegen(CpuTarget target) : state(std::make_unique<State>()) {
-  state->cpu = resolveCpu(target.cpu);
+  state->cpu = targetCpu(target.cpu);
   state->target = std::move(target);
 }
 
 CpuCodegen::~CpuCodegen() = default;
 
-StringRef CpuCodegen::cpu() const { return state->cpu; }
+StringRef CpuCodegen::cpu() const { return state->cpu ? StringRef(state->cpu->name) : StringRef(); }
 
 void CpuCodegen::registerDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
@@ -72,61 +84,100 @@ static LogicalResult checkSignature(func::FuncOp kernel) {
   return success();
 }
 
-FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel) {
-  if (state->cpu.empty())
-    return kernel.emitOpError("unknown target '")
-           << state->target.cpu << "'; use x86-64-v2, x86-64-v3, x86-64-v4 or native";
-  if (failed(checkSignature(kernel)))
-    return failure();
-  MLIRContext *context = kernel.getContext();
-  if (!state->module) {
-    DialectRegistry registry;
-    registerDialects(registry);
-    context->appendDialectRegistry(registry);
-    context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
-                         LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
-    state->module = ModuleOp::create(UnknownLoc::get(context));
-  }
-  if (state->module->lookupSymbol(kernel.getSymName()))
-    return kernel.emitOpError("another kernel has this name");
-
-  state->dump("kernel", kernel);
-  OwningOpRef<func::FuncOp> own = kernel.clone();
-  decomposeLayers(own->getBody().front());
-  state->dump("decomposed", *own);
-  int64_t vectorLanes = vectorBits(state->cpu) / 32;
-  auto nests = planNests(*own, vectorLanes);
-  if (failed(nests) || failed(emitKernel(*state->module, kernel.getSymName(), *own, *nests, vectorLanes)))
-    return failure();
-  state->dump("loops", &state->module->getBody()->back());
-
-  KernelInfo info;
-  info.symbol = kernel.getSymName();
-  for (const std::unique_ptr<Nest> &nest : *nests)
-    info.parallelExtent += nest->units;
-  info.inPlace = findInPlacePairs(*own, *nests);
-  return info;
+void CpuCodegen::State::load(MLIRContext *loaded) {
+  if (context == loaded)
+    return;
+  context = loaded;
+  DialectRegistry registry;
+  registerDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, graph::GraphDialect,
+                       LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
 }
 
-FailureOr<std::vector<char>> CpuCodegen::finish() {
-  if (!state->module)
-    return std::vector<char>();
-  ModuleOp module = *state->module;
+FailureOr<std::string> CpuCodegen::State::emit(ModuleOp module) {
   if (failed(verify(module)) || failed(lowerToLLVM(module)))
     return failure();
-  llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
   if (!llvmModule)
     return failure();
-  auto machine = createTargetMachine(state->cpu);
-  if (!machine)
-    return module.emitError(llvm::toString(machine.takeError()));
-  prepareModule(*llvmModule, **machine);
-  optimize(*llvmModule, **machine);
-  if (state->target.dump)
-    *state->target.dump << "; optimised\n" << *llvmModule << "\n";
-  auto image = emitSharedObject(*llvmModule, **machine);
+  if (!machine) {
+    auto created = createTargetMachine(*cpu);
+    if (!created)
+      return module.emitError(llvm::toString(created.takeError()));
+    machine = std::move(*created);
+  }
+  prepareModule(*llvmModule, *machine, *cpu);
+  optimize(*llvmModule, *machine);
+  if (target.dump)
+    *target.dump << "; optimised\n" << *llvmModule << "\n";
+  auto object = emitObject(*llvmModule, *machine);
+  if (!object)
+    return module.emitError(llvm::toString(object.takeError()));
+  return std::move(*object);
+}
+
+FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::FuncOp kernel) {
+  decomposeLayers(kernel.getBody().front());
+  dump("decomposed", kernel);
+  auto nests = planNests(kernel, cpu->vectorBits / 32);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
+  if (failed(nests) || failed(emitKernel(*module, kKernelSymbol, kernel, *nests, *cpu)))
+    return failure();
+  dump("loops", &module->getBody()->back());
+  CachedKernel result;
+  for (const std::unique_ptr<Nest> &nest : *nests)
+    result.parallelExtent += nest->units;
+  result.inPlace = findInPlacePairs(kernel, *nests);
+  auto object = emit(*module);
+  if (failed(object))
+    return failure();
+  result.object = std::move(*object);
+  return result;
+}
+
+FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
+  if (!state->cpu)
+    return kernel.emitOpError("unknown target '") << state->target.cpu << "'; use " << kTargetCpuNames;
+  if (failed(checkSignature(kernel)))
+    return failure();
+  if (symbol.empty())
+    symbol = kernel.getSymName();
+  if (!state->names.insert(symbol).second)
+    return kernel.emitOpError("another kernel has this name");
+  state->load(kernel.getContext());
+  state->dump("kernel", kernel);
+
+  OwningOpRef<func::FuncOp> own = kernel.clone();
+  std::optional<CachedKernel> code;
+  Sha256Digest key{};
+  if (KernelCache *cache = state->target.cache.get()) {
+    // Neither its name nor where it comes from is in the code.
+    own->setSymName(kKernelSymbol);
+    std::string ir;
+    llvm::raw_string_ostream stream(ir);
+    own->print(stream, OpPrintingFlags().enableDebugInfo(false));
+    key = cache->keyOf(ir, state->cpu->name);
+    code = cache->find(key);
+    own->setSymName(kernel.getSymName());
+  }
+  if (!code) {
+    auto compiled = state->compile(kernel, *own);
+    if (failed(compiled))
+      return failure();
+    code = std::move(*compiled);
+    if (state->target.cache)
+      state->target.cache->store(key, *code);
+  }
+  state->objects.push_back({symbol.str(), std::move(code->object)});
+  return KernelInfo{symbol.str(), code->parallelExtent, code->inPlace};
+}
+
+FailureOr<std::vector<char>> CpuCodegen::finish() {
+  if (state->objects.empty())
+    return std::vector<char>();
+  auto image = linkObjects(state->objects);
   if (!image)
-    return module.emitError(llvm::toString(image.takeError()));
+    return emitError(UnknownLoc::get(state->context), llvm::toString(image.takeError()));
   return std::move(*image);
 }

@@ -25,6 +25,7 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H
 #define BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H
 
+#include "compiler/Codegen/KernelCache.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -43,10 +44,12 @@ class FuncOp;
 namespace bowline {
 
 struct CpuTarget {
-  /// "x86-64-v2", "x86-64-v3", "x86-64-v4", or "native": the highest of these that this machine runs.
+  /// One of `kTargetCpuNames`; "native" is the most that this machine runs.
   std::string cpu = "native";
   /// Where set, the IR of every kernel is printed after each stage.
   llvm::raw_ostream *dump = nullptr;
+  /// Where set, kernels that are in it are not compiled again.
+  std::shared_ptr<KernelCache> cache;
 };
 
 struct KernelInfo {
@@ -66,9 +69,10 @@ public:
   /// The dialects that `add` builds operations of. They must be loaded, or loadable, in the kernels' context.
   static void registerDialects(mlir::DialectRegistry &registry);
 
-  /// Generates code for `kernel`, under its symbol name. All kernels come from one context. Fails with a diagnostic
-  /// where an operation has no code generation, the name is taken or the target is unknown.
-  llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel);
+  /// Generates code for `kernel`, which is called `symbol` in the image, or as the function is if that is empty. All
+  /// kernels come from one context. Fails with a diagnostic where an operation has no code generation, the name is
+  /// taken or the target is unknown.
+  llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "");
 
   /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
   /// `add`. Fails with a diagnostic where the linker, ld.lld, is missing or fails.

@@ -120,6 +120,10 @@ Value KernelEmitter::fromMemory(Value raw, Type elementType) {
 Value KernelEmitter::toMemory(Value computed, Type elementType) {
   if (elementType.isInteger(1))
     return arith::ExtUIOp::create(b, sameLanes(computed, b.getI8Type()), computed);
+  if (elementType.isBF16() && cpu.hasBf16) {
+    Value rounded = arith::TruncFOp::create(b, sameLanes(computed, elementType), computed);
+    return arith::BitcastOp::create(b, sameLanes(computed, b.getI16Type()), rounded);
+  }
   if (elementType.isBF16()) {
     // Round to nearest even in the integer that the number's bits are; a NaN stays one.
     Value bits = arith::BitcastOp::create(b, sameLanes(computed, b.getI32Type()), computed);

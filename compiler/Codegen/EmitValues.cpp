@@ -90,7 +90,7 @@ Value KernelEmitter::compute(const Expr *expr, SmallVectorImpl<Value> &operands)
 
 Value KernelEmitter::apply(const Expr *expr, ArrayRef<Value> operands, int64_t count) {
   if (isa<math::MathDialect>(expr->op->getDialect())) {
-    Value result = expandMath(b, expr->op, operands);
+    Value result = expandMath(b, cpu, expr->op, operands);
     if (result)
       return result;
     if (!unsupported)

@@ -46,6 +46,7 @@ public:
       getOperation().emitError("the generated kernels could not be assembled into one object");
       return signalPassFailure();
     }
+    finishCache();
     OpBuilder builder(&getContext());
     builder.setInsertionPointAfter(last);
     auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
@@ -54,11 +55,20 @@ public:
   }
 
 private:
+  void finishCache() {
+    if (!target.cache)
+      return;
+    target.cache->trim();
+    if (!target.cache->problem().ok())
+      getOperation().emitRemark("kernels are not kept for the next compilation: ")
+          << std::string(target.cache->problem().message());
+  }
+
   LogicalResult generate(CpuCodegen &codegen, plan::KernelOp kernel, SymbolTable &symbols) {
     auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
     if (!function)
       return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
-    FailureOr<KernelInfo> info = codegen.add(function);
+    FailureOr<KernelInfo> info = codegen.add(function, kernel.getSymName());
     if (failed(info))
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
     SmallVector<int64_t> pairs;

@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H
 
 #include "compiler/Codegen/Nest.h"
+#include "compiler/Codegen/TargetCpu.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -60,8 +61,8 @@ struct Scope {
 /// vectors), EmitReductions.cpp, EmitValues.cpp (expressions and indices) and EmitMemory.cpp.
 class KernelEmitter {
 public:
-  KernelEmitter(func::FuncOp kernel, Location loc, int64_t vectorLanes)
-      : kernel(kernel), b(loc, kernel.getContext()), vectorLanes(vectorLanes) {}
+  KernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &cpu)
+      : kernel(kernel), b(loc, kernel.getContext()), cpu(cpu), vectorLanes(cpu.vectorBits / 32) {}
 
   llvm::LogicalResult emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
 
@@ -257,6 +258,8 @@ private:
 
   func::FuncOp kernel;
   ImplicitLocOpBuilder b;
+  const TargetCpu &cpu;
+  /// f32 in a register.
   int64_t vectorLanes;
   unsigned inputCount = 0;
   SmallVector<Argument> arguments;

@@ -19,6 +19,7 @@
 
 using namespace mlir;
 using namespace bowline;
+using codegen::TargetCpu;
 
 namespace {
 
@@ -31,7 +32,8 @@ Type withElement(Type type, Type element) {
 /// Arithmetic on f32 scalars or vectors of one shape.
 class Lanes {
 public:
-  Lanes(ImplicitLocOpBuilder &b, Type type) : b(b), type(type), integer(withElement(type, b.getI32Type())) {}
+  Lanes(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Type type)
+      : b(b), cpu(cpu), type(type), integer(withElement(type, b.getI32Type())) {}
 
   Value constant(double value) { return splat(type, b.getF32FloatAttr(value)); }
   Value constantInt(int32_t value) { return splat(integer, b.getI32IntegerAttr(value)); }
@@ -42,9 +44,15 @@ public:
   Value div(Value lhs, Value rhs) { return arith::DivFOp::create(b, lhs, rhs); }
   Value neg(Value value) { return arith::NegFOp::create(b, value); }
   Value abs(Value value) { return math::AbsFOp::create(b, value); }
-  /// Both return a NaN operand.
-  Value max(Value lhs, Value rhs) { return arith::MaximumFOp::create(b, lhs, rhs); }
-  Value min(Value lhs, Value rhs) { return arith::MinimumFOp::create(b, lhs, rhs); }
+  /// The processor's maximum and minimum, in the order of operands that returns a NaN in `value`.
+  Value atLeast(Value value, double bound) {
+    Value limit = constant(bound);
+    return select(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, limit, value), limit, value);
+  }
+  Value atMost(Value value, double bound) {
+    Value limit = constant(bound);
+    return select(arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, limit, value), limit, value);
+  }
   Value select(Value condition, Value lhs, Value rhs) { return arith::SelectOp::create(b, condition, lhs, rhs); }
   Value compare(arith::CmpFPredicate predicate, Value lhs, double rhs) {
     return arith::CmpFOp::create(b, predicate, lhs, constant(rhs));
@@ -53,7 +61,6 @@ public:
 
   Value toBits(Value value) { return arith::BitcastOp::create(b, integer, value); }
   Value fromBits(Value value) { return arith::BitcastOp::create(b, type, value); }
-  Value addInt(Value lhs, Value rhs) { return arith::AddIOp::create(b, lhs, rhs); }
   Value subInt(Value lhs, Value rhs) { return arith::SubIOp::create(b, lhs, rhs); }
   Value shiftLeft(Value value, int amount) { return arith::ShLIOp::create(b, value, constantInt(amount)); }
   Value shiftRight(Value value, int amount) { return arith::ShRSIOp::create(b, value, constantInt(amount)); }
@@ -67,6 +74,8 @@ public:
   }
 
   Value exp(Value x);
+  /// 1 - exp(-x) for 0 <= x < 86 or NaN, exact to rounding near zero too.
+  Value oneMinusExp(Value x);
   Value log(Value x);
   Value tanh(Value x);
   Value erf(Value x);
@@ -77,32 +86,92 @@ private:
       return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, Attribute(value)));
     return arith::ConstantOp::create(b, value);
   }
-  /// 2^exponent for an exponent of a normal number.
-  Value powerOfTwo(Value exponent) { return fromBits(shiftLeft(addInt(exponent, constantInt(127)), 23)); }
+  /// Whether one instruction multiplies by a power of two: AVX-512 has it, for vectors.
+  bool hasScale() const {
+    auto vector = dyn_cast<VectorType>(type);
+    return cpu.vectorBits == 512 && vector && vector.getNumElements() >= 4;
+  }
+  /// value * 2^n for a whole number n, rounded once.
+  Value scale(Value value, Value n);
 
   ImplicitLocOpBuilder &b;
+  const TargetCpu &cpu;
   Type type, integer;
 };
 
+Value Lanes::scale(Value value, Value n) {
+  int64_t count = cast<VectorType>(type).getNumElements(), width = std::min<int64_t>(count, 16);
+  auto part = VectorType::get({width}, b.getF32Type());
+  Type maskType = b.getIntegerType(std::max<int64_t>(width, 8));
+  Value all = arith::ConstantOp::create(b, b.getIntegerAttr(maskType, -1));
+  StringAttr name = b.getStringAttr("llvm.x86.avx512.mask.scalef.ps." + std::to_string(width * 32));
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < count; first += width) {
+    SmallVector<int64_t> lanes = llvm::to_vector(llvm::seq(first, first + width));
+    auto take = [&](Value whole) -> Value {
+      return width == count ? whole : vector::ShuffleOp::create(b, part, whole, whole, lanes);
+    };
+    Value significand = take(value);
+    SmallVector<Value> operands = {significand, take(n), significand, all};
+    if (width == 16) // rounding as the processor is set to
+      operands.push_back(arith::ConstantOp::create(b, b.getI32IntegerAttr(4)));
+    parts.push_back(LLVM::CallIntrinsicOp::create(b, part, name, operands).getResult(0));
+  }
+  for (; parts.size() > 1; width *= 2) {
+    SmallVector<int64_t> lanes = llvm::to_vector(llvm::seq<int64_t>(0, 2 * width));
+    SmallVector<Value> joined;
+    for (size_t i = 0; i < parts.size(); i += 2)
+      joined.push_back(
+          vector::ShuffleOp::create(b, VectorType::get({2 * width}, b.getF32Type()), parts[i], parts[i + 1], lanes));
+    parts = joined;
+  }
+  return parts[0];
+}
+
 /// log 2 in two parts: the first has trailing zeros, so that its product with an exponent is exact without a fused
 /// multiply-add too.
-constexpr double kLn2High = 0.693359375, kLn2Low = -2.12194440054690583e-4;
+constexpr double kLn2High = 0.693359375, kLn2Low = -2.12194440054690583e-4, kLog2E = 1.4426950408889634;
 
-// x = n log 2 + r with |r| <= log(2) / 2; the Taylor polynomial of degree 7 is within 2^-27 there.
+/// Adding this rounds to an integer and leaves the integer in the low bits.
+constexpr double kRound = 12582912;
+constexpr int32_t kRoundBits = 0x4B400000;
+
+/// Minimax fits on [-log(2) / 2, log(2) / 2]: (exp(r) - 1 - r) / r^2 such that exp(r) is within 2^-28.2 of itself, and
+/// such that exp(r) - 1 is within 2^-26.1 of itself.
+constexpr double kExp[] = {0.4999999345, 0.1666652069, 0.04166838736, 0.008368709822, 0.001381461314};
+constexpr double kExpMinusOne[] = {0.4999999816, 0.1666654367, 0.04166719963, 0.00836651394, 0.00138825236};
+
+/// Minimax fit of -log(erfc(x)) / x on [0, 3.92] such that erf(x) is within 2^-27.9 of itself.
+constexpr double kErf[] = {1.128379172,    0.636619382,      0.1027778304,    -0.01915306361, -0.0001603965613,
+                           0.001667027875, -0.0006328370214, 0.0001176412966, -9.256265145e-6};
+
+// x = n log 2 + r with |r| <= log(2) / 2, exp(x) = 2^n (1 + r + r^2 p(r)).
 Value Lanes::exp(Value x) {
   // Beyond these bounds the result is zero or infinite, and n would not fit in an exponent.
-  Value bounded = min(max(x, constant(-104)), constant(89));
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
-  constexpr double kRound = 12582912;
-  Value shifted = add(mul(bounded, constant(1.4426950408889634)), constant(kRound));
-  Value n = arith::SubFOp::create(b, shifted, constant(kRound));
-  Value exponent = subInt(toBits(shifted), constantInt(0x4B400000));
+  Value bounded = atMost(atLeast(x, -104), 89);
+  // Even, so that half of it is a whole bias.
+  constexpr int32_t kBias = 254;
+  double round = hasScale() ? kRound : kRound + kBias;
+  Value shifted = add(mul(bounded, constant(kLog2E)), constant(round));
+  Value n = arith::SubFOp::create(b, shifted, constant(round));
   Value r = sub(sub(bounded, mul(n, constant(kLn2High))), mul(n, constant(kLn2Low)));
-  Value tail = polynomial(r, {0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
-  Value power = add(add(mul(mul(r, r), tail), r), constant(1));
-  // In two steps: n may lie outside of the exponents of normal numbers, and the result may be subnormal.
-  Value half = shiftRight(exponent, 1);
-  return mul(mul(power, powerOfTwo(half)), powerOfTwo(subInt(exponent, half)));
+  Value power = polynomial(r, {1, 1, kExp[0], kExp[1], kExp[2], kExp[3], kExp[4]});
+  if (hasScale())
+    return scale(power, n);
+  // In two exact steps, then one that rounds: n may lie outside of the exponents of normal numbers, and the result may
+  // be subnormal. The bits above an exponent's are shifted out.
+  Value bits = toBits(shifted), half = shiftRight(bits, 1);
+  return mul(mul(power, fromBits(shiftLeft(half, 23))), fromBits(shiftLeft(subInt(bits, half), 23)));
+}
+
+// -x = n log 2 + r, with 2^n subtracted from one exactly: 1 - exp(-x) = (1 - 2^n) - 2^n (exp(r) - 1).
+Value Lanes::oneMinusExp(Value x) {
+  Value shifted = add(mul(x, constant(kLog2E)), constant(kRound));
+  Value n = arith::SubFOp::create(b, shifted, constant(kRound));
+  Value r = add(mul(n, constant(kLn2Low)), sub(mul(n, constant(kLn2High)), x));
+  Value minusOne = add(mul(mul(r, r), polynomial(r, kExpMinusOne)), r);
+  Value power = fromBits(shiftLeft(subInt(constantInt(kRoundBits + 127), toBits(shifted)), 23));
+  return sub(arith::SubFOp::create(b, constant(1), power), mul(power, minusOne));
 }
 
 // x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); with s = f / (2 + f): log(1 + f) = 2 artanh(s)
@@ -128,29 +197,22 @@ Value Lanes::log(Value x) {
   return select(compare(arith::CmpFPredicate::ULT, x, 0), constant(std::numeric_limits<float>::quiet_NaN()), result);
 }
 
-// A polynomial near zero, 1 - 2 / (exp(2 |x|) + 1) elsewhere. Coefficients: Chebyshev fit, within 2e-8 relative.
+// tanh(x) = (1 - e) / (1 + e) with e = exp(-2 |x|), and 1 beyond 9.02.
 Value Lanes::tanh(Value x) {
-  Value magnitude = abs(x), square = mul(x, x);
-  Value odd =
-      polynomial(square, {-0.333333289441, 0.13332769737, -0.0538509095785, 0.0209971789991, -0.00609671416591});
-  Value small = add(mul(mul(x, square), odd), x);
-  Value power = add(exp(add(magnitude, magnitude)), constant(1));
-  Value large = copySign(sub(constant(1), div(constant(2), power)), x);
-  return select(compare(arith::CmpFPredicate::OLT, magnitude, 0.625), small, large);
+  Value magnitude = atMost(abs(x), 9.02);
+  Value numerator = oneMinusExp(add(magnitude, magnitude));
+  return copySign(div(numerator, arith::SubFOp::create(b, constant(2), numerator)), x);
 }
 
-// Chebyshev fits: erf(x) / x in x^2 below 1 (within 4e-11), -log(erfc(x)) on [1, 4] (within 2e-8); 1 beyond.
+// erf(x) = 1 - exp(-x p(x)), and 1 beyond 3.92.
 Value Lanes::erf(Value x) {
-  Value magnitude = abs(x), square = mul(x, x);
-  Value small =
-      mul(x, polynomial(square, {1.12837916706, -0.37612638468, 0.112837824952, -0.0268654307277, 0.00522103180786,
-                                 -0.000848408040554, 0.000112659590256, -9.66704457149e-6}));
-  Value bounded = min(magnitude, constant(4));
-  Value logarithm =
-      polynomial(bounded, {-0.000320138049678, 1.13023343484, 0.631826051559, 0.110080082949, -0.0264211360057,
-                           0.00475959629327, -0.000596805625661, 4.60580426892e-5, -1.63715141459e-6});
-  Value large = copySign(sub(constant(1), exp(neg(logarithm))), x);
-  return select(compare(arith::CmpFPredicate::OLT, magnitude, 1), small, large);
+  Value magnitude = atMost(abs(x), 3.92);
+  // The constant term is the whole of the error near zero: its largest part is exact and added last.
+  constexpr double kFirst = 1.125;
+  SmallVector<double> rest(std::begin(kErf), std::end(kErf));
+  rest[0] -= kFirst;
+  Value small = mul(magnitude, polynomial(magnitude, rest));
+  return copySign(oneMinusExp(add(mul(magnitude, constant(kFirst)), small)), x);
 }
 
 /// Calls the C library's function of f64 for each element.
@@ -198,7 +260,7 @@ StringRef libraryName(Operation *op) {
 
 } // namespace
 
-Value codegen::expandMath(ImplicitLocOpBuilder &b, Operation *op, ValueRange operands) {
+Value codegen::expandMath(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Operation *op, ValueRange operands) {
   Type type = operands[0].getType();
   if (isa<math::RsqrtOp>(op)) {
     auto one = b.getFloatAttr(getElementTypeOrSelf(type), 1.0);
@@ -216,7 +278,7 @@ Value codegen::expandMath(ImplicitLocOpBuilder &b, Operation *op, ValueRange ope
     return copy->getResult(0);
   }
   if (getElementTypeOrSelf(type).isF32()) {
-    Lanes lanes(b, type);
+    Lanes lanes(b, cpu, type);
     Value result = llvm::TypeSwitch<Operation *, Value>(op)
                        .Case([&](math::ExpOp) { return lanes.exp(operands[0]); })
                        .Case([&](math::LogOp) { return lanes.log(operands[0]); })

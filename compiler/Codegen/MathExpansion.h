@@ -9,16 +9,18 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_MATHEXPANSION_H
 #define BOWLINE_COMPILER_CODEGEN_MATHEXPANSION_H
 
+#include "compiler/Codegen/TargetCpu.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace bowline::codegen {
 
 /// The result of `op`, a `math` operation, on scalars or vectors. f32 exp, log, tanh, erf and rsqrt become polynomials
 /// over the whole range, infinities, NaN and subnormal numbers included, within this many units in the last place of
-/// the exact value (tested): exp 1.5, log 1.5, tanh 2.5, erf 2.5, rsqrt 1.5. sqrt and the functions that only round or
+/// the exact value (tested): exp 1.25, log 1, tanh 2.5, erf 2.25, rsqrt 1.5. sqrt and the functions that only round or
 /// change signs are exact. sin, cos and pow, and every function of f64, call the C library's f64 function per element.
 /// Null where the operation has no expansion.
-mlir::Value expandMath(mlir::ImplicitLocOpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands);
+mlir::Value expandMath(mlir::ImplicitLocOpBuilder &builder, const TargetCpu &cpu, mlir::Operation *op,
+                       mlir::ValueRange operands);
 
 } // namespace bowline::codegen
 

@@ -173,6 +173,6 @@ void KernelEmitter::emitBlock(const Nest::Segment &segment, Value block) {
 }
 
 LogicalResult bowline::codegen::emitKernel(ModuleOp module, StringRef symbol, func::FuncOp kernel,
-                                           ArrayRef<std::unique_ptr<Nest>> nests, int64_t vectorLanes) {
-  return KernelEmitter(kernel, kernel.getLoc(), vectorLanes).emit(module, symbol, nests);
+                                           ArrayRef<std::unique_ptr<Nest>> nests, const TargetCpu &cpu) {
+  return KernelEmitter(kernel, kernel.getLoc(), cpu).emit(module, symbol, nests);
 }

@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_CODEGEN_NESTEMITTER_H
 
 #include "compiler/Codegen/Nest.h"
+#include "compiler/Codegen/TargetCpu.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace bowline::codegen {
@@ -17,7 +18,7 @@ namespace bowline::codegen {
 /// Appends to `module` the function `symbol(arguments, begin, end)` that computes units [begin, end) of `nests`, those
 /// of the first nest before those of the second, as scf loops over vectors. `kernel` has the arguments' types.
 llvm::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::func::FuncOp kernel,
-                               llvm::ArrayRef<std::unique_ptr<Nest>> nests, int64_t vectorLanes);
+                               llvm::ArrayRef<std::unique_ptr<Nest>> nests, const TargetCpu &cpu);
 
 } // namespace bowline::codegen
 

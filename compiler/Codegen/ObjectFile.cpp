@@ -1,4 +1,4 @@
-//===- ObjectFile.cpp - LLVM IR as a shared object
+//===- ObjectFile.cpp - LLVM IR as machine code
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,45 +7,31 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/ObjectFile.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/CommonConfig.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/Binary.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <mutex>
 
 using namespace llvm;
 using namespace bowline;
+using codegen::TargetCpu;
 
 /// Where the linker of the distribution's LLVM packages is, apart from PATH.
 static constexpr StringLiteral kLlvmTools = "/usr/lib/llvm-22/bin";
 
 static constexpr StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
-std::string codegen::resolveCpu(StringRef cpu) {
-  if (cpu != "native")
-    return vectorBits(cpu) ? cpu.str() : std::string();
-  StringMap<bool> features = sys::getHostCPUFeatures();
-  auto hasAll = [&](ArrayRef<StringRef> names) {
-    return all_of(names, [&](StringRef name) { return features.lookup(name); });
-  };
-  if (!hasAll({"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}))
-    return "x86-64-v2";
-  return hasAll({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}) ? "x86-64-v4" : "x86-64-v3";
-}
-
-int codegen::vectorBits(StringRef cpu) {
-  return StringSwitch<int>(cpu).Case("x86-64-v2", 128).Case("x86-64-v3", 256).Case("x86-64-v4", 512).Default(0);
-}
-
-Expected<std::unique_ptr<TargetMachine>> codegen::createTargetMachine(StringRef cpu) {
+Expected<std::unique_ptr<TargetMachine>> codegen::createTargetMachine(const TargetCpu &cpu) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -61,18 +47,20 @@ Expected<std::unique_ptr<TargetMachine>> codegen::createTargetMachine(StringRef 
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Standard;
   return std::unique_ptr<TargetMachine>(
-      target->createTargetMachine(triple, cpu, /*Features=*/"", options, Reloc::PIC_, CodeModel::Small));
+      target->createTargetMachine(triple, cpu.level, cpu.features(), options, Reloc::PIC_, CodeModel::Small));
 }
 
-void codegen::prepareModule(Module &module, TargetMachine &machine) {
+void codegen::prepareModule(Module &module, TargetMachine &machine, const TargetCpu &cpu) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-cpu", cpu.level);
+    if (!cpu.features().empty())
+      function.addFnAttr("target-features", cpu.features());
     // The default is half of the registers, for the sake of scalar code around them.
-    function.addFnAttr("prefer-vector-width", std::to_string(vectorBits(machine.getTargetCPU())));
+    function.addFnAttr("prefer-vector-width", std::to_string(cpu.vectorBits));
     function.addFnAttr(Attribute::NoUnwind);
   }
 }
@@ -107,69 +95,98 @@ static Expected<std::string> findLinker() {
 }
 
 namespace {
-/// A file that is removed when this goes out of scope.
-class TemporaryFile {
+/// A folder that is removed, with what is in it, when this goes out of scope.
+class TemporaryFolder {
 public:
-  static Expected<TemporaryFile> create(StringRef suffix) {
+  static Expected<TemporaryFolder> create() {
     SmallString<128> path;
-    if (std::error_code error = sys::fs::createTemporaryFile("bowline-kernels", suffix, path))
-      return createStringError(error, "cannot create a temporary file: " + error.message());
-    return TemporaryFile(path);
+    if (std::error_code error = sys::fs::createUniqueDirectory("bowline-kernels", path))
+      return createStringError(error, "cannot create a temporary folder: " + error.message());
+    return TemporaryFolder(path);
   }
-  StringRef path() const { return name; }
+  TemporaryFolder(TemporaryFolder &&other) noexcept : path(std::exchange(other.path, {})) {}
+  ~TemporaryFolder() {
+    if (!path.empty())
+      (void)sys::fs::remove_directories(path);
+  }
+  std::string file(const Twine &name) const { return (path + "/" + name).str(); }
 
 private:
-  explicit TemporaryFile(StringRef path) : name(path), remover(std::make_unique<FileRemover>(path)) {}
+  explicit TemporaryFolder(StringRef path) : path(path) {}
 
-  SmallString<128> name;
-  std::unique_ptr<FileRemover> remover;
+  SmallString<128> path;
 };
 } // namespace
 
-static Expected<std::vector<char>> link(StringRef object) {
-  auto linker = findLinker();
-  if (!linker)
-    return linker.takeError();
-  auto input = TemporaryFile::create("o"), output = TemporaryFile::create("so"),
-       messages = TemporaryFile::create("txt");
-  for (auto *file : {&input, &output, &messages})
-    if (!*file)
-      return file->takeError();
-  {
-    std::error_code error;
-    raw_fd_ostream os(input->path(), error);
-    os << object;
-    os.close();
-    if (!error)
-      error = os.error();
-    // An error that is not cleared ends the process when the stream does.
-    os.clear_error();
-    if (error)
-      return createStringError("cannot write the temporary file " + input->path() + ": " + error.message() +
-                               "; free space there, or set TMPDIR to a folder with space");
-  }
-  StringRef arguments[] = {*linker,       "-shared", "--build-id=none", "--hash-style=gnu", "-Bsymbolic",
-                           input->path(), "-o",      output->path()};
-  std::optional<StringRef> redirects[] = {StringRef(), messages->path(), messages->path()};
-  std::string error;
-  int code = sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &error);
-  if (code != 0) {
-    auto text = MemoryBuffer::getFile(messages->path());
-    return createStringError(*linker + " failed with exit code " + Twine(code) + ": " + error +
-                             (text ? (*text)->getBuffer() : StringRef()));
-  }
-  auto image = MemoryBuffer::getFile(output->path());
-  if (!image)
-    return createStringError("cannot read what " + *linker + " wrote: " + image.getError().message());
-  return std::vector<char>((*image)->getBufferStart(), (*image)->getBufferEnd());
+static Error writeFile(const std::string &path, StringRef bytes) {
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  os << bytes;
+  os.close();
+  if (!error)
+    error = os.error();
+  // An error that is not cleared ends the process when the stream does.
+  os.clear_error();
+  if (error)
+    return createStringError("cannot write the temporary file " + path + ": " + error.message() +
+                             "; free space there, or set TMPDIR to a folder with space");
+  return Error::success();
 }
 
-Expected<std::vector<char>> codegen::emitSharedObject(Module &module, TargetMachine &machine) {
+/// `object` with its function called `symbol`.
+static Expected<std::string> rename(const std::string &object, StringRef symbol) {
+  auto binary = object::createBinary(MemoryBufferRef(object, "kernel"));
+  if (!binary)
+    return binary.takeError();
+  objcopy::ConfigManager config;
+  config.Common.SymbolsToRename[codegen::kKernelSymbol] = symbol;
+  SmallVector<char, 0> renamed;
+  raw_svector_ostream os(renamed);
+  if (Error error = objcopy::executeObjcopyOnBinary(config, **binary, os))
+    return std::move(error);
+  return std::string(renamed.begin(), renamed.end());
+}
+
+Expected<std::string> codegen::emitObject(Module &module, TargetMachine &machine) {
   SmallVector<char, 0> object;
   raw_svector_ostream os(object);
   legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, os, nullptr, CodeGenFileType::ObjectFile))
     return createStringError("this LLVM cannot write x86-64 object files");
   passes.run(module);
-  return link(StringRef(object.data(), object.size()));
+  return std::string(object.begin(), object.end());
+}
+
+Expected<std::vector<char>> codegen::linkObjects(ArrayRef<KernelObject> objects) {
+  auto linker = findLinker();
+  if (!linker)
+    return linker.takeError();
+  auto folder = TemporaryFolder::create();
+  if (!folder)
+    return folder.takeError();
+  std::string output = folder->file("kernels.so"), messages = folder->file("messages.txt");
+  std::vector<std::string> inputs;
+  for (const auto &[symbol, object] : objects) {
+    auto renamed = rename(object, symbol);
+    if (!renamed)
+      return renamed.takeError();
+    inputs.push_back(folder->file(Twine(inputs.size()) + ".o"));
+    if (Error error = writeFile(inputs.back(), *renamed))
+      return std::move(error);
+  }
+  std::vector<StringRef> arguments = {*linker, "-shared", "--build-id=none", "--hash-style=gnu", "-Bsymbolic",
+                                      "-o",    output};
+  llvm::append_range(arguments, inputs);
+  std::optional<StringRef> redirects[] = {StringRef(), messages, messages};
+  std::string error;
+  int code = sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &error);
+  if (code != 0) {
+    auto text = MemoryBuffer::getFile(messages);
+    return createStringError(*linker + " failed with exit code " + Twine(code) + ": " + error +
+                             (text ? (*text)->getBuffer() : StringRef()));
+  }
+  auto image = MemoryBuffer::getFile(output);
+  if (!image)
+    return createStringError("cannot read what " + *linker + " wrote: " + image.getError().message());
+  return std::vector<char>((*image)->getBufferStart(), (*image)->getBufferEnd());
 }

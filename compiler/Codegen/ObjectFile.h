@@ -1,4 +1,4 @@
-//===- ObjectFile.h - LLVM IR as a shared object
+//===- ObjectFile.h - LLVM IR as machine code
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,6 +9,7 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_OBJECTFILE_H
 #define BOWLINE_COMPILER_CODEGEN_OBJECTFILE_H
 
+#include "compiler/Codegen/TargetCpu.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
@@ -18,24 +19,29 @@
 
 namespace bowline::codegen {
 
-/// "native" as the highest of x86-64-v2, v3 and v4 that this machine runs; other known names as they are; empty
-/// otherwise.
-std::string resolveCpu(llvm::StringRef cpu);
-
-/// Width of the vector registers of a resolved cpu.
-int vectorBits(llvm::StringRef cpu);
-
 /// Position-independent code for `cpu`.
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(llvm::StringRef cpu);
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetCpu &cpu);
 
 /// Optimises `module`, whose loops are vectors already. `prepareModule` must have been called on it.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// Sets triple, data layout and the attributes of functions.
-void prepareModule(llvm::Module &module, llvm::TargetMachine &machine);
+void prepareModule(llvm::Module &module, llvm::TargetMachine &machine, const TargetCpu &cpu);
 
-/// Compiles and links. Temporary files are gone afterwards.
-llvm::Expected<std::vector<char>> emitSharedObject(llvm::Module &module, llvm::TargetMachine &machine);
+/// The name of the one function in a kernel's object file, which does not depend on what the kernel is called.
+inline constexpr llvm::StringLiteral kKernelSymbol = "kernel";
+
+/// The code of `module` as an ELF object file.
+llvm::Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+struct KernelObject {
+  std::string symbol;
+  /// Defines kKernelSymbol, which becomes `symbol`.
+  std::string object;
+};
+
+/// One shared object. Temporary files are gone afterwards.
+llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<KernelObject> objects);
 
 } // namespace bowline::codegen
 

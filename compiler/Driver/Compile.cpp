@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "absl/strings/str_join.h"
+#include "compiler/Codegen/TargetCpu.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Pipelines/Pipeline.h"
@@ -114,8 +115,20 @@ static absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options) {
   cpu.cpu = CpuCodegen(CpuTarget{options.targetCpu}).cpu().str();
   if (cpu.cpu.empty())
     return absl::InvalidArgumentError(
-        absl::StrCat("--target-cpu ", options.targetCpu, " is unknown; use native, x86-64-v2, x86-64-v3 or x86-64-v4"));
+        absl::StrCat("--target-cpu ", options.targetCpu, " is unknown; use ", codegen::kTargetCpuNames.str()));
   return cpu;
+}
+
+/// Compilation goes on without a cache that cannot be used; the user gets to know why.
+static void openKernelCache(const CompileOptions &options, CpuTarget &cpu, std::vector<std::string> &remarks) {
+  if (options.kernelCache.empty())
+    return;
+  auto cache = KernelCache::open(options.kernelCache);
+  if (cache.ok())
+    cpu.cache = std::move(*cache);
+  else
+    remarks.push_back(absl::StrCat("kernels are not kept for the next compilation: ", cache.status().message(),
+                                   "; name another folder with --kernel-cache, or off"));
 }
 
 /// Only optimisations may be left out, and a name that is none is a mistake of the caller.
@@ -143,6 +156,9 @@ static void describeTarget(ModuleOp module, const CompileOptions &options, const
 absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
+  CompileResult result;
+  if (options.to >= Phase::Memory)
+    openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
@@ -151,8 +167,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   if (failed(runPhases(module, pipeline, options.from, options.to)))
     return diagnostics.status();
 
-  CompileResult result;
-  result.remarks = diagnostics.takeRemarks();
+  llvm::append_range(result.remarks, diagnostics.takeRemarks());
   if (options.to == Phase::Plan) {
     auto plan = emitPlan(module);
     if (failed(plan))

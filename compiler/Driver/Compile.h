@@ -43,7 +43,8 @@ struct CompileOptions {
   int64_t warmupSteps = 0, decaySteps = 0;
   int64_t seed = 0;
 
-  std::string targetCpu = "native";    // or x86-64-v2, x86-64-v3, x86-64-v4
+  std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames
+  std::string kernelCache;             // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;                 // per rank; 0: one per processor that this process may use
   std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
   uint64_t memoryLimit = 0;            // bytes; 0: none

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CLI/CLI.hpp"
+#include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
 #include "runtime/base/atomic_file.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, from = "input", to = "plan", output;
+  std::string mode = "train", memoryLimit, from = "input", to = "plan", kernelCache, output;
   std::vector<std::string> disabled;
   bool report = false;
 };
@@ -85,8 +86,11 @@ void define(CLI::App &app, CommandLine &line) {
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
   app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
-      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}))
+      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}))
       ->capture_default_str();
+  app.add_option("--kernel-cache", line.kernelCache,
+                 "Folder of compiled kernels, or off [$BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else "
+                 "~/.cache/bowline]");
   app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")->capture_default_str();
   app.add_option("--gemm-library", o.gemmLibrary,
                  "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
@@ -115,6 +119,9 @@ absl::Status run(CommandLine &line) {
   options.mode = line.mode == "train" ? CompileMode::Train : CompileMode::Generate;
   options.from = *phaseNamed(line.from);
   options.to = *phaseNamed(line.to);
+  options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
+                        : line.kernelCache == "off" ? ""
+                                                    : line.kernelCache;
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
@@ -128,12 +135,13 @@ absl::Status run(CommandLine &line) {
   if (!result.plan)
     return writeIr(result.ir, line.output);
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes),
-                     ", more than --memory-limit ", line.memoryLimit,
-                     "; use a smaller --batch or --seq, or more --microbatches\n", describeMemory(*result.plan, result.liveBytes, 12)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
+        line.memoryLimit, "; use a smaller --batch or --seq, or more --microbatches\n",
+        describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes)) : absl::OkStatus();
+  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))
+                     : absl::OkStatus();
 }
 
 } // namespace

@@ -42,7 +42,7 @@ func.func @power(%x: tensor<f64>) -> tensor<f64> {
 )";
 
 TEST(Image, TwoBuildsGiveTheSameBytes) {
-  for (const char *cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+  for (const char *cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"})
     EXPECT_EQ(Kernels(kSource, cpu).image(), Kernels(kSource, cpu).image()) << cpu;
 }
 
@@ -81,6 +81,27 @@ TEST(Image, HotLoopsUseWholeVectorRegisters) {
     std::string hot = text.substr(begin, end - begin);
     EXPECT_TRUE(std::regex_search(hot, std::regex(instruction))) << hot;
     EXPECT_EQ(hot.find("call"), std::string::npos) << "a hot loop calls something";
+  }
+}
+
+/// Conversions to bf16 and back are instructions of vectors on every target, in tails too, and no functions.
+TEST(Image, Bf16IsVectorised) {
+  const char *source = R"(func.func @cast(%x: tensor<3x77xbf16>, %y: tensor<3x77xf32>) -> tensor<3x77xbf16> {
+    %w = arith.extf %x : tensor<3x77xbf16> to tensor<3x77xf32>
+    %s = arith.addf %w, %y : tensor<3x77xf32>
+    %r = arith.truncf %s : tensor<3x77xf32> to tensor<3x77xbf16>
+    return %r : tensor<3x77xbf16> })";
+  for (auto [cpu, widen, narrow] : {std::tuple("x86-64-v4+avx512bf16", "vpslld\\s.*%zmm", "vcvtneps2bf16\\s+%zmm"),
+                                    std::tuple("x86-64-v4", "vpslld\\s.*%zmm", "vpmovdw\\s+%zmm"),
+                                    std::tuple("x86-64-v3", "vpslld\\s.*%ymm", "vpackusdw\\s"),
+                                    std::tuple("x86-64-v2", "(pslld|punpck.wd)\\s.*%xmm", "packusdw\\s")}) {
+    SCOPED_TRACE(cpu);
+    Kernels kernels(source, cpu);
+    std::string text = disassemble(kernels.image());
+    text = text.substr(text.find("<cast>:"));
+    EXPECT_TRUE(std::regex_search(text, std::regex(widen))) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex(narrow))) << text;
+    EXPECT_EQ(text.find("call"), std::string::npos) << text;
   }
 }
 

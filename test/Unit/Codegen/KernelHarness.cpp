@@ -18,6 +18,7 @@
 #include <cstring>
 #include <set>
 
+#include "compiler/Codegen/TargetCpu.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +33,17 @@ using namespace bowline;
 using namespace bowline::test;
 
 static constexpr size_t kPage = 4096;
+
+std::vector<std::string> test::runnableTargets() {
+  std::vector<std::string> names;
+  std::string most = codegen::targetCpu("native")->name;
+  for (const char *name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}) {
+    names.emplace_back(name);
+    if (name == most)
+      break;
+  }
+  return names;
+}
 
 Buffer::Buffer(size_t bytes) : bytes(bytes) {
   // As close to the trap as alignment allows.

@@ -24,6 +24,9 @@ namespace bowline::test {
 
 using graph::HostTensor;
 
+/// The targets whose code this machine runs.
+std::vector<std::string> runnableTargets();
+
 /// 64-byte aligned bytes, followed by a page that traps where they are written or read past their end.
 class Buffer {
 public:

@@ -1,0 +1,48 @@
+//===- TargetCpu.h - Processors that code is generated for
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_TARGETCPU_H
+#define BOWLINE_COMPILER_CODEGEN_TARGETCPU_H
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace bowline::codegen {
+
+/// A set of instructions: a level of the x86-64 psABI, and what is beyond it.
+struct TargetCpu {
+  /// As a plan records it: the level, then "+feature" for each feature.
+  std::string name;
+  /// "x86-64-v2", "x86-64-v3" or "x86-64-v4".
+  std::string level;
+  /// Width of the vector registers.
+  int vectorBits = 0;
+  /// AVX512-BF16: f32 is rounded to bf16 by one instruction, which takes subnormal numbers for zero.
+  bool hasBf16 = false;
+
+  /// Features beyond the level, as LLVM writes them.
+  llvm::StringRef features() const { return hasBf16 ? "+avx512bf16" : ""; }
+};
+
+/// The names that `targetCpu` knows, for messages.
+inline constexpr llvm::StringLiteral kTargetCpuNames =
+    "native, x86-64-v2, x86-64-v3, x86-64-v4 or x86-64-v4+avx512bf16";
+
+/// The processor called `name`; none if it is unknown. "native" is the most that a processor with the features `host`
+/// runs: LLVM's names of features, with true for those it has.
+std::optional<TargetCpu> targetCpu(llvm::StringRef name, const llvm::StringMap<bool> &host);
+
+/// The same, "native" being this machine.
+std::optional<TargetCpu> targetCpu(llvm::StringRef name);
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_TARGETCPU_H

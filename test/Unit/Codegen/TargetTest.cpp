@@ -1,0 +1,103 @@
+//===- TargetTest.cpp - What processors are called, and bf16 on each
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/TargetCpu.h"
+#include "test/Unit/Codegen/KernelHarness.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+using namespace bowline;
+using namespace bowline::codegen;
+using namespace bowline::test;
+
+namespace {
+
+llvm::StringMap<bool> processor(llvm::ArrayRef<llvm::StringRef> features) {
+  llvm::StringMap<bool> host;
+  for (llvm::StringRef feature : features)
+    host[feature] = true;
+  return host;
+}
+
+TEST(TargetCpu, NativeIsTheMostThatTheProcessorRuns) {
+  std::vector<llvm::StringRef> features = {"sse4.2", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt"};
+  EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v2");
+  features.push_back("movbe");
+  EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v3");
+  // A feature of a level that is not there as a whole.
+  features.push_back("avx512bf16");
+  EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v3");
+  features.insert(features.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  auto most = targetCpu("native", processor(features));
+  EXPECT_EQ(most->name, "x86-64-v4+avx512bf16");
+  EXPECT_EQ(most->level, "x86-64-v4");
+  EXPECT_EQ(most->vectorBits, 512);
+  EXPECT_TRUE(most->hasBf16);
+  llvm::erase(features, "avx512bf16");
+  EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v4");
+}
+
+TEST(TargetCpu, NamesAreThemselvesOrUnknown) {
+  for (const char *name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"})
+    EXPECT_EQ(targetCpu(name, {})->name, name);
+  for (const char *name : {"", "x86-64", "x86-64-v3+avx512bf16", "x86-64-v4+", "znver4"})
+    EXPECT_FALSE(targetCpu(name, {})) << name;
+}
+
+/// The nearest bf16, ties to the one whose last bit is zero; the instruction of AVX512-BF16 takes subnormal numbers for
+/// zero and does not return them.
+uint16_t rounded(float value, bool flushes) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value))
+    return static_cast<uint16_t>(bits >> 16 | 0x40);
+  if (flushes && std::fabs(value) < 0x1p-126F)
+    return static_cast<uint16_t>(bits >> 16 & 0x8000);
+  uint64_t low = bits & 0xFFFF, high = bits >> 16;
+  return static_cast<uint16_t>(high + (low > 0x8000 || (low == 0x8000 && (high & 1)) ? 1 : 0));
+}
+
+class Bf16 : public testing::TestWithParam<std::string> {};
+
+/// In whole vectors, in tails and one by one.
+TEST_P(Bf16, IsTheNearestNumber) {
+  constexpr int64_t kCount = (1 << 16) + 39;
+  Kernels kernels(R"(func.func @vector(%x: tensor<65575xf32>) -> tensor<65575xbf16> {
+      %r = arith.truncf %x : tensor<65575xf32> to tensor<65575xbf16>
+      return %r : tensor<65575xbf16>
+    }
+    func.func @scalar(%x: tensor<65575x1xf32>) -> tensor<65575xbf16> {
+      %r = graph.reduce max %x dims [1] : (tensor<65575x1xf32>) -> tensor<65575xf32>
+      %n = arith.truncf %r : tensor<65575xf32> to tensor<65575xbf16>
+      return %n : tensor<65575xbf16>
+    })",
+                  GetParam());
+  ASSERT_TRUE(kernels.isLoaded());
+  bool flushes = targetCpu(GetParam())->hasBf16;
+  Buffer input(kCount * 4), output(kCount * 2);
+  void *arguments[] = {input.data(), output.data()};
+  auto *x = static_cast<float *>(input.data());
+  uint32_t bits = 0;
+  for (int chunk = 0; chunk < 64; ++chunk) {
+    // Every exponent and sign, and ties half of the time.
+    for (int64_t i = 0; i < kCount; ++i, bits += 1021 << 3)
+      x[i] = std::bit_cast<float>(i & 1 ? bits : (bits & 0xFFFF0000) | 0x8000);
+    for (size_t kernel : {0, 1}) {
+      kernels.entry(kernel)(arguments, 0, kernels.info(kernel).parallelExtent);
+      for (int64_t i = 0; i < kCount; ++i)
+        ASSERT_EQ(static_cast<uint16_t *>(output.data())[i], rounded(x[i], flushes))
+            << kernels.info(kernel).symbol << " of " << x[i];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Bf16, testing::ValuesIn(runnableTargets()));
+
+} // namespace
