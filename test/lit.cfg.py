@@ -14,6 +14,8 @@ config.test_exec_root = os.path.join(config.bowline_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(
     [config.bowline_tools_dir, config.llvm_tools_dir, config.environment.get("PATH", "")]
 )
+# Tests leave nothing in the cache of whoever runs them.
+config.environment["BOWLINE_CACHE_DIR"] = "off"
 # MLIR's allocators poison memory in ways that AddressSanitizer misreads.
 config.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "allow_user_poisoning=0")
 

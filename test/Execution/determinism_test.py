@@ -23,6 +23,33 @@ class Determinism(tools.ToolTest):
                                   *flags, "-o", "second.plan", cwd=self.folder, env={"HOME": "/", "LC_ALL": "C", "TZ": "X-9"})
                     self.assertEqual(first.read_bytes(), second.read_bytes())
 
+    def test_kernels_from_the_cache_are_the_bytes_that_would_be_compiled(self):
+        cache = self.folder / "cache"
+        plans = []
+        for name, flag in (("without", "off"), ("filling", cache), ("filled", cache)):
+            plans.append(self.folder / f"{name}.plan")
+            tools.compile_train("llama-tiny", plans[-1], "--kernel-cache", flag)
+            if name == "filling":
+                entries = {path: path.read_bytes() for path in cache.iterdir()}
+        self.assertGreater(len(entries), 10)
+        # Nothing was added, and what was there was not written again.
+        self.assertEqual({path: path.read_bytes() for path in cache.iterdir()}, entries)
+        self.assertEqual(len({plan.read_bytes() for plan in plans}), 1)
+        for path, content in entries.items():
+            path.write_bytes(content[: len(content) // 2])
+        plans.append(self.folder / "damaged.plan")
+        tools.compile_train("llama-tiny", plans[-1], "--kernel-cache", cache)
+        self.assertEqual(plans[-1].read_bytes(), plans[0].read_bytes())
+        self.assertEqual({path: path.read_bytes() for path in cache.iterdir()}, entries)
+
+    def test_a_cache_that_cannot_be_used_is_one_remark(self):
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"],
+                           "--kernel-cache", blocked / "cache", "-o", self.folder / "x.plan")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.decode().count("kernels are not kept for the next compilation"), 1, done.stderr)
+
     def test_the_path_of_the_model_is_no_input(self):
         original, copied = self.folder / "original.plan", self.folder / "copied.plan"
         tools.compile_train("llama-tiny", original)

@@ -4,6 +4,7 @@ Each test is run as `python3 X_test.py --tools FOLDER [unittest arguments]`.
 """
 
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -44,7 +45,9 @@ def start(name, *arguments, before="", **keywords):
     command = [tool(name), *map(str, arguments)]
     if before:
         command = ["bash", "-c", before + '; exec "$@"', "bash", *command]
-    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, **keywords)
+    # Tests leave nothing in the cache of whoever runs them.
+    environment = {"BOWLINE_CACHE_DIR": "off", **(keywords.pop("env", None) or os.environ)}
+    return subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=environment, **keywords)
 
 
 def succeed(name, *arguments, **keywords):
