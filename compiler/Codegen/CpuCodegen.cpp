@@ -8,6 +8,7 @@
 
 #include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/Decompose.h"
+#include "compiler/Codegen/Epilogue.h"
 #include "compiler/Codegen/LowerToLLVM.h"
 #include "compiler/Codegen/NestEmitter.h"
 #include "compiler/Codegen/ObjectFile.h"
@@ -50,6 +51,7 @@ struct CpuCodegen::State {
   void load(MLIRContext *context);
   /// Code for `kernel`, which is changed. Diagnostics name `original`.
   FailureOr<CachedKernel> compile(func::FuncOp original, func::FuncOp kernel);
+  FailureOr<CachedKernel> compileEpilogue(func::FuncOp original, func::FuncOp epilogue);
   FailureOr<std::string> emit(ModuleOp module);
 };
 
@@ -117,9 +119,14 @@ FailureOr<std::string> CpuCodegen::State::emit(ModuleOp module) {
   return std::move(*object);
 }
 
+/// Marks the body of an epilogue, for the cache too.
+static constexpr StringLiteral kEpilogue = "epilogue";
+
 FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::FuncOp kernel) {
   decomposeLayers(kernel.getBody().front());
   dump("decomposed", kernel);
+  if (kernel->hasAttr(kEpilogue))
+    return compileEpilogue(original, kernel);
   auto nests = planNests(kernel, cpu->vectorBits / 32);
   OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
   if (failed(nests) || failed(emitKernel(*module, kKernelSymbol, kernel, *nests, *cpu)))
@@ -134,6 +141,26 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
     return failure();
   result.object = std::move(*object);
   return result;
+}
+
+FailureOr<CachedKernel> CpuCodegen::State::compileEpilogue(func::FuncOp original, func::FuncOp epilogue) {
+  auto nest = planEpilogue(epilogue);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
+  if (failed(nest) || failed(emitEpilogue(*module, kKernelSymbol, epilogue, **nest, *cpu)))
+    return failure();
+  dump("loops", &module->getBody()->back());
+  auto object = emit(*module);
+  if (failed(object))
+    return failure();
+  return CachedKernel{(*nest)->units, findEpiloguePairs(epilogue), std::move(*object)};
+}
+
+FailureOr<KernelInfo> CpuCodegen::addEpilogue(func::FuncOp epilogue, StringRef symbol) {
+  if (failed(checkSignature(epilogue)) || failed(checkEpilogue(epilogue)))
+    return failure();
+  OwningOpRef<func::FuncOp> marked = epilogue.clone();
+  marked->getOperation()->setAttr(kEpilogue, UnitAttr::get(epilogue.getContext()));
+  return add(*marked, symbol);
 }
 
 FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {

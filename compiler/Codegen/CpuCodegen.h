@@ -74,6 +74,20 @@ public:
   /// taken or the target is unknown.
   llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "");
 
+  /// Generates the code that follows a matrix product, on one tile of it:
+  ///
+  ///   extern "C" void SYMBOL(void *const *arguments, const float *tile, int64_t stride,
+  ///                          int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  ///
+  /// The first argument of `epilogue` is the product, tensor<MxNxf32>; others have the product's shape, one value per
+  /// row or column or one value; results have the product's shape; all are f32 or bf16. The body is elementwise,
+  /// broadcasts and constants of one value. `arguments` holds the addresses of the other arguments, then of the
+  /// results: whole dense row-major tensors. `tile[(m - m0) * stride + n - n0]` is element (m, n) of the product. The
+  /// elements with m0 <= m < m1 and n0 <= n < n1 of all results are computed, in f32, and nothing else is read or
+  /// written. `inPlace` counts the product as argument 0; `parallelExtent` is the number of rows. Fails with a
+  /// diagnostic where the body is not of this form, and where `add` does.
+  llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "");
+
   /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
   /// `add`. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
   llvm::FailureOr<std::vector<char>> finish();

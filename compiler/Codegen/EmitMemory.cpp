@@ -149,16 +149,16 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   if (target.isPartialSum)
     computed =
         arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask), computed, arith::FastMathFlags::contract);
-  Value raw = toMemory(computed, argument.type.getElementType());
-  if (lanes.mask)
-    LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
-  else
   storeVector(argument, pointer, computed);
 }
 
 void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed) {
   Type element = memoryType(argument.type.getElementType());
   unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  Value raw = toMemory(computed, argument.type.getElementType());
+  if (lanes.mask)
+    LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
+  else
     LLVM::StoreOp::create(b, raw, pointer, alignment);
 }
 

@@ -58,13 +58,15 @@ struct Scope {
 };
 
 /// Builds the function of one kernel, nest after nest. Its members are in NestEmitter.cpp (loops over units, rows and
-/// vectors), EmitReductions.cpp, EmitValues.cpp (expressions and indices) and EmitMemory.cpp.
+/// vectors), EmitReductions.cpp, EmitValues.cpp (expressions and indices), EmitMemory.cpp and Epilogue.cpp.
 class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &cpu)
       : kernel(kernel), b(loc, kernel.getContext()), cpu(cpu), vectorLanes(cpu.vectorBits / 32) {}
 
   llvm::LogicalResult emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
+
+  llvm::LogicalResult emitEpilogue(ModuleOp module, StringRef symbol, const Nest &planned);
 
 private:
   /// The dimension along which values are vectors.
@@ -78,11 +80,11 @@ private:
   struct Argument {
     Value pointer;
     RankedTensorType type;
+    /// Elements between rows of a tile; null where the tensor is dense.
+    Value stride;
   };
 
   void insertIn(Scope &scope) {
-    /// Elements between rows of a tile; null where the tensor is dense.
-    Value stride;
     if (scope.before)
       b.setInsertionPoint(scope.before);
     else
@@ -171,6 +173,9 @@ private:
 
   void emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
 
+  /// As many vectors as it takes, the last one masked.
+  void emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
+
   /// The last `rest` elements, fewer than a vector.
   void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest);
 
@@ -256,14 +261,6 @@ private:
 
   void store(const Nest::Store &target, Value computed);
 
-  func::FuncOp kernel;
-  ImplicitLocOpBuilder b;
-  const TargetCpu &cpu;
-  /// f32 in a register.
-  int64_t vectorLanes;
-  unsigned inputCount = 0;
-  SmallVector<Argument> arguments;
-  const Nest *nest = nullptr;
   void storeVector(const Argument &argument, Value pointer, Value computed);
 
   /// A buffer on the stack for the row that `nest` keeps.
@@ -273,6 +270,15 @@ private:
 
   void storeKept(Value computed);
 
+  func::FuncOp kernel;
+  ImplicitLocOpBuilder b;
+  const TargetCpu &cpu;
+  /// f32 in a register.
+  int64_t vectorLanes;
+  unsigned inputCount = 0;
+  SmallVector<Argument> arguments;
+  Argument keptRow;
+  const Nest *nest = nullptr;
   SmallVector<Scope, 0> scopes;
   Lanes lanes;
   bool unsupported = false;
@@ -280,5 +286,4 @@ private:
 
 } // namespace bowline::codegen
 
-  Argument keptRow;
 #endif // BOWLINE_COMPILER_CODEGEN_KERNELEMITTER_H

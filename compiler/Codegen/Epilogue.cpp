@@ -1,0 +1,134 @@
+//===- Epilogue.cpp - What follows a matrix product, on one tile of it
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Epilogue.h"
+#include "compiler/Codegen/KernelEmitter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::codegen;
+
+LogicalResult bowline::codegen::checkEpilogue(func::FuncOp epilogue) {
+  ArrayRef<Type> arguments = epilogue.getArgumentTypes(), results = epilogue.getResultTypes();
+  auto tile = arguments.empty() ? RankedTensorType() : dyn_cast<RankedTensorType>(arguments[0]);
+  if (!tile || tile.getRank() != 2 || !tile.getElementType().isF32())
+    return epilogue.emitOpError("the first argument of an epilogue is the product, a matrix of f32");
+  if (results.empty())
+    return epilogue.emitOpError("an epilogue has at least one result");
+  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  for (Type type : llvm::concat<const Type>(arguments.drop_front(), results)) {
+    Type element = getElementTypeOrSelf(type);
+    if (!element.isF32() && !element.isBF16())
+      return epilogue.emitOpError("arguments and results of an epilogue are tensors of f32 or bf16, got ") << type;
+  }
+  for (Type type : arguments.drop_front()) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+    if (!shape.empty() && shape != tile.getShape() && shape != ArrayRef(rows) && shape != ArrayRef(columns))
+      return epilogue.emitOpError("an argument of an epilogue has the product's shape, one value per row or column, or "
+                                  "one value, got ")
+             << type;
+  }
+  for (Type type : results)
+    if (cast<RankedTensorType>(type).getShape() != tile.getShape())
+      return epilogue.emitOpError("a result of an epilogue has the product's shape, got ") << type;
+  for (Operation &op : epilogue.getBody().front().without_terminator())
+    if (!op.hasTrait<OpTrait::Elementwise>() && !isa<graph::BroadcastOp, arith::ConstantOp>(op))
+      return op.emitOpError("is not elementwise: it cannot be part of an epilogue");
+  return success();
+}
+
+FailureOr<std::unique_ptr<Nest>> bowline::codegen::planEpilogue(func::FuncOp epilogue) {
+  auto nest = std::make_unique<Nest>(epilogue.getContext());
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(epilogue.getArgumentTypes()[0]).getShape();
+  // A dimension of one element would disappear from indices, and with it where a tile begins.
+  SmallVector<AffineExpr> point;
+  for (int64_t size : shape)
+    point.push_back(nest->space.dim(nest->space.addDim(std::max<int64_t>(size, 2))));
+  nest->outer = {0};
+  nest->units = shape[0];
+  Nest::Segment segment{1u, {}};
+  for (auto [i, result] : llvm::enumerate(epilogue.getBody().front().getTerminator()->getOperands())) {
+    const Expr *value = nest->builder.at(result, point);
+    if (!value)
+      return failure();
+    segment.stores.push_back({static_cast<unsigned>(i), nest->space.linearize(point, shape), value});
+  }
+  nest->segments.push_back(std::move(segment));
+  return nest;
+}
+
+SmallVector<std::pair<int, int>> bowline::codegen::findEpiloguePairs(func::FuncOp epilogue) {
+  SmallVector<std::pair<int, int>> pairs;
+  for (auto [output, result] : llvm::enumerate(epilogue.getResultTypes()))
+    for (auto [i, extra] : llvm::enumerate(epilogue.getArgumentTypes().drop_front()))
+      if (extra == result)
+        pairs.emplace_back(output, i + 1);
+  return pairs;
+}
+
+LogicalResult KernelEmitter::emitEpilogue(ModuleOp module, StringRef symbol, const Nest &planned) {
+  nest = &planned;
+  b.setInsertionPointToEnd(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, pointer, i64, i64, i64, i64, i64});
+  auto function = LLVM::LLVMFuncOp::create(b, symbol, type);
+  Block *body = function.addEntryBlock(b);
+  scopes.emplace_back(body);
+  b.setInsertionPointToEnd(body);
+  Value stride = body->getArgument(2), firstRow = body->getArgument(3), lastRow = body->getArgument(4),
+        firstColumn = body->getArgument(5), lastColumn = body->getArgument(6);
+  FunctionType signature = kernel.getFunctionType();
+  inputCount = signature.getNumInputs();
+
+  // The tile as if it began with the product's first element.
+  Value origin = arith::SubIOp::create(
+      b, constant(0), arith::AddIOp::create(b, arith::MulIOp::create(b, firstRow, stride), firstColumn));
+  Value tile = LLVM::GEPOp::create(b, pointer, b.getF32Type(), body->getArgument(1), ArrayRef<LLVM::GEPArg>{origin});
+  arguments.push_back({tile, cast<RankedTensorType>(signature.getInput(0)), stride});
+  for (Type tensor : llvm::concat<const Type>(signature.getInputs().drop_front(), signature.getResults())) {
+    Value slot = LLVM::GEPOp::create(b, pointer, pointer, body->getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(arguments.size()) - 1});
+    arguments.push_back({LLVM::LoadOp::create(b, pointer, slot), cast<RankedTensorType>(tensor)});
+  }
+
+  const Nest::Segment &segment = nest->segments[0];
+  int64_t count = std::max<int64_t>(lanesOf(segment), 2);
+  Value columns = arith::SubIOp::create(b, lastColumn, firstColumn);
+  Value rest = arith::RemSIOp::create(b, columns, constant(count));
+  Value whole = arith::SubIOp::create(b, lastColumn, rest);
+  emitLoop(nest->outer[0], firstRow, lastRow, 1, {}, [&](ValueRange) {
+    emitVectors(segment, count, firstColumn, whole);
+    emitMaskedVectors(segment, count, whole, lastColumn);
+    return SmallVector<Value>();
+  });
+  LLVM::ReturnOp::create(b, ValueRange());
+  return failure(unsupported);
+}
+
+void KernelEmitter::emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to) {
+  emitLoop(*segment.dim, from, to, count, {}, [&](ValueRange) {
+    insertHere();
+    Value rest = arith::TruncIOp::create(b, b.getI32Type(), arith::SubIOp::create(b, to, dimValue(*segment.dim)));
+    SmallVector<int32_t> numbers = llvm::to_vector(llvm::seq<int32_t>(0, count));
+    auto type = VectorType::get({count}, b.getI32Type());
+    Value lane = arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
+    Value bound = vector::BroadcastOp::create(b, type, rest);
+    lanes = {dimBit(*segment.dim), count, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane, bound)};
+    emitStores(segment);
+    lanes = {};
+    return SmallVector<Value>();
+  });
+}
+
+LogicalResult bowline::codegen::emitEpilogue(ModuleOp module, StringRef symbol, func::FuncOp epilogue, const Nest &nest,
+                                             const TargetCpu &cpu) {
+  return KernelEmitter(epilogue, epilogue.getLoc(), cpu).emitEpilogue(module, symbol, nest);
+}
