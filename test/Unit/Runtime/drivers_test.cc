@@ -1,11 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/drivers/cpu/perf_map.h"
 #include "runtime/drivers/null/null_device.h"
+#include "test/Unit/Plan/fixture_image.h"
 
 namespace bowline {
 namespace {
@@ -54,6 +61,53 @@ TEST(CpuDevice, RefusesInstructionsThatTheProcessorLacks) {
   const auto lower = CreateCpuDeviceAs({.threads = 1}, CpuFeatures{.level = 2, .beyond = {"avx512bf16"}});
   ASSERT_TRUE(lower.ok());
   EXPECT_FALSE((*lower)->CheckTarget(target).ok());
+}
+
+TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
+  const auto device = CreateCpuDevice({.threads = 1});
+  ASSERT_TRUE(device.ok());
+  std::remove(PerfMapPath().c_str());
+  ASSERT_TRUE((*(*device)->LoadExecutable("elf", testing::FixtureImage()))->Resolve("fixture_increment", 3).ok());
+  EXPECT_FALSE(std::ifstream(PerfMapPath()).good()) << "nobody asked";
+
+  ::setenv("BOWLINE_PERF_MAP", "1", 1);
+  const auto executable = (*device)->LoadExecutable("elf", testing::FixtureImage());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const auto kernel = (*executable)->Resolve("fixture_increment", 3);
+  const auto address = (*executable)->ResolveFunction("fixture_increment");
+  ::unsetenv("BOWLINE_PERF_MAP");
+  ASSERT_TRUE(kernel.ok() && address.ok());
+  std::ifstream file(PerfMapPath());
+  uint64_t begin = 0, bytes = 0;
+  std::string name;
+  ASSERT_TRUE(file >> std::hex >> begin >> bytes >> name);
+  EXPECT_EQ(begin, reinterpret_cast<uintptr_t>(*address));
+  EXPECT_GT(bytes, 0U);
+  EXPECT_EQ(name, "fixture_increment");
+  std::remove(PerfMapPath().c_str());
+
+  // perf asks its map only about memory without a file.
+  std::ifstream maps("/proc/self/maps");
+  bool found = false;
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &from, &to) != 2 || begin < from || begin >= to) continue;
+    found = true;
+    EXPECT_THAT(line, HasSubstr(" r-xp "));
+    EXPECT_EQ(line.find('/'), std::string::npos) << line;
+  }
+  EXPECT_TRUE(found);
+
+  // The code is what it was.
+  const auto memory = (*device)->Allocate(4096);
+  const auto stream = (*device)->CreateStream();
+  ASSERT_TRUE(memory.ok() && stream.ok());
+  auto* values = reinterpret_cast<float*>((*memory)->address());
+  values[0] = 1, values[1] = 2, values[2] = 3;
+  void* arguments[] = {values};
+  ASSERT_TRUE((*stream)->Launch(**kernel, arguments, nullptr).ok());
+  ASSERT_TRUE((*stream)->Synchronize().ok());
+  EXPECT_THAT(std::vector<float>(values, values + 3), ::testing::ElementsAre(2, 3, 4));
 }
 
 TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
