@@ -48,6 +48,8 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
   }
   if (!tiling.isDefinedBefore(loss.getLabels()))
     return std::nullopt;
+  // Users come in no order that can be relied on.
+  llvm::sort(tiling.products, [](Product lhs, Product rhs) { return lhs.op->isBeforeInBlock(rhs.op); });
   return tiling;
 }
 
@@ -145,13 +147,22 @@ private:
 
 } // namespace
 
+/// Tiles read constants where the loss stands.
+void LossTiling::moveConstants(Operation *reader) {
+  for (Value operand : reader->getOperands())
+    if (Operation *definition = operand.getDefiningOp();
+        definition && definition->hasTrait<OpTrait::ConstantLike>() && !definition->isBeforeInBlock(loss))
+      definition->moveBefore(loss);
+}
+
 void LossTiling::tile(int64_t tiles) {
   ImplicitLocOpBuilder b(logits.getLoc(), loss);
   int64_t dims = rankOf(logits) - 1, size = llvm::divideCeil(positionCount, tiles);
   Positions positions(b, positionCount, dims);
   if (gradient)
-    if (Operation *constant = gradient.getLossGrad().getDefiningOp(); constant && !constant->isBeforeInBlock(loss))
-      constant->moveBefore(loss);
+    moveConstants(gradient);
+  for (const Product &product : products)
+    moveConstants(product.op);
 
   SmallVector<Value> losses, logSums;
   SmallVector<SmallVector<Value>> parts(products.size());
@@ -159,8 +170,9 @@ void LossTiling::tile(int64_t tiles) {
     int64_t count = std::min(size, positionCount - begin);
     auto part = [&](Value value) { return positions.part(positions.flat(value), begin, count); };
     b.setLoc(logits.getLoc());
-    Value values = graph::DotGeneralOp::create(b, part(logits.getLhs()), logits.getRhs(), ArrayRef<int64_t>{},
-                                               ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, logits.getRhsContract());
+    auto values = graph::DotGeneralOp::create(b, part(logits.getLhs()), logits.getRhs(), ArrayRef<int64_t>{},
+                                              ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, logits.getRhsContract());
+    values.getResult().setType(typeOf(values).clone(typeOf(logits).getElementType()));
     b.setLoc(loss.getLoc());
     Value labels = part(loss.getLabels());
     auto tile = graph::SoftmaxCrossEntropyOp::create(b, values, labels);

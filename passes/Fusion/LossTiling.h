@@ -42,6 +42,7 @@ private:
   bool matchGradient(graph::SoftmaxCrossEntropyGradOp op);
   bool matchProduct(graph::DotGeneralOp op);
   bool isDefinedBefore(mlir::Value value) const;
+  void moveConstants(mlir::Operation *reader);
 
   graph::DotGeneralOp logits;
   graph::SoftmaxCrossEntropyOp loss;

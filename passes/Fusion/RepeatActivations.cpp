@@ -54,9 +54,13 @@ public:
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &block = function.getBody().front();
       Positions positions(block);
-      for (Operation &op : llvm::make_early_inc_range(block))
+      // Not the copies, which stand where they are read.
+      SmallVector<Operation *> activations;
+      for (Operation &op : block)
         if (isActivation(&op))
-          repeat(&op, positions);
+          activations.push_back(&op);
+      for (Operation *op : activations)
+        repeat(op, positions);
     }
   }
 

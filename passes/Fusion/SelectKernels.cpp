@@ -81,6 +81,7 @@ private:
       auto strided =
           graph::DotGeneralOp::create(builder, dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
                                       range(lhsRank - contract, lhsRank), range(rhsRank - contract, rhsRank));
+      strided.getResult().setType(dot.getType());
       dot.replaceAllUsesWith(strided.getResult());
       dot.erase();
     }

@@ -46,7 +46,7 @@ private:
   /// The most blocks of equal size: enough to keep processors busy, few enough for their sums to be little beside the
   /// rows. 1 if the number of rows has no such divisor.
   int64_t blockCount(int64_t rows) const {
-    for (int64_t count = std::min<int64_t>(maxBlocks, rows / minRows); count > 1; --count)
+    for (int64_t count = std::min<int64_t>(maxBlocks, rows / std::max<int64_t>(1, minRows)); count > 1; --count)
       if (rows % count == 0)
         return count;
     return 1;

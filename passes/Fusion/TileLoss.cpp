@@ -37,7 +37,7 @@ public:
 private:
   void tile(LossTiling &tiling, graph::SoftmaxCrossEntropyOp loss) {
     int64_t fitting = tileBytes / tiling.bytesPerPosition();
-    int64_t size = std::max<int64_t>(minPositions, fitting);
+    int64_t size = std::max<int64_t>({1, minPositions, fitting});
     int64_t tiles = llvm::divideCeil(tiling.positions(), size);
     int64_t rows = llvm::divideCeil(tiling.positions(), tiles);
     // One tile too: loss and gradient then stand side by side and become one kernel.

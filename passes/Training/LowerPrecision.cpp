@@ -32,8 +32,10 @@ enum class Rule {
 Rule ruleOf(Operation *op) {
   if (isa<graph::DotGeneralOp, graph::AttentionOp, graph::RmsNormOp, graph::LayerNormOp>(op))
     return Rule::Narrow;
-  if (isa<graph::SoftmaxCrossEntropyOp, arith::ExtFOp, arith::TruncFOp>(op))
+  if (isa<graph::SoftmaxCrossEntropyOp, arith::ExtFOp>(op))
     return Rule::Tolerate;
+  if (isa<arith::TruncFOp>(op)) // its operand is wider than its result
+    return Rule::Keep;
   if (op->hasTrait<OpTrait::Elementwise>() ||
       isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
           graph::GatherOp, graph::RopeOp>(op))
@@ -60,7 +62,8 @@ bool isStatisticResult(OpResult result) {
 /// Rewrites the operations of one block, in order.
 class BlockLowering {
 public:
-  explicit BlockLowering(Block &block) : block(block) {}
+  /// `lowered` are the values that are bf16 though they were f32.
+  BlockLowering(Block &block, DenseSet<Value> lowered) : block(block), lowered(std::move(lowered)) {}
 
   void run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -80,8 +83,10 @@ private:
       if (isF32(operand.get()) && !isStatisticOperand(operand))
         operand.set(narrowed(operand.get()));
     for (OpResult result : op->getResults())
-      if (isF32(result) && !isStatisticResult(result))
+      if (isF32(result) && !isStatisticResult(result)) {
         result.setType(cast<RankedTensorType>(withElements(result, bf16)));
+        lowered.insert(result);
+      }
   }
 
   /// Rounded once, beside its definition, for all who read it.
@@ -98,12 +103,13 @@ private:
   void widenOperands(Operation *op) {
     OpBuilder builder(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (isBF16(operand.get()))
+      if (lowered.contains(operand.get()))
         operand.set(arith::ExtFOp::create(builder, op->getLoc(), withElements(operand.get(), builder.getF32Type()),
                                           operand.get()));
   }
 
   Block &block;
+  DenseSet<Value> lowered;
   DenseMap<Value, Value> casts;
 };
 
@@ -113,24 +119,35 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    DenseSet<Value> narrowReads;
     if (!keepMaster)
-      storeParametersNarrow(module);
+      narrowReads = storeParametersNarrow(module);
     for (auto function : module.getOps<graph::FuncOp>())
-      BlockLowering(function.getBody().front()).run();
+      BlockLowering(function.getBody().front(), narrowReads).run();
   }
 
 private:
-  /// Without training nobody needs more of a parameter than what is computed with.
-  void storeParametersNarrow(ModuleOp module) {
-    Type bf16 = BFloat16Type::get(&getContext());
+  /// Without training nobody needs more of a parameter than what is computed with, unless the program itself writes it.
+  /// Returns the values that are read.
+  DenseSet<Value> storeParametersNarrow(ModuleOp module) {
+    DenseSet<StringRef> written;
+    module.walk([&](graph::WriteOp write) { written.insert(write.getVariable()); });
     SymbolTable symbols(module);
+    DenseSet<Operation *> narrow;
     for (auto param : module.getOps<graph::ParamOp>())
-      if (param.getTensorType().getElementType().isF32())
-        param.setType(param.getTensorType().clone(bf16));
+      if (param.getTensorType().getElementType().isF32() && !written.contains(param.getName())) {
+        param.setType(param.getTensorType().clone(BFloat16Type::get(&getContext())));
+        narrow.insert(param);
+      }
+    DenseSet<Value> reads;
     module.walk([&](graph::ReadOp read) {
-      if (auto param = symbols.lookup<graph::ParamOp>(read.getVariable()))
-        read.getResult().setType(param.getTensorType());
+      auto param = symbols.lookup<graph::ParamOp>(read.getVariable());
+      if (!param || !narrow.contains(param))
+        return;
+      read.getResult().setType(param.getTensorType());
+      reads.insert(read.getResult());
     });
+    return reads;
   }
 };
 

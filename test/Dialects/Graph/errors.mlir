@@ -305,6 +305,46 @@ graph.func @f(%a: tensor<2xf32>, %b: tensor<2xbf16>) {
 
 // -----
 
+// A result is not narrower than the operands.
+graph.func @f(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<f32>' are incompatible with return type(s) of operation 'tensor<bf16>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %a contract [0] x [0] : (tensor<2xf32>, tensor<2xf32>) -> tensor<bf16>
+  graph.return
+}
+
+// -----
+
+// A wider result is f32.
+graph.func @f(%a: tensor<2xbf16>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<bf16>' are incompatible with return type(s) of operation 'tensor<f64>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %a contract [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<f64>
+  graph.return
+}
+
+// -----
+
+// Sums of f32 are not kept in more.
+graph.func @f(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<f32>' are incompatible with return type(s) of operation 'tensor<f64>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %a contract [0] x [0] : (tensor<2xf32>, tensor<2xf32>) -> tensor<f64>
+  graph.return
+}
+
+// -----
+
+// A result in f32 has the inferred shape.
+graph.func @f(%a: tensor<2x3xbf16>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<3x3xbf16>' are incompatible with return type(s) of operation 'tensor<2x3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.dot_general %a, %a contract [0] x [0] : (tensor<2x3xbf16>, tensor<2x3xbf16>) -> tensor<2x3xf32>
+  graph.return
+}
+
+// -----
+
 // Integers are not contracted.
 graph.func @f(%a: tensor<2xi32>) {
   // expected-error @+1 {{operand #0 must be tensor of f32, f64, bf16 or f16 with a static shape without zeros, but got 'tensor<2xi32>'}}
@@ -801,6 +841,36 @@ graph.func @f(%x: tensor<1x3x2x4xf32>, %c: tensor<3x2xf64>, %s: tensor<3x2xf64>)
   // expected-error @+2 {{element types must agree}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf32>, tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<1x3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// Angles in f32 are for narrower inputs.
+graph.func @f(%x: tensor<1x3x2x4xf64>, %c: tensor<3x2xf32>, %s: tensor<3x2xf32>) {
+  // expected-error @+2 {{element types must agree, or cosine and sine be f32 for a narrower input}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf64>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xf64>
+  graph.return
+}
+
+// -----
+
+// Angles are not narrower than the input.
+graph.func @f(%x: tensor<1x3x2x4xf32>, %c: tensor<3x2xbf16>, %s: tensor<3x2xbf16>) {
+  // expected-error @+2 {{element types must agree, or cosine and sine be f32 for a narrower input}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xf32>, tensor<3x2xbf16>, tensor<3x2xbf16>) -> tensor<1x3x2x4xf32>
+  graph.return
+}
+
+// -----
+
+// Both tables have one element type.
+graph.func @f(%x: tensor<1x3x2x4xbf16>, %c: tensor<3x2xf32>, %s: tensor<3x2xbf16>) {
+  // expected-error @+2 {{cosine and sine must both have shape [3, 2]}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.rope %x, %c, %s : (tensor<1x3x2x4xbf16>, tensor<3x2xf32>, tensor<3x2xbf16>) -> tensor<1x3x2x4xbf16>
   graph.return
 }
 

@@ -45,6 +45,9 @@ graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2
   // An outer product has neither; the form with the word `contract` is printed.
   // CHECK: graph.dot_general %{{.*}}, %{{.*}} contract [] x [] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2x2xbf16>
   %3 = graph.dot_general %s, %s : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2x2xbf16>
+  // The sum of narrow products may be given as it is.
+  // CHECK: graph.dot_general %{{.*}}, %{{.*}} contract [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<f32>
+  %wide = graph.dot_general %s, %s contract [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<f32>
   // CHECK: graph.reduce sum %{{.*}} dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   %4 = graph.reduce sum %x dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   // CHECK: graph.reduce max %{{.*}} dims [] : (tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -105,6 +108,16 @@ graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor
   // CHECK: graph.rope inverse %{{.*}}, %cosine, %sine : {{.*}} -> tensor<2x3x4x6xf32>
   %7 = graph.rope inverse %x, %cos, %sin
      : (tensor<2x3x4x6xf32>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xf32>
+  // Narrow values are rotated by angles in f32, or in their own type.
+  // CHECK: graph.rope %{{.*}}, %cosine, %sine : (tensor<2x3x4x6xbf16>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xbf16>
+  %narrow = arith.truncf %x : tensor<2x3x4x6xf32> to tensor<2x3x4x6xbf16>
+  %rotated = graph.rope %narrow, %cos, %sin
+     : (tensor<2x3x4x6xbf16>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<2x3x4x6xbf16>
+  // CHECK: graph.rope inverse {{.*}} : (tensor<2x3x4x6xbf16>, tensor<3x3xbf16>, tensor<3x3xbf16>) -> tensor<2x3x4x6xbf16>
+  %narrowCos = arith.truncf %cos : tensor<3x3xf32> to tensor<3x3xbf16>
+  %narrowSin = arith.truncf %sin : tensor<3x3xf32> to tensor<3x3xbf16>
+  %back = graph.rope inverse %rotated, %narrowCos, %narrowSin
+     : (tensor<2x3x4x6xbf16>, tensor<3x3xbf16>, tensor<3x3xbf16>) -> tensor<2x3x4x6xbf16>
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 0.4082482904638631 : {{.*}} -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
   %8, %9 = graph.attention %x, %kv, %kv scale 0.40824829046386307
      : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)

@@ -101,6 +101,24 @@ plan.kernel @k registered "matmul" symbol "f" extent 1 [#plan.arg<write, tensor<
 
 // -----
 
+// Neither has a registered kernel an extent of its own.
+// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+plan.kernel @k registered "fill" extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A body has no extent before it is code.
+// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+plan.kernel @k body @f extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// An epilogue is generated once as well.
+// expected-error @+1 {{has both a 'body' and a 'symbol'}}
+plan.kernel @k registered "matmul" body @f symbol "f" [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
 // Code is called on ranges of an extent.
 // expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
 "plan.kernel"() {sym_name = "k", symbol = "k", arguments = [], flops = 0.0, bytes_moved = 0.0} : () -> ()

@@ -47,6 +47,15 @@ module @toy attributes {
   // A kernel that waits for code.
   // CHECK: plan.kernel @later.0 body @later.0.body [#plan.arg<read_write, tensor<f32>>] cost
   plan.kernel @later.0 body @later.0.body [#plan.arg<read_write, tensor<f32>>] cost 0.0, 4.0
+  // A kernel of the registry whose epilogue waits for code, and one that has it.
+  // CHECK: plan.kernel @matmul.0 registered "matmul" config {m = 4 : i64} body @matmul.0.epilogue
+  // CHECK-SAME: [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<read, tensor<3x3xf32>>, #plan.arg<write, tensor<4x3xbf16>>] cost 7.200000e+01, 1.080000e+02
+  plan.kernel @matmul.0 registered "matmul" config {m = 4} body @matmul.0.epilogue
+    [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<read, tensor<3x3xf32>>, #plan.arg<write, tensor<4x3xbf16>>] cost 72.0, 108.0
+  // CHECK: plan.kernel @matmul.1 registered "matmul" config {m = 4 : i64} symbol "matmul.1.epilogue" [#plan.arg<read
+  // CHECK-NOT: extent
+  plan.kernel @matmul.1 registered "matmul" config {m = 4} symbol "matmul.1.epilogue"
+    [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<read, tensor<3x3xf32>>, #plan.arg<write, tensor<4x3xbf16>>] cost 72.0, 108.0
   // A kernel with code, whose output may overwrite its input.
   // CHECK: plan.kernel @add.0 symbol "add.0" extent 4 [{{.*}}] in_place [1, 0] cost
   plan.kernel @add.0 symbol "add.0" extent 4 [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<write, tensor<4x3xf32>>]

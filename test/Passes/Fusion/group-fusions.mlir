@@ -122,3 +122,118 @@ graph.func @unused(%x: tensor<2x3xf32>) {
   %1 = math.tanh %0 : tensor<3x2xf32>
   graph.return
 }
+
+// -----
+
+// Two that read the same rows read them once, though neither reads the other.
+// CHECK-LABEL: graph.func @siblings
+// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32>, %[[Y:.*]]: tensor<4x3xf32>
+// CHECK-NEXT: %[[F:.*]]:2 = graph.fusion(%[[X]], %[[Y]])
+// CHECK: math.tanh
+// CHECK-NEXT: arith.mulf
+// CHECK-NOT: graph.fusion
+// CHECK: graph.return %[[F]]#0, %[[F]]#1
+// ALONE-LABEL: graph.func @siblings
+// ALONE-COUNT-2: graph.fusion
+// ALONE: graph.return
+graph.func @siblings(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %0 = math.tanh %x : tensor<4x3xf32>
+  %1 = arith.mulf %x, %y : tensor<4x3xf32>
+  graph.return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// The second reader depends on the first through a contraction: they cannot be computed together.
+// CHECK-LABEL: graph.func @sibling_behind
+// CHECK-COUNT-2: graph.fusion
+// CHECK-NOT: graph.fusion
+graph.func @sibling_behind(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %0 = math.tanh %x : tensor<3x3xf32>
+  %1 = graph.dot_general %0, %0 contract [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %2 = arith.mulf %x, %1 : tensor<3x3xf32>
+  graph.return %2 : tensor<3x3xf32>
+}
+
+// -----
+
+// A value per row, or one that is repeated, is little: reading it twice is no reason to merge.
+// CHECK-LABEL: graph.func @little_shared
+// CHECK-COUNT-2: graph.fusion
+// CHECK-NOT: graph.fusion
+graph.func @little_shared(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %wide = graph.broadcast %r dims [0] : (tensor<4xf32>) -> tensor<4x3xf32>
+  %0 = arith.mulf %x, %wide : tensor<4x3xf32>
+  %1 = arith.addf %y, %wide : tensor<4x3xf32>
+  graph.return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// A loss and its gradient read the logits once.
+// CHECK-LABEL: graph.func @loss
+// CHECK: %[[F:.*]]:2 = graph.fusion
+// CHECK: graph.softmax_cross_entropy
+// CHECK: graph.softmax_cross_entropy_grad
+// CHECK: graph.yield
+// CHECK-NOT: graph.fusion
+// CHECK: graph.return %[[F]]#0, %[[F]]#1
+graph.func @loss(%y: tensor<4x3xf32>, %l: tensor<4xi32>, %s: tensor<f32>) -> (tensor<4xf32>, tensor<4x3xf32>) {
+  %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<4x3xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %seed = graph.broadcast %s dims [] : (tensor<f32>) -> tensor<4xf32>
+  %g = graph.softmax_cross_entropy_grad %y, %l, %lse, %seed
+    : (tensor<4x3xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x3xf32>
+  graph.return %loss, %g : tensor<4xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// Sums of blocks of rows join what they sum, with the division into blocks; the sum of the blocks follows.
+// CHECK-LABEL: graph.func @blocks
+// CHECK-NEXT: %[[F:.*]]:2 = graph.fusion
+// CHECK: math.tanh
+// CHECK-NEXT: %[[R:.*]] = graph.reshape
+// CHECK-NEXT: graph.reduce sum %[[R]] dims [1]
+// CHECK-NEXT: graph.yield
+// CHECK: graph.fusion(%[[F]]#1)
+// CHECK: graph.reduce sum %{{.*}} dims [0]
+// CHECK-NOT: graph.reshape
+// CHECK: graph.return
+// ALONE-LABEL: graph.func @blocks
+// ALONE: graph.fusion
+// ALONE: math.tanh
+// ALONE: graph.fusion
+// ALONE: graph.reshape
+// ALONE-NEXT: graph.reduce sum
+// ALONE: graph.fusion
+// ALONE-NOT: graph.reshape
+// ALONE: graph.return
+graph.func @blocks(%x: tensor<6x3xf32>) -> (tensor<6x3xf32>, tensor<3xf32>) {
+  %0 = math.tanh %x : tensor<6x3xf32>
+  %1 = graph.reshape %0 : (tensor<6x3xf32>) -> tensor<2x3x3xf32>
+  %2 = graph.reduce sum %1 dims [1] : (tensor<2x3x3xf32>) -> tensor<2x3xf32>
+  %3 = graph.reduce sum %2 dims [0] : (tensor<2x3xf32>) -> tensor<3xf32>
+  graph.return %0, %3 : tensor<6x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// Blocks that cut rows, or that something else reads, are tensors like others.
+// CHECK-LABEL: graph.func @not_blocks
+// CHECK: graph.fusion
+// CHECK: math.tanh
+// CHECK-NEXT: graph.yield
+// CHECK: %[[A:.*]] = graph.reshape {{.*}} -> tensor<4x3x2xf32>
+// CHECK-NEXT: graph.fusion(%[[A]])
+// CHECK: %[[B:.*]] = graph.reshape {{.*}} -> tensor<2x3x4xf32>
+// CHECK-NEXT: graph.fusion(%[[B]])
+// CHECK-NOT: graph.reshape
+// CHECK: graph.return
+graph.func @not_blocks(%x: tensor<6x4xf32>) -> (tensor<4x2xf32>, tensor<2x4xf32>, tensor<2x3x4xf32>) {
+  %0 = math.tanh %x : tensor<6x4xf32>
+  %1 = graph.reshape %0 : (tensor<6x4xf32>) -> tensor<4x3x2xf32>
+  %2 = graph.reduce sum %1 dims [1] : (tensor<4x3x2xf32>) -> tensor<4x2xf32>
+  %3 = graph.reshape %0 : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %4 = graph.reduce sum %3 dims [1] : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
+  graph.return %2, %4, %3 : tensor<4x2xf32>, tensor<2x4xf32>, tensor<2x3x4xf32>
+}

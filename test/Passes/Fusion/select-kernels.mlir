@@ -2,6 +2,9 @@
 // RUN: split-file %s %t
 // RUN: bowline-opt %t/kernels.mlir --select-kernels --split-input-file | FileCheck %s
 // RUN: bowline-opt %t/kernels.mlir --select-kernels=gemm-library=onednn --split-input-file | FileCheck %s --check-prefix=ONEDNN
+// RUN: bowline-opt %t/own-library.mlir --select-kernels --split-input-file | FileCheck %t/own-library.mlir
+// RUN: not bowline-opt %t/own-library.mlir --select-kernels=gemm-library=onednn --split-input-file 2>&1 \
+// RUN:   | FileCheck %t/own-library.mlir --check-prefix=ONLY
 // RUN: not bowline-opt %t/error.mlir --select-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
 
 //--- kernels.mlir
@@ -108,6 +111,86 @@ graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
     graph.yield %1 : tensor<4xf32>
   }
   graph.return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+//--- own-library.mlir
+// ONLY: error: 'graph.dot_general' op cannot run as kernel 'matmul': kernel 'matmul': library 'onednn' takes f32 only
+// ONLY: error: 'graph.fusion' op cannot run as kernel 'matmul': kernel 'matmul': library 'onednn' takes no epilogue
+
+// Sums in f32 of narrow products stay that, also where operands are rearranged first.
+// CHECK: plan.kernel @transpose.0
+// CHECK: plan.kernel @matmul.0
+// CHECK-SAME: #plan.arg<write, tensor<2x3x5x5xf32>>
+// CHECK-LABEL: graph.func @accumulators
+// CHECK: %[[D:.*]] = plan.call @matmul.0({{.*}} -> tensor<2x3x5x5xf32>
+// CHECK: graph.return %[[D]]
+graph.func @accumulators(%q: tensor<2x5x3x4xbf16>, %k: tensor<2x5x3x4xbf16>) -> tensor<2x3x5x5xf32> {
+  %0 = graph.dot_general %q, %k batch [0, 2] x [0, 2] contract [3] x [3] : (tensor<2x5x3x4xbf16>, tensor<2x5x3x4xbf16>) -> tensor<2x3x5x5xf32>
+  graph.return %0 : tensor<2x3x5x5xf32>
+}
+
+// -----
+
+// A group that begins with a contraction is its kernel, with the rest as epilogue: rows are one dimension there, columns
+// too, and the result goes where the epilogue puts it. Equal ones share a kernel.
+// CHECK: plan.kernel @matmul.0 registered "matmul"
+// CHECK-NOT: c_strides
+// CHECK-SAME: body @matmul.0.epilogue [#plan.arg<read, tensor<2x3x5xbf16>>, #plan.arg<read, tensor<5x4xbf16>>,
+// CHECK-SAME: #plan.arg<read, tensor<6x4xf32>>, #plan.arg<read, tensor<6xf32>>, #plan.arg<read, tensor<4xbf16>>, #plan.arg<read, tensor<f32>>,
+// CHECK-SAME: #plan.arg<write, tensor<6x4xbf16>>, #plan.arg<write, tensor<6x4xbf16>>
+// CHECK: func.func @matmul.0.epilogue(%[[P:.*]]: tensor<6x4xf32>, %[[R:.*]]: tensor<6x4xf32>, %[[ROW:.*]]: tensor<6xf32>, %[[COL:.*]]: tensor<4xbf16>, %[[ONE:.*]]: tensor<f32>) -> (tensor<6x4xbf16>, tensor<6x4xbf16>)
+// CHECK-NEXT: %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<6x4xf32> to tensor<6x4xbf16>
+// CHECK-NEXT: %[[COLS:.*]] = graph.broadcast %[[COL]] dims [1] : (tensor<4xbf16>) -> tensor<6x4xbf16>
+// CHECK-NEXT: %[[BIASED:.*]] = arith.addf %[[ROUNDED]], %[[COLS]] : tensor<6x4xbf16>
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[BIASED]]
+// CHECK-NEXT: %[[ROWS:.*]] = graph.broadcast %[[ROW]] dims [0] : (tensor<6xf32>) -> tensor<6x4xf32>
+// CHECK-NEXT: arith.mulf %[[WIDE]], %[[ROWS]]
+// CHECK-NEXT: graph.broadcast %[[ONE]] dims [] : (tensor<f32>) -> tensor<6x4xf32>
+// CHECK-NEXT: arith.constant dense<5.000000e-01> : tensor<6x4xf32>
+// CHECK: arith.addf %{{.*}}, %[[R]] : tensor<6x4xf32>
+// CHECK-NEXT: %[[N:.*]] = arith.truncf
+// CHECK-NEXT: return %[[N]], %[[ROUNDED]]
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @epilogue
+// CHECK-COUNT-2: plan.call @matmul.0
+// CHECK: graph.return
+graph.func @epilogue(%x: tensor<2x3x5xbf16>, %w: tensor<5x4xbf16>, %r: tensor<2x3x4xf32>, %row: tensor<2x3xf32>, %col: tensor<4xbf16>,
+                     %one: tensor<f32>) -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) {
+  %0:2 = graph.fusion(%x, %w, %r, %row, %col, %one)
+      : (tensor<2x3x5xbf16>, tensor<5x4xbf16>, tensor<2x3x4xf32>, tensor<2x3xf32>, tensor<4xbf16>, tensor<f32>) -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) {
+  ^bb0(%a: tensor<2x3x5xbf16>, %b: tensor<5x4xbf16>, %c: tensor<2x3x4xf32>, %d: tensor<2x3xf32>, %e: tensor<4xbf16>, %f: tensor<f32>):
+    %2 = graph.dot_general %a, %b contract [2] x [0] : (tensor<2x3x5xbf16>, tensor<5x4xbf16>) -> tensor<2x3x4xbf16>
+    %3 = graph.broadcast %e dims [2] : (tensor<4xbf16>) -> tensor<2x3x4xbf16>
+    %4 = arith.addf %2, %3 : tensor<2x3x4xbf16>
+    %5 = arith.extf %4 : tensor<2x3x4xbf16> to tensor<2x3x4xf32>
+    %6 = graph.broadcast %d dims [0, 1] : (tensor<2x3xf32>) -> tensor<2x3x4xf32>
+    %7 = arith.mulf %5, %6 : tensor<2x3x4xf32>
+    %8 = graph.broadcast %f dims [] : (tensor<f32>) -> tensor<2x3x4xf32>
+    %half = arith.constant dense<0.5> : tensor<2x3x4xf32>
+    %9 = arith.mulf %8, %half : tensor<2x3x4xf32>
+    %10 = arith.addf %7, %9 : tensor<2x3x4xf32>
+    %11 = arith.addf %10, %c : tensor<2x3x4xf32>
+    %12 = arith.truncf %11 : tensor<2x3x4xf32> to tensor<2x3x4xbf16>
+    graph.yield %12, %2 : tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
+  }
+  %1:2 = graph.fusion(%x, %w, %r, %row, %col, %one)
+      : (tensor<2x3x5xbf16>, tensor<5x4xbf16>, tensor<2x3x4xf32>, tensor<2x3xf32>, tensor<4xbf16>, tensor<f32>) -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) {
+  ^bb0(%a: tensor<2x3x5xbf16>, %b: tensor<5x4xbf16>, %c: tensor<2x3x4xf32>, %d: tensor<2x3xf32>, %e: tensor<4xbf16>, %f: tensor<f32>):
+    %2 = graph.dot_general %a, %b contract [2] x [0] : (tensor<2x3x5xbf16>, tensor<5x4xbf16>) -> tensor<2x3x4xbf16>
+    %3 = graph.broadcast %e dims [2] : (tensor<4xbf16>) -> tensor<2x3x4xbf16>
+    %4 = arith.addf %2, %3 : tensor<2x3x4xbf16>
+    %5 = arith.extf %4 : tensor<2x3x4xbf16> to tensor<2x3x4xf32>
+    %6 = graph.broadcast %d dims [0, 1] : (tensor<2x3xf32>) -> tensor<2x3x4xf32>
+    %7 = arith.mulf %5, %6 : tensor<2x3x4xf32>
+    %8 = graph.broadcast %f dims [] : (tensor<f32>) -> tensor<2x3x4xf32>
+    %half = arith.constant dense<0.5> : tensor<2x3x4xf32>
+    %9 = arith.mulf %8, %half : tensor<2x3x4xf32>
+    %10 = arith.addf %7, %9 : tensor<2x3x4xf32>
+    %11 = arith.addf %10, %c : tensor<2x3x4xf32>
+    %12 = arith.truncf %11 : tensor<2x3x4xf32> to tensor<2x3x4xbf16>
+    graph.yield %12, %2 : tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
+  }
+  graph.return %0#0, %0#1, %1#0, %1#1 : tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
 }
 
 //--- error.mlir
