@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kBlockWords = 768;      // of k: few passes over C, and a panel of A still stays in L1
 constexpr int64_t kBlockM = 16 * kTileM;  // packed A stays in L2, beside kStripN columns of B
 constexpr int64_t kStripN = 3 * kTileN;
-constexpr int64_t kBlockN = 6 * kStripN;  // packed B stays in L3
+constexpr int64_t kBlockN = 8 * kStripN;  // packed B stays in L3
 constexpr int64_t kSpanM = 4 * kBlockM;   // rows of a block that is finished over all of k before the next
 constexpr int kWideVecs = 3 * kVecs;      // of a single row
 

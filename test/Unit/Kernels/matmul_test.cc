@@ -26,10 +26,10 @@ TEST_P(MatmulTest, AgreesWithReferenceOnRandomStrides) {
 
 TEST_P(MatmulTest, CrossesEveryCacheBlock) {
   std::mt19937_64 random(2);
-  CheckAgainstReference(random, Dense(1, 149, 901, 791), 2, "bowline");
+  CheckAgainstReference(random, Dense(1, 149, 1201, 791), 2, "bowline");
   CheckAgainstReference(random, Dense(1, 547, 49, 801), 1, "bowline");
   CheckAgainstReference(random, Strided(1, 547, 49, 791), 1, "bowline");
-  CheckAgainstReference(random, Strided(1, 29, 901, 791), 2, "bowline");
+  CheckAgainstReference(random, Strided(1, 29, 1201, 791), 2, "bowline");
   CheckAgainstReference(random, Dense(1, 1, 1601, 1000), 2, "bowline");
   CheckAgainstReference(random, Dense(1, 401, 1, 1000), 2, "bowline");
 }
@@ -37,7 +37,7 @@ TEST_P(MatmulTest, CrossesEveryCacheBlock) {
 TEST_P(MatmulTest, SameBitsForEveryNumberOfThreads) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 60; ++i) {
-    const Problem p = i == 0 ? Dense(1, 500, 1000, 800) : RandomProblem(random);
+    const Problem p = i == 0 ? Dense(1, 500, 1200, 800) : RandomProblem(random);
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c0 = RandomFloats(random, p.c_size);
     Floats expected = c0;
     RunKernel(p.Sign(1, "bowline"), {a.data(), b.data(), expected.data()});
