@@ -22,6 +22,7 @@
 #include "runtime/base/mapped_file.h"
 
 #include <filesystem>
+#include <limits>
 #include <sched.h>
 
 using namespace mlir;
@@ -52,6 +53,8 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
+  if (!llvm::is_contained({"none", "selective", "full", "auto"}, StringRef(options.recompute)))
+    return invalid("--recompute ", options.recompute, " is unknown; use none, selective, full or auto");
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -68,6 +71,7 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
   result.gemmLibrary = options.gemmLibrary;
+  result.recompute = options.recompute;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;
@@ -153,6 +157,97 @@ static void describeTarget(ModuleOp module, const CompileOptions &options, const
                   plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu, pipeline.threads));
 }
 
+namespace {
+
+/// Compiles with the least recomputation whose plan is within the memory limit. Passes estimate memory; what counts is
+/// the packed arena, so that estimates are tried until one is good. The cheapest attempt within the limit stays, or the
+/// smallest one.
+class LimitSearch {
+public:
+  LimitSearch(ModuleOp module, PipelineOptions pipeline, const CompileOptions &options,
+              DiagnosticCollector &diagnostics)
+      : module(module), pipeline(std::move(pipeline)), options(options), diagnostics(diagnostics),
+        limit(static_cast<int64_t>(options.memoryLimit)) {}
+
+  LogicalResult run(std::vector<std::string> &remarks) {
+    if (options.from < Phase::Local && failed(runPhases(module, pipeline, options.from, Phase::Local)))
+      return failure();
+    llvm::append_range(remarks, diagnostics.takeRemarks());
+    if (failed(search()))
+      return failure();
+    module.getBodyRegion().takeBody(best->getBodyRegion());
+    module->setAttrs(best.get()->getAttrDictionary());
+    llvm::append_range(remarks, bestRemarks);
+    return success();
+  }
+
+private:
+  static constexpr int64_t kAnything = 1; // a target that nothing meets: as small as can be
+  static constexpr int kAttempts = 6;
+
+  LogicalResult search() {
+    if (failed(attempt(0)) || fits(arena))
+      return success(arena > 0);
+    if (failed(attempt(limit)))
+      return failure();
+    int64_t good = limit, bad = limit + (limit - arena);
+    if (!fits(arena)) {
+      bad = limit;
+      good = kAnything;
+      int64_t excess = arena - limit;
+      if (failed(attempt(kAnything)))
+        return failure();
+      if (!fits(arena))
+        return success();
+      return bisect(good, bad, std::max(limit - excess, kAnything));
+    }
+    return bisect(good, bad, bad);
+  }
+
+  LogicalResult bisect(int64_t good, int64_t bad, int64_t first) {
+    int64_t target = first;
+    for (int i = 0; i < kAttempts && bad - good > limit / 256; ++i) {
+      if (failed(attempt(target)))
+        return failure();
+      (fits(arena) ? good : bad) = target;
+      target = good + (bad - good) / 2;
+    }
+    return success();
+  }
+
+  bool fits(int64_t bytes) const { return bytes <= limit; }
+
+  /// Sets `arena`, and `best` where this attempt is better. Later attempts within the limit recompute less.
+  LogicalResult attempt(int64_t target) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    pipeline.memoryTarget = target;
+    arena = 0;
+    if (failed(runPhases(*copy, pipeline, std::max(options.from, Phase::Local), options.to)))
+      return failure();
+    std::vector<std::string> said = diagnostics.takeRemarks();
+    arena = (*copy)->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr).getInt();
+    bool better = fits(arena) ? !fits(bestArena) || target >= bestTarget : arena < bestArena;
+    if (!better)
+      return success();
+    best = std::move(copy);
+    bestArena = arena;
+    bestTarget = target;
+    bestRemarks = std::move(said);
+    return success();
+  }
+
+  ModuleOp module;
+  PipelineOptions pipeline;
+  const CompileOptions &options;
+  DiagnosticCollector &diagnostics;
+  int64_t limit, arena = 0;
+  OwningOpRef<ModuleOp> best;
+  int64_t bestArena = std::numeric_limits<int64_t>::max(), bestTarget = 0;
+  std::vector<std::string> bestRemarks;
+};
+
+} // namespace
+
 absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
@@ -164,9 +259,12 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
-  if (failed(runPhases(module, pipeline, options.from, options.to)))
+  pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);
+  bool searches = options.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
+                  options.from < Phase::Fuse && options.to >= Phase::Memory;
+  if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
+                      : runPhases(module, pipeline, options.from, options.to)))
     return diagnostics.status();
-
   llvm::append_range(result.remarks, diagnostics.takeRemarks());
   if (options.to == Phase::Plan) {
     auto plan = emitPlan(module);

@@ -48,6 +48,7 @@ struct CompileOptions {
   int64_t threads = 0;                 // per rank; 0: one per processor that this process may use
   std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
   uint64_t memoryLimit = 0;            // bytes; 0: none
+  std::string recompute = "none";      // or selective, full, auto: as little as memoryLimit allows
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;

@@ -64,6 +64,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
+  if (options.training) {
+    step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
+         [] { return createEarlyWrites(); });
+    step("recompute", Phase::Fuse, "after all merging: clones run the kernels of the originals, and stay apart", false,
+         [=] { return createRecompute(RecomputeOptions{options.recompute, options.memoryTarget}); });
+  }
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
        [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.gemmLibrary}); });
 

@@ -28,6 +28,9 @@ struct PipelineOptions {
   int64_t threads = 1;
   std::string dtype = "f32";           // or bf16: what is computed in
   std::string gemmLibrary = "bowline"; // or onednn
+  /// none, selective, full or auto, which is none without a target: bytes of everything in the arena, estimated.
+  std::string recompute = "none";
+  int64_t memoryTarget = 0;
   InsertOptimizerOptions optimizer;    // microbatches too
   CpuTarget cpu;
   /// Names of optimisation steps to leave out.

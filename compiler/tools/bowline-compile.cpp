@@ -96,6 +96,11 @@ void define(CLI::App &app, CommandLine &line) {
                  "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
       ->check(CLI::IsMember({"bowline", "onednn"}))
       ->capture_default_str();
+  app.add_option("--recompute", o.recompute,
+                 "Activations that the backward pass computes again instead of keeping them: none; selective, what is "
+                 "cheap; full, all but those between layers; auto, as little as --memory-limit allows")
+      ->check(CLI::IsMember({"none", "selective", "full", "auto"}))
+      ->capture_default_str();
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
@@ -137,7 +142,11 @@ absl::Status run(CommandLine &line) {
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
     return absl::InvalidArgumentError(absl::StrCat(
         options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
-        line.memoryLimit, "; use a smaller --batch or --seq, or more --microbatches\n",
+        line.memoryLimit,
+        options.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
+                                      "--microbatches\n"
+                                    : "; use --recompute auto, a smaller --batch or --seq, or more "
+                                      "--microbatches\n",
         describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))

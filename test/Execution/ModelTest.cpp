@@ -70,8 +70,10 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTest, ::testing::Values("gpt2-tiny", "llama-t
 TEST_P(ModelTest, ThePlanStatesItsHighWaterMark) {
   CompileOptions unmerged = options(CompileMode::Train, 3);
   unmerged.disabledSteps = {"merge-fusions", "donate-buffers"};
-  for (const CompileOptions &some :
-       {options(CompileMode::Train), options(CompileMode::Train, 3), unmerged, options(CompileMode::Generate)}) {
+  CompileOptions recomputed = options(CompileMode::Train);
+  recomputed.recompute = "full";
+  for (const CompileOptions &some : {options(CompileMode::Train), options(CompileMode::Train, 3), unmerged, recomputed,
+                                     options(CompileMode::Generate)}) {
     auto session = sessionOf(some);
     ASSERT_TRUE(session);
     EXPECT_GT(session->HighWaterBytes(), 0u);

@@ -1,0 +1,105 @@
+//===- Recomputation.h - Which forward values the backward pass computes again
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_MEMORY_RECOMPUTATION_H
+#define BOWLINE_PASSES_MEMORY_RECOMPUTATION_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bowline {
+
+/// A block whose order is the order of execution, with a forward part, which computes a loss, and a backward part: all
+/// other operations, which may begin before the forward part ends. A forward value that the backward part uses is
+/// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
+/// Clones run the same kernels on the same values, so that results are the same bit for bit.
+///
+/// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
+class Recomputation {
+public:
+  Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward);
+
+  /// What is kept, and what follows from it. Bytes count values only: neither scratch nor computing in place.
+  struct Choice {
+    std::vector<bool> kept;   // by value
+    int64_t peakBytes = 0;    // the most bytes of values alive at one time
+    double flops = 0;         // of all clones
+    int64_t operations = 0;   // that are cloned
+    int64_t droppedBytes = 0; // of values kept without recomputation
+  };
+
+  /// Everything that the backward part uses is kept.
+  Choice keepAll() const;
+
+  /// Computes again what code generated for elementwise and row operations computes from values that are kept anyway,
+  /// where it is large.
+  Choice selective() const;
+
+  /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
+  /// a network. The distance of the points is the one with the lowest peak. After the last point everything is kept.
+  Choice full() const;
+
+  /// From none to as much as helps, each with more operations computed again than the one before: those first that
+  /// free the most bytes at the peak for an operation of arithmetic (greedy).
+  std::vector<Choice> increasing() const;
+
+  /// The choice of the fewest operations of arithmetic, among all of the above, whose peak is at most `bytes`; the one
+  /// with the lowest peak if there is none.
+  Choice atMost(int64_t bytes) const;
+
+  /// Clones operations as `choice` says.
+  void apply(const Choice &choice);
+
+  /// Operations of arithmetic of the block as it was.
+  double totalFlops() const { return blockFlops; }
+
+private:
+  struct ValueInfo {
+    mlir::Value value;
+    int64_t bytes;
+    int producer;          // operation
+    bool saved = false;    // a forward value that the backward part uses
+    bool toTheEnd = false; // stored in a variable
+  };
+  struct OpInfo {
+    mlir::Operation *op;
+    llvm::SmallVector<int> operands, results; // values
+    double flops;
+    bool forward;
+  };
+  struct Simulation;
+
+  void addOperation(mlir::Operation *op, bool forward);
+  bool isForward(int op) const { return ops[op].forward; }
+  bool isCheap(const OpInfo &info) const;
+  int64_t savedBytes() const;
+  Simulation simulate(const std::vector<bool> &kept) const;
+  Choice evaluate(std::vector<bool> kept) const;
+  std::vector<int64_t> forwardLiveBytes() const;
+  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live) const;
+  double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
+
+  llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory
+  std::vector<ValueInfo> values;
+  std::vector<OpInfo> ops;         // in block order, without reshapes, reads, writes and constants
+  std::vector<int> lastForwardUse; // by value: operation, or its producer
+  llvm::SmallVector<int> forwardOps;
+  llvm::DenseSet<llvm::StringRef> variablesRead;
+  mlir::Block &block;
+  double blockFlops = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_MEMORY_RECOMPUTATION_H

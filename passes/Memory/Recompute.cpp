@@ -1,0 +1,118 @@
+//===- Recompute.cpp - Compute forward values again in the backward pass
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/Recomputation.h"
+#include "passes/Training/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_RECOMPUTE
+#include "passes/Memory/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class Recompute : public bowline::impl::RecomputeBase<Recompute> {
+public:
+  using RecomputeBase::RecomputeBase;
+
+  void runOnOperation() override {
+    if (!llvm::is_contained({"none", "selective", "full", "auto"}, StringRef(mode))) {
+      getOperation().emitError() << "unknown recomputation '" << mode << "'; use none, selective, full or auto";
+      return signalPassFailure();
+    }
+    auto function = getOperation().lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction);
+    if (!function || mode == "none" || (mode == "auto" && memoryTarget <= 0))
+      return;
+    DenseSet<Operation *> forward = forwardOperations(function);
+    if (!forward.empty())
+      recompute(function, forward);
+  }
+
+private:
+  /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
+  /// part of it.
+  DenseSet<Operation *> forwardOperations(graph::FuncOp function) {
+    Block &block = function.getBody().front();
+    DenseSet<Value> accumulated;
+    Value loss;
+    for (Operation &op : block) {
+      bool reads = false;
+      if (auto read = dyn_cast<graph::ReadOp>(op))
+        reads = isAccumulator(read.getVariable());
+      if (reads || llvm::any_of(op.getOperands(), [&](Value value) { return accumulated.contains(value); }))
+        accumulated.insert(op.result_begin(), op.result_end());
+      if (auto write = dyn_cast<graph::WriteOp>(op); write && write.getVariable() == training::kLossSum)
+        loss = write.getValue();
+    }
+    DenseSet<Operation *> seen, forward;
+    SmallVector<Value> worklist;
+    if (loss)
+      worklist.push_back(loss);
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val().getDefiningOp();
+      if (!op || !seen.insert(op).second)
+        continue;
+      if (!accumulated.contains(op->getResult(0)))
+        forward.insert(op);
+      llvm::append_range(worklist, op->getOperands());
+    }
+    return forward;
+  }
+
+  bool isAccumulator(StringRef variable) {
+    auto state = getOperation().lookupSymbol<graph::StateOp>(variable);
+    return state && state.getRole() == graph::StateRole::Accumulator;
+  }
+
+  void recompute(graph::FuncOp function, const DenseSet<Operation *> &forward) {
+    Recomputation recomputation(function.getBody().front(), forward);
+    Recomputation::Choice none = recomputation.keepAll();
+    Recomputation::Choice choice = mode == "selective" ? recomputation.selective()
+                                   : mode == "full"    ? recomputation.full()
+                                                       : recomputation.atMost(memoryTarget - otherBytes(function));
+    recomputation.apply(choice);
+    std::string text =
+        llvm::formatv("recompute {0}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
+                      "about {5:F1} MiB "
+                      "of values at the peak, {6:F1} MiB without",
+                      mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
+                      recomputation.totalFlops() > 0 ? 100 * choice.flops / recomputation.totalFlops() : 0.0,
+                      mebibytes(choice.peakBytes), mebibytes(none.peakBytes));
+    remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
+    emitRemark(getOperation().getLoc()) << text;
+  }
+
+  static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+  /// What the arena holds beside the values of the function: variables, and accumulators that exist before it.
+  int64_t otherBytes(graph::FuncOp function) {
+    int64_t bytes = 0;
+    auto add = [&](RankedTensorType type) { bytes += static_cast<int64_t>(plan::byteCount(type)); };
+    for (auto param : getOperation().getOps<graph::ParamOp>())
+      add(param.getTensorType());
+    DenseSet<StringRef> read;
+    for (auto access : function.getBody().front().getOps<graph::ReadOp>())
+      read.insert(access.getVariable());
+    for (auto state : getOperation().getOps<graph::StateOp>())
+      if (state.getRole() != graph::StateRole::Accumulator || read.contains(state.getName()))
+        add(state.getTensorType());
+    for (Type type : function.getArgumentTypes())
+      add(cast<RankedTensorType>(type));
+    return bytes;
+  }
+};
+
+} // namespace

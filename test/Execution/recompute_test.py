@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Recomputation changes memory and time, and not one bit of what is learned."""
+
+import json
+import re
+
+import tools
+
+# Layers enough that what they keep is most of the memory.
+LAYERS = 7
+CONFIGS = {"llama-tiny": "num_hidden_layers", "gpt2-tiny": "n_layer"}
+SHAPE = ["--batch", "6", "--seq", "27"]
+STEPS = 6
+
+
+class Recompute(tools.ToolTest):
+    def deep(self, model):
+        """The model of that name with more layers and no weights."""
+        folder = self.folder / f"deep-{model}"
+        if not folder.exists():
+            folder.mkdir()
+            config = json.loads((tools.MODELS / model / "config.json").read_text())
+            config[CONFIGS[model]] = LAYERS
+            (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    def compile(self, model, *flags, threads=1, exit_code=0):
+        """(path of the plan, its arena in bytes, added arithmetic in percent); or the message where it fails."""
+        plan = self.folder / "x.plan"
+        done = tools.start("bowline-compile", self.deep(model), *SHAPE, "--threads", threads, *flags, "-o", plan)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, exit_code, text)
+        if exit_code != 0:
+            return text
+        self.assertEqual(tools.succeed("bowline-check", plan).decode().splitlines()[-1], "sound")
+        header = json.loads(tools.succeed("bowline-inspect", plan, "--json"))["header"]
+        added = re.findall(r"recompute .* FLOP more \(([0-9.]+) %\)", text)
+        self.assertLessEqual(len(added), 1, text)
+        return plan, header["arena_bytes"], float(added[0]) if added else 0.0
+
+    def train(self, plan):
+        """Losses, gradient norms, and the bytes of parameters and optimizer after some steps."""
+        saved, metrics = self.folder / "saved", self.folder / "metrics.jsonl"
+        tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--order", "shuffle", "--save",
+                      saved, "--metrics", metrics, "--quiet")
+        lines = tools.metrics_of(metrics)
+        self.assertEqual(len(lines), STEPS)
+        end = saved / f"step-{STEPS:08d}"
+        return lines, [(end / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
+
+    def test_every_mode_learns_the_same(self):
+        for model in CONFIGS:
+            for flags in ([], ["--microbatches", "3"]):
+                with self.subTest(model=model, flags=flags):
+                    plan, most, added = self.compile(model, *flags)
+                    self.assertEqual(added, 0)
+                    expected = self.train(plan)
+                    arenas = {}
+                    for mode in ("selective", "full"):
+                        plan, arenas[mode], added = self.compile(model, *flags, "--recompute", mode)
+                        if mode == "full" or model == "llama-tiny":  # GPT-2 has nothing cheap between kept values
+                            self.assertGreater(added, 0, mode)
+                            self.assertLess(arenas[mode], most, mode)
+                        self.assertEqual(self.train(plan), expected, mode)
+                    self.assertLess(arenas["full"], arenas["selective"])
+                    limit = (arenas["full"] + most) // 2
+                    plan, arena, added = self.compile(model, *flags, "--recompute", "auto", "--memory-limit", limit)
+                    self.assertLessEqual(arena, limit)
+                    self.assertGreater(added, 0)
+                    self.assertEqual(self.train(plan), expected, "auto")
+
+    def test_auto_meets_every_limit_with_no_more_than_it_needs(self):
+        for model in CONFIGS:
+            with self.subTest(model=model):
+                _, most, _ = self.compile(model)
+                _, least, full_added = self.compile(model, "--recompute", "full")
+                before = None
+                for part in range(9):
+                    limit = least + (most - least) * part // 8
+                    _, arena, added = self.compile(model, "--recompute", "auto", "--memory-limit", limit)
+                    self.assertLessEqual(arena, limit)
+                    self.assertLessEqual(added, full_added)
+                    if before is not None:
+                        self.assertLessEqual(added, before, f"limit {limit}")
+                    before = added
+                self.assertEqual(before, 0, "with room for everything nothing is recomputed")
+
+    def test_a_limit_that_nothing_meets(self):
+        _, least, _ = self.compile("llama-tiny", "--recompute", "full")
+        text = self.compile("llama-tiny", "--recompute", "auto", "--memory-limit", least // 2, exit_code=1)
+        self.assertRegex(text, r"the plan needs [0-9.]+ [KM]iB, more than --memory-limit .*no recomputation gets lower")
+        text = self.compile("llama-tiny", "--memory-limit", least // 2, exit_code=1)
+        self.assertIn("use --recompute auto", text)
+
+    def test_without_a_limit_auto_is_none(self):
+        plan, _, _ = self.compile("gpt2-tiny")
+        none = plan.read_bytes()
+        plan, _, _ = self.compile("gpt2-tiny", "--recompute", "auto")
+        self.assertEqual(plan.read_bytes(), none)
+
+
+if __name__ == "__main__":
+    tools.main()
