@@ -38,6 +38,8 @@ struct Function {
   double bound;
   /// Results smaller than this count as if they were this large: where the formula cancels.
   double floor = 0;
+  /// The bound on x86-64-v2, where it is another one.
+  double boundWithoutFma = 0;
 };
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -53,7 +55,7 @@ const Function kFunctions[] = {
     {"math.exp", [](double x) { return std::exp(x); }, 1.25},
     {"math.log", [](double x) { return std::log(x); }, 1},
     {"math.tanh", [](double x) { return std::tanh(x); }, 2.5},
-    {"math.erf", [](double x) { return std::erf(x); }, 2.25},
+    {"math.erf", [](double x) { return std::erf(x); }, 2, 0, 2.75},
     {"math.sqrt", [](double x) { return std::sqrt(x); }, 0.5},
     {"math.rsqrt", rsqrt, 1.5},
     {"math.sin", [](double x) { return std::sin(x); }, 0.51},
@@ -113,7 +115,8 @@ TEST_P(Math, ErrorsAreWithinTheirBounds) {
         }
       }
     }
-    EXPECT_LE(worst, function.bound) << function.op << " at " << worstInput;
+    bool otherBound = function.boundWithoutFma > 0 && GetParam() == "x86-64-v2";
+    EXPECT_LE(worst, otherBound ? function.boundWithoutFma : function.bound) << function.op << " at " << worstInput;
     RecordProperty(function.op, std::to_string(worst));
     printf("%-16s %-20s %.3f ulp, at %.9g\n", function.op.c_str(), GetParam().c_str(), worst, worstInput);
   }
