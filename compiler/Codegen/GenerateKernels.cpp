@@ -68,18 +68,27 @@ private:
     auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
     if (!function)
       return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
-    FailureOr<KernelInfo> info = codegen.add(function, kernel.getSymName());
+    FailureOr<KernelInfo> info =
+        kernel.hasEpilogue() ? codegen.addEpilogue(function) : codegen.add(function, kernel.getSymName());
     if (failed(info))
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
-    SmallVector<int64_t> pairs;
-    for (auto [output, input] : info->inPlace)
-      pairs.append({function.getNumArguments() + output, input});
-    kernel.setInPlace(pairs);
+    kernel.setInPlace(argumentPairs(kernel, function, *info));
     kernel.setSymbol(StringRef(info->symbol));
-    kernel.setExtent(info->parallelExtent);
+    if (!kernel.hasEpilogue())
+      kernel.setExtent(info->parallelExtent);
     kernel.removeBodyAttr();
     symbols.erase(function);
     return success();
+  }
+
+  /// Pairs of the kernel's arguments that may be the same bytes.
+  static SmallVector<int64_t> argumentPairs(plan::KernelOp kernel, func::FuncOp function, const KernelInfo &info) {
+    // An epilogue's first argument is the product, and the kernel's first are the product's two operands.
+    int64_t shift = kernel.hasEpilogue() ? 1 : 0;
+    SmallVector<int64_t> pairs;
+    for (auto [output, input] : info.inPlace)
+      pairs.append({static_cast<int64_t>(function.getNumArguments()) + output + shift, input + shift});
+    return pairs;
   }
 
   CpuTarget target;

@@ -64,6 +64,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
+  if (options.gemmLibrary == "bowline")
+    step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
+         [] { return createFuseEpilogues(); });
   if (options.training) {
     step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
          [] { return createEarlyWrites(); });
