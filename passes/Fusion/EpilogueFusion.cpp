@@ -244,11 +244,11 @@ graph::FusionOp EpilogueFusion::fuse() {
   for (Value input : inputs)
     body.addArgument(input.getType(), input.getLoc());
   builder.setInsertionPointToStart(&body);
+  // By position: both sides may be one value.
+  Operation *contraction = builder.clone(*dot);
+  contraction->setOperands(ValueRange(body.getArguments()).take_front(2));
+  Value product = contraction->getResult(0);
   IRMapping mapping;
-  mapping.map(dot.getLhs(), body.getArgument(0));
-  mapping.map(dot.getRhs(), body.getArgument(1));
-  Value product = builder.clone(*dot, mapping)->getResult(0);
-  mapping.clear();
   unsigned next = 2;
   for (auto [input, argument] : llvm::zip_equal(group.getInputs(), group.getBody().front().getArguments()))
     mapping.map(argument, input == dot.getResult() ? product : body.getArgument(next++));

@@ -37,8 +37,6 @@ public:
   graph::FusionOp outline() {
     Operation *last = operations.back();
     for (Operation *op : operations)
-      collectInputs(op);
-    for (Operation *op : operations)
       for (Value result : op->getResults())
         if (usedOutside(result))
           outputs.push_back(result);
@@ -47,6 +45,9 @@ public:
       return {};
     }
 
+    SmallVector<Operation *> needed = neededMembers();
+    for (Operation *op : needed)
+      collectInputs(op);
     OpBuilder builder(last);
     auto fusion =
         graph::FusionOp::create(builder, last->getLoc(), ValueRange(outputs).getTypes(), inputs.getArrayRef());
@@ -55,7 +56,7 @@ public:
     for (Value input : inputs)
       mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
     builder.setInsertionPointToStart(&body);
-    for (Operation *op : operations)
+    for (Operation *op : needed)
       cloneInto(builder, op, mapping);
     SmallVector<Value> yielded = llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); });
     graph::YieldOp::create(builder, last->getLoc(), yielded);
@@ -69,6 +70,19 @@ public:
 private:
   /// A repeated operation is read from inside unless it is the fusion's own result.
   static bool repeats(Operation *producer) { return producer && FusionGroups::isRepeated(producer); }
+
+  /// What the outputs are computed from, in block order.
+  SmallVector<Operation *> neededMembers() {
+    llvm::SetVector<Operation *> reached;
+    for (Value output : outputs)
+      reached.insert(output.getDefiningOp());
+    for (size_t i = 0; i < reached.size(); ++i)
+      for (Value operand : reached[i]->getOperands())
+        if (Operation *producer = operand.getDefiningOp();
+            producer && (members.contains(producer) || repeats(producer)))
+          reached.insert(producer);
+    return llvm::filter_to_vector(operations, [&](Operation *op) { return reached.contains(op); });
+  }
 
   void collectInputs(Operation *op) {
     for (Value operand : op->getOperands()) {

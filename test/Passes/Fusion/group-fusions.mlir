@@ -114,6 +114,21 @@ graph.func @table(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// A member that no result needs is not computed, and what only it reads is no input.
+// CHECK-LABEL: graph.func @unused_member
+// CHECK-SAME: %[[X:.*]]: tensor<2x3xf32>, %{{.*}}: tensor<3xf32>
+// CHECK-NEXT: graph.fusion(%[[X]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: math.tanh
+// CHECK-NEXT: graph.yield
+graph.func @unused_member(%x: tensor<2x3xf32>, %s: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = math.tanh %x : tensor<2x3xf32>
+  %1 = graph.rms_norm %0, %s eps 1.0e-5 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  graph.return %0 : tensor<2x3xf32>
+}
+
+// -----
+
 // What nobody uses is not computed, nor what only that reads.
 // CHECK-LABEL: graph.func @unused
 // CHECK-NEXT: graph.return

@@ -94,9 +94,9 @@ graph.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
 /// The contraction reads the cosine before the sum is computed: the other operand joins alone.
 TEST(FusionGroups, OneOfTwoProducersJoins) {
   EXPECT_THAT(groupsOf(R"(
-graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+graph.func @f(%x: tensor<3x3xf32>, %y: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %0 = math.tanh %x : tensor<3x3xf32>
-  %1 = math.cos %x : tensor<3x3xf32>
+  %1 = math.cos %y : tensor<3x3xf32>
   %2 = graph.dot_general %1, %x contract [0] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
   %3 = arith.addf %0, %1 : tensor<3x3xf32>
   graph.return %3 : tensor<3x3xf32>
@@ -149,6 +149,104 @@ graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   graph.return %2 : tensor<3x3xf32>
 })"),
               ElementsAre("tanh", "transpose", "cos"));
+}
+
+TEST(FusionGroups, ReadersOfOneValueJoin) {
+  constexpr const char *kText = R"(
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
+  %0 = math.tanh %x : tensor<4x3xf32>
+  %1 = graph.reduce max %x dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
+  %2 = math.cos %y : tensor<4x3xf32>
+  graph.return %0, %1 : tensor<4x3xf32>, tensor<4xf32>
+})";
+  EXPECT_THAT(groupsOf(kText), ElementsAre("tanh reduce", "cos"));
+  EXPECT_THAT(groupsOf(kText, /*merge=*/false), ElementsAre("tanh", "reduce", "cos"));
+}
+
+/// The latest of several groups that read the same.
+TEST(FusionGroups, ReaderJoinsTheLatestGroup) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>) {
+  %0 = math.tanh %x : tensor<3x3xf32>
+  %1 = graph.dot_general %0, %x contract [0] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %2 = arith.mulf %x, %1 : tensor<3x3xf32>
+  %3 = math.cos %x : tensor<3x3xf32>
+  graph.return %0, %2, %3 : tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>
+})"),
+              ElementsAre("tanh", "mulf cos"));
+}
+
+/// The second reader needs what a contraction makes of the first one's result.
+TEST(FusionGroups, ReaderBehindAContractionStaysApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %0 = math.tanh %x : tensor<3x3xf32>
+  %1 = graph.dot_general %0, %0 contract [0] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %2 = arith.mulf %x, %1 : tensor<3x3xf32>
+  graph.return %2 : tensor<3x3xf32>
+})"),
+              ElementsAre("tanh", "mulf"));
+}
+
+/// Values per row, and what is repeated, are little: reading them twice costs nothing.
+TEST(FusionGroups, ReadersOfRepeatedValuesStayApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %b: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %wide = graph.broadcast %b dims [1] : (tensor<3xf32>) -> tensor<4x3xf32>
+  %0 = arith.addf %x, %wide : tensor<4x3xf32>
+  %1 = arith.mulf %y, %wide : tensor<4x3xf32>
+  graph.return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+})"),
+              ElementsAre("addf", "mulf"));
+}
+
+/// A transpose reads the same value in another order.
+TEST(FusionGroups, ReadersInAnotherOrderStayApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3xf32>) {
+  %0 = graph.transpose %x perm [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %1 = math.tanh %x : tensor<3x3xf32>
+  %2 = graph.reduce sum %x dims [0] : (tensor<3x3xf32>) -> tensor<3xf32>
+  graph.return %0, %1, %2 : tensor<3x3xf32>, tensor<3x3xf32>, tensor<3xf32>
+})"),
+              ElementsAre("transpose", "tanh", "reduce"));
+}
+
+TEST(FusionGroups, LossAndItsGradientJoin) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%y: tensor<4x3xf32>, %l: tensor<4xi32>, %s: tensor<4xf32>) -> (tensor<4xf32>, tensor<4x3xf32>) {
+  %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<4x3xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %0 = arith.mulf %loss, %s : tensor<4xf32>
+  %1 = graph.softmax_cross_entropy_grad %y, %l, %lse, %s : (tensor<4x3xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x3xf32>
+  graph.return %0, %1 : tensor<4xf32>, tensor<4x3xf32>
+})"),
+              ElementsAre("softmax_cross_entropy mulf softmax_cross_entropy_grad"));
+}
+
+TEST(FusionGroups, SumsOfBlocksOfRowsJoin) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<2x3x5xf32>) -> (tensor<2x3x5xf32>, tensor<5xf32>) {
+  %0 = math.tanh %x : tensor<2x3x5xf32>
+  %blocks = graph.reshape %0 : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>
+  %1 = graph.reduce sum %blocks dims [1] : (tensor<3x2x5xf32>) -> tensor<3x5xf32>
+  %2 = graph.reduce sum %1 dims [0] : (tensor<3x5xf32>) -> tensor<5xf32>
+  graph.return %0, %2 : tensor<2x3x5xf32>, tensor<5xf32>
+})"),
+              ElementsAre("tanh reduce", "reduce"));
+}
+
+/// Maxima of blocks, and sums where rows were cut, are reductions like any other.
+TEST(FusionGroups, OtherReductionsOfThreeDimensionsStayApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<6x4xf32>) -> (tensor<2x4xf32>, tensor<4x2xf32>) {
+  %0 = math.tanh %x : tensor<6x4xf32>
+  %blocks = graph.reshape %0 : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %1 = graph.reduce max %blocks dims [1] : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
+  %cut = graph.reshape %0 : (tensor<6x4xf32>) -> tensor<4x3x2xf32>
+  %2 = graph.reduce sum %cut dims [1] : (tensor<4x3x2xf32>) -> tensor<4x2xf32>
+  graph.return %1, %2 : tensor<2x4xf32>, tensor<4x2xf32>
+})"),
+              ElementsAre("tanh", "reduce", "reduce"));
 }
 
 TEST(FusionGroups, LargeGroupsEnd) {

@@ -59,7 +59,7 @@ public:
 
   void randomOperations(int64_t count, bool mayUseAccumulators) {
     for (int64_t i = 0; i < count; ++i)
-      switch (random.integer(0, 17)) {
+      switch (random.integer(0, 20)) {
       case 0:
         unary("math.tanh");
         break;
@@ -111,6 +111,15 @@ public:
         break;
       case 17:
         write(pickVariable(mayUseAccumulators));
+        break;
+      case 18:
+        linear();
+        break;
+      case 19:
+        loss();
+        break;
+      case 20:
+        columnSum();
         break;
       }
   }
@@ -301,6 +310,140 @@ private:
                 formatv("graph.dot_general {0}, {1} batch {2} x {3} contract {4} x {5} : ({6}, {7}) -> {8}", x.name,
                         y.name, listText(lhsBatch), listText(rhsBatch), listText(lhsContract), listText(rhsContract),
                         x.type(), y.type(), typeText(shape, "f32"))));
+  }
+
+  /// Different numbers, which no pass folds.
+  Value table(const Shape &shape) {
+    std::vector<std::string> elements;
+    for (int64_t i = countOf(shape); i > 0; --i)
+      elements.push_back(std::to_string(random.real(-1, 1)));
+    Value flat = emit(
+        {countOf(shape)}, "f32",
+        formatv("arith.constant dense<[{0}]> : {1}", llvm::join(elements, ", "), typeText({countOf(shape)}, "f32")));
+    return reshaped(flat, shape);
+  }
+
+  Value reshaped(const Value &value, const Shape &shape) {
+    return emit(shape, value.element,
+                formatv("graph.reshape {0} : ({1}) -> {2}", value.name, value.type(), typeText(shape, value.element)));
+  }
+
+  /// A value with rows, of at least one dimension.
+  Value pickRows() {
+    Value x = pickFloat();
+    return x.shape.empty() ? reshaped(x, {1}) : x;
+  }
+
+  Value multiply(const Value &x, const Value &w, const std::string &dims, const Shape &shape) {
+    return emit(shape, "f32",
+                formatv("graph.dot_general {0}, {1} contract {2} : ({3}, {4}) -> {5}", x.name, w.name, dims, x.type(),
+                        w.type(), typeText(shape, "f32")));
+  }
+
+  Value repeated(const Value &x, llvm::ArrayRef<int64_t> dims, const Shape &shape) {
+    return emit(shape, "f32",
+                formatv("graph.broadcast {0} dims {1} : ({2}) -> {3}", x.name, listText(dims), x.type(),
+                        typeText(shape, "f32")));
+  }
+
+  /// A weight of either layout on `x`: the product.
+  Value applyWeight(const Value &x, int64_t outputs, Value &weight, bool &outputsFirst) {
+    int64_t inner = x.shape.back(), last = x.shape.size() - 1;
+    outputsFirst = random.flip();
+    weight = table(outputsFirst ? Shape{outputs, inner} : Shape{inner, outputs});
+    Shape shape = x.shape;
+    shape.back() = outputs;
+    return multiply(x, weight, formatv("[{0}] x [{1}]", last, outputsFirst ? 1 : 0), shape);
+  }
+
+  /// A linear layer: bias, activation, a factor per row, a residual, and sometimes a norm behind them.
+  void linear() {
+    Value x = pickRows(), weight;
+    bool outputsFirst;
+    int64_t outputs = random.pick({1, 2, 3, 5});
+    if (countOf(x.shape) / x.shape.back() * outputs > kMaxElements)
+      return;
+    Value y = squash(applyWeight(x, outputs, weight, outputsFirst));
+    Shape rows(y.shape.begin(), y.shape.end() - 1);
+    int64_t last = rows.size();
+    auto combine = [&](const char *name, const Value &other) {
+      y = emit(y.shape, "f32", formatv("arith.{0} {1}, {2} : {3}", name, y.name, other.name, y.type()));
+    };
+    if (random.flip())
+      combine("addf", repeated(table({outputs}), {last}, y.shape));
+    if (random.flip())
+      y = emit(y.shape, "f32", formatv("graph.silu {0} : {1}", y.name, y.type()));
+    if (random.flip())
+      combine("mulf", repeated(table(rows), llvm::to_vector(llvm::seq<int64_t>(0, last)), y.shape));
+    if (random.flip())
+      combine("addf", ofShape(y.shape));
+    if (random.flip()) {
+      Value scale = table({outputs});
+      emit(y.shape, "f32",
+           formatv("graph.rms_norm {0}, {1} eps 1.0e-2 : ({2}, {3}) -> {2}", y.name, scale.name, y.type(),
+                   scale.type()));
+    }
+    squash(y);
+  }
+
+  /// A loss on a linear layer, and sometimes its gradient with its products.
+  void loss() {
+    Value x = pickRows(), weight;
+    bool outputsFirst;
+    int64_t classes = random.pick({1, 2, 5});
+    Shape rows(x.shape.begin(), x.shape.end() - 1);
+    if (countOf(rows) * classes > kMaxElements)
+      return;
+    int64_t last = rows.size();
+    x = squash(x);
+    Value logits = applyWeight(x, classes, weight, outputsFirst);
+    std::vector<std::string> numbers;
+    for (int64_t i = countOf(rows); i > 0; --i)
+      numbers.push_back(std::to_string(random.integer(-1, classes - 1)));
+    Value labels = reshaped(
+        emit({countOf(rows)}, "i32",
+             formatv("arith.constant dense<[{0}]> : {1}", llvm::join(numbers, ", "), typeText({countOf(rows)}, "i32"))),
+        rows);
+    std::string stat = typeText(rows, "f32");
+    Value seed = table(rows);
+    std::string name = "%v" + std::to_string(next++);
+    body += formatv("  {0}:2 = graph.softmax_cross_entropy {1}, {2} : ({3}, {4}) -> ({5}, {5})\n", name, logits.name,
+                    labels.name, logits.type(), labels.type(), stat);
+    values.push_back({name + "#0", "f32", rows});
+    if (random.integer(0, 3) == 0) // a reader that forbids tiles
+      squash(logits);
+    if (random.integer(0, 3) == 0)
+      return;
+    Value grad = emit(logits.shape, "f32",
+                      formatv("graph.softmax_cross_entropy_grad {0}, {1}, {2}#1, {3} : ({4}, {5}, {6}, {6}) -> {4}",
+                              logits.name, labels.name, name, seed.name, logits.type(), labels.type(), stat));
+    values.pop_back(); // read by its products alone, most of the time
+    if (random.flip())
+      squash(multiply(grad, weight, formatv("[{0}] x [{1}]", last, outputsFirst ? 0 : 1), x.shape));
+    std::string positions = listText(llvm::to_vector(llvm::seq<int64_t>(0, last)));
+    if (random.flip())
+      squash(multiply(outputsFirst ? grad : x, outputsFirst ? x : grad, positions + " x " + positions, weight.shape));
+    if (random.integer(0, 7) == 0)
+      values.push_back(grad);
+  }
+
+  /// The sum of enough rows for several blocks, of something computed for it.
+  void columnSum() {
+    Value x = pickFloat();
+    if (x.shape.size() > 1 || x.shape == Shape{})
+      x = table({random.pick({1, 3, 5})});
+    int64_t rows = random.pick({16, 18, 24}), width = x.shape[0];
+    if (rows * width > kMaxElements)
+      return;
+    Shape shape = random.flip() ? Shape{rows, width} : Shape{2, rows / 2, width};
+    int64_t last = shape.size() - 1;
+    Value wide = repeated(x, {last}, shape), factors = table(shape);
+    Value product = emit(shape, "f32", formatv("arith.mulf {0}, {1} : {2}", wide.name, factors.name, factors.type()));
+    Value value = random.flip() ? squash(product) : product;
+    squash(
+        emit({width}, "f32",
+             formatv("graph.reduce sum {0} dims {1} : ({2}) -> {3}", value.name,
+                     listText(llvm::to_vector(llvm::seq<int64_t>(0, last))), value.type(), typeText({width}, "f32"))));
   }
 
   void norm() {
