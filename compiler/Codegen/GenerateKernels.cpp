@@ -68,8 +68,8 @@ private:
     auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
     if (!function)
       return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
-    FailureOr<KernelInfo> info =
-        kernel.hasEpilogue() ? codegen.addEpilogue(function) : codegen.add(function, kernel.getSymName());
+    FailureOr<KernelInfo> info = kernel.hasEpilogue() ? codegen.addEpilogue(function, kernel.getSymName())
+                                                      : codegen.add(function, kernel.getSymName());
     if (failed(info))
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
     kernel.setInPlace(argumentPairs(kernel, function, *info));

@@ -157,6 +157,18 @@ Expected<std::string> codegen::emitObject(Module &module, TargetMachine &machine
   return std::string(object.begin(), object.end());
 }
 
+/// What the linker's messages say after "error:", without what surrounds them, such as the stack of a linker that a
+/// full disk has killed.
+static std::string errorsIn(StringRef messages) {
+  std::string errors;
+  SmallVector<StringRef> lines;
+  messages.split(lines, '\n');
+  for (StringRef line : lines)
+    if (StringRef reason = line.split("error: ").second; !reason.empty())
+      errors += (errors.empty() ? "" : "; ") + reason.str();
+  return errors;
+}
+
 Expected<std::vector<char>> codegen::linkObjects(ArrayRef<KernelObject> objects) {
   auto linker = findLinker();
   if (!linker)
@@ -182,8 +194,9 @@ Expected<std::vector<char>> codegen::linkObjects(ArrayRef<KernelObject> objects)
   int code = sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &error);
   if (code != 0) {
     auto text = MemoryBuffer::getFile(messages);
-    return createStringError(*linker + " failed with exit code " + Twine(code) + ": " + error +
-                             (text ? (*text)->getBuffer() : StringRef()));
+    std::string reasons = text ? errorsIn((*text)->getBuffer()) : "";
+    return createStringError(*linker + " could not link the temporary file " + output + ", exit code " + Twine(code) +
+                             ": " + error + reasons);
   }
   auto image = MemoryBuffer::getFile(output);
   if (!image)
