@@ -3,10 +3,10 @@
 
 Prints a table in Markdown and writes it to bench.md, and all numbers to bench.json, in the folder above the tools.
 
-Compile time: a Llama of the shape of the 7B one, for training, with 8 and with 32 layers.
+Compile time: Llamas of the shapes of the 7B one, with 8 and with 32 layers, and of the 405B one with its 126, for
+training; once without a cache of kernels and once with a full one.
 
-Training: the model of examples/demo. The baseline is the same plan compiled with `--disable-step merge-fusions
---disable-step donate-buffers`: each elementwise, normalising or reducing operation is a kernel of its own, which reads and
+Training: the model of examples/demo. The baseline is the same plan compiled without what fuses and donates: each elementwise, normalising or reducing operation is a kernel of its own, which reads and
 writes memory, and no result takes the place of an operand. Products of matrices and attention are the same kernels in
 both. The two are run in turns, and medians over the steps of all turns are compared, so that other load on the machine
 slows down both.
@@ -35,8 +35,12 @@ SEVEN_B = {
     "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "initializer_range": 0.02,
     "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
 }
-COMPILE_TARGET_S = 20
-NAIVE = ["--disable-step", "merge-fusions", "--disable-step", "donate-buffers"]
+LARGEST = dict(SEVEN_B, hidden_size=16384, intermediate_size=53248, num_attention_heads=128, num_key_value_heads=8,
+               vocab_size=128256)
+# name, configuration, layers, seconds that a compilation may take
+COMPILATIONS = [("7B", SEVEN_B, 8, None), ("7B", SEVEN_B, 32, 10), ("405B", LARGEST, 126, 30)]
+NAIVE = [flag for step in ("merge-fusions", "fuse-epilogues", "tile-loss", "repeat-activations",
+                           "split-column-reductions", "donate-buffers") for flag in ("--disable-step", step)]
 DEMO_BATCH, DEMO_SEQ = 8, 256
 
 
@@ -82,23 +86,27 @@ def passes(timing):
     return dict(sorted(result.items(), key=lambda item: -item[1]))
 
 
-def measure_compilation(tools, scratch, layers, rounds):
-    model = scratch / f"layers-{layers}"
+def measure_compilation(tools, scratch, shape, rounds):
+    name, config, layers, target = shape
+    model, cache = scratch / f"{name}-{layers}", scratch / f"cache-{name}-{layers}"
     model.mkdir()
-    (model / "config.json").write_text(json.dumps(dict(SEVEN_B, num_hidden_layers=layers)))
-    plan = scratch / f"layers-{layers}.plan"
-    walls, cpus, timing = [], [], ""
+    (model / "config.json").write_text(json.dumps(dict(config, num_hidden_layers=layers)))
+    plan = scratch / f"{name}-{layers}.plan"
+    command = ["bowline-compile", model, "--mode", "train", "--batch", 1, "--seq", 2048, "--timing", "-o", plan]
+    tools.run(*command, "--kernel-cache", cache)
+    walls, cpus, cached, timing = [], [], [], ""
     for _ in range(rounds):
-        timing, wall, cpu = tools.run("bowline-compile", model, "--mode", "train", "--batch", 1, "--seq", 2048,
-                                      "--timing", "-o", plan)
+        timing, wall, cpu = tools.run(*command, "--kernel-cache", "off")
         walls.append(wall)
         cpus.append(cpu)
+        cached.append(tools.run(*command, "--kernel-cache", cache)[1])
     inside = json.loads(tools.run("bowline-inspect", plan, "--json")[0])
     check, check_wall, _ = tools.run("bowline-check", plan)
     if check.splitlines()[-1] != "sound":
         sys.exit(f"bench: error: bowline-check did not find {plan} sound:\n{check}")
     origins = [kernel["origin"] for kernel in inside["kernels"]]
-    return {"layers": layers, "wall_s": statistics.median(walls), "wall_all_s": walls,
+    return {"shape": name, "layers": layers, "target_s": target, "wall_s": statistics.median(walls),
+            "wall_all_s": walls, "cached_wall_s": statistics.median(cached),
             "cpu_s": statistics.median(cpus), "check_s": check_wall, "plan_bytes": plan.stat().st_size,
             "arena_bytes": inside["header"]["arena_bytes"], "generated_kernels": origins.count("Generated"),
             "registered_kernels": origins.count("Registered"),
@@ -164,9 +172,10 @@ def markdown(result):
     add = lambda name, value: rows.append(f"| {name} | {value} |")
     for c in result["compile"]:
         parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in list(c["passes_s"].items())[:5])
-        what = f"7B shape, {c['layers']} layers"
-        target = f" (target: {COMPILE_TARGET_S} s)" if c["layers"] == 32 else ""
-        add(f"{what}: compile", f"{c['wall_s']:.2f} s wall, {c['cpu_s']:.2f} s processor{target}")
+        what = f"{c['shape']} shape, {c['layers']} layers"
+        target = f" (target: {c['target_s']} s)" if c["target_s"] else ""
+        add(f"{what}: compile", f"{c['wall_s']:.2f} s wall, {c['cpu_s']:.2f} s processor; {c['cached_wall_s']:.2f} s "
+                                f"with all kernels in the cache{target}")
         add(f"{what}: longest passes, s", parts)
         add(f"{what}: plan", f"{c['plan_bytes'] / 2**20:.2f} MiB, {c['generated_kernels']} generated and "
                              f"{c['registered_kernels']} registered kernels, "
@@ -203,7 +212,7 @@ def main():
     result = {"machine": machine(), "load_before": load()}
     with tempfile.TemporaryDirectory(prefix="bowline-bench-") as folder:
         scratch = pathlib.Path(folder)
-        result["compile"] = [measure_compilation(tools, scratch, layers, arguments.rounds) for layers in (8, 32)]
+        result["compile"] = [measure_compilation(tools, scratch, shape, arguments.rounds) for shape in COMPILATIONS]
         result["training"] = measure_training(tools, scratch, arguments.rounds, arguments.steps)
     result["machine_rates"] = measure_machine(tools)
     result["allocations_per_step"] = measure_allocations(tools.folder.parent / "test/bin")

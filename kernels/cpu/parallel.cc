@@ -92,7 +92,7 @@ void ParallelFor(int threads, int64_t extent, double nanoseconds_per_index,
 void RestartWithShortWaits([[maybe_unused]] char** argv) {
 #if defined(__linux__)
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+  if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
 #endif
 }
 

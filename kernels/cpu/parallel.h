@@ -31,7 +31,7 @@ void ParallelForChunks(int threads, int64_t extent,
 void SetThreads(int threads);
 
 // For the first line of a program's main: threads that wait for others of their region, or for the next region, fall
-// asleep after about 20 microseconds, what waking up costs, unless the environment has OMP_WAIT_POLICY or
+// asleep after about 200 microseconds, a few times what waking up costs, unless the environment has OMP_WAIT_POLICY or
 // GOMP_SPINCOUNT. The pool's default is to spin for milliseconds, through which a thread that the operating system
 // interrupted, on a machine with more runnable threads than cores, takes everything to a multiple of its time. OpenMP
 // reads the environment before main; so the program starts itself again with GOMP_SPINCOUNT. Returns if there is

@@ -112,7 +112,8 @@ absl::Status Binder::CreateKernels() {
     const fbs::Kernel& kernel = *plan_.kernels()->Get(i);
     auto launchable = kernel.origin() == fbs::KernelOrigin::Generated
                           ? bound_.executables[kernel.image()]->Resolve(kernel.name()->str(),
-                                                                        static_cast<int64_t>(kernel.parallel_extent()))
+                                                                        static_cast<int64_t>(kernel.parallel_extent()),
+                                                                        {kernel.flops(), kernel.bytes_moved()})
                           : CreateRegistered(kernel, has_scratch[i]);
     if (!launchable.ok()) return Annotate(launchable.status(), absl::StrCat("kernel ", i));
     bound_.launchables.push_back(*std::move(launchable));

@@ -19,15 +19,21 @@ class Launchable {
   virtual size_t ScratchBytes() const { return 0; }
 };
 
+// An estimate of one launch: floating-point operations, and bytes read and written.
+struct Work {
+  double flops = 0, bytes = 0;
+};
+
 // Machine code that was loaded into a device.
 class Executable {
  public:
   virtual ~Executable() = default;
 
-  // The symbol, to be called over [0, parallel_extent) in pieces that together cover each index once.
+  // The symbol, to be called over [0, parallel_extent) in pieces that together cover each index once. `work` is what
+  // one launch does, by which a device decides into how many pieces it divides; zeros where nobody knows.
   // kNotFound naming the symbol.
-  virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol,
-                                                              int64_t parallel_extent) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol, int64_t parallel_extent,
+                                                              Work work = {}) const = 0;
 
   // The address of code that kernels of the registry call, such as an epilogue; null on a device that runs nothing.
   // kNotFound naming the symbol.

@@ -4,8 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +19,23 @@
 namespace bowline {
 namespace {
 
+// What a thread takes for it, roughly and rather too short than too long: work that nobody estimated is divided.
+double Nanoseconds(hal::Work work) {
+  constexpr double kBytesPerNanosecond = 20, kFlopsPerNanosecond = 8;
+  const double estimate = std::max(work.bytes / kBytesPerNanosecond, work.flops / kFlopsPerNanosecond);
+  return estimate > 0 ? estimate : std::numeric_limits<double>::max();
+}
+
 class GeneratedLaunchable : public CpuLaunchable {
  public:
-  GeneratedLaunchable(GeneratedKernel function, int64_t extent, int threads)
-      : function_(function), extent_(extent), threads_(threads) {}
+  GeneratedLaunchable(GeneratedKernel function, int64_t extent, hal::Work work, int threads)
+      : function_(function),
+        extent_(extent),
+        threads_(threads),
+        nanoseconds_per_index_(Nanoseconds(work) / static_cast<double>(extent)) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
-    kernels::ParallelFor(threads_, extent_,
+    kernels::ParallelFor(threads_, extent_, nanoseconds_per_index_,
                          [&](int64_t begin, int64_t end) { function_(arguments.data(), begin, end); });
   }
 
@@ -31,6 +43,7 @@ class GeneratedLaunchable : public CpuLaunchable {
   GeneratedKernel function_;
   int64_t extent_;
   int threads_;
+  double nanoseconds_per_index_;
 };
 
 absl::Status WriteAll(int fd, absl::Span<const uint8_t> bytes) {
@@ -63,13 +76,13 @@ absl::StatusOr<std::unique_ptr<hal::Executable>> CpuExecutable::Load(absl::Span<
 CpuExecutable::~CpuExecutable() { ::dlclose(handle_); }
 
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const std::string& symbol,
-                                                                        int64_t parallel_extent) const {
+                                                                        int64_t parallel_extent, hal::Work work) const {
   if (parallel_extent < 1) {
     return absl::InvalidArgumentError(absl::StrCat("symbol '", symbol, "': parallel extent ", parallel_extent));
   }
   BOWLINE_ASSIGN_OR_RETURN(const void* address, ResolveFunction(symbol));
   return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(const_cast<void*>(address)),
-                                               parallel_extent, threads_);
+                                               parallel_extent, work, threads_);
 }
 
 absl::StatusOr<const void*> CpuExecutable::ResolveFunction(const std::string& symbol) const {

@@ -51,7 +51,7 @@ class NullLaunchable : public hal::Launchable {};
 
 class NullExecutable : public hal::Executable {
  public:
-  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string&, int64_t) const override {
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string&, int64_t, hal::Work) const override {
     return std::make_unique<NullLaunchable>();
   }
   absl::StatusOr<const void*> ResolveFunction(const std::string&) const override { return nullptr; }
