@@ -25,19 +25,21 @@ namespace {
 enum class Rule {
   Narrow,   ///< computes in bf16, whatever it is given
   Follow,   ///< computes in bf16 where an operand is bf16 already
+  Promote,  ///< as Follow, but in f32 where another operand is f32 and no parameter or constant
   Tolerate, ///< takes bf16, gives the same as before
   Keep      ///< takes and gives what it did before
 };
 
 Rule ruleOf(Operation *op) {
-  if (isa<graph::DotGeneralOp, graph::AttentionOp, graph::RmsNormOp, graph::LayerNormOp>(op))
+  if (isa<graph::DotGeneralOp, graph::AttentionOp>(op))
     return Rule::Narrow;
   if (isa<graph::SoftmaxCrossEntropyOp, arith::ExtFOp>(op))
     return Rule::Tolerate;
   if (isa<arith::TruncFOp>(op)) // its operand is wider than its result
     return Rule::Keep;
-  if (op->hasTrait<OpTrait::Elementwise>() ||
-      isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return Rule::Promote;
+  if (isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
           graph::GatherOp, graph::RopeOp>(op))
     return Rule::Follow;
   return Rule::Keep;
@@ -47,6 +49,17 @@ bool isF32(Value value) { return getElementTypeOrSelf(value.getType()).isF32(); 
 bool isBF16(Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); }
 
 Type withElements(Value value, Type elementType) { return cast<RankedTensorType>(value.getType()).clone(elementType); }
+
+/// An f32 value that the program computes, such as the residual stream: parameters, constants and what repeats them
+/// round without harm, a sum over all layers does not.
+bool isWideActivation(Value value) {
+  if (!isF32(value))
+    return false;
+  Operation *op = value.getDefiningOp();
+  while (op && isa<graph::BroadcastOp, graph::ReshapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return !op || !(isa<graph::ReadOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
+}
 
 /// Operands that have f32 whatever the others have.
 bool isStatisticOperand(OpOperand &operand) {
@@ -68,10 +81,11 @@ public:
   void run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       Rule rule = ruleOf(&op);
-      bool followsBF16 = rule == Rule::Follow && llvm::any_of(op.getOperands(), isBF16);
-      if (rule == Rule::Narrow || followsBF16)
+      bool follows = rule == Rule::Follow || rule == Rule::Promote;
+      bool isPromoted = rule == Rule::Promote && llvm::any_of(op.getOperands(), isWideActivation);
+      if (rule == Rule::Narrow || (follows && !isPromoted && llvm::any_of(op.getOperands(), isBF16)))
         lower(&op);
-      else if (rule == Rule::Keep)
+      else if (rule == Rule::Keep || isPromoted)
         widenOperands(&op);
     }
   }

@@ -51,13 +51,15 @@ graph.func @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor
 
 // -----
 
-// Rotations follow their input but keep their tables; norms round their scale; statistics of attention stay f32; sums
-// and what the function returns are widened again.
+// Norms of f32 stay f32; rotations follow their input but keep their tables; statistics of attention stay f32; sums and
+// what the function returns are widened again.
 // CHECK-LABEL: graph.func @loss
-// CHECK-DAG: %[[SN:.*]] = arith.truncf %{{.*}} : tensor<4xf32> to tensor<4xbf16>
+// CHECK: %[[S:.*]] = graph.read @s : tensor<4xf32>
 // CHECK: %[[COS:.*]], %[[SIN:.*]] = graph.rope_angles {{.*}} -> (tensor<3x2xf32>, tensor<3x2xf32>)
-// CHECK: %[[N:.*]] = graph.rms_norm %{{.*}}, %[[SN]] {{.*}} : (tensor<1x3x2x4xbf16>, tensor<4xbf16>) -> tensor<1x3x2x4xbf16>
-// CHECK: %[[Q:.*]] = graph.rope %[[N]], %[[COS]], %[[SIN]] : (tensor<1x3x2x4xbf16>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xbf16>
+// CHECK: %[[N:.*]] = graph.rms_norm %{{.*}}, %[[S]] {{.*}} : (tensor<1x3x2x4xf32>, tensor<4xf32>) -> tensor<1x3x2x4xf32>
+// CHECK: %[[NN:.*]] = arith.truncf %[[N]]
+// CHECK: %[[QN:.*]] = graph.dot_general %[[NN]], {{.*}} -> tensor<1x3x2x4xbf16>
+// CHECK: %[[Q:.*]] = graph.rope %[[QN]], %[[COS]], %[[SIN]] : (tensor<1x3x2x4xbf16>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xbf16>
 // CHECK: graph.attention {{.*}} -> (tensor<1x3x2x4xbf16>, tensor<{{[0-9x]+}}xf32>)
 // CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<1x3x2x4xbf16> to tensor<1x3x2x4xf32>
 // CHECK: graph.reduce sum %[[WIDE]] {{.*}} -> tensor<f32>
@@ -68,12 +70,15 @@ graph.func @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor
 // GRAD: graph.reduce sum {{.*}} -> tensor<4xf32>
 // GRAD: graph.write @s.grad, %{{.*}} : tensor<4xf32>
 graph.param @s : tensor<4xf32> init(#graph.fill<1.0>) key("s")
+graph.param @w : tensor<4x4xf32> init(#graph.fill<1.0>) key("w")
 graph.func @loss(%x: tensor<1x3x2x4xf32>) -> (tensor<f32>, tensor<f32>) {
   %s = graph.read @s : tensor<4xf32>
   %p = graph.iota dim 0 : tensor<3xi32>
   %cos, %sin = graph.rope_angles %p theta 10000.0 : (tensor<3xi32>) -> (tensor<3x2xf32>, tensor<3x2xf32>)
   %n = graph.rms_norm %x, %s eps 1.0e-5 : (tensor<1x3x2x4xf32>, tensor<4xf32>) -> tensor<1x3x2x4xf32>
-  %q = graph.rope %n, %cos, %sin : (tensor<1x3x2x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xf32>
+  %w = graph.read @w : tensor<4x4xf32>
+  %p4 = graph.dot_general %n, %w contract [3] x [0] : (tensor<1x3x2x4xf32>, tensor<4x4xf32>) -> tensor<1x3x2x4xf32>
+  %q = graph.rope %p4, %cos, %sin : (tensor<1x3x2x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xf32>
   %a, %lse = graph.attention causal %q, %n, %n scale 0.5 : (tensor<1x3x2x4xf32>, tensor<1x3x2x4xf32>, tensor<1x3x2x4xf32>) -> (tensor<1x3x2x4xf32>, tensor<1x2x3xf32>)
   %sum = graph.reduce sum %a dims [0, 1, 2, 3] : (tensor<1x3x2x4xf32>) -> tensor<f32>
   %one = arith.constant dense<1.0> : tensor<f32>
@@ -81,14 +86,25 @@ graph.func @loss(%x: tensor<1x3x2x4xf32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 //--- others.mlir
-// Elementwise work on f32 alone stays f32; beside a bf16 operand the other one is rounded. Rows of a table are gathered
-// as they are. Variables and integers keep their types.
-// CHECK-LABEL: graph.func @f
+// Elementwise work on f32 alone stays f32; a computed f32 value beside a bf16 one is not rounded, a parameter is. Rows of
+// a table are gathered as they are. Variables and integers keep their types.
+// CHECK-LABEL: graph.func @residual
 // CHECK: %[[T:.*]] = math.tanh %{{.*}} : tensor<4x3xf32>
-// CHECK-NEXT: %[[TN:.*]] = arith.truncf %[[T]]
+// CHECK: %[[D:.*]] = graph.dot_general {{.*}} -> tensor<4x3xbf16>
+// CHECK: %[[DW:.*]] = arith.extf %[[D]]
+// CHECK: %[[R:.*]] = arith.addf %[[DW]], %[[T]] : tensor<4x3xf32>
+// CHECK: graph.return %[[R]]
+graph.func @residual(%x: tensor<4x3xf32>, %w: tensor<3x3xf32>) -> tensor<4x3xf32> {
+  %0 = math.tanh %x : tensor<4x3xf32>
+  %1 = graph.dot_general %0, %w contract [1] x [0] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  %2 = arith.addf %1, %0 : tensor<4x3xf32>
+  graph.return %2 : tensor<4x3xf32>
+}
+
+// CHECK-LABEL: graph.func @f
 // CHECK: graph.gather {{.*}} -> tensor<4x3xf32>
 // CHECK: %[[D:.*]] = graph.dot_general {{.*}} -> tensor<4x3xbf16>
-// CHECK: %[[A:.*]] = arith.addf %[[D]], %[[TN]] : tensor<4x3xbf16>
+// CHECK: %[[A:.*]] = graph.silu %[[D]] : tensor<4x3xbf16>
 // CHECK: arith.cmpf olt, %[[A]], %{{.*}} : tensor<4x3xbf16>
 // CHECK: arith.select {{.*}} : tensor<4x3xi1>, tensor<4x3xbf16>
 // CHECK: %[[WIDE:.*]] = arith.extf %[[A]] : tensor<4x3xbf16> to tensor<4x3xf32>
@@ -105,11 +121,10 @@ graph.func @loss(%x: tensor<1x3x2x4xf32>) -> (tensor<f32>, tensor<f32>) {
 graph.param @v : tensor<4x3xf32> init(#graph.fill<1.0>) key("v")
 graph.param @t : tensor<4x3xf32> init(#graph.fill<1.0>) key("t")
 graph.func @f(%x: tensor<4x3xf32>, %w: tensor<3x3xf32>, %i: tensor<4xi32>) -> tensor<4x3xf32> {
-  %0 = math.tanh %x : tensor<4x3xf32>
   %t = graph.read @t : tensor<4x3xf32>
   %rows = graph.gather %t[%i] : (tensor<4x3xf32>, tensor<4xi32>) -> tensor<4x3xf32>
   %1 = graph.dot_general %rows, %w contract [1] x [0] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
-  %2 = arith.addf %1, %0 : tensor<4x3xf32>
+  %2 = graph.silu %1 : tensor<4x3xf32>
   %v = graph.read @v : tensor<4x3xf32>
   %3 = arith.cmpf olt, %2, %v : tensor<4x3xf32>
   %4 = arith.select %3, %2, %v : tensor<4x3xi1>, tensor<4x3xf32>
