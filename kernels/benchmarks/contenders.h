@@ -1,0 +1,103 @@
+#ifndef BOWLINE_KERNELS_BENCHMARKS_CONTENDERS_H_
+#define BOWLINE_KERNELS_BENCHMARKS_CONTENDERS_H_
+
+// Rates of single-threaded code in GFLOP per second of the thread's CPU time, so that other programs on the machine
+// disturb as little as they can: contenders take turns in one process and the medians are compared. "peak" is the rate
+// of independent multiply-adds in registers, measured between the turns.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bowline::kernels {
+
+inline double ThreadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+#if defined(__x86_64__)
+// 12 independent chains; 16 multiply-adds an instruction, 32 with bf16 pairs.
+#define BOWLINE_PEAK_LOOP(INSTRUCTION)                                                                            \
+  for (int64_t i = 0; i < steps; ++i) {                                                                           \
+    asm volatile(INSTRUCTION " %%zmm0, %%zmm0, %%zmm8\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm9\n" INSTRUCTION      \
+                             " %%zmm0, %%zmm0, %%zmm10\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm11\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm12\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm13\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm14\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm15\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm16\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm17\n" INSTRUCTION    \
+                             " %%zmm0, %%zmm0, %%zmm18\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm19\n" ::             \
+                                 : "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", \
+                                   "xmm17", "xmm18", "xmm19");                                                    \
+  }
+inline constexpr int64_t kPeakSteps = 300000;
+__attribute__((target("avx512f"))) inline void PeakF32(int64_t steps) {
+  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
+  BOWLINE_PEAK_LOOP("vfmadd231ps")
+}
+__attribute__((target("avx512f,avx512bf16"))) inline void PeakBf16(int64_t steps) {
+  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
+  BOWLINE_PEAK_LOOP("vdpbf16ps")
+}
+inline constexpr double kPeakFlops = kPeakSteps * 12 * 16 * 2.0;
+#undef BOWLINE_PEAK_LOOP
+#endif
+
+struct Contender {
+  std::string name;
+  double flops;
+  std::function<void()> run;
+  std::vector<double> seconds = {};
+
+  double Rate(bool best) {
+    std::sort(seconds.begin(), seconds.end());
+    return flops / seconds[best ? 0 : seconds.size() / 2] * 1e-9;
+  }
+};
+
+// What the machine could do; of bf16 pairs too if asked for. Empty where it is not known how to measure that.
+inline std::vector<Contender> Peaks(bool bf16) {
+  std::vector<Contender> peaks;
+#if defined(__x86_64__)
+  const bool has_f32_peak = __builtin_cpu_supports("avx512f"), has_bf16_peak = __builtin_cpu_supports("avx512bf16");
+  if (has_f32_peak) peaks.push_back({"peak f32", kPeakFlops, [] { PeakF32(kPeakSteps); }});
+  if (bf16 && has_bf16_peak) peaks.push_back({"peak bf16", 2 * kPeakFlops, [] { PeakBf16(kPeakSteps); }});
+#endif
+  return peaks;
+}
+
+// `repeats` runs a turn, but one of a peak; the first round is not counted.
+inline void TakeTurns(std::vector<Contender>& contenders, int rounds, int repeats) {
+  for (int round = -1; round < rounds; ++round) {
+    for (Contender& contender : contenders) {
+      const int count = contender.name.starts_with("peak") ? 1 : repeats;
+      const double begin = ThreadSeconds();
+      for (int i = 0; i < count; ++i) contender.run();
+      if (round >= 0) contender.seconds.push_back((ThreadSeconds() - begin) / count);
+    }
+  }
+}
+
+// One line: rates, and their shares of the peak of the type that the contender's name ends with.
+inline void Report(const std::string& title, std::vector<Contender>& contenders, bool best) {
+  std::printf("%-20s", title.c_str());
+  double f32_peak = 0, bf16_peak = 0;
+  for (Contender& contender : contenders) {
+    const double rate = contender.Rate(best);
+    if (contender.name == "peak f32") f32_peak = rate;
+    if (contender.name == "peak bf16") bf16_peak = rate;
+    const double peak = contender.name.ends_with("bf16") ? bf16_peak : f32_peak;
+    std::printf("  %s %.1f", contender.name.c_str(), rate);
+    if (peak > 0 && !contender.name.starts_with("peak")) std::printf(" (%.1f%%)", 100 * rate / peak);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_BENCHMARKS_CONTENDERS_H_
