@@ -13,6 +13,7 @@ KernelDefinition AttentionForwardDefinition();
 KernelDefinition FillDefinition();
 KernelDefinition GatherRowsDefinition();
 KernelDefinition MatmulDefinition();
+KernelDefinition PackMatrixDefinition();
 KernelDefinition RandomNormalDefinition();
 KernelDefinition RandomUniformDefinition();
 KernelDefinition RopeAnglesDefinition();

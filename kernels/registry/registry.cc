@@ -78,10 +78,11 @@ absl::StatusOr<std::vector<int64_t>> Signature::Ints(std::string_view name) cons
 }
 
 absl::Span<const KernelDefinition> AllKernels() {
-  static const std::array<KernelDefinition, 9> kernels = {
+  static const std::array<KernelDefinition, 10> kernels = {
       AttentionBackwardDefinition(), AttentionForwardDefinition(), FillDefinition(),
-      GatherRowsDefinition(),        MatmulDefinition(),           RandomNormalDefinition(),
-      RandomUniformDefinition(),     RopeAnglesDefinition(),       ScatterAddRowsDefinition(),
+      GatherRowsDefinition(),        MatmulDefinition(),           PackMatrixDefinition(),
+      RandomNormalDefinition(),      RandomUniformDefinition(),    RopeAnglesDefinition(),
+      ScatterAddRowsDefinition(),
   };
   return kernels;
 }

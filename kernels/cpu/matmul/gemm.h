@@ -33,6 +33,9 @@ struct GemmShape {
   // The whole product has one row (m == 1) and B is contiguous in k: each element is then a dot product over vectors of
   // k, which reads B once and in order. A different chain of additions, so a property of the product, not of a piece.
   bool dot = false;
+  // B is a buffer of pack_matrix (packed_matrix.h) for a matrix of this many columns, rounded up to tile_n; 0: it is
+  // not.
+  int64_t packed_n = 0;
 };
 
 enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
@@ -43,12 +46,12 @@ struct GemmOutput {
   void* c;  // element (0, 0) of this piece; unused with an epilogue
   TileEpilogue epilogue = nullptr;
   void* const* arguments = nullptr;
-  int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product
+  int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product; n0 a multiple of tile_n
 };
 
 struct GemmFunctions {
   // Words of 4 bytes; monotonic in m, n and k; a multiple of 16. `direct`: an f32 result with c_n == 1.
-  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, bool direct);
+  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, bool direct, bool b_packed);
   void (*run)(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch);
 };
 

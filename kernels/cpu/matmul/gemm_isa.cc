@@ -1,4 +1,5 @@
 #include "kernels/cpu/isa/simd.h"
+#include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/pack.h"
 #include "kernels/cpu/matmul/tile.h"
@@ -6,7 +7,6 @@
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-constexpr int64_t kBlockWords = 768;      // of k: few passes over C, and a panel of A still stays in L1
 constexpr int64_t kBlockM = 16 * kTileM;  // packed A stays in L2, beside kStripN columns of B
 constexpr int64_t kStripN = 3 * kTileN;
 constexpr int64_t kBlockN = 8 * kStripN;  // packed B stays in L3
@@ -14,11 +14,6 @@ constexpr int64_t kSpanM = 4 * kBlockM;   // rows of a block that is finished ov
 constexpr int kWideVecs = 3 * kVecs;      // of a single row
 
 int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
-
-// Equal blocks rather than full ones and a remainder. A function of the words of k alone: see the promise in gemm.h.
-int64_t BlockWords(int64_t words) { return CeilDiv(words, CeilDiv(words, kBlockWords)); }
 
 // dst[rows][columns] from or to C, whose elements may be bf16 and anywhere.
 void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
@@ -86,11 +81,11 @@ void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const
   }
 }
 
-size_t ScratchWords(int64_t m, int64_t n, int64_t k, bool direct) {
+size_t ScratchWords(int64_t m, int64_t n, int64_t k, bool direct, bool b_packed) {
   const int64_t columns = Smaller(RoundUp(n, kTileN), kBlockN), block = Smaller(k, kBlockWords);
   const int64_t sums = direct ? Smaller(m, kTileM) * kTileN : Smaller(m, k <= kBlockWords ? kTileM : kSpanM) * columns;
-  return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block, 16) + RoundUp(columns * block, 16) +
-                             RoundUp(sums, 16));
+  return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block, 16) +
+                             (b_packed ? 0 : RoundUp(columns * block, 16)) + RoundUp(sums, 16));
 }
 
 template <typename Operand>
@@ -98,14 +93,21 @@ class Product {
  public:
   using Source = typename Operand::Source;
 
-  Product(const GemmShape& shape, const Source* a, const Source* b, const GemmOutput& output, float* scratch)
-      : shape_(shape), a_(a), b_(b), output_(output), words_(CeilDiv(shape.k, kSteps)), block_(BlockWords(words_)) {
+  Product(const GemmShape& shape, const Source* a, const void* b, const GemmOutput& output, float* scratch)
+      : shape_(shape),
+        a_(a),
+        b_(static_cast<const Source*>(b)),
+        output_(output),
+        words_(CeilDiv(shape.k, kSteps)),
+        block_(BlockWords(words_)),
+        whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
     direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
     // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
-    direct_b_ = shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
+    direct_b_ = whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
     packed_a_ = scratch;
     packed_b_ = packed_a_ + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockWords), 16);
-    sums_ = packed_b_ + RoundUp(Smaller(RoundUp(shape.n, kTileN), kBlockN) * Smaller(shape.k, kBlockWords), 16);
+    const int64_t columns = whole_b_ != nullptr ? 0 : Smaller(RoundUp(shape.n, kTileN), kBlockN);
+    sums_ = packed_b_ + RoundUp(columns * Smaller(shape.k, kBlockWords), 16);
   }
 
   void Run() {
@@ -126,8 +128,7 @@ class Product {
     for (w0_ = 0; w0_ < words_; w0_ += block_) {
       wb_ = Smaller(words_ - w0_, block_);
       const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
-      b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
-      Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_);
+      PackB(k0, kb);
       for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
         const int64_t mb = Smaller(end - m0, kBlockM);
         Pack<Operand, kTileM>(mb, kb, a_ + m0 * shape_.a_m + k0 * shape_.a_k, shape_.a_m, shape_.a_k, packed_a_);
@@ -138,6 +139,16 @@ class Product {
         }
       }
     }
+  }
+
+  void PackB(int64_t k0, int64_t kb) {
+    if (whole_b_ != nullptr) {
+      panels_ = whole_b_ + w0_ * shape_.packed_n + (output_.n0 + n0_) * wb_;
+      return;
+    }
+    b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
+    Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_);
+    panels_ = packed_b_;
   }
 
   // Rows m0 to m0 + rows of C, columns j0 to j1 of the block.
@@ -169,7 +180,7 @@ class Product {
       Tiles<Operand>::direct[(rows - 1) * kVecs](wb_, a, b_block_ + j, shape_.b_k, out, ld, accumulate);
       return;
     }
-    const float* b = packed_b_ + (j - whole_) * wb_;
+    const float* b = panels_ + (j - whole_) * wb_;
     const auto tile = Tiles<Operand>::packed[(rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1];
     if (!direct_c_ || columns % kLanes == 0) return tile(wb_, a, b, out, ld, accumulate);
     // C ends within a vector.
@@ -186,19 +197,20 @@ class Product {
   const Source *a_, *b_;
   const GemmOutput& output_;
   const int64_t words_, block_;  // of k
+  const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_;
   float *packed_a_, *packed_b_, *sums_;
   int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
   int64_t w0_, wb_;          // its words
   const Source* b_block_;
+  const float* panels_;  // of the block's columns from whole_ on
 };
 
 template <typename Operand>
 void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch) {
   const auto* sa = static_cast<const typename Operand::Source*>(a);
-  const auto* sb = static_cast<const typename Operand::Source*>(b);
-  if (shape.dot) return DotColumns<Operand>(shape, sa, sb, output);
-  Product<Operand>(shape, sa, sb, output, scratch).Run();
+  if (shape.dot) return DotColumns<Operand>(shape, sa, static_cast<const typename Operand::Source*>(b), output);
+  Product<Operand>(shape, sa, b, output, scratch).Run();
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Grid ChooseGrid(const MatmulShape& s, int threads, int tile_m, int tile_n) {
       const double pieces = static_cast<double>(CeilDiv(s.batch * m_parts * n_parts, threads));
       const double piece_m = static_cast<double>(CeilDiv(tiles_m, m_parts)) * tile_m;
       const double piece_n = static_cast<double>(CeilDiv(tiles_n, n_parts)) * tile_n;
-      const double cost = pieces * (piece_m * piece_n / tile_n + kPackCost * (piece_m + piece_n));
+      const double cost = pieces * (piece_m * piece_n / tile_n + kPackCost * (piece_m + (s.b_packed ? 0.0 : piece_n)));
       if (best_cost < 0 || cost < best_cost) {
         best_cost = cost;
         best = {m_parts, n_parts};
@@ -73,10 +73,12 @@ class PackedMatmul : public Kernel {
     piece_n_ = CeilDiv(CeilDiv(shape_.n, gemm_.tile_n), grid_.n_parts) * gemm_.tile_n;
     // Rounding up to tiles may leave the last parts empty.
     grid_ = {CeilDiv(shape_.m, piece_m_), CeilDiv(shape_.n, piece_n_)};
+    packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
     dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
     const bool direct = result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1);
-    scratch_bytes_ = sizeof(float) * functions_.scratch_words(std::min(piece_m_, shape_.m),
-                                                              std::min(piece_n_, shape_.n), shape_.k, direct);
+    scratch_bytes_ =
+        sizeof(float) * functions_.scratch_words(std::min(piece_m_, shape_.m), std::min(piece_n_, shape_.n), shape_.k,
+                                                 direct, shape_.b_packed);
   }
 
   size_t ScratchBytes() const override {
@@ -101,7 +103,7 @@ class PackedMatmul : public Kernel {
                                 shape_.a[1], shape_.a[2], shape_.b[1],
                                 // A single column counts as contiguous: its stride is never used.
                                 shape_.n == 1 ? 1 : shape_.b[2], shape_.c[1], shape_.n == 1 ? 1 : shape_.c[2],
-                                shape_.accumulate, dot_};
+                                shape_.accumulate, dot_, packed_n_};
         GemmOutput output{result_, nullptr, epilogue_, arguments.data() + kEpilogueOperands, m0, n0};
         if (has_c) output.c = c + (batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2]) * c_bytes;
         functions_.run(gemm, a + (batch * shape_.a[0] + m0 * shape_.a[1]) * operand_bytes,
@@ -120,6 +122,7 @@ class PackedMatmul : public Kernel {
   bool swapped_ = false;
   MatmulShape shape_;
   bool dot_;
+  int64_t packed_n_;
   Grid grid_;
   int64_t piece_m_, piece_n_;
   size_t scratch_bytes_;  // of each thread
@@ -149,7 +152,8 @@ KernelDefinition MatmulDefinition() {
       "without accumulate, bf16; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
       "[b,m,n] in elements, optional accumulate; optional text library: 'bowline' (default; allocates nothing, same "
       "bits for every number of threads) or 'onednn' (f32); with an epilogue (bowline, batch 1) its extras and "
-      "outputs take the place of C",
+      "outputs take the place of C; with b_packed (bowline, batch 1, m and n at least 2, rows of C contiguous) B is "
+      "what pack_matrix made of it, for the same bits",
       &Create,
       {},
       kEpilogueOperands};

@@ -82,6 +82,13 @@ absl::Status CheckEpilogueArguments(const Signature& signature, int64_t m, int64
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Flag(const Signature& signature, std::string_view name) {
+  if (signature.Find(name) == nullptr) return false;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t value, signature.Int(name));
+  if (value != 0 && value != 1) return Refuse(signature, absl::StrCat("attribute '", Text(name), "' must be 0 or 1"));
+  return value == 1;
+}
+
 absl::Status CheckTypes(const Signature& signature, bool accumulate) {
   // A missing argument is reported by the first rule that looks at it.
   const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
@@ -90,7 +97,7 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
     Signature own = signature;
     if (own.arguments.size() > kEpilogueOperands) own.arguments.resize(kEpilogueOperands);
     return CheckSignature(own, {{"A", Access::kRead, operands}, {"B", Access::kRead, operands}},
-                          {"batch", "m", "n", "k", "a_strides", "b_strides", "library"});
+                          {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed", "library"});
   }
   const bool bf16_result = bf16 && signature.arguments.size() > 2 && signature.arguments[2].dtype == DType::kBF16;
   if (bf16_result && accumulate) return Refuse(signature, "accumulates in f32 only; 'C' is bf16");
@@ -99,20 +106,44 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
       {{"A", Access::kRead, operands},
        {"B", Access::kRead, operands},
        {"C", accumulate ? Access::kReadWrite : Access::kWrite, bf16_result ? DType::kBF16 : DType::kF32}},
-      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "library"});
+      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed", "library"});
+}
+
+// The buffer of pack_matrix as argument `index`: of a type that this machine packs, and of the right size.
+absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n) {
+  const TensorSpec& spec = signature.arguments[index];
+  if (!CanPack(spec.dtype)) {
+    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
+                                          " only where the processor has AVX512-BF16, and this one has not; compile "
+                                          "for this processor, or with --disable-step pack-weights"));
+  }
+  const int64_t expected = PackedElements(k, n, spec.dtype);
+  if (spec.ElementCount() != expected) {
+    return Refuse(signature, absl::StrCat("the packed argument ", index, " has ", spec.ElementCount(), " elements; of ",
+                                          k, " x ", n, " it has ", expected));
+  }
+  return absl::OkStatus();
+}
+
+// Only what the plain product packs too: other orders of additions are not there for packed operands.
+absl::Status CheckPackedProduct(const Signature& signature, const MatmulShape& s) {
+  if (s.batch != 1 || s.m < 2 || s.n < 2 || (!signature.has_epilogue && s.c[2] != 1)) {
+    return Refuse(signature, "'b_packed' needs batch 1, m and n of at least 2, and rows of C that are contiguous");
+  }
+  const Attribute* library = signature.Find("library");
+  if (library != nullptr && library->text != "bowline") {
+    return Refuse(signature, "'b_packed' needs library 'bowline'");
+  }
+  return CheckPacked(signature, 1, s.k, s.n);
 }
 
 }  // namespace
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
-  int64_t accumulate = 0;
-  if (signature.Find("accumulate") != nullptr) {
-    BOWLINE_KERNEL_ASSIGN_OR_RETURN(accumulate, signature.Int("accumulate"));
-    if (accumulate != 0 && accumulate != 1) return Refuse(signature, "attribute 'accumulate' must be 0 or 1");
-  }
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckTypes(signature, accumulate == 1));
   MatmulShape s;
-  s.accumulate = accumulate == 1;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.accumulate, Flag(signature, "accumulate"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b_packed, Flag(signature, "b_packed"));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckTypes(signature, s.accumulate));
   s.operands = signature.arguments[0].dtype;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.batch, Extent(signature, "batch"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.m, Extent(signature, "m"));
@@ -120,12 +151,16 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.k, Extent(signature, "k"));
   const std::array<int64_t, 3> c_extents = {s.batch, s.m, s.n};
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.a, Strides(signature, "a_strides", {s.batch, s.m, s.k}, 0));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b, Strides(signature, "b_strides", {s.batch, s.k, s.n}, 1));
+  s.b = {};
+  if (!s.b_packed) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.b, Strides(signature, "b_strides", {s.batch, s.k, s.n}, 1));
+  }
   if (signature.has_epilogue) {
     if (s.batch != 1) return Refuse(signature, absl::StrCat("batch is ", s.batch, "; with an epilogue it must be 1"));
     BOWLINE_KERNEL_RETURN_IF_ERROR(CheckEpilogueArguments(signature, s.m, s.n));
     s.c = {0, s.n, 1};
     s.result = DType::kF32;
+    if (s.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, s));
     return s;
   }
   s.result = signature.arguments[2].dtype;
@@ -134,7 +169,24 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
     return Refuse(signature, absl::StrCat("'c_strides' = [", absl::StrJoin(s.c, ", "), "] over extents [",
                                           absl::StrJoin(c_extents, ", "), "] write one element of C twice"));
   }
+  if (s.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, s));
   return s;
+}
+
+absl::StatusOr<PackShape> ParsePackMatrix(const Signature& signature) {
+  const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
+  const DType dtype = bf16 ? DType::kBF16 : DType::kF32;
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
+      signature, {{"B", Access::kRead, dtype}, {"packed", Access::kWrite, dtype}}, {"k", "n", "b_strides"}));
+  PackShape shape;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.k, Extent(signature, "k"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.n, Extent(signature, "n"));
+  std::array<int64_t, 3> strides;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(strides, Strides(signature, "b_strides", {1, shape.k, shape.n}, 0));
+  shape.stride_k = strides[1];
+  shape.stride_n = strides[2];
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPacked(signature, 1, shape.k, shape.n));
+  return shape;
 }
 
 }  // namespace bowline::kernels

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "kernels/cpu/matmul/packed_matrix.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
@@ -15,6 +16,7 @@ struct MatmulShape {
   std::array<int64_t, 3> b;  // [batch, k, n]
   std::array<int64_t, 3> c;  // [batch, m, n]; as if C were dense where an epilogue takes its place
   bool accumulate;
+  bool b_packed;   // B is a buffer of pack_matrix; its strides then mean nothing and are zero
   DType operands;  // f32 or bf16
   DType result;    // f32, or bf16 with bf16 operands; f32 with an epilogue
 };
@@ -23,6 +25,9 @@ struct MatmulShape {
 inline constexpr int kEpilogueOperands = 2;
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
+
+// The attributes and arguments of `pack_matrix`, checked; refuses types that this machine has no packed form of.
+absl::StatusOr<PackShape> ParsePackMatrix(const Signature& signature);
 
 // The same computation by oneDNN's matmul primitive. Each Run makes 8 to 19 small heap allocations inside oneDNN, whose
 // interface makes an object per tensor and a hash table of arguments per execution; nothing outside the library can

@@ -1,0 +1,46 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_PACKED_MATRIX_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_PACKED_MATRIX_H_
+
+// An operand B that was copied ("packed") into the order in which the product reads it, once for many products.
+//
+// k is cut into the product's blocks (blocks.h), n into panels of tile_n columns. The panel of columns p * tile_n + [0,
+// tile_n) in the block that begins at word w0 and has wb words is at word w0 * round_up(n, tile_n) + p * wb * tile_n:
+// wb rows of tile_n words, columns beyond n zero. No word depends on how a product is cut into pieces.
+//
+// The buffer is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns. bf16 is packed
+// only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/isa/isa.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels {
+
+constexpr int64_t kPackedColumns = 48;
+
+// The buffer of a matrix of k x n elements has the matrix's type and this many elements.
+int64_t PackedElements(int64_t k, int64_t n, DType dtype);
+
+// Whether this machine has packed matrices of `dtype`.
+bool CanPack(DType dtype);
+
+struct PackShape {
+  int64_t k, n;
+  int64_t stride_k, stride_n;  // of the source, in elements
+};
+
+// Writes panels [begin, end) of every block. bf16: null where words are not pairs.
+using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t begin, int64_t end, float* packed);
+
+struct PackMatrixTable {
+  int tile_n;
+  PackPanels f32, bf16;
+};
+BOWLINE_DECLARE_ISA_VARIANTS(PackMatrixTable, kPackMatrix)
+BOWLINE_DECLARE_BF16_VARIANT(PackMatrixTable, kPackMatrix)
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_PACKED_MATRIX_H_
