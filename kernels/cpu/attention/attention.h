@@ -66,6 +66,8 @@ struct AttentionBackwardTable {
 };
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionBackwardTable, kAttentionBackward)
+BOWLINE_DECLARE_BF16_VARIANT(AttentionForwardTable, kAttentionForward)
+BOWLINE_DECLARE_BF16_VARIANT(AttentionBackwardTable, kAttentionBackward)
 
 }  // namespace bowline::kernels
 

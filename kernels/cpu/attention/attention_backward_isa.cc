@@ -1,4 +1,4 @@
-#include "kernels/cpu/attention/attention_pack.h"
+#include "kernels/cpu/attention/attention_words.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
@@ -7,88 +7,102 @@ constexpr int64_t kBlockK = 64;     // [kBlockK][kBlockQ] of probabilities are 1
 constexpr int64_t kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
 static_assert(kKeyRange % kBlockK == 0 && kBlockQ % kStrip == 0);
 
+template <typename T>
 struct Scratch {
-  // Of a block of queries. Strips ([head_dim][kStrip]) of scale * log2(e) * q and of dout; panels of their rows.
+  // Of a block of queries. Strips ([words of head_dim][kStrip]) of q, scaled as PackStrips says, and of dout; panels of
+  // their rows, in words of queries.
   float *q_strips, *dout_strips, *q_panels, *dout_panels;
   float *dq, *lse, *delta;  // strips; lse in units of log2(e)
-  float *p, *ds;            // [kBlockK][kBlockQ]
-  float *k_wide, *v_wide;   // a block of keys, where tensors are not f32 already
+  float *p, *ds;            // [kBlockK][words of kBlockQ]
+  float* ds_across;         // [words of kBlockK][kBlockQ]; the same as ds where words are single elements
+  float *k, *v, *k_across;  // a block of keys, where tensors do not have such words
   float *dk, *dv;           // [keys of the unit][padded head_dim], sums over the query heads of the group
   int64_t floats;
 
   Scratch(const AttentionShape& shape, BackwardPart part, float* base) {
-    const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), wide = shape.bf16 ? kBlockK * dim : 0;
+    const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), words = CeilDiv(dim, kStepsOf<T>);
     const int64_t keys = part == BackwardPart::kQueries ? 0
                          : part == BackwardPart::kKeys  ? Smaller(shape.keys, kKeyRange)
                                                         : shape.keys;
     ScratchCursor cursor{base, 0};
-    q_strips = cursor.Take(kBlockQ * dim);
-    dout_strips = cursor.Take(kBlockQ * dim);
-    q_panels = cursor.Take(kBlockQ * padded);
-    dout_panels = cursor.Take(kBlockQ * padded);
+    q_strips = cursor.Take(kBlockQ * words);
+    dout_strips = cursor.Take(kBlockQ * words);
+    q_panels = cursor.Take(kBlockQ / kStepsOf<T> * padded);
+    dout_panels = cursor.Take(kBlockQ / kStepsOf<T> * padded);
     dq = cursor.Take(kBlockQ * dim);
     lse = cursor.Take(kBlockQ);
     delta = cursor.Take(kBlockQ);
-    p = cursor.Take(kBlockK * kBlockQ);
-    ds = cursor.Take(kBlockK * kBlockQ);
-    k_wide = cursor.Take(wide);
-    v_wide = cursor.Take(wide);
+    p = cursor.Take(kBlockK * kBlockQ / kStepsOf<T>);
+    ds = cursor.Take(kBlockK * kBlockQ / kStepsOf<T>);
+    ds_across = kPairs<T> ? cursor.Take(kBlockK / 2 * kBlockQ) : ds;
+    k = cursor.Take(BufferAlong<T>(kBlockK, dim));
+    v = cursor.Take(BufferAlong<T>(kBlockK, dim));
+    k_across = kPairs<T> ? cursor.Take(BufferAcross<T>(kBlockK, dim)) : k;
     dk = cursor.Take(keys * padded);
     dv = cursor.Take(keys * padded);
     floats = cursor.used;
   }
 };
 
-// p and ds of a strip, zero where a query does not see the key. Whole tiles of rows are written, because the sums over
-// queries read them.
-void Differentiate(const StripMask& mask, int64_t keys, int64_t head_dim, const Matrix& k, const Matrix& v,
-                   const float* q, const float* dout, const float* lse, const float* delta, float* p, float* ds) {
+// p and ds of the strip from query `strip` of the block, zero where a query does not see the key. Whole tiles of rows
+// are written, because the sums over queries read them.
+template <typename T>
+void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Matrix& k, const Matrix& v, float scale,
+                   const Scratch<T>& s, int64_t strip) {
   const auto rows = [&](int n) { return Smaller(RoundUp(mask.seen[n], kTileRows), keys); };
   StripMask::Split(
       rows(0), rows(1), [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
-        const int64_t lane = first * kLanes;
+        constexpr int kVectors = vectors.value;
+        const int64_t lane = strip + first * kLanes;
+        const float *q = s.q_strips + strip * words + first * kLanes, *dout = s.dout_strips + (q - s.q_strips);
         ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
+          constexpr int kRows = tile.value;
           const int64_t key = begin + row, at = key * kBlockQ + lane;
-          Vec scores[tile.value][vectors.value] = {};
-          Accumulate<tile.value, vectors.value>(head_dim, k.Row(key), k.stride, 1, q + lane, kStrip, scores);
+          Vec p[kRows][kVectors] = {};
+          Accumulate<OperandOf<T>, kRows, kVectors>(words, k.Row(key), k.stride, 1, q, kStrip, p);
 #pragma clang loop unroll(full)
-          for (int i = 0; i < tile.value; ++i) {
+          for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < vectors.value; ++n) {
+            for (int n = 0; n < kVectors; ++n) {
               const IntVec visible = mask.visible + (first + n) * mask.step;
-              const Vec probability = Exp2NonPositive(scores[i][n] - Load(lse + lane + n * kLanes));
-              Store(p + at + i * kBlockQ + n * kLanes, visible > static_cast<int>(key + i) ? probability : Vec(0.0f));
+              const Vec probability = Exp2NonPositive(Scaled<T>(p[i][n], scale) - Load(s.lse + lane + n * kLanes));
+              p[i][n] = visible > static_cast<int>(key + i) ? probability : Vec(0.0f);
             }
+            StoreTerms<T>(s.p, at + i * kBlockQ, p[i]);
           }
-          Vec dp[tile.value][vectors.value] = {};
-          Accumulate<tile.value, vectors.value>(head_dim, v.Row(key), v.stride, 1, dout + lane, kStrip, dp);
+          Vec ds[kRows][kVectors] = {};
+          Accumulate<OperandOf<T>, kRows, kVectors>(words, v.Row(key), v.stride, 1, dout, kStrip, ds);
 #pragma clang loop unroll(full)
-          for (int i = 0; i < tile.value; ++i) {
+          for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < vectors.value; ++n) {
-              const int64_t offset = at + i * kBlockQ + n * kLanes;
-              Store(ds + offset, Load(p + offset) * (dp[i][n] - Load(delta + lane + n * kLanes)));
+            for (int n = 0; n < kVectors; ++n) {
+              ds[i][n] = p[i][n] * (ds[i][n] - Load(s.delta + lane + n * kLanes));
             }
+            StoreTerms<T>(s.ds, at + i * kBlockQ, ds[i]);
           }
+          if constexpr (kPairs<T>) StoreRowPairs(s.ds_across + key / 2 * kBlockQ + lane, kBlockQ, ds);
         });
       });
 }
 
 // dv[j] += sum_i p[j][i] dout[i] and dk[j] += sum_i ds[j][i] q[i] for the keys of a block, where query i of `queries`
 // sees key j from i = j - visible_to_first + 1 on.
-void AddKeyGradients(const Scratch& s, int64_t keys, int64_t queries, int64_t head_dim, int64_t visible_to_first,
+template <typename T>
+void AddKeyGradients(const Scratch<T>& s, int64_t keys, int64_t queries, int64_t head_dim, int64_t visible_to_first,
                      float* dk, float* dv) {
-  const int64_t padded = RoundUp(head_dim, kStrip);
+  constexpr int64_t kSteps = kStepsOf<T>, kRow = kBlockQ / kSteps;
+  const int64_t padded = RoundUp(head_dim, kStrip), words = CeilDiv(queries, kSteps);
   for (int64_t d = 0; d < head_dim; d += kStrip) {
-    const float *q = s.q_panels + d * queries, *dout = s.dout_panels + d * queries;
+    const float *q = s.q_panels + d * words, *dout = s.dout_panels + d * words;
     const auto add = [&](auto vectors) __attribute__((always_inline)) {
       ForRowTiles(keys, [&](auto tile, int64_t j) __attribute__((always_inline)) {
-        const int64_t first = Larger(0, j - visible_to_first + 1), at = j * kBlockQ + first;
-        if (first >= queries) return;
-        AddProduct<tile.value, vectors.value>(queries - first, s.p + at, kBlockQ, 1, dout + first * kStrip, kStrip,
-                                              dv + j * padded + d, padded);
-        AddProduct<tile.value, vectors.value>(queries - first, s.ds + at, kBlockQ, 1, q + first * kStrip, kStrip,
-                                              dk + j * padded + d, padded);
+        const int64_t first = Larger(0, j - visible_to_first + 1) / kSteps, at = j * kRow + first;
+        if (first >= words) return;
+        using Operand = OperandOf<T>;
+        AddProduct<Operand, tile.value, vectors.value>(words - first, s.p + at, kRow, 1, dout + first * kStrip, kStrip,
+                                                       dv + j * padded + d, padded);
+        AddProduct<Operand, tile.value, vectors.value>(words - first, s.ds + at, kRow, 1, q + first * kStrip, kStrip,
+                                                       dk + j * padded + d, padded);
       });
     };
     if (head_dim - d > kLanes) {
@@ -109,16 +123,16 @@ struct Head {
 };
 
 template <typename T>
-void PackQueries(const AttentionShape& shape, const Scratch& s, const Head<T>& head, int64_t q0, int64_t count) {
+void PackQueries(const AttentionShape& shape, BackwardPart part, const Scratch<T>& s, const Head<T>& head, int64_t q0,
+                 int64_t count) {
   const int64_t dim = shape.head_dim, stride = shape.heads * dim;
   const T *q = head.q + q0 * stride, *dout = head.dout + q0 * stride;
-  for (int64_t i = 0; i < count; i += kStrip) {
-    const int64_t rows = Smaller(count - i, kStrip);
-    PackStrip(rows, dim, q + i * stride, stride, shape.scale * kLog2E, s.q_strips + i * dim);
-    PackStrip(rows, dim, dout + i * stride, stride, 1.0f, s.dout_strips + i * dim);
+  PackStrips(count, dim, q, stride, shape.scale * kLog2E, s.q_strips);
+  PackStrips(count, dim, dout, stride, 1.0f, s.dout_strips);
+  if (part != BackwardPart::kQueries) {
+    PackPanels(count, dim, q, stride, s.q_panels);
+    PackPanels(count, dim, dout, stride, s.dout_panels);
   }
-  PackPanelsOfRows(count, dim, q, stride, s.q_panels);
-  PackPanelsOfRows(count, dim, dout, stride, s.dout_panels);
   for (int64_t i = 0; i < kBlockQ; ++i) {
     s.lse[i] = i < count ? head.lse[q0 + i] * kLog2E : 0.0f;
     s.delta[i] = i < count ? Dot(dim, dout + i * stride, head.out + (q0 + i) * stride) : 0.0f;
@@ -128,23 +142,26 @@ void PackQueries(const AttentionShape& shape, const Scratch& s, const Head<T>& h
 // What the queries [q0, q0 + kBlockQ) have to do with the keys [key_begin, key_end); adds to s.dk and s.dv, whose first
 // row is key_begin, and writes dq if all keys are there.
 template <typename T>
-void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch& s, const Head<T>& head, int64_t q0,
+void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch<T>& s, const Head<T>& head, int64_t q0,
                    int64_t key_begin, int64_t key_end) {
   const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), kv_stride = shape.kv_heads * dim;
+  const int64_t words = CeilDiv(dim, kStepsOf<T>);
   const int64_t count = Smaller(shape.queries - q0, kBlockQ);
   const int64_t limit = Smaller(VisibleKeys(shape, q0 + count - 1), key_end);
   if (limit <= key_begin) return;
-  PackQueries(shape, s, head, q0, count);
+  PackQueries(shape, part, s, head, q0, count);
   __builtin_memset(s.dq, 0, static_cast<size_t>(kBlockQ * dim) * sizeof(float));
   for (int64_t k0 = key_begin; k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
-    const Matrix k = WideRows(keys, dim, head.k + k0 * kv_stride, kv_stride, s.k_wide);
-    const Matrix v = WideRows(keys, dim, head.v + k0 * kv_stride, kv_stride, s.v_wide);
+    const T* block_k = head.k + k0 * kv_stride;
+    const Matrix k = RowsAlong(keys, dim, block_k, kv_stride, s.k);
+    const Matrix v = RowsAlong(keys, dim, head.v + k0 * kv_stride, kv_stride, s.v);
+    const bool queries = part != BackwardPart::kKeys;
+    const Matrix k_across = kPairs<T> && queries ? RowsAcross(keys, dim, block_k, kv_stride, s.k_across) : k;
     for (int64_t i = 0; i < count; i += kStrip) {
       const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
-      Differentiate(mask, keys, dim, k, v, s.q_strips + i * dim, s.dout_strips + i * dim, s.lse + i, s.delta + i,
-                    s.p + i, s.ds + i);
-      if (part != BackwardPart::kKeys) AddWeightedRows(mask, dim, k, s.ds + i, kBlockQ, s.dq + i * dim);
+      Differentiate(mask, keys, words, k, v, shape.scale * kLog2E, s, i);
+      if (queries) AddWeightedRows<OperandOf<T>>(mask, dim, k_across, s.ds_across + i, kBlockQ, s.dq + i * dim);
     }
     if (part == BackwardPart::kQueries) continue;
     const int64_t at = (k0 - key_begin) * padded;
@@ -172,8 +189,9 @@ Head<T> HeadOf(const AttentionShape& shape, const AttentionBackwardArguments& x,
 }
 
 template <typename T>
-void BackwardKeys(const AttentionShape& shape, BackwardPart part, const Scratch& s, const AttentionBackwardArguments& x,
-                  int64_t batch, int64_t kv_head, int64_t key_begin, int64_t key_end) {
+void BackwardKeys(const AttentionShape& shape, BackwardPart part, const Scratch<T>& s,
+                  const AttentionBackwardArguments& x, int64_t batch, int64_t kv_head, int64_t key_begin,
+                  int64_t key_end) {
   const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), kv_stride = shape.kv_heads * dim;
   const int64_t group = shape.heads / shape.kv_heads, keys = key_end - key_begin;
   __builtin_memset(s.dk, 0, static_cast<size_t>(keys * padded) * sizeof(float));
@@ -203,7 +221,7 @@ int64_t Units(const AttentionShape& shape, BackwardPart part) {
 template <typename T>
 void RunUnits(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
               int64_t end, float* base) {
-  const Scratch s(shape, part, base);
+  const Scratch<T> s(shape, part, base);
   const int64_t pieces = Pieces(shape, part);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t index = unit / pieces, piece = FromBothEnds(unit % pieces, pieces);
@@ -224,7 +242,8 @@ void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackward
 }
 
 size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
-  return static_cast<size_t>(Scratch(shape, part, nullptr).floats);
+  return static_cast<size_t>(shape.bf16 ? Scratch<Bf16>(shape, part, nullptr).floats
+                                        : Scratch<float>(shape, part, nullptr).floats);
 }
 
 }  // namespace

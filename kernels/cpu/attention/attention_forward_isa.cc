@@ -1,52 +1,59 @@
-#include "kernels/cpu/attention/attention_pack.h"
+#include "kernels/cpu/attention/attention_words.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
 constexpr int64_t kBlockK = 128;  // a strip of scores is 16 KiB with AVX-512
 
+template <typename T>
 struct Scratch {
-  // Of a block of queries, a strip after the other: [head_dim][kStrip], scores in units of log2(e).
+  // Of a block of queries, a strip after the other: q [words of head_dim][kStrip], out [head_dim][kStrip]; scores in
+  // units of log2(e).
   float *q, *out, *maximum, *sum;
-  float* scores;           // [kBlockK][kStrip]
-  float *k_wide, *v_wide;  // a block of keys, where tensors are not f32 already
+  float* scores;  // [kBlockK][kStrip]
+  float *k, *v;   // words of a block of keys along head_dim and of values across keys, where tensors do not have them
   int64_t floats;
 
   Scratch(const AttentionShape& shape, float* base) {
+    const int64_t dim = shape.head_dim, words = CeilDiv(dim, kStepsOf<T>);
     ScratchCursor cursor{base, 0};
-    q = cursor.Take(kBlockQ * shape.head_dim);
-    out = cursor.Take(kBlockQ * shape.head_dim);
+    q = cursor.Take(kBlockQ * words);
+    out = cursor.Take(kBlockQ * dim);
     maximum = cursor.Take(kBlockQ);
     sum = cursor.Take(kBlockQ);
     scores = cursor.Take(kBlockK * kStrip);
-    k_wide = cursor.Take(shape.bf16 ? kBlockK * shape.head_dim : 0);
-    v_wide = cursor.Take(shape.bf16 ? kBlockK * shape.head_dim : 0);
+    k = cursor.Take(BufferAlong<T>(kBlockK, dim));
+    v = cursor.Take(BufferAcross<T>(kBlockK, dim));
     floats = cursor.used;
   }
 };
 
 // scores[key][query] of a strip, minus infinity where a query does not see the key.
-void Scores(const StripMask& mask, int64_t head_dim, const Matrix& k, const float* q, float* scores) {
+template <typename T>
+void Scores(const StripMask& mask, int64_t words, const Matrix& k, const float* q, float scale, float* scores) {
   StripMask::Split(
       mask.seen[0], mask.seen[1], [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
         ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
           const int64_t key = begin + row;
           Vec acc[tile.value][vectors.value] = {};
-          Accumulate<tile.value, vectors.value>(head_dim, k.Row(key), k.stride, 1, q + v * kLanes, kStrip, acc);
+          Accumulate<OperandOf<T>, tile.value, vectors.value>(words, k.Row(key), k.stride, 1, q + v * kLanes, kStrip,
+                                                              acc);
 #pragma clang loop unroll(full)
           for (int i = 0; i < tile.value; ++i) {
 #pragma clang loop unroll(full)
             for (int n = 0; n < vectors.value; ++n) {
               const IntVec visible = mask.visible + (v + n) * mask.step;
               Store(scores + (key + i) * kStrip + (v + n) * kLanes,
-                    visible > static_cast<int>(key + i) ? acc[i][n] : Vec(-__builtin_inff()));
+                    visible > static_cast<int>(key + i) ? Scaled<T>(acc[i][n], scale) : Vec(-__builtin_inff()));
             }
           }
         });
       });
 }
 
-// Turns scores of one vector of queries into 2^(score - maximum), rescaling what was summed under the maximum so far.
+// Turns scores of one vector of queries into 2^(score - maximum), as words of keys, rescaling what was summed under the
+// maximum so far. The sum is of what was not rounded.
+template <typename T>
 void UpdateSoftmax(int64_t keys, int64_t head_dim, float* scores, float* out, float* maximum, float* sum) {
   const Vec old = Load(maximum);
   Vec largest = old;
@@ -57,11 +64,17 @@ void UpdateSoftmax(int64_t keys, int64_t head_dim, float* scores, float* out, fl
     Store(sum, Load(sum) * shrink);
     Store(maximum, largest);
   }
+  constexpr int kSteps = kStepsOf<T>;
+  if (keys % kSteps != 0) Store(scores + keys * kStrip, Vec(-__builtin_inff()));
   Vec total = Vec(0.0f);
-  for (int64_t j = 0; j < keys; ++j) {
-    const Vec p = Exp2NonPositive(Load(scores + j * kStrip) - largest);
-    Store(scores + j * kStrip, p);
-    total += p;
+  for (int64_t j = 0; j < keys; j += kSteps) {
+    Vec p[kSteps];
+#pragma clang loop unroll(full)
+    for (int step = 0; step < kSteps; ++step) {
+      p[step] = Exp2NonPositive(Load(scores + (j + step) * kStrip) - largest);
+      total += p[step];
+    }
+    Store(scores + j / kSteps * kStrip, Join(p));
   }
   Store(sum, Load(sum) + total);
 }
@@ -75,13 +88,12 @@ struct Head {
 };
 
 template <typename T>
-void AttendBlock(const AttentionShape& shape, const Scratch& s, const Head<T>& head, int64_t q0) {
+void AttendBlock(const AttentionShape& shape, const Scratch<T>& s, const Head<T>& head, int64_t q0) {
   const int64_t dim = shape.head_dim, q_stride = shape.heads * dim, kv_stride = shape.kv_heads * dim;
   const int64_t count = Smaller(shape.queries - q0, kBlockQ);
-  for (int64_t i = 0; i < count; i += kStrip) {
-    PackStrip(Smaller(count - i, kStrip), dim, head.q + (q0 + i) * q_stride, q_stride, shape.scale * kLog2E,
-              s.q + i * dim);
-  }
+  const int64_t words = CeilDiv(dim, kStepsOf<T>);
+  const float scale = shape.scale * kLog2E;
+  PackStrips(count, dim, head.q + q0 * q_stride, q_stride, scale, s.q);
   __builtin_memset(s.out, 0, static_cast<size_t>(kBlockQ * dim) * sizeof(float));
   for (int64_t i = 0; i < kBlockQ; ++i) {
     s.maximum[i] = -__builtin_inff();
@@ -91,17 +103,18 @@ void AttendBlock(const AttentionShape& shape, const Scratch& s, const Head<T>& h
   const int64_t limit = VisibleKeys(shape, q0 + count - 1);
   for (int64_t k0 = 0; k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
-    const Matrix k = WideRows(keys, dim, head.k + k0 * kv_stride, kv_stride, s.k_wide);
-    const Matrix v = WideRows(keys, dim, head.v + k0 * kv_stride, kv_stride, s.v_wide);
+    const T *block_k = head.k + k0 * kv_stride, *block_v = head.v + k0 * kv_stride;
+    const Matrix k = RowsAlong(keys, dim, block_k, kv_stride, s.k);
+    const Matrix v = RowsAcross(keys, dim, block_v, kv_stride, s.v);
     for (int64_t i = 0; i < count; i += kStrip) {
       const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
-      Scores(mask, dim, k, s.q + i * dim, s.scores);
+      Scores<T>(mask, words, k, s.q + i * words, scale, s.scores);
       for (int n = 0; n < 2; ++n) {
         if (mask.seen[n] == 0) continue;
-        UpdateSoftmax(mask.seen[n], dim, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
-                      s.maximum + i + n * kLanes, s.sum + i + n * kLanes);
+        UpdateSoftmax<T>(mask.seen[n], dim, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
+                         s.maximum + i + n * kLanes, s.sum + i + n * kLanes);
       }
-      AddWeightedRows(mask, dim, v, s.scores, kStrip, s.out + i * dim);
+      AddWeightedRows<OperandOf<T>>(mask, dim, v, s.scores, kStrip, s.out + i * dim);
     }
   }
 
@@ -119,7 +132,7 @@ void AttendBlock(const AttentionShape& shape, const Scratch& s, const Head<T>& h
 template <typename T>
 void RunUnits(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end,
               float* base) {
-  const Scratch s(shape, base);
+  const Scratch<T> s(shape, base);
   const int64_t blocks = CeilDiv(shape.queries, kBlockQ), group = shape.heads / shape.kv_heads;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t index = unit / blocks, batch = index / shape.heads, head = index % shape.heads;
@@ -140,7 +153,9 @@ int64_t Units(const AttentionShape& shape) {
   return shape.batch * shape.heads * CeilDiv(shape.queries, kBlockQ);  // (batch * heads + head) * blocks + block
 }
 
-size_t ScratchFloats(const AttentionShape& shape) { return static_cast<size_t>(Scratch(shape, nullptr).floats); }
+size_t ScratchFloats(const AttentionShape& shape) {
+  return static_cast<size_t>(shape.bf16 ? Scratch<Bf16>(shape, nullptr).floats : Scratch<float>(shape, nullptr).floats);
+}
 
 }  // namespace
 

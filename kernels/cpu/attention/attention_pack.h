@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/attention/attention_tiles.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/matmul/pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -59,17 +60,6 @@ BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const Bf16
   return {buffer, head_dim};
 }
 
-BOWLINE_ALWAYS_INLINE void Transpose(Quad (&x)[4]) {
-  const Quad ab_low = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-  const Quad ab_high = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-  const Quad cd_low = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-  const Quad cd_high = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-  x[0] = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-  x[1] = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-  x[2] = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-  x[3] = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-}
-
 // strip[d][i] = scale * source(i)[d], and zeros from row `rows` on to the strip's width.
 template <typename T>
 static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
@@ -80,7 +70,7 @@ static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t s
     for (; d + 4 <= head_dim; d += 4) {
       Quad x[4];
       for (int n = 0; n < 4; ++n) x[n] = LoadWide<4>(from + n * stride + d);
-      Transpose(x);
+      Transpose<4>(x);
       for (int n = 0; n < 4; ++n) Store<Quad>(strip + (d + n) * kStrip + i, x[n] * scale);
     }
     for (; d < head_dim; ++d) {
@@ -104,7 +94,7 @@ static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, floa
     for (; d + 4 <= head_dim; d += 4) {
       Quad x[4];
       for (int n = 0; n < 4; ++n) x[n] = LoadAs<Quad>(strip + (d + n) * kStrip + i) * scale;
-      Transpose(x);
+      Transpose<4>(x);
       for (int n = 0; n < 4; ++n) StoreNarrow<4>(to + n * stride + d, x[n]);
     }
     for (; d < head_dim; ++d) {

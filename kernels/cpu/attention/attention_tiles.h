@@ -2,11 +2,12 @@
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_TILES_H_
 
 // Block products that both passes are made of. Lanes of vectors are queries: scores are kept as [key][query], so that
-// softmax never crosses lanes, and keys and values are read as scalars, from wherever the model has them. Only for
-// *_isa.cc files.
+// softmax never crosses lanes, and keys and values are read as scalars, from wherever the model has them. Products take
+// words of an Operand (matmul/operand.h), one or two terms of a sum each. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/isa/simd.h"
+#include "kernels/cpu/matmul/operand.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -92,8 +93,8 @@ BOWLINE_ALWAYS_INLINE void ForRowTiles(int64_t count, Body body) {
   if (count - row >= 1) body(Constant<1>(), row);
 }
 
-// acc[i][v] += sum over s, ascending, of a[i * a_row + s * a_step] * b[s * b_step + v * kLanes ...].
-template <int kRows, int kVectors>
+// acc[i][v] += sum over words s, ascending, of a[i * a_row + s * a_step] * b[s * b_step + v * kLanes ...].
+template <typename Operand, int kRows, int kVectors>
 BOWLINE_ALWAYS_INLINE void Accumulate(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
                                       int64_t b_step, Vec (&acc)[kRows][kVectors]) {
   for (int64_t s = 0; s < steps; ++s, a += a_step, b += b_step) {
@@ -102,19 +103,19 @@ BOWLINE_ALWAYS_INLINE void Accumulate(int64_t steps, const float* a, int64_t a_r
     for (int v = 0; v < kVectors; ++v) row[v] = Load(b + v * kLanes);
 #pragma clang loop unroll(full)
     for (int i = 0; i < kRows; ++i) {
-      const Vec scalar = a[i * a_row];
+      const Vec scalar = LoadAs<float>(a + i * a_row);
 #pragma clang loop unroll(full)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = MulAdd(scalar, row[v], acc[i][v]);
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = Operand::MultiplyAdd(scalar, row[v], acc[i][v]);
     }
   }
 }
 
 // out[i][v] += the same, with rows of `out` ld floats apart.
-template <int kRows, int kVectors>
+template <typename Operand, int kRows, int kVectors>
 BOWLINE_ALWAYS_INLINE void AddProduct(int64_t steps, const float* a, int64_t a_row, int64_t a_step, const float* b,
                                       int64_t b_step, float* out, int64_t ld) {
   Vec acc[kRows][kVectors] = {};
-  Accumulate<kRows, kVectors>(steps, a, a_row, a_step, b, b_step, acc);
+  Accumulate<Operand, kRows, kVectors>(steps, a, a_row, a_step, b, b_step, acc);
 #pragma clang loop unroll(full)
   for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
@@ -125,7 +126,7 @@ BOWLINE_ALWAYS_INLINE void AddProduct(int64_t steps, const float* a, int64_t a_r
   }
 }
 
-// Rows of keys or values, in f32.
+// Words of keys or values.
 struct Matrix {
   const float* data;
   int64_t stride;
@@ -164,15 +165,18 @@ struct StripMask {
 };
 
 // out[d][query] += sum over the keys that are seen of rows(key)[d] * weights[key][query], for a strip: the transpose of
-// weights^T rows. Rows of `weights` are ld floats apart, those of `out` kStrip.
+// weights^T rows. Rows of `rows` and `weights` hold the words of kStepsPerWord keys; those of `weights` are ld floats
+// apart, those of `out` kStrip.
+template <typename Operand>
 BOWLINE_ALWAYS_INLINE void AddWeightedRows(const StripMask& mask, int64_t head_dim, const Matrix& rows,
                                            const float* weights, int64_t ld, float* out) {
-  StripMask::Split(mask.seen[0], mask.seen[1],
+  constexpr int kSteps = Operand::kStepsPerWord;
+  StripMask::Split(CeilDiv(mask.seen[0], kSteps), CeilDiv(mask.seen[1], kSteps),
                    [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
                      ForRowTiles(head_dim, [&](auto tile, int64_t d) __attribute__((always_inline)) {
-                       AddProduct<tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,
-                                                             weights + begin * ld + v * kLanes, ld,
-                                                             out + d * kStrip + v * kLanes, kStrip);
+                       AddProduct<Operand, tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,
+                                                                      weights + begin * ld + v * kLanes, ld,
+                                                                      out + d * kStrip + v * kLanes, kStrip);
                      });
                    });
 }

@@ -1,0 +1,164 @@
+#ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
+#define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_
+
+// What blocks hold of tensors of T, for products of OperandOf<T>: f32, widened where tensors are not, or pairs of bf16
+// as they are where the machine multiplies those. The functions for pairs exist only where that is so, and are chosen
+// by the operand. Only for *_isa.cc files.
+
+#include "kernels/cpu/attention/attention_pack.h"
+#include "kernels/cpu/matmul/pack.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+
+template <typename T>
+struct OperandFor {
+  using Type = F32Operand;
+};
+#if defined(__AVX512BF16__)
+template <>
+struct OperandFor<Bf16> {
+  using Type = Bf16Operand;
+};
+#endif
+template <typename T>
+using OperandOf = typename OperandFor<T>::Type;
+template <typename T>
+inline constexpr int kStepsOf = OperandOf<T>::kStepsPerWord;
+template <typename T>
+inline constexpr bool kPairs = kStepsOf<T> == 2;
+
+// Strips [word of head_dim][kStrip] of rows, as many as cover `rows`. Single elements are multiplied by `scale`; pairs
+// would have to be rounded again, so that their products are scaled, by Scaled.
+template <typename T>
+static void PackStrips(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strips) {
+  if constexpr (kPairs<T>) {
+    Pack<OperandOf<T>, kStrip>(rows, head_dim, &source->bits, stride, 1, strips);
+  } else {
+    for (int64_t i = 0; i < rows; i += kStrip) {
+      PackStrip(Smaller(rows - i, kStrip), head_dim, source + i * stride, stride, scale, strips + i * head_dim);
+    }
+  }
+}
+template <typename T>
+BOWLINE_ALWAYS_INLINE Vec Scaled(Vec product, float scale) {
+  return kPairs<T> ? product * scale : product;
+}
+
+// Rows whose words are along head_dim: in place where the tensor has such words, else in `buffer`, of BufferAlong
+// floats.
+template <typename T>
+BOWLINE_ALWAYS_INLINE int64_t BufferAlong(int64_t rows, int64_t head_dim) {
+  const bool in_place = sizeof(T) == sizeof(float) || (kPairs<T> && head_dim % 2 == 0);
+  return in_place ? 0 : rows * CeilDiv(head_dim, kStepsOf<T>);
+}
+template <typename T>
+static Matrix RowsAlong(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
+  if constexpr (kPairs<T>) {
+    if (head_dim % 2 == 0) return {reinterpret_cast<const float*>(source), stride / 2};
+    const int64_t words = CeilDiv(head_dim, 2);
+    for (int64_t i = 0; i < rows; ++i) {
+      __builtin_memcpy(buffer + i * words, source + i * stride, static_cast<size_t>(head_dim) * sizeof(T));
+      buffer[i * words + words - 1] = OperandOf<T>::OneHalf(&source[i * stride + head_dim - 1].bits);
+    }
+    return {buffer, words};
+  } else {
+    return WideRows(rows, head_dim, source, stride, buffer);
+  }
+}
+
+// Panels of `width` elements of a row each: panel d / width holds, for every two rows, the pairs of their elements
+// [d ...], with zeros beyond head_dim and below the last row.
+template <typename T>
+static void PackRowPairs(int64_t rows, int64_t head_dim, const T* source, int64_t stride, int64_t width,
+                         float* panels) {
+  using Operand = OperandOf<T>;
+  for (int64_t first = 0; first < head_dim; first += width) {
+    const int64_t columns = Smaller(head_dim - first, width);
+    for (int64_t i = 0; i < rows; i += 2, panels += width) {
+      const auto* from = &source[i * stride + first].bits;
+      const bool both = i + 1 < rows;
+      int64_t d = 0;
+      for (; d + kLanes <= columns; d += kLanes) {
+        Store(panels + d, both ? Operand::template Across<kLanes>(from + d, stride)
+                               : Operand::template AcrossHalf<kLanes>(from + d));
+      }
+      for (; d < width; ++d) {
+        panels[d] = d >= columns ? 0.0f : both ? Operand::One(from + d, stride) : Operand::OneHalf(from + d);
+      }
+    }
+  }
+}
+
+// Rows whose words are across rows of `source`, one for every kStepsOf<T> of them: in place or in `buffer`, of
+// BufferAcross floats.
+template <typename T>
+BOWLINE_ALWAYS_INLINE int64_t BufferAcross(int64_t rows, int64_t head_dim) {
+  return kPairs<T> ? CeilDiv(rows, 2) * RoundUp(head_dim, kLanes) : BufferAlong<T>(rows, head_dim);
+}
+template <typename T>
+static Matrix RowsAcross(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
+  if constexpr (kPairs<T>) {
+    const int64_t width = RoundUp(head_dim, kLanes);
+    PackRowPairs(rows, head_dim, source, stride, width, buffer);
+    return {buffer, width};
+  } else {
+    return WideRows(rows, head_dim, source, stride, buffer);
+  }
+}
+
+// Panels of kStrip elements, in words across rows.
+template <typename T>
+static void PackPanels(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* panels) {
+  if constexpr (kPairs<T>) {
+    PackRowPairs(rows, head_dim, source, stride, kStrip, panels);
+  } else {
+    PackPanelsOfRows(rows, head_dim, source, stride, panels);
+  }
+}
+
+// Words of consecutive terms, one or two, which are rounded to bf16 if they are pairs.
+BOWLINE_ALWAYS_INLINE Vec Join(const Vec (&terms)[1]) { return terms[0]; }
+#if defined(__AVX512BF16__)
+using RoundedHalves = __bf16 __attribute__((__vector_size__(64)));
+// Halves 0 to 15 are those of `low`. Subnormal numbers become zero.
+BOWLINE_ALWAYS_INLINE RoundedHalves RoundTwo(Vec low, Vec high) {
+  using Sums = float __attribute__((__vector_size__(64)));
+  return __builtin_ia32_cvtne2ps2bf16_512((Sums)high, (Sums)low);
+}
+template <int... kLane>
+BOWLINE_ALWAYS_INLINE Vec Interleave(RoundedHalves halves, IndexList<kLane...>) {
+  return __builtin_bit_cast(Vec, __builtin_shufflevector(halves, halves, (kLane % 2 * kLanes + kLane / 2)...));
+}
+BOWLINE_ALWAYS_INLINE Vec Join(const Vec (&terms)[2]) {
+  return Interleave(RoundTwo(terms[0], terms[1]), Indices<2 * kLanes>());
+}
+
+// Stores rows as pairs of two rows each, ld words apart; a last row alone is paired with zeros.
+template <int kRows, int kVectors>
+BOWLINE_ALWAYS_INLINE void StoreRowPairs(float* pairs, int64_t ld, const Vec (&rows)[kRows][kVectors]) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kRows; i += 2) {
+#pragma clang loop unroll(full)
+    for (int n = 0; n < kVectors; ++n) {
+      const Vec two[2] = {rows[i][n], i + 1 < kRows ? rows[i + 1 < kRows ? i + 1 : i][n] : Vec(0.0f)};
+      Store(pairs + i / 2 * ld + n * kLanes, Join(two));
+    }
+  }
+}
+#endif
+
+// Stores consecutive terms of a row in a block of words along rows, `at` terms from its beginning.
+template <typename T, int kVectors>
+BOWLINE_ALWAYS_INLINE void StoreTerms(float* block, int64_t at, const Vec (&terms)[kVectors]) {
+  if constexpr (kPairs<T>) {
+    const auto halves = RoundTwo(terms[0], terms[kVectors - 1]);
+    __builtin_memcpy(reinterpret_cast<T*>(block) + at, &halves, kVectors * kLanes * sizeof(T));
+  } else {
+#pragma clang loop unroll(full)
+    for (int n = 0; n < kVectors; ++n) Store(block + at + n * kLanes, terms[n]);
+  }
+}
+
+}  // namespace bowline::kernels::BOWLINE_ISA
+
+#endif  // BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_WORDS_H_

@@ -1,0 +1,130 @@
+#ifndef BOWLINE_TEST_UNIT_KERNELS_ATTENTION_BOUNDS_H_
+#define BOWLINE_TEST_UNIT_KERNELS_ATTENTION_BOUNDS_H_
+
+// How far attention on bf16 tensors may be from the exact result, element by element, before the result is stored.
+//
+// Products of bf16 are exact in f32, and sums, exponentials and statistics are f32; their errors are left to the
+// caller. What is rounded to bf16, by a factor 1 + d with |d| <= u = 2^-8, is:
+//
+//   out[i]      = sum_j p (1 + d) v[j]: an error of sum_j d p v[j], where p stands for p[i,j]
+//   dv[j]       = sum_i p (1 + d) dout[i]: the same over i
+//   delta[i]    = dout[i] . out[i], of `out` as it is stored: an error of at most e[i] = |dout[i]| . bound, where the
+//   bound
+//                 is that of out and u |out| for storing it
+//   dq[i]       = scale sum_j ds (1 + d) k[j], with ds wrong by p e[i]: errors of scale sum_j d ds k[j] and, because
+//   e[i]
+//                 does not depend on j, scale e[i] |sum_j p k[j]|
+//   dk[j]       = scale sum_i ds (1 + d) q[i]: errors of scale sum_i d ds q[i] and at most scale sum_i p e[i] |q[i]|
+//
+// The first are sums of d x. In the worst case that is u sum |x|. But the d of many different numbers are as good as
+// independent of zero mean (N. Higham and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019), so
+// that by Hoeffding's inequality more than 7 u sqrt(sum x^2) has a chance of 2 exp(-7^2 / 2) < 5e-11. The smaller one
+// counts. p and ds are rounded only where the machine multiplies pairs of bf16.
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/reference/reference.h"
+
+namespace bowline::kernels::testing {
+
+struct AttentionBounds {
+  std::vector<double> out, dq, dk, dv;
+};
+
+class RoundedSum {
+ public:
+  void Add(double x) {
+    absolute_ += std::abs(x);
+    squares_ += x * x;
+  }
+  double Bound() const { return 0x1p-8 * std::min(absolute_, 7 * std::sqrt(squares_)); }
+
+ private:
+  double absolute_ = 0, squares_ = 0;
+};
+
+// Of one query head, whose rows are `Row`s of the tensors.
+class HeadBounds {
+ public:
+  HeadBounds(const reference::AttentionSize& s, bool rounds_weights, int64_t batch, int64_t head)
+      : s_(s), rounds_(rounds_weights), batch_(batch), head_(head) {}
+
+  // Adds to the bounds of dk and dv, which heads of a group share.
+  void Add(const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
+           const std::vector<double>& dout, const std::vector<double>& out, const std::vector<double>& lse,
+           AttentionBounds& bounds) const {
+    const int64_t dim = s_.head_dim;
+    std::vector<RoundedSum> dk(s_.keys * dim), dv(s_.keys * dim);
+    for (int64_t i = 0; i < s_.queries; ++i) {
+      const int64_t row = Query(i), seen = s_.causal ? i + s_.keys - s_.queries + 1 : s_.keys;
+      std::vector<double> p(seen), mean_k(dim);
+      std::vector<RoundedSum> of_out(dim), of_dq(dim);
+      for (int64_t j = 0; j < seen; ++j) {
+        p[j] = std::exp(s_.scale * Dot(q, row, k, Key(j)) - lse[(batch_ * s_.heads + head_) * s_.queries + i]);
+        for (int64_t d = 0; d < dim; ++d) {
+          of_out[d].Add(p[j] * v[Key(j) + d]);
+          mean_k[d] += p[j] * k[Key(j) + d];
+          dv[j * dim + d].Add(p[j] * dout[row + d]);
+        }
+      }
+      double of_delta = 0;
+      for (int64_t d = 0; d < dim; ++d) {
+        const double stored = bounds.out[row + d] = rounds_ ? of_out[d].Bound() : 0;
+        of_delta += std::abs(dout[row + d]) * (stored + 0x1p-8 * (std::abs(out[row + d]) + stored));
+      }
+      const double delta = Dot(dout, row, out, row);
+      for (int64_t j = 0; j < seen; ++j) {
+        const double ds = p[j] * (Dot(dout, row, v, Key(j)) - delta);
+        for (int64_t d = 0; d < dim; ++d) {
+          of_dq[d].Add(ds * k[Key(j) + d]);
+          dk[j * dim + d].Add(ds * q[row + d]);
+          bounds.dk[Key(j) + d] += s_.scale * p[j] * of_delta * std::abs(q[row + d]);
+        }
+      }
+      for (int64_t d = 0; d < dim; ++d) {
+        bounds.dq[row + d] = s_.scale * (of_delta * std::abs(mean_k[d]) + (rounds_ ? of_dq[d].Bound() : 0));
+      }
+    }
+    for (int64_t j = 0; rounds_ && j < s_.keys; ++j) {
+      for (int64_t d = 0; d < dim; ++d) {
+        bounds.dk[Key(j) + d] += s_.scale * dk[j * dim + d].Bound();
+        bounds.dv[Key(j) + d] += dv[j * dim + d].Bound();
+      }
+    }
+  }
+
+ private:
+  int64_t Query(int64_t i) const { return ((batch_ * s_.queries + i) * s_.heads + head_) * s_.head_dim; }
+  int64_t Key(int64_t j) const {
+    return ((batch_ * s_.keys + j) * s_.kv_heads + head_ / (s_.heads / s_.kv_heads)) * s_.head_dim;
+  }
+  double Dot(const std::vector<double>& x, int64_t i, const std::vector<double>& y, int64_t j) const {
+    double sum = 0;
+    for (int64_t d = 0; d < s_.head_dim; ++d) sum += x[i + d] * y[j + d];
+    return sum;
+  }
+
+  const reference::AttentionSize& s_;
+  bool rounds_;
+  int64_t batch_, head_;
+};
+
+inline AttentionBounds BoundAttention(const reference::AttentionSize& s, bool rounds_weights,
+                                      const std::vector<double>& q, const std::vector<double>& k,
+                                      const std::vector<double>& v, const std::vector<double>& dout,
+                                      const reference::AttentionOutput& exact) {
+  const std::vector<double> like_q(q.size()), like_k(k.size());
+  AttentionBounds bounds{like_q, like_q, like_k, like_k};
+  for (int64_t batch = 0; batch < s.batch; ++batch) {
+    for (int64_t head = 0; head < s.heads; ++head) {
+      HeadBounds(s, rounds_weights, batch, head).Add(q, k, v, dout, exact.out, exact.lse, bounds);
+    }
+  }
+  return bounds;
+}
+
+}  // namespace bowline::kernels::testing
+
+#endif  // BOWLINE_TEST_UNIT_KERNELS_ATTENTION_BOUNDS_H_
