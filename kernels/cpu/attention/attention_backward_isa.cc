@@ -63,13 +63,21 @@ void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Mat
 #pragma clang loop unroll(full)
           for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < kVectors; ++n) {
-              const IntVec visible = mask.visible + (first + n) * mask.step;
-              const Vec probability = Exp2NonPositive(Scaled<T>(p[i][n], scale) - Load(s.lse + lane + n * kLanes));
-              p[i][n] = visible > static_cast<int>(key + i) ? probability : Vec(0.0f);
-            }
-            StoreTerms<T>(s.p, at + i * kBlockQ, p[i]);
+            for (int n = 0; n < kVectors; ++n)
+              p[i][n] = Exponential<T>(p[i][n], scale, Load(s.lse + lane + n * kLanes));
           }
+          if (key + kRows > mask.all) {
+#pragma clang loop unroll(full)
+            for (int i = 0; i < kRows; ++i) {
+#pragma clang loop unroll(full)
+              for (int n = 0; n < kVectors; ++n) {
+                const IntVec visible = mask.visible + (first + n) * mask.step;
+                p[i][n] = visible > static_cast<int>(key + i) ? p[i][n] : Vec(0.0f);
+              }
+            }
+          }
+#pragma clang loop unroll(full)
+          for (int i = 0; i < kRows; ++i) StoreTerms<T>(s.p, at + i * kBlockQ, p[i]);
           Vec ds[kRows][kVectors] = {};
           Accumulate<OperandOf<T>, kRows, kVectors>(words, v.Row(key), v.stride, 1, dout, kStrip, ds);
 #pragma clang loop unroll(full)
@@ -170,7 +178,8 @@ void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch
   if (part == BackwardPart::kKeys) return;
   const int64_t stride = shape.heads * dim;
   for (int64_t i = 0; i < count; i += kStrip) {
-    UnpackStrip(Smaller(count - i, kStrip), dim, s.dq + i * dim, shape.scale, head.dq + (q0 + i) * stride, stride);
+    const Vec scale[2] = {Vec(shape.scale), Vec(shape.scale)};
+    UnpackStrip(Smaller(count - i, kStrip), dim, s.dq + i * dim, scale, head.dq + (q0 + i) * stride, stride);
   }
 }
 

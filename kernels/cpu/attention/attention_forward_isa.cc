@@ -28,36 +28,52 @@ struct Scratch {
   }
 };
 
-// scores[key][query] of a strip, minus infinity where a query does not see the key.
+// Products [key][query] of a strip, minus infinity where a query does not see the key.
 template <typename T>
-void Scores(const StripMask& mask, int64_t words, const Matrix& k, const float* q, float scale, float* scores) {
-  StripMask::Split(
-      mask.seen[0], mask.seen[1], [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
-        ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
-          const int64_t key = begin + row;
-          Vec acc[tile.value][vectors.value] = {};
-          Accumulate<OperandOf<T>, tile.value, vectors.value>(words, k.Row(key), k.stride, 1, q + v * kLanes, kStrip,
-                                                              acc);
+void Scores(const StripMask& mask, int64_t words, const Matrix& k, const float* q, float* scores) {
+  StripMask::Split(mask.seen[0], mask.seen[1],
+                   [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                     ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
+                       const int64_t key = begin + row;
+                       Vec acc[tile.value][vectors.value] = {};
+                       Accumulate<OperandOf<T>, tile.value, vectors.value>(words, k.Row(key), k.stride, 1,
+                                                                           q + v * kLanes, kStrip, acc);
 #pragma clang loop unroll(full)
-          for (int i = 0; i < tile.value; ++i) {
+                       for (int i = 0; i < tile.value; ++i) {
 #pragma clang loop unroll(full)
-            for (int n = 0; n < vectors.value; ++n) {
-              const IntVec visible = mask.visible + (v + n) * mask.step;
-              Store(scores + (key + i) * kStrip + (v + n) * kLanes,
-                    visible > static_cast<int>(key + i) ? Scaled<T>(acc[i][n], scale) : Vec(-__builtin_inff()));
-            }
-          }
-        });
-      });
+                         for (int n = 0; n < vectors.value; ++n)
+                           Store(scores + (key + i) * kStrip + (v + n) * kLanes, acc[i][n]);
+                       }
+                     });
+                   });
+  for (int n = 0; n < 2; ++n) {
+    const IntVec visible = mask.visible + n * mask.step;
+    for (int64_t key = Larger(0, mask.all); key < mask.seen[n]; ++key) {
+      float* score = scores + key * kStrip + n * kLanes;
+      Store(score, visible > static_cast<int>(key) ? Load(score) : Vec(-__builtin_inff()));
+    }
+  }
 }
 
-// Turns scores of one vector of queries into 2^(score - maximum), as words of keys, rescaling what was summed under the
-// maximum so far. The sum is of what was not rounded.
+// The largest of `largest` and the scores of each query. Four chains, because one would wait for itself.
 template <typename T>
-void UpdateSoftmax(int64_t keys, int64_t head_dim, float* scores, float* out, float* maximum, float* sum) {
-  const Vec old = Load(maximum);
-  Vec largest = old;
-  for (int64_t j = 0; j < keys; ++j) largest = Max(largest, Load(scores + j * kStrip));
+Vec LargestScore(int64_t keys, const float* products, float scale, Vec largest) {
+  const auto larger = [](Vec score, Vec than) __attribute__((always_inline)) { return score > than ? score : than; };
+  Vec x[4] = {largest, largest, largest, largest};
+  int64_t j = 0;
+  for (; j + 4 <= keys; j += 4) {
+#pragma clang loop unroll(full)
+    for (int n = 0; n < 4; ++n) x[n] = larger(Scaled<T>(Load(products + (j + n) * kStrip), scale), x[n]);
+  }
+  for (; j < keys; ++j) x[0] = larger(Scaled<T>(Load(products + j * kStrip), scale), x[0]);
+  return larger(larger(x[0], x[1]), larger(x[2], x[3]));
+}
+
+// Turns products of one vector of queries into 2^(score - maximum), as words of keys, rescaling what was summed under
+// the maximum so far. The sum is of what was not rounded.
+template <typename T>
+void UpdateSoftmax(int64_t keys, int64_t head_dim, float scale, float* scores, float* out, float* maximum, float* sum) {
+  const Vec old = Load(maximum), largest = LargestScore<T>(keys, scores, scale, old);
   if (__builtin_reduce_or(largest > old) != 0) {
     const Vec shrink = Exp2NonPositive(old - largest);
     for (int64_t d = 0; d < head_dim; ++d) Store(out + d * kStrip, Load(out + d * kStrip) * shrink);
@@ -71,7 +87,7 @@ void UpdateSoftmax(int64_t keys, int64_t head_dim, float* scores, float* out, fl
     Vec p[kSteps];
 #pragma clang loop unroll(full)
     for (int step = 0; step < kSteps; ++step) {
-      p[step] = Exp2NonPositive(Load(scores + (j + step) * kStrip) - largest);
+      p[step] = Exponential<T>(Load(scores + (j + step) * kStrip), scale, largest);
       total += p[step];
     }
     Store(scores + j / kSteps * kStrip, Join(p));
@@ -108,10 +124,10 @@ void AttendBlock(const AttentionShape& shape, const Scratch<T>& s, const Head<T>
     const Matrix v = RowsAcross(keys, dim, block_v, kv_stride, s.v);
     for (int64_t i = 0; i < count; i += kStrip) {
       const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
-      Scores<T>(mask, words, k, s.q + i * words, scale, s.scores);
+      Scores<T>(mask, words, k, s.q + i * words, s.scores);
       for (int n = 0; n < 2; ++n) {
         if (mask.seen[n] == 0) continue;
-        UpdateSoftmax<T>(mask.seen[n], dim, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
+        UpdateSoftmax<T>(mask.seen[n], dim, scale, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
                          s.maximum + i + n * kLanes, s.sum + i + n * kLanes);
       }
       AddWeightedRows<OperandOf<T>>(mask, dim, v, s.scores, kStrip, s.out + i * dim);
@@ -120,11 +136,7 @@ void AttendBlock(const AttentionShape& shape, const Scratch<T>& s, const Head<T>
 
   for (int64_t i = 0; i < count; i += kStrip) {
     const Vec inverse[2] = {1.0f / Load(s.sum + i), 1.0f / Load(s.sum + i + kLanes)};
-    for (int64_t d = 0; d < dim; ++d) {
-      float* out = s.out + i * dim + d * kStrip;
-      for (int n = 0; n < 2; ++n) Store(out + n * kLanes, Load(out + n * kLanes) * inverse[n]);
-    }
-    UnpackStrip(Smaller(count - i, kStrip), dim, s.out + i * dim, 1.0f, head.out + (q0 + i) * q_stride, q_stride);
+    UnpackStrip(Smaller(count - i, kStrip), dim, s.out + i * dim, inverse, head.out + (q0 + i) * q_stride, q_stride);
   }
   for (int64_t i = 0; i < count; ++i) head.lse[q0 + i] = s.maximum[i] * kLn2 + __builtin_logf(s.sum[i]);
 }

@@ -36,6 +36,14 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(float* p, FloatVec<kCount> value) {
 }
 template <int kCount>
 BOWLINE_ALWAYS_INLINE void StoreNarrow(Bf16* p, FloatVec<kCount> value) {
+#if defined(__AVX512BF16__)
+  if constexpr (kCount == 16) {  // subnormal numbers become zero
+    using Sixteen = float __attribute__((__vector_size__(64)));
+    const auto twice = __builtin_ia32_cvtne2ps2bf16_512((Sixteen)value, (Sixteen)value);
+    __builtin_memcpy(p, &twice, sizeof(twice) / 2);
+    return;
+  }
+#endif
   WordVec<kCount> bits;
   __builtin_memcpy(&bits, &value, sizeof(bits));
   const WordVec<kCount> rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -60,49 +68,57 @@ BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const Bf16
   return {buffer, head_dim};
 }
 
-// strip[d][i] = scale * source(i)[d], and zeros from row `rows` on to the strip's width.
-template <typename T>
-static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    const T* from = source + i * stride;
-    int64_t d = 0;
-    for (; d + 4 <= head_dim; d += 4) {
-      Quad x[4];
-      for (int n = 0; n < 4; ++n) x[n] = LoadWide<4>(from + n * stride + d);
-      Transpose<4>(x);
-      for (int n = 0; n < 4; ++n) Store<Quad>(strip + (d + n) * kStrip + i, x[n] * scale);
-    }
-    for (; d < head_dim; ++d) {
-      for (int n = 0; n < 4; ++n) strip[d * kStrip + i + n] = Widen(from[n * stride + d]) * scale;
-    }
-  }
-  for (int64_t d = 0; d < head_dim; ++d) {
-    for (int64_t n = i; n < kStrip; ++n) {
-      strip[d * kStrip + n] = n < rows ? Widen(source[n * stride + d]) * scale : 0.0f;
+// strip[w][i] = word w of row i, and zeros from row `rows` on to the strip's width. load(i, w, count) gives the `count`
+// words of row i from w on as a vector, up to kLanes of them.
+template <typename Load>
+BOWLINE_ALWAYS_INLINE void TransposeRows(int64_t rows, int64_t words, Load load, float* strip) {
+  for (int64_t i = 0; i < kStrip; i += kLanes) {
+    for (int64_t w = 0; w < words; w += kLanes) {
+      const int64_t count = Smaller(words - w, kLanes);
+      Vec x[kLanes];
+      for (int n = 0; n < kLanes; ++n) x[n] = i + n < rows ? load(i + n, w, count) : Vec(0.0f);
+      Transpose<kLanes>(x);
+      for (int64_t n = 0; n < count; ++n) Store(strip + (w + n) * kStrip + i, x[n]);
     }
   }
 }
 
-// The other way: out(i)[d] = scale * strip[d][i] for i < rows.
+// strip[d][i] = scale * source(i)[d].
 template <typename T>
-static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, float scale, T* out, int64_t stride) {
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    T* to = out + i * stride;
-    int64_t d = 0;
-    for (; d + 4 <= head_dim; d += 4) {
-      Quad x[4];
-      for (int n = 0; n < 4; ++n) x[n] = LoadAs<Quad>(strip + (d + n) * kStrip + i) * scale;
-      Transpose<4>(x);
-      for (int n = 0; n < 4; ++n) StoreNarrow<4>(to + n * stride + d, x[n]);
+static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float scale, float* strip) {
+  TransposeRows(
+      rows, head_dim,
+      [&](int64_t i, int64_t d, int64_t count) __attribute__((always_inline)) {
+        const T* from = source + i * stride + d;
+        if (count == kLanes) return LoadWide<kLanes>(from) * scale;
+        Vec part = Vec(0.0f);
+        for (int64_t n = 0; n < count; ++n) part[n] = Widen(from[n]) * scale;
+        return part;
+      },
+      strip);
+}
+
+// The other way: out(i)[d] = scale[i] * strip[d][i] for i < rows.
+template <typename T>
+static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2], T* out,
+                        int64_t stride) {
+  for (int64_t i = 0; i < rows; i += kLanes) {
+    for (int64_t d = 0; d < head_dim; d += kLanes) {
+      const int64_t count = Smaller(head_dim - d, kLanes), here = Smaller(rows - i, kLanes);
+      Vec x[kLanes];
+      for (int n = 0; n < kLanes; ++n) {
+        x[n] = n < count ? Load(strip + (d + n) * kStrip + i) * scale[i / kLanes] : Vec(0.0f);
+      }
+      Transpose<kLanes>(x);
+      for (int64_t n = 0; n < here; ++n) {
+        T* to = out + (i + n) * stride + d;
+        if (count == kLanes) {
+          StoreNarrow<kLanes>(to, x[n]);
+        } else {
+          for (int64_t c = 0; c < count; ++c) to[c] = Narrow<T>(x[n][c]);
+        }
+      }
     }
-    for (; d < head_dim; ++d) {
-      for (int n = 0; n < 4; ++n) to[n * stride + d] = Narrow<T>(strip[d * kStrip + i + n] * scale);
-    }
-  }
-  for (; i < rows; ++i) {
-    for (int64_t d = 0; d < head_dim; ++d) out[i * stride + d] = Narrow<T>(strip[d * kStrip + i] * scale);
   }
 }
 

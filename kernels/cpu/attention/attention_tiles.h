@@ -136,6 +136,7 @@ struct Matrix {
 
 // What the queries of a strip see of the keys [k0, k0 + keys). In each of its two vectors the last query sees the most.
 struct StripMask {
+  int64_t all;      // keys of the block that every query sees; may be negative
   int64_t seen[2];  // keys of the block that some query of the vector sees; 0 for a vector without queries
   IntVec visible;   // keys of the block that each query of the first vector sees; the second sees kLanes more if causal
   int step;         // kLanes if causal
@@ -148,6 +149,7 @@ struct StripMask {
     }
     // Bounded so that it fits: a strip that sees less than nothing is not computed.
     const int64_t first = Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - k0, keys));
+    all = Smaller(first, keys);
     for (int i = 0; i < kLanes; ++i) visible[i] = static_cast<int>(first) + (shape.causal ? i : 0);
     step = shape.causal ? kLanes : 0;
   }
