@@ -2,8 +2,9 @@
 // time, so that other programs on the machine disturb as little as they can. Contenders take turns in one process and
 // the medians are compared. "peak" is the rate of independent multiply-adds in registers, measured between the turns.
 //
-//   bowline-matmul-bench [--rounds N] [--best] [--f32] [SHAPE...]     SHAPE: MxNxK/NT, each letter N or T for A and B
-// --best takes the fastest turn instead of the median one.
+//   bowline-matmul-bench [--rounds N] [--best] [--f32] [--cold] [SHAPE...]
+// SHAPE: MxNxK/NT, each letter N or T for A and B. --best takes the fastest turn instead of the median one. --cold
+// multiplies another copy of the operands each time, of so many that they come from memory, as in a training step.
 
 #include <dnnl.h>
 #include <sys/resource.h>
@@ -92,7 +93,7 @@ struct Contender {
 };
 
 struct Buffers {
-  std::vector<float> a, b, c, scratch;
+  std::vector<float> a, b, c;
   explicit Buffers(const Case& s) : a(s.m * s.k), b(s.k * s.n), c(s.m * s.n) {
     std::mt19937 random(1);
     // Any bits of these are finite bf16 numbers too: the halves of a float in [1, 2) are not both, so use one constant
@@ -108,13 +109,29 @@ struct Buffers {
   }
 };
 
+// Copies of a case's buffers that are used one after the other.
+class Rotation {
+ public:
+  Rotation(const Case& s, bool cold) {
+    constexpr int64_t kColdBytes = int64_t{192} << 20;  // several times a last-level cache's share of one core
+    const int64_t bytes = 4 * (s.m * s.k + s.k * s.n + s.m * s.n);
+    const int64_t copies = cold ? std::clamp<int64_t>(kColdBytes / bytes, 2, 64) : 1;
+    for (int64_t i = 0; i < copies; ++i) copies_.emplace_back(s);
+  }
+  Buffers& Next() { return copies_[next_++ % copies_.size()]; }
+
+ private:
+  std::vector<Buffers> copies_;
+  size_t next_ = 0;
+};
+
 int Dnnl(dnnl_status_t status) {
   if (status != dnnl_success) std::fprintf(stderr, "oneDNN refuses with status %d\n", static_cast<int>(status));
   return status;
 }
 
 // oneDNN's matmul primitive on bf16 operands.
-std::function<void()> OneDnnBf16(const Case& s, Buffers& x, dnnl_data_type_t result) {
+std::function<void()> OneDnnBf16(const Case& s, Rotation& rotation, dnnl_data_type_t result) {
   const dnnl_dims_t a_dims = {s.m, s.k}, b_dims = {s.k, s.n}, c_dims = {s.m, s.n};
   const dnnl_dims_t a_strides = {s.a_t ? 1 : s.k, s.a_t ? s.m : 1}, b_strides = {s.b_t ? 1 : s.n, s.b_t ? s.k : 1};
   const dnnl_dims_t c_strides = {s.n, 1};
@@ -139,17 +156,21 @@ std::function<void()> OneDnnBf16(const Case& s, Buffers& x, dnnl_data_type_t res
   dnnl_primitive_t primitive;
   Dnnl(dnnl_primitive_create(&primitive, descriptor));
   dnnl_memory_t am, bm, cm;
-  Dnnl(dnnl_memory_create(&am, &a, engine, x.a.data()));
-  Dnnl(dnnl_memory_create(&bm, &b, engine, x.b.data()));
-  Dnnl(dnnl_memory_create(&cm, &c, engine, x.c.data()));
-  return [=] {  // the process ends soon: nothing of these is released
+  Dnnl(dnnl_memory_create(&am, &a, engine, DNNL_MEMORY_NONE));
+  Dnnl(dnnl_memory_create(&bm, &b, engine, DNNL_MEMORY_NONE));
+  Dnnl(dnnl_memory_create(&cm, &c, engine, DNNL_MEMORY_NONE));
+  return [=, &rotation] {  // the process ends soon: nothing of these is released
+    Buffers& x = rotation.Next();
+    dnnl_memory_set_data_handle(am, x.a.data());
+    dnnl_memory_set_data_handle(bm, x.b.data());
+    dnnl_memory_set_data_handle(cm, x.c.data());
     const dnnl_exec_arg_t pairs[] = {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, cm}};
     dnnl_primitive_execute(primitive, stream, 3, pairs);
     dnnl_stream_wait(stream);
   };
 }
 
-std::function<void()> Bowline(const Signature& signature, Buffers& x) {
+std::function<void()> Bowline(const Signature& signature, Rotation& rotation) {
   auto kernel = CreateKernel(signature);
   if (!kernel.ok()) {
     std::fprintf(stderr, "%s\n", kernel.status().ToString().c_str());
@@ -157,11 +178,20 @@ std::function<void()> Bowline(const Signature& signature, Buffers& x) {
   }
   std::shared_ptr<Kernel> shared = *std::move(kernel);
   std::shared_ptr<void> scratch(std::aligned_alloc(64, (shared->ScratchBytes() + 64) / 64 * 64), &std::free);
-  return [shared, scratch, &x] { shared->Run({x.a.data(), x.b.data(), x.c.data()}, scratch.get()); };
+  return [shared, scratch, &rotation] {
+    Buffers& x = rotation.Next();
+    shared->Run({x.a.data(), x.b.data(), x.c.data()}, scratch.get());
+  };
 }
 
-void Compare(const Case& s, int rounds, bool bf16, bool best) {
-  Buffers x(s);
+struct Options {
+  int rounds = 9;
+  bool bf16 = true, best = false, cold = false;
+};
+
+void Compare(const Case& s, const Options& options) {
+  const bool bf16 = options.bf16;
+  Rotation x(s, options.cold);
   std::vector<Contender> contenders;
 #if defined(__x86_64__)
   const bool has_f32_peak = __builtin_cpu_supports("avx512f"), has_bf16_peak = __builtin_cpu_supports("avx512bf16");
@@ -170,8 +200,9 @@ void Compare(const Case& s, int rounds, bool bf16, bool best) {
 #endif
   contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
   contenders.push_back({"onednn f32", s.Flops(), [&] {
-                          dnnl_sgemm(s.a_t ? 'T' : 'N', s.b_t ? 'T' : 'N', s.m, s.n, s.k, 1.0f, x.a.data(),
-                                     s.a_t ? s.m : s.k, x.b.data(), s.b_t ? s.k : s.n, 0.0f, x.c.data(), s.n);
+                          Buffers& next = x.Next();
+                          dnnl_sgemm(s.a_t ? 'T' : 'N', s.b_t ? 'T' : 'N', s.m, s.n, s.k, 1.0f, next.a.data(),
+                                     s.a_t ? s.m : s.k, next.b.data(), s.b_t ? s.k : s.n, 0.0f, next.c.data(), s.n);
                         }});
   if (bf16) {
     contenders.push_back({"bowline bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kF32), x)});
@@ -179,7 +210,7 @@ void Compare(const Case& s, int rounds, bool bf16, bool best) {
   }
   // Small products are repeated so that one turn takes about 10 ms.
   const int repeats = static_cast<int>(std::max(1.0, 1e9 / s.Flops()));
-  for (int round = -1; round < rounds; ++round) {
+  for (int round = -1; round < options.rounds; ++round) {
     for (Contender& contender : contenders) {
       const bool peak = contender.name.starts_with("peak");
       const int count = peak ? 1 : repeats;
@@ -191,7 +222,7 @@ void Compare(const Case& s, int rounds, bool bf16, bool best) {
   std::printf("%-20s", s.Name().c_str());
   double f32_peak = 0, bf16_peak = 0;
   for (Contender& contender : contenders) {
-    const double rate = contender.Rate(best);
+    const double rate = contender.Rate(options.best);
     if (contender.name == "peak f32") f32_peak = rate;
     if (contender.name == "peak bf16") bf16_peak = rate;
     const double peak = contender.name.ends_with("bf16") ? bf16_peak : f32_peak;
@@ -215,21 +246,22 @@ bool Parse(const char* text, Case* c) {
 
 int main(int argc, char** argv) {
   using bowline::kernels::Case;
-  int rounds = 9;
-  bool bf16 = true, best = false;
+  bowline::kernels::Options options;
   std::vector<Case> cases;
   for (int i = 1; i < argc; ++i) {
     Case c;
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-      rounds = std::max(1, std::atoi(argv[++i]));
+      options.rounds = std::max(1, std::atoi(argv[++i]));
     } else if (std::strcmp(argv[i], "--f32") == 0) {
-      bf16 = false;
+      options.bf16 = false;
     } else if (std::strcmp(argv[i], "--best") == 0) {
-      best = true;
+      options.best = true;
+    } else if (std::strcmp(argv[i], "--cold") == 0) {
+      options.cold = true;
     } else if (bowline::kernels::Parse(argv[i], &c)) {
       cases.push_back(c);
     } else {
-      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [--f32] [MxNxK/NT...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [--f32] [--cold] [MxNxK/NT...]\n", argv[0]);
       return 1;
     }
   }
@@ -246,7 +278,7 @@ int main(int argc, char** argv) {
     }
   }
   bowline::kernels::SetThreads(1);
-  for (const Case& c : cases) bowline::kernels::Compare(c, rounds, bf16, best);
+  for (const Case& c : cases) bowline::kernels::Compare(c, options);
   double load[3] = {};
   if (getloadavg(load, 3) == 3) std::printf("load of the machine: %.2f %.2f %.2f\n", load[0], load[1], load[2]);
 }

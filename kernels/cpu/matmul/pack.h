@@ -26,6 +26,9 @@ BOWLINE_ALWAYS_INLINE void Transpose(Words<kN> (&rows)[kN]) {
   }
 }
 
+// Sources come from memory in many short streams, which a processor does not foresee.
+constexpr int kPrefetchTo = 2;  // the second-level cache
+
 // kN rows, each contiguous in k, into columns `kWidth` words apart.
 template <typename Operand, int kN, int kWidth>
 static void PackTransposed(int64_t words, const typename Operand::Source* src, int64_t outer_stride, float* dst) {
@@ -35,6 +38,7 @@ static void PackTransposed(int64_t words, const typename Operand::Source* src, i
 #pragma clang loop unroll(full)
     for (int i = 0; i < kN; ++i) {
       const typename Operand::Source* p = src + i * outer_stride + s * Operand::kStepsPerWord;
+      __builtin_prefetch(p + kN * outer_stride, 0, kPrefetchTo);  // the same steps of the next rows
       rows[i] = Operand::template AlongSteps<kN>(p);
     }
     Transpose<kN>(rows);
@@ -70,6 +74,9 @@ static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* 
 #pragma clang loop unroll(full)
           for (int w = 0; w < kWidth; w += kN) {
             const typename Operand::Source* from = src + s * kSteps * step_stride + p * kWidth + w;
+            const typename Operand::Source* next = from + kGroup * kSteps * step_stride;
+            __builtin_prefetch(next, 0, kPrefetchTo);
+            if constexpr (kSteps == 2) __builtin_prefetch(next + step_stride, 0, kPrefetchTo);
             Store(dst + p * panel_words + s * kWidth + w, Operand::template Across<kN>(from, step_stride));
           }
         }
