@@ -33,9 +33,12 @@ struct GemmShape {
   // The whole product has one row (m == 1) and B is contiguous in k: each element is then a dot product over vectors of
   // k, which reads B once and in order. A different chain of additions, so a property of the product, not of a piece.
   bool dot = false;
-  // B is a buffer of pack_matrix (packed_matrix.h) for a matrix of this many columns, rounded up to tile_n; 0: it is
-  // not.
-  int64_t packed_n = 0;
+  // B is a buffer of pack_matrix (packed_matrix.h) for a matrix of this many columns, rounded up to tile_n, and the
+  // piece begins at its column packed_n0, a multiple of tile_n; 0: it is not.
+  int64_t packed_n = 0, packed_n0 = 0;
+  // Rows of A that this thread will probably multiply next; null: not known.
+  const void* next_a = nullptr;
+  int64_t next_m = 0;
 };
 
 enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
@@ -46,7 +49,7 @@ struct GemmOutput {
   void* c;  // element (0, 0) of this piece; unused with an epilogue
   TileEpilogue epilogue = nullptr;
   void* const* arguments = nullptr;
-  int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product; n0 a multiple of tile_n
+  int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product
 };
 
 struct GemmFunctions {

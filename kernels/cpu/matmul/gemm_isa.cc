@@ -2,16 +2,18 @@
 #include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/pack.h"
+#include "kernels/cpu/matmul/prefetch.h"
 #include "kernels/cpu/matmul/tile.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-constexpr int64_t kBlockM = 16 * kTileM;  // packed A stays in L2, beside kStripN columns of B
+constexpr int64_t kBlockM = 12 * kTileM;  // packed A and the next stay in L2, beside kStripN columns of B
 constexpr int64_t kStripN = 3 * kTileN;
 constexpr int64_t kBlockN = 8 * kStripN;  // packed B stays in L3
-constexpr int64_t kSpanM = 4 * kBlockM;   // rows of a block that is finished over all of k before the next
-constexpr int kWideVecs = 3 * kVecs;      // of a single row
+constexpr int64_t kPackedN = 4 * kBlockN;
+constexpr int64_t kSpanM = 4 * kBlockM;  // rows of a block that is finished over all of k before the next
+constexpr int kWideVecs = 3 * kVecs;     // of a single row
 
 int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -81,8 +83,11 @@ void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const
   }
 }
 
+// How many columns are multiplied with a block of A before the next is packed: all of them if B is there already.
+int64_t BlockColumns(int64_t n, bool b_packed) { return Smaller(RoundUp(n, kTileN), b_packed ? kPackedN : kBlockN); }
+
 size_t ScratchWords(int64_t m, int64_t n, int64_t k, bool direct, bool b_packed) {
-  const int64_t columns = Smaller(RoundUp(n, kTileN), kBlockN), block = Smaller(k, kBlockWords);
+  const int64_t columns = BlockColumns(n, b_packed), block = Smaller(k, kBlockWords);
   const int64_t sums = direct ? Smaller(m, kTileM) * kTileN : Smaller(m, k <= kBlockWords ? kTileM : kSpanM) * columns;
   return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block, 16) +
                              (b_packed ? 0 : RoundUp(columns * block, 16)) + RoundUp(sums, 16));
@@ -106,16 +111,16 @@ class Product {
     direct_b_ = whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
     packed_a_ = scratch;
     packed_b_ = packed_a_ + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockWords), 16);
-    const int64_t columns = whole_b_ != nullptr ? 0 : Smaller(RoundUp(shape.n, kTileN), kBlockN);
-    sums_ = packed_b_ + RoundUp(columns * Smaller(shape.k, kBlockWords), 16);
+    block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
+    sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : RoundUp(block_n_ * Smaller(shape.k, kBlockWords), 16));
   }
 
   void Run() {
     // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
     // packed only once.
     const int64_t span = direct_c_ ? shape_.m : kSpanM;
-    for (n0_ = 0; n0_ < shape_.n; n0_ += kBlockN) {
-      nb_ = Smaller(shape_.n - n0_, kBlockN);
+    for (n0_ = 0; n0_ < shape_.n; n0_ += block_n_) {
+      nb_ = Smaller(shape_.n - n0_, block_n_);
       whole_ = direct_b_ ? nb_ / kTileN * kTileN : 0;
       for (int64_t m = 0; m < shape_.m; m += span) RunSpan(m, Smaller(m + span, shape_.m));
     }
@@ -125,25 +130,52 @@ class Product {
   static constexpr int64_t kSteps = Operand::kStepsPerWord;
 
   void RunSpan(int64_t begin, int64_t end) {
+    begin_ = begin;
     for (w0_ = 0; w0_ < words_; w0_ += block_) {
       wb_ = Smaller(words_ - w0_, block_);
       const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
       PackB(k0, kb);
       for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
         const int64_t mb = Smaller(end - m0, kBlockM);
-        Pack<Operand, kTileM>(mb, kb, a_ + m0 * shape_.a_m + k0 * shape_.a_k, shape_.a_m, shape_.a_k, packed_a_);
+        const Source* a = a_ + m0 * shape_.a_m + k0 * shape_.a_k;
+        Pack<Operand, kTileM>(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
+        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, kTileN));
         for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
-            RunStrip(m0 + i, begin, Smaller(mb - i, kTileM), packed_a_ + i * wb_, j0, Smaller(nb_, j0 + kStripN));
+            RunStrip(m0 + i, Smaller(mb - i, kTileM), packed_a_ + i * wb_, j0, Smaller(nb_, j0 + kStripN));
           }
         }
       }
     }
   }
 
+  // The block of A after the one at `a`, which ends with row m1 of a span.
+  void PrefetchAfter(const Source* a, int64_t m1, int64_t end, int64_t kb, int64_t tiles) {
+    if (m1 < end) {
+      Prefetch(a + kBlockM * shape_.a_m, Smaller(end - m1, kBlockM), kb, tiles);
+    } else if (w0_ + wb_ < words_) {
+      const int64_t k1 = (w0_ + wb_) * kSteps, rows = Smaller(end - begin_, kBlockM);
+      Prefetch(a_ + begin_ * shape_.a_m + k1 * shape_.a_k, rows, Smaller(shape_.k - k1, block_ * kSteps), tiles);
+    } else if (shape_.next_a != nullptr && n0_ + nb_ == shape_.n && m1 == shape_.m) {
+      Prefetch(static_cast<const Source*>(shape_.next_a), Smaller(shape_.next_m, kBlockM),
+               Smaller(shape_.k, block_ * kSteps), tiles);
+    } else {
+      prefetcher_.End();
+    }
+  }
+
+  void Prefetch(const Source* from, int64_t rows, int64_t steps, int64_t tiles) {
+    constexpr int64_t kBytes = sizeof(Source);
+    if (shape_.a_k == 1) {
+      prefetcher_.Begin(from, rows, steps * kBytes, shape_.a_m * kBytes, tiles);
+    } else if (shape_.a_m == 1) {
+      prefetcher_.Begin(from, steps, rows * kBytes, shape_.a_k * kBytes, tiles);
+    }
+  }
+
   void PackB(int64_t k0, int64_t kb) {
     if (whole_b_ != nullptr) {
-      panels_ = whole_b_ + w0_ * shape_.packed_n + (output_.n0 + n0_) * wb_;
+      panels_ = whole_b_ + w0_ * shape_.packed_n + (shape_.packed_n0 + n0_) * wb_;
       return;
     }
     b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
@@ -152,7 +184,7 @@ class Product {
   }
 
   // Rows m0 to m0 + rows of C, columns j0 to j1 of the block.
-  void RunStrip(int64_t m0, int64_t span_begin, int64_t rows, const float* a, int64_t j0, int64_t j1) {
+  void RunStrip(int64_t m0, int64_t rows, const float* a, int64_t j0, int64_t j1) {
     const bool first = w0_ == 0, last = w0_ + wb_ == words_;
     float* out;
     int64_t ld;
@@ -161,7 +193,7 @@ class Product {
       ld = shape_.c_m;
     } else {
       ld = RoundUp(nb_, kTileN);
-      out = sums_ + (first && last ? 0 : (m0 - span_begin) * ld);
+      out = sums_ + (first && last ? 0 : (m0 - begin_) * ld);
       if (first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
     }
     const bool accumulate = shape_.accumulate || !first;
@@ -176,6 +208,7 @@ class Product {
   }
 
   void RunTile(int64_t rows, int64_t columns, const float* a, int64_t j, float* out, int64_t ld, bool accumulate) {
+    prefetcher_.Step();
     if (j < whole_) {
       Tiles<Operand>::direct[(rows - 1) * kVecs](wb_, a, b_block_ + j, shape_.b_k, out, ld, accumulate);
       return;
@@ -200,10 +233,13 @@ class Product {
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_;
   float *packed_a_, *packed_b_, *sums_;
+  int64_t block_n_;
+  int64_t begin_;            // the span's first row
   int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
   int64_t w0_, wb_;          // its words
   const Source* b_block_;
   const float* panels_;  // of the block's columns from whole_ on
+  Prefetcher prefetcher_;
 };
 
 template <typename Operand>

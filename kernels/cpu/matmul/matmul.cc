@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,76 +57,173 @@ Grid ChooseGrid(const MatmulShape& s, int threads, int tile_m, int tile_n) {
   return best;
 }
 
+// How threads share a product whose B is packed: chunks of columns, each packed by all threads together, whose rows are
+// handed out in units. Unlike pieces of a grid, nothing is packed twice, and a thread that was interrupted does less.
+struct Sharing {
+  int64_t chunk_n = 0;  // columns; 0: the product is cut into a grid instead
+  int64_t unit_m = 0;   // rows
+};
+
+Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int tile_m, int tile_n) {
+  constexpr int64_t kPackedWords = 3 << 20;  // 12 MiB: stays in a last-level cache
+  constexpr int64_t kFewColumns = 384;       // A is packed again for each chunk, so a chunk has at least so many
+  constexpr int64_t kUnitRows = 96;          // about as many as fit into the second-level cache beside a strip of B
+  const int64_t columns = CeilDiv(s.n, tile_n) * tile_n;
+  int64_t chunk_n = columns;
+  if (!s.b_packed && columns * words_of_k > kPackedWords) {
+    const int64_t chunks = CeilDiv(columns * words_of_k, kPackedWords);
+    chunk_n = CeilDiv(CeilDiv(columns, chunks), tile_n) * tile_n;
+    if (chunk_n < kFewColumns) return {};
+  }
+  const int64_t rounds = std::max<int64_t>(1, (s.m + threads * kUnitRows / 2) / (threads * kUnitRows));
+  const int64_t unit_m = CeilDiv(CeilDiv(s.m, threads * rounds), tile_m) * tile_m;
+  if (threads == 1 || s.batch > 1 || unit_m < 2 * tile_m) return {};
+  return {chunk_n, unit_m};
+}
+
 class PackedMatmul : public Kernel {
  public:
   PackedMatmul(const MatmulShape& shape, const Signature& signature)
       : gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
         functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        pack_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         epilogue_(signature.epilogue),
-        threads_(signature.threads) {
+        threads_(signature.threads),
+        operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
+        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
     result_ = signature.has_epilogue         ? GemmResult::kEpilogue
               : shape.result == DType::kBF16 ? GemmResult::kBf16
                                              : GemmResult::kF32;
     // An epilogue wants rows and columns as they are.
     shape_ = result_ == GemmResult::kEpilogue ? shape : Oriented(shape, &swapped_);
+    packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
+    dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
+    const bool direct = result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1);
+    const int64_t words = shape.operands == DType::kBF16 && pack_.bf16_pairs ? CeilDiv(shape_.k, 2) : shape_.k;
+    sharing_ = ChooseSharing(shape_, threads_, words, gemm_.tile_m, gemm_.tile_n);
+    if (sharing_.chunk_n > 0) {
+      scratch_bytes_ = sizeof(float) * functions_.scratch_words(sharing_.unit_m, std::min(sharing_.chunk_n, shape_.n),
+                                                                shape_.k, direct, /*b_packed=*/true);
+      shared_bytes_ = shape_.b_packed ? 0 : sizeof(float) * static_cast<size_t>(sharing_.chunk_n * words);
+      return;
+    }
     grid_ = ChooseGrid(shape_, threads_, gemm_.tile_m, gemm_.tile_n);
     piece_m_ = CeilDiv(CeilDiv(shape_.m, gemm_.tile_m), grid_.m_parts) * gemm_.tile_m;
     piece_n_ = CeilDiv(CeilDiv(shape_.n, gemm_.tile_n), grid_.n_parts) * gemm_.tile_n;
     // Rounding up to tiles may leave the last parts empty.
     grid_ = {CeilDiv(shape_.m, piece_m_), CeilDiv(shape_.n, piece_n_)};
-    packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
-    dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
-    const bool direct = result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1);
     scratch_bytes_ =
         sizeof(float) * functions_.scratch_words(std::min(piece_m_, shape_.m), std::min(piece_n_, shape_.n), shape_.k,
                                                  direct, shape_.b_packed);
   }
 
   size_t ScratchBytes() const override {
+    if (sharing_.chunk_n > 0) return shared_bytes_ + scratch_bytes_ * static_cast<size_t>(threads_);
     const int64_t pieces = shape_.batch * grid_.m_parts * grid_.n_parts;
     return scratch_bytes_ * static_cast<size_t>(std::min<int64_t>(threads_, pieces));
   }
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
-    const char* a = static_cast<const char*>(arguments[swapped_ ? 1 : 0]);
-    const char* b = static_cast<const char*>(arguments[swapped_ ? 0 : 1]);
-    const bool has_c = result_ != GemmResult::kEpilogue;
-    char* c = has_c ? static_cast<char*>(arguments[2]) : nullptr;
-    const auto operand_bytes = static_cast<int64_t>(SizeOf(shape_.operands));
-    const auto c_bytes = static_cast<int64_t>(SizeOf(shape_.result));
+    const Operands operands = {static_cast<const char*>(arguments[swapped_ ? 1 : 0]),
+                               static_cast<const char*>(arguments[swapped_ ? 0 : 1]),
+                               result_ == GemmResult::kEpilogue ? nullptr : static_cast<char*>(arguments[2]),
+                               arguments.data() + kEpilogueOperands};
+    if (sharing_.chunk_n > 0) {
+      RunShared(operands, static_cast<char*>(scratch));
+    } else {
+      RunGrid(operands, static_cast<char*>(scratch));
+    }
+  }
+
+ private:
+  struct Operands {
+    const char *a, *b;
+    char* c;
+    void* const* epilogue;
+  };
+
+  GemmShape Piece(int64_t m, int64_t n) const {
+    // A single column counts as contiguous: its stride is never used.
+    const int64_t b_n = shape_.n == 1 ? 1 : shape_.b[2], c_n = shape_.n == 1 ? 1 : shape_.c[2];
+    return {m, n, shape_.k, shape_.a[1], shape_.a[2], shape_.b[1], b_n, shape_.c[1], c_n, shape_.accumulate, dot_};
+  }
+  GemmOutput Output(const Operands& operands, int64_t batch, int64_t m0, int64_t n0) const {
+    const int64_t offset = batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2];
+    char* c = operands.c == nullptr ? nullptr : operands.c + offset * result_bytes_;
+    return {result_, c, epilogue_, operands.epilogue, m0, n0};
+  }
+
+  void RunGrid(const Operands& operands, char* scratch) const {
     const int64_t pieces = grid_.m_parts * grid_.n_parts;
     ParallelForChunks(threads_, shape_.batch * pieces, [&](int chunk, int64_t begin, int64_t end) {
-      char* own_scratch = static_cast<char*>(scratch) + static_cast<size_t>(chunk) * scratch_bytes_;
+      char* own_scratch = scratch + static_cast<size_t>(chunk) * scratch_bytes_;
       for (int64_t piece = begin; piece < end; ++piece) {
         const int64_t batch = piece / pieces, m_part = piece % pieces / grid_.n_parts;
         const int64_t m0 = m_part * piece_m_, n0 = piece % grid_.n_parts * piece_n_;
-        const GemmShape gemm = {std::min(piece_m_, shape_.m - m0), std::min(piece_n_, shape_.n - n0), shape_.k,
-                                shape_.a[1], shape_.a[2], shape_.b[1],
-                                // A single column counts as contiguous: its stride is never used.
-                                shape_.n == 1 ? 1 : shape_.b[2], shape_.c[1], shape_.n == 1 ? 1 : shape_.c[2],
-                                shape_.accumulate, dot_, packed_n_};
-        GemmOutput output{result_, nullptr, epilogue_, arguments.data() + kEpilogueOperands, m0, n0};
-        if (has_c) output.c = c + (batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2]) * c_bytes;
-        functions_.run(gemm, a + (batch * shape_.a[0] + m0 * shape_.a[1]) * operand_bytes,
-                       b + (batch * shape_.b[0] + n0 * shape_.b[2]) * operand_bytes, output,
-                       reinterpret_cast<float*>(own_scratch));
+        GemmShape gemm = Piece(std::min(piece_m_, shape_.m - m0), std::min(piece_n_, shape_.n - n0));
+        gemm.packed_n = packed_n_;
+        gemm.packed_n0 = n0;
+        functions_.run(gemm, operands.a + (batch * shape_.a[0] + m0 * shape_.a[1]) * operand_bytes_,
+                       operands.b + (batch * shape_.b[0] + n0 * shape_.b[2]) * operand_bytes_,
+                       Output(operands, batch, m0, n0), reinterpret_cast<float*>(own_scratch));
       }
     });
   }
 
- private:
+  void RunShared(const Operands& operands, char* scratch) const {
+    for (int64_t n0 = 0; n0 < shape_.n; n0 += sharing_.chunk_n) {
+      const int64_t n = std::min(sharing_.chunk_n, shape_.n - n0);
+      const char* b = operands.b;
+      if (!shape_.b_packed) {
+        PackChunk(operands.b + n0 * shape_.b[2] * operand_bytes_, n, reinterpret_cast<float*>(scratch));
+        b = scratch;
+      }
+      MultiplyRows(operands, b, n0, n, scratch + shared_bytes_);
+    }
+  }
+
+  void PackChunk(const char* b, int64_t n, float* packed) const {
+    constexpr double kNsPerElement = 0.2;
+    const PackPanels pack = shape_.operands == DType::kBF16 ? pack_.bf16 : pack_.f32;
+    const PackShape columns = {shape_.k, n, shape_.b[1], shape_.n == 1 ? 1 : shape_.b[2]};
+    ParallelFor(threads_, CeilDiv(n, gemm_.tile_n), kNsPerElement * static_cast<double>(shape_.k * gemm_.tile_n),
+                [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
+  }
+
+  // Columns [n0, n0 + n) of C, from what was packed of B.
+  void MultiplyRows(const Operands& operands, const char* b, int64_t n0, int64_t n, char* scratch) const {
+    std::atomic<int64_t> next = 0;
+    ParallelForChunks(threads_, threads_, [&](int chunk, int64_t, int64_t) {
+      float* own_scratch = reinterpret_cast<float*>(scratch + static_cast<size_t>(chunk) * scratch_bytes_);
+      for (int64_t m0; (m0 = sharing_.unit_m * next.fetch_add(1, std::memory_order_relaxed)) < shape_.m;) {
+        GemmShape gemm = Piece(std::min(sharing_.unit_m, shape_.m - m0), n);
+        gemm.packed_n = CeilDiv(n, gemm_.tile_n) * gemm_.tile_n;
+        // Threads advance alike, mostly.
+        const int64_t later = m0 + threads_ * sharing_.unit_m;
+        gemm.next_m = std::min(sharing_.unit_m, shape_.m - later);
+        if (gemm.next_m > 0) gemm.next_a = operands.a + later * shape_.a[1] * operand_bytes_;
+        functions_.run(gemm, operands.a + m0 * shape_.a[1] * operand_bytes_, b, Output(operands, 0, m0, n0),
+                       own_scratch);
+      }
+    });
+  }
+
   const GemmTable& gemm_;
   const GemmFunctions& functions_;
+  const PackMatrixTable& pack_;
   const TileEpilogue epilogue_;
   const int threads_;
+  const int64_t operand_bytes_, result_bytes_;
   GemmResult result_;
   bool swapped_ = false;
   MatmulShape shape_;
   bool dot_;
   int64_t packed_n_;
+  Sharing sharing_;
   Grid grid_;
-  int64_t piece_m_, piece_n_;
-  size_t scratch_bytes_;  // of each thread
+  int64_t piece_m_ = 0, piece_n_ = 0;
+  size_t scratch_bytes_;     // of each thread
+  size_t shared_bytes_ = 0;  // of a packed chunk
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

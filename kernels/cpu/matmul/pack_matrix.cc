@@ -47,7 +47,7 @@ int64_t PackedElements(int64_t k, int64_t n, DType dtype) {
 
 bool CanPack(DType dtype) {
   const PackMatrixTable& table = BOWLINE_SELECT_BF16_ISA(kPackMatrix);
-  return dtype == DType::kF32 || (dtype == DType::kBF16 && table.bf16 != nullptr);
+  return dtype == DType::kF32 || (dtype == DType::kBF16 && table.bf16_pairs);
 }
 
 KernelDefinition PackMatrixDefinition() {

@@ -24,7 +24,7 @@ void Panels(const PackShape& shape, const void* source, int64_t begin, int64_t e
 
 }  // namespace
 
-extern const PackMatrixTable kPackMatrix = {kTileN, &Panels<F32Operand>,
-                                            Bf16Operand::kStepsPerWord == 2 ? &Panels<Bf16Operand> : nullptr};
+extern const PackMatrixTable kPackMatrix = {kTileN, Bf16Operand::kStepsPerWord == 2, &Panels<F32Operand>,
+                                            &Panels<Bf16Operand>};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

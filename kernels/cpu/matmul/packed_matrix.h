@@ -31,11 +31,12 @@ struct PackShape {
   int64_t stride_k, stride_n;  // of the source, in elements
 };
 
-// Writes panels [begin, end) of every block. bf16: null where words are not pairs.
+// Writes panels [begin, end) of every block.
 using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t begin, int64_t end, float* packed);
 
 struct PackMatrixTable {
   int tile_n;
+  bool bf16_pairs;  // two bf16 to a word; else each is widened
   PackPanels f32, bf16;
 };
 BOWLINE_DECLARE_ISA_VARIANTS(PackMatrixTable, kPackMatrix)
