@@ -72,6 +72,7 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   result.dtype = options.dtype;
   result.gemmLibrary = options.gemmLibrary;
   result.recompute = options.recompute;
+  result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;

@@ -83,6 +83,14 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createGenerateKernelsPass(options.cpu); });
   step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
+  step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
+       [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
+  if (options.gemmLibrary == "bowline")
+    step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, [=] {
+      PackWeightsOptions pack;
+      pack.memoryLimit = options.memoryLimit;
+      return createPackWeights(pack);
+    });
   step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
   return steps;
 }

@@ -31,7 +31,9 @@ struct PipelineOptions {
   /// none, selective, full or auto, which is none without a target: bytes of everything in the arena, estimated.
   std::string recompute = "none";
   int64_t memoryTarget = 0;
-  InsertOptimizerOptions optimizer;    // microbatches too
+  /// Bytes of the arena that no optimisation may exceed; 0: no limit.
+  int64_t memoryLimit = 0;
+  InsertOptimizerOptions optimizer; // microbatches too
   CpuTarget cpu;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;

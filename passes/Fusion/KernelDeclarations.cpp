@@ -10,6 +10,7 @@
 #include "kernels/registry/registry.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Analysis/KernelSignature.h"
 #include "passes/Fusion/EpilogueBody.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,53 +22,6 @@ static std::string printed(Attribute attribute) {
   std::string text;
   llvm::raw_string_ostream(text) << attribute;
   return text;
-}
-
-static kernels::DType toDType(Type type) {
-  if (type.isF32())
-    return kernels::DType::kF32;
-  if (type.isF64())
-    return kernels::DType::kF64;
-  if (type.isBF16())
-    return kernels::DType::kBF16;
-  if (type.isF16())
-    return kernels::DType::kF16;
-  if (type.isInteger(64))
-    return kernels::DType::kI64;
-  if (type.isInteger(32))
-    return kernels::DType::kI32;
-  assert(type.isInteger(1) && "graph tensors have no other element type");
-  return kernels::DType::kBool;
-}
-
-/// What the registry knows of a kernel: its bytes of scratch and its in-place pairs.
-static kernels::Signature makeSignature(StringRef name, DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
-                                        int64_t threads, bool hasEpilogue) {
-  kernels::Signature signature;
-  signature.has_epilogue = hasEpilogue;
-  signature.kernel = name.str();
-  signature.threads = static_cast<int>(threads);
-  for (NamedAttribute named : config) {
-    kernels::Attribute attribute;
-    attribute.name = named.getName().str();
-    if (auto integer = dyn_cast<IntegerAttr>(named.getValue()))
-      attribute.ints = {integer.getInt()};
-    else if (auto list = dyn_cast<DenseI64ArrayAttr>(named.getValue()))
-      attribute.ints = list.asArrayRef().vec();
-    else if (auto text = dyn_cast<StringAttr>(named.getValue()))
-      attribute.text = text.str();
-    else
-      attribute.floats = {cast<FloatAttr>(named.getValue()).getValueAsDouble()};
-    signature.attributes.push_back(std::move(attribute));
-  }
-  for (plan::ArgumentAttr argument : arguments) {
-    kernels::TensorSpec spec;
-    spec.access = static_cast<kernels::Access>(argument.getAccess());
-    spec.dtype = toDType(argument.getType().getElementType());
-    spec.shape = argument.getType().getShape().vec();
-    signature.arguments.push_back(std::move(spec));
-  }
-  return signature;
 }
 
 KernelDeclarations::KernelDeclarations(ModuleOp module, int64_t threads)
@@ -113,7 +67,7 @@ LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *use
   if (!definition.ok())
     return user->emitOpError() << std::string(definition.status().message());
   bool hasEpilogue = kernel.getBody().has_value();
-  auto instance = kernels::CreateKernel(makeSignature(name, config, arguments, threads, hasEpilogue));
+  auto instance = kernels::CreateKernel(kernelSignature(name, config, arguments, threads, hasEpilogue));
   if (!instance.ok())
     return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(instance.status().message());
 

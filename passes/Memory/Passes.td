@@ -46,6 +46,42 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
+def HoistInvariants : Pass<"hoist-invariants", "::mlir::ModuleOp"> {
+  let summary = "Run once what gives the same for every microbatch";
+  let description = [{
+    A launch in a segment that runs several times moves in front of it, if it reads nothing that the segment changes:
+    weights that are rounded to bf16, tables of angles. Its results then keep their memory through all runs, so what
+    makes much out of little stays where it is.
+
+    Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
+  }];
+  let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
+                        "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
+def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
+  let summary = "Pack weights once for many matrix products";
+  let description = [{
+    The matrix library multiplies panels of its second operand, which `matmul` copies anew in every call. Where one weight
+    is the second operand of several calls that nothing in between writes it, as over microbatches, a command `pack_matrix` makes the
+    panels once, right before the segment or where the weight is computed, and the calls take its buffer. Calls with the same weight in the same layout
+    share one buffer; the forward and the backward pass read a weight in different layouts. Results are the same bit for
+    bit, and the variables of the plan, so checkpoints too, stay as they are.
+
+    Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
+    weights for which packing saves less than `min-saving` of the time of their products, by the model in
+    WeightPacking.h.
+
+    Leaves a remark for each packed weight: bytes, calls and the share of time that is saved.
+  }];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", "0",
+           "Pack fewer weights rather than let the arena exceed so many bytes; 0: no limit">,
+    Option<"minSaving", "min-saving", "double", "0.02", "Least share of the products' time that packing must save">];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 def PackArena : Pass<"pack-arena", "::mlir::ModuleOp"> {
   let summary = "Give every buffer its place in the arena";
   let description = [{

@@ -1,0 +1,50 @@
+//===- PackWeights.cpp - Pack weights once for many matrix products
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Remarks.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Memory/WeightPacking.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_PACKWEIGHTS
+#include "passes/Memory/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class PackWeights : public bowline::impl::PackWeightsBase<PackWeights> {
+public:
+  using PackWeightsBase::PackWeightsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    WeightPacking packing(module, minSaving);
+    size_t most = changesWithin(module, memoryLimit, packing.weights().size(),
+                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, minSaving).run(n); });
+    for (const PackableWeight &weight : packing.weights().take_front(most))
+      report(weight);
+    packing.run(most);
+  }
+
+private:
+  static void report(const PackableWeight &weight) {
+    Operation *product = weight.launches.front();
+    remark::passed(product->getLoc(), remark::RemarkOpts::name("PackWeights").category("memory"))
+        << llvm::formatv("'{0}' is packed once for {1} products: {2} bytes, {3:P1} of their time",
+                         weight.source.getDefiningOp<plan::BufferOp>().getName(), weight.calls,
+                         plan::byteCount(weight.packedType), weight.savedRows / weight.productRows)
+               .str();
+  }
+};
+
+} // namespace

@@ -1,0 +1,101 @@
+//===- TemporaryBlocks.cpp - The temporary memory of a program, and what an arena takes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Memory/TemporaryBlocks.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "passes/Memory/InPlace.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline;
+
+int64_t bowline::alignedBytes(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(bytes, plan::kAlignment)); }
+
+bool bowline::isPersistent(plan::BufferOp buffer) {
+  return buffer.getKind() != plan::BufferKind::Temporary && buffer.getKind() != plan::BufferKind::Scratch;
+}
+
+TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) : lifetimes(program, symbols) {
+  for (const auto &[buffer, interval] : lifetimes.intervals()) {
+    blockOf[buffer] = blocks.size();
+    int64_t extent = buffer.getDefiningOp<plan::BufferOp>().getExtent();
+    blocks.push_back({alignedBytes(std::max<int64_t>(extent, 1)), interval});
+  }
+  for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
+    if (auto launch = dyn_cast<plan::LaunchOp>(command))
+      takeOver(launch, symbols.lookup<plan::KernelOp>(launch.getKernel()), position);
+}
+
+PackedArena TemporaryBlocks::pack() {
+  std::vector<MemoryBlock> live;
+  for (const MemoryBlock &block : blocks)
+    if (block.bytes > 0)
+      live.push_back(block);
+  PackedArena result = packArena(live);
+  auto next = live.begin();
+  for (MemoryBlock &block : blocks)
+    if (block.bytes > 0)
+      block.offset = (next++)->offset;
+  return result;
+}
+
+PackedArena TemporaryBlocks::place(int64_t base) {
+  PackedArena result = pack();
+  for (auto [buffer, index] : blockOf)
+    buffer.getDefiningOp<plan::BufferOp>().setOffset(base + blocks[index].offset);
+  return result;
+}
+
+/// Merges the blocks of an output that begins and an input that ends at this launch, where the kernel allows it.
+void TemporaryBlocks::takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position) {
+  ArrayRef<int64_t> pairs = kernel.getInPlace();
+  DenseSet<size_t> taken; // by an output of this launch, which may end here too
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    Value output = launch.getOperands()[pairs[i]], input = launch.getOperands()[pairs[i + 1]];
+    auto from = blockOf.find(input), to = blockOf.find(output);
+    if (from == blockOf.end() || to == blockOf.end() || from->second == to->second || lifetimes.crossesRuns(input) ||
+        taken.contains(from->second))
+      continue;
+    MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
+    if (dying.alive.last != position || born.alive.first != position || dying.bytes != born.bytes ||
+        !mayOverwrite(launch, kernel, pairs[i], input))
+      continue;
+    dying.alive.last = born.alive.last;
+    born.bytes = 0;
+    to->second = from->second;
+    taken.insert(from->second);
+  }
+}
+
+int64_t bowline::arenaBytes(ModuleOp module) {
+  SymbolTable symbols(module);
+  int64_t persistent = 0, temporary = 0;
+  for (auto buffer : module.getOps<plan::BufferOp>())
+    if (isPersistent(buffer))
+      persistent += alignedBytes(buffer.getExtent());
+  for (auto program : module.getOps<plan::ProgramOp>())
+    temporary = std::max(temporary, TemporaryBlocks(program, symbols).pack().bytes);
+  return persistent + temporary;
+}
+
+size_t bowline::changesWithin(ModuleOp module, int64_t limit, size_t count,
+                              llvm::function_ref<void(ModuleOp copy, size_t n)> apply) {
+  auto fits = [&](size_t n) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    apply(*copy, n);
+    return arenaBytes(*copy) <= limit;
+  };
+  if (limit == 0 || count == 0 || fits(count))
+    return count;
+  size_t good = 0, bad = count;
+  while (bad - good > 1) {
+    size_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}

@@ -1,0 +1,143 @@
+// A weight that several matrix products read is brought into their order once.
+// RUN: bowline-opt %s --pack-weights --split-input-file | FileCheck %s
+// RUN: bowline-opt %s --pack-weights=memory-limit=1000000 --split-input-file | FileCheck %s --check-prefix=ROOM
+// RUN: bowline-opt %s --pack-weights=memory-limit=180000 --split-input-file | FileCheck %s --check-prefix=LIMIT
+// RUN: bowline-opt %s --pack-weights --split-input-file --remark-format=emitRemark --remarks-filter=memory \
+// RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// Forward, twice in the same layout, and backward, in another one, four times each; products need less scratch then.
+// Where there is room for one buffer only, the forward one is worth more.
+// CHECK: plan.kernel @matmul.0.packed registered "matmul" config
+// CHECK-SAME: b_packed = 1
+// CHECK-NOT: b_strides
+// CHECK-SAME: #plan.arg<read, tensor<8640xf32>>
+// CHECK: plan.kernel @matmul.1.packed registered "matmul" config
+// CHECK-SAME: b_packed = 1
+// CHECK-SAME: #plan.arg<read, tensor<9216xf32>>
+// CHECK: plan.kernel @pack_matrix registered "pack_matrix" config {b_strides = array<i64: 0, 1, 90>, k = 90 : i64, n = 96 : i64}
+// CHECK-SAME: [#plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<8640xf32>>]
+// CHECK: plan.segment "begin"
+// CHECK-NEXT: plan.launch @copy
+// CHECK-NEXT: plan.launch @pack_matrix(%w, %[[F:w.packed.*]]) from "PackWeights"
+// CHECK-NEXT: plan.launch @pack_matrix_0(%w, %[[B:w.packed.*]]) from "PackWeights"
+// CHECK: plan.segment "repeated"
+// CHECK-NEXT: plan.launch @matmul.0.packed(%x, %[[F]], %a, %{{.*}})
+// CHECK-NEXT: plan.launch @matmul.0.packed(%b, %[[F]], %a, %{{.*}})
+// CHECK-NEXT: plan.launch @matmul.1.packed(%a, %[[B]], %b, %{{.*}})
+// CHECK: plan.segment "end"
+// ROOM: plan.launch @pack_matrix_0
+// LIMIT: plan.launch @pack_matrix(
+// LIMIT-NOT: plan.launch @pack_matrix_0
+// LIMIT: plan.launch @matmul.1(
+// REMARK: remark: [Passed] PackWeights | Category:memory
+// REMARK-SAME: Remark="'w' is packed once for 8 products: 34560 bytes,
+// REMARK: Remark="'w' is packed once for 4 products: 36864 bytes,
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
+%x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
+%a = plan.buffer "a" temporary : !plan.buffer<tensor<64x96xf32>>
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<64x90xf32>>
+%s0 = plan.buffer "s0" scratch : !plan.buffer<tensor<1000xui8>>
+%s1 = plan.buffer "s1" scratch : !plan.buffer<tensor<1000xui8>>
+%s2 = plan.buffer "s2" scratch : !plan.buffer<tensor<1000xui8>>
+plan.kernel @matmul.0 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.1 registered "matmul"
+  config {a_strides = array<i64: 0, 96, 1>, b_strides = array<i64: 0, 90, 1>, batch = 1 : i64, c_strides = array<i64: 5760, 90, 1>, k = 96 : i64, m = 64 : i64, n = 90 : i64}
+  [#plan.arg<read, tensor<64x96xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x90xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @update registered "u" [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read_write, tensor<96x90xf32>>] cost 0.0, 0.0
+plan.kernel @copy registered "k" [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<write, tensor<64x90xf32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3, 2, 0] {
+  plan.segment "begin" {
+    plan.launch @copy(%x, %b) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<64x90xf32>>
+  }
+  plan.segment "repeated" {
+    plan.launch @matmul.0(%x, %w, %a, %s0) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.0(%b, %w, %a, %s1) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.1(%a, %w, %b, %s2) : !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+  plan.segment "end" {
+    plan.launch @update(%b, %w) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>
+  }
+}
+
+// -----
+
+// Packed right behind the command that computes it, whose result is then needed no longer.
+// CHECK-LABEL: module @computed
+// CHECK: plan.segment "begin"
+// CHECK-NEXT: plan.launch @copy(%w, %v)
+// CHECK-NEXT: plan.launch @pack_matrix(%v, %
+// CHECK-NEXT: plan.launch @copy(%w, %u)
+module @computed {
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
+%v = plan.buffer "v" temporary : !plan.buffer<tensor<96x90xf32>>
+%u = plan.buffer "u" temporary : !plan.buffer<tensor<96x90xf32>>
+%x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
+%y = plan.buffer "y" output : !plan.buffer<tensor<64x96xf32>>
+%s = plan.buffer "s" scratch : !plan.buffer<tensor<1000xui8>>
+plan.kernel @matmul.0 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @copy registered "k" [#plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<96x90xf32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3] {
+  plan.segment "begin" {
+    plan.launch @copy(%w, %v) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
+    plan.launch @copy(%w, %u) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
+  }
+  plan.segment "repeated" {
+    plan.launch @matmul.0(%x, %v, %y, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+}
+}
+
+// -----
+
+// As they are: a weight that the segment writes, too few calls, so many rows that packing is nothing beside them, few
+// rows, which are multiplied with the weight in place, a column, and bf16 where the target has no pairs of it.
+// CHECK-LABEL: module @plain
+// CHECK-NOT: packed
+module @plain attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v4", threads = 1>} {
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
+%v = plan.buffer "v" parameter : !plan.buffer<tensor<96x90xf32>>
+%b16 = plan.buffer "b16" parameter : !plan.buffer<tensor<96x90xbf16>>
+%x16 = plan.buffer "x16" input : !plan.buffer<tensor<64x90xbf16>>
+%x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
+%many = plan.buffer "many" input : !plan.buffer<tensor<2048x90xf32>>
+%few = plan.buffer "few" input : !plan.buffer<tensor<8x96xf32>>
+%y = plan.buffer "y" output : !plan.buffer<tensor<64x96xf32>>
+%ymany = plan.buffer "ymany" temporary : !plan.buffer<tensor<2048x96xf32>>
+%yfew = plan.buffer "yfew" temporary : !plan.buffer<tensor<8x90xf32>>
+%col = plan.buffer "col" temporary : !plan.buffer<tensor<64x1xf32>>
+%wcol = plan.buffer "wcol" parameter : !plan.buffer<tensor<90x1xf32>>
+%s = plan.buffer "s" scratch : !plan.buffer<tensor<1000xui8>>
+plan.kernel @matmul.0 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.1 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 196608, 96, 1>, k = 90 : i64, m = 2048 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<2048x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<2048x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.2 registered "matmul"
+  config {a_strides = array<i64: 0, 96, 1>, b_strides = array<i64: 0, 90, 1>, batch = 1 : i64, c_strides = array<i64: 720, 90, 1>, k = 96 : i64, m = 8 : i64, n = 90 : i64}
+  [#plan.arg<read, tensor<8x96xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<8x90xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.3 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 1>, batch = 1 : i64, c_strides = array<i64: 64, 1, 1>, k = 90 : i64, m = 64 : i64, n = 1 : i64}
+  [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<90x1xf32>>, #plan.arg<write, tensor<64x1xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.4 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<64x90xbf16>>, #plan.arg<read, tensor<96x90xbf16>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @change registered "k" [#plan.arg<read_write, tensor<96x90xf32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 1, 0, 1, 1] {
+  plan.segment "repeated" {
+    plan.launch @matmul.0(%x, %w, %y, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @change(%w) : !plan.buffer<tensor<96x90xf32>>
+    plan.launch @matmul.1(%many, %v, %ymany, %s) : !plan.buffer<tensor<2048x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<2048x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.2(%few, %v, %yfew, %s) : !plan.buffer<tensor<8x96xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<8x90xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.3(%x, %wcol, %col, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<90x1xf32>>, !plan.buffer<tensor<64x1xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.4(%x16, %b16, %y, %s) : !plan.buffer<tensor<64x90xbf16>>, !plan.buffer<tensor<96x90xbf16>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+  plan.segment "twice" {
+    plan.launch @matmul.0(%x, %v, %y, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+}
+}
