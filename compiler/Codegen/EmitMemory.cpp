@@ -13,8 +13,7 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// How an element type is held in memory: i1 in a byte, bf16 as its bits.
-static Type memoryType(Type elementType) {
+Type bowline::codegen::memoryType(Type elementType) {
   Builder b(elementType.getContext());
   if (elementType.isInteger(1))
     return b.getI8Type();
@@ -58,6 +57,8 @@ Value KernelEmitter::load(const Expr *expr) {
     Value index = arith::AddIOp::create(b, row, dimValue(*nest->segments[0].dim));
     return loadVector(argument, address(argument, element, index), lanes.mask);
   }
+  if (auto it = squares.find(expr); it != squares.end())
+    return loadSquare(it->second);
   // Under a condition an index may be outside of the tensor; what is read then is not used.
   int64_t last = argument.type.getNumElements() - 1;
   auto [low, high] = nest->space.range(expr->index);

@@ -45,6 +45,9 @@ inline Type laneType(Type elementType, int64_t lanes) {
   return lanes == 0 ? elementType : VectorType::get({lanes}, elementType);
 }
 
+/// How an element type is held in memory: i1 in a byte, bf16 as its bits.
+Type memoryType(Type elementType);
+
 /// A place for code where some dimensions have values.
 struct Scope {
   explicit Scope(Block *block) : block(block) {}
@@ -58,7 +61,8 @@ struct Scope {
 };
 
 /// Builds the function of one kernel, nest after nest. Its members are in NestEmitter.cpp (loops over units, rows and
-/// vectors), EmitReductions.cpp, EmitValues.cpp (expressions and indices), EmitMemory.cpp and Epilogue.cpp.
+/// vectors), EmitReductions.cpp, EmitTiles.cpp, EmitValues.cpp (expressions and indices), EmitMemory.cpp and
+/// Epilogue.cpp.
 class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &cpu)
@@ -167,6 +171,27 @@ private:
   /// One row, or a block of one.
   void emitRowOfUnit(ArrayRef<const Expr *> roots, Value block);
 
+  /// Runs `body` where `number` is `last`.
+  void emitIf(Value number, int64_t last, llvm::function_ref<void()> body);
+
+  /// Buffers on the stack for what `nest` reads transposed.
+  void allocateSquares();
+
+  /// The rows of `tile`, or a block of each.
+  void emitTile(Value tile, Value block);
+
+  /// As many rows as a square has at most, square by square.
+  void emitSquares(int64_t rows, Value block);
+  void emitSquare(int64_t rows, int64_t columns);
+
+  /// Copies a square of `load`, or a part of one, to its buffer.
+  void transposeSquare(const Expr *load, int64_t rows, int64_t columns);
+  Value loadSquare(const Argument &square);
+
+  /// Asks for the memory that element `index` is in `ahead` steps of `dim` later.
+  void prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
+  void prefetchScattered();
+
   int64_t lanesOf(const Nest::Segment &segment);
 
   void emitStores(const Nest::Segment &segment);
@@ -178,6 +203,9 @@ private:
 
   /// The last `rest` elements, fewer than a vector.
   void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest);
+
+  /// `count` lanes of which the first `present` exist.
+  Lanes firstLanes(unsigned dim, int64_t count, int64_t present);
 
   void setTailLanes(unsigned dim, int64_t rest);
 
@@ -278,6 +306,9 @@ private:
   unsigned inputCount = 0;
   SmallVector<Argument> arguments;
   Argument keptRow;
+  llvm::SmallDenseMap<const Expr *, Argument> squares;
+  /// The first row of the square.
+  Value squareRow;
   const Nest *nest = nullptr;
   SmallVector<Scope, 0> scopes;
   Lanes lanes;

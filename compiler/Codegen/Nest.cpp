@@ -344,6 +344,7 @@ private:
       nest.segments.push_back(std::move(segment));
     }
     divideInner(nest);
+    chooseTile(nest, kernel, vectorLanes);
     nest.kept = findKept(nest);
   }
 

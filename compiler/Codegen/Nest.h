@@ -20,7 +20,7 @@ namespace bowline::codegen {
 ///
 ///   for unit in [0, units)                        // parallel; a row, a block of one, or a block of rows
 ///     store zeros in the partial sums             // with `rows` only
-///     for row in `rows`                           // once without
+///     for row in `rows` or in the `tile`          // once without
 ///       reductions over a row, those that do not need each other in one loop
 ///       for each segment, for each vector of elements along `inner`
 ///         reductions over other dimensions, with a vector of accumulators
@@ -50,6 +50,18 @@ struct Nest {
     unsigned reducedDim, inner;
   };
 
+  /// Positions of one more dimension that a unit computes together, so that what is read and what is written are both
+  /// used a cache line at a time.
+  struct Tile {
+    /// The dimension, which has no place in `outer`, the positions of one unit, and the units along it.
+    unsigned dim;
+    int64_t size, count;
+    /// Loads that are dense along `dim` rather than along the inner dimension: the tile is computed in squares of
+    /// `square` elements a side, for which they are transposed in registers.
+    llvm::SmallVector<const Expr *> transposed;
+    int64_t square = 0;
+  };
+
   explicit Nest(mlir::MLIRContext *context) : space(context), builder(space) {}
 
   IndexSpace space;
@@ -64,6 +76,9 @@ struct Nest {
   /// Zeros for the partial sums.
   Segment initial;
   std::optional<Kept> kept;
+  std::optional<Tile> tile;
+  /// Loads of short rows that lie apart where units follow each other: prefetchers do not find the next one.
+  llvm::SmallVector<const Expr *> scattered;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
   int64_t blocks = 1, blockSize = 0;
   int64_t units = 1;
@@ -72,6 +87,10 @@ struct Nest {
 /// Divides the computation of `kernel` into nests. Fails with a diagnostic where an operation has no code generation.
 /// `vectorLanes` is the number of f32 in a vector register.
 llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel, int64_t vectorLanes);
+
+/// Gives `nest` a tile or finds its scattered loads, where it reads `kernel`'s arguments in another order than it
+/// writes results.
+void chooseTile(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
 
 /// How many elements are computed at once in a loop over `size` elements that computes `roots`.
 int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);

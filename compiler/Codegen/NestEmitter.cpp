@@ -34,6 +34,8 @@ LogicalResult KernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<st
     nest = current.get();
     if (nest->kept)
       allocateKept();
+    if (nest->tile)
+      allocateSquares();
     Value begin = arith::MaxSIOp::create(b, body->getArgument(1), constant(first));
     Value end = arith::MinSIOp::create(b, body->getArgument(2), constant(first + nest->units));
     emitNest(arith::SubIOp::create(b, begin, constant(first)), arith::SubIOp::create(b, end, constant(first)));
@@ -65,12 +67,15 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
     row = arith::DivUIOp::create(b, row, constant(nest->blocks));
   }
   for (size_t i = nest->outer.size(); i-- > 0;) {
+    bool isSlowest = i == 0 && !nest->tile;
     int64_t size = nest->space.size(nest->outer[i]);
-    scopes.back().dims[nest->outer[i]] = i == 0 ? row : arith::RemUIOp::create(b, row, constant(size));
-    if (i > 0)
+    scopes.back().dims[nest->outer[i]] = isSlowest ? row : arith::RemUIOp::create(b, row, constant(size));
+    if (!isSlowest)
       row = arith::DivUIOp::create(b, row, constant(size));
   }
-  if (nest->rows) {
+  if (nest->tile) {
+    emitTile(/*tile=*/row, block);
+  } else if (nest->rows) {
     emitRow(nest->initial);
     emitLoop(*nest->rows, constant(0), constant(nest->space.size(*nest->rows)), 1, {}, [&](ValueRange) {
       emitRowOfUnit(roots, block);
@@ -116,6 +121,7 @@ void KernelEmitter::emitStores(const Nest::Segment &segment) {
 void KernelEmitter::emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to) {
   lanes = {dimBit(*segment.dim), count, nullptr};
   emitLoop(*segment.dim, from, to, count, {}, [&](ValueRange) {
+    prefetchScattered();
     emitStores(segment);
     return SmallVector<Value>();
   });
@@ -129,17 +135,19 @@ void KernelEmitter::emitTail(const Nest::Segment &segment, int64_t from, int64_t
   lanes = {};
 }
 
-void KernelEmitter::setTailLanes(unsigned dim, int64_t rest) {
-  int64_t count = llvm::PowerOf2Ceil(rest);
-  lanes = {dimBit(dim), count, nullptr};
-  if (count == rest && count > 1)
-    return;
-  // One element is a vector of two with one missing: a vector of one is nobody's fast path.
-  lanes.count = count = std::max<int64_t>(count, 2);
+KernelEmitter::Lanes KernelEmitter::firstLanes(unsigned dim, int64_t count, int64_t present) {
+  if (present == count)
+    return {dimBit(dim), count, nullptr};
   SmallVector<bool> exists(count, false);
-  std::fill_n(exists.begin(), rest, true);
-  lanes.mask = arith::ConstantOp::create(
+  std::fill_n(exists.begin(), present, true);
+  Value mask = arith::ConstantOp::create(
       b, DenseElementsAttr::get(VectorType::get({count}, b.getI1Type()), ArrayRef<bool>(exists)));
+  return {dimBit(dim), count, mask};
+}
+
+void KernelEmitter::setTailLanes(unsigned dim, int64_t rest) {
+  // One element is a vector of two with one missing: a vector of one is nobody's fast path.
+  lanes = firstLanes(dim, std::max<int64_t>(llvm::PowerOf2Ceil(rest), 2), rest);
 }
 
 void KernelEmitter::emitRow(const Nest::Segment &segment) {
@@ -162,14 +170,7 @@ void KernelEmitter::emitBlock(const Nest::Segment &segment, Value block) {
   emitVectors(segment, count, from, arith::MinSIOp::create(b, to, constant(size - rest)));
   if (!rest)
     return;
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, constant(nest->blocks - 1));
-  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-  branch.thenBlock()->clear();
-  emitInside(branch, Scope(branch.thenBlock()), [&] {
-    emitTail(segment, size - rest, rest);
-    insertHere();
-    scf::YieldOp::create(b);
-  });
+  emitIf(block, nest->blocks - 1, [&] { emitTail(segment, size - rest, rest); });
 }
 
 LogicalResult bowline::codegen::emitKernel(ModuleOp module, StringRef symbol, func::FuncOp kernel,

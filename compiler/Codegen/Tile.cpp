@@ -1,0 +1,118 @@
+//===- Tile.cpp - Nests that read in another order than they write
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Nest.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline::codegen;
+
+/// Positions on either side of a transposed tile. Two cache lines of every row that is written follow each other, as
+/// the memory gives them; as many rows as it takes for what is asked for ahead to be of the same tile mostly.
+static constexpr int64_t kTransposedRows = 1024, kTransposedColumns = 32;
+
+/// Rows as long as a page are streams by themselves.
+static constexpr int64_t kMaxRowBytes = 4096;
+
+/// A smaller square is no faster than a gather.
+static constexpr int64_t kMinSquare = 4;
+
+/// Loads of one nest that are transposed.
+static constexpr size_t kMaxTransposed = 4;
+
+namespace {
+
+class TileChooser {
+public:
+  TileChooser(Nest &nest, func::FuncOp kernel, int64_t vectorLanes)
+      : nest(nest), kernel(kernel), vectorLanes(vectorLanes) {}
+
+  void run() {
+    if (nest.rows || nest.segments.size() != 1 || !nest.rowStores.empty() || nest.outer.empty())
+      return;
+    inner = *nest.segments[0].dim;
+    bool reduces = false;
+    SmallVector<const Expr *> roots;
+    for (const Nest::Store &store : nest.segments[0].stores)
+      roots.push_back(store.value);
+    forEachExpr(roots, [&](const Expr *expr) {
+      reduces |= expr->kind == Expr::Kind::Reduce;
+      if (expr->kind == Expr::Kind::Load)
+        loads.push_back(expr);
+    });
+    if (!reduces && !transpose())
+      findScattered();
+  }
+
+private:
+  /// Loads along another dimension of the result than its last one.
+  bool transpose() {
+    std::optional<unsigned> along;
+    Nest::Tile tile;
+    tile.square = vectorLanes;
+    for (const Expr *load : loads) {
+      auto [low, high] = nest.space.range(load->index);
+      auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[load->argument]);
+      auto step = IndexSpace::coefficient(load->index, inner);
+      if (low < 0 || high >= type.getNumElements() || !step || *step == 0 || *step == 1)
+        continue;
+      auto isDense = [&](unsigned dim) { return IndexSpace::coefficient(load->index, dim) == 1; };
+      const unsigned *dense = llvm::find_if(nest.outer, isDense);
+      if (dense == nest.outer.end() || *dense != along.value_or(*dense) || tile.transposed.size() == kMaxTransposed)
+        continue;
+      along = *dense;
+      tile.transposed.push_back(load);
+      tile.square = std::min<int64_t>(tile.square, vectorLanes * 32 / std::max(type.getElementTypeBitWidth(), 8U));
+    }
+    if (!along)
+      return false;
+    int64_t rows = nest.space.size(*along), columns = nest.space.size(inner);
+    tile.square = std::min<int64_t>(tile.square, llvm::bit_floor<uint64_t>(std::min(rows, columns)));
+    if (tile.square < kMinSquare)
+      return false;
+    nest.blockSize = std::min(columns, kTransposedColumns);
+    nest.blocks = llvm::divideCeil(columns, nest.blockSize);
+    add(tile, *along, kTransposedRows);
+    return true;
+  }
+
+  /// Short rows that are written one after the other and read far from each other.
+  void findScattered() {
+    int64_t columns = nest.space.size(inner);
+    for (const Expr *load : loads) {
+      auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[load->argument]);
+      auto step = IndexSpace::coefficient(load->index, nest.outer.back());
+      if (IndexSpace::coefficient(load->index, inner) == 1 && step && *step > columns &&
+          columns * type.getElementTypeBitWidth() / 8 < kMaxRowBytes)
+        nest.scattered.push_back(load);
+    }
+  }
+
+  void add(Nest::Tile tile, unsigned dim, int64_t size) {
+    tile.dim = dim;
+    tile.size = std::min(size, nest.space.size(dim));
+    tile.count = llvm::divideCeil(nest.space.size(dim), tile.size);
+    nest.outer.erase(llvm::find(nest.outer, dim));
+    nest.units = nest.blocks * tile.count;
+    for (unsigned outer : nest.outer)
+      nest.units *= nest.space.size(outer);
+    nest.tile = std::move(tile);
+  }
+
+  Nest &nest;
+  func::FuncOp kernel;
+  int64_t vectorLanes;
+  unsigned inner = 0;
+  SmallVector<const Expr *> loads;
+};
+
+} // namespace
+
+void bowline::codegen::chooseTile(Nest &nest, func::FuncOp kernel, int64_t vectorLanes) {
+  TileChooser(nest, kernel, vectorLanes).run();
+}
