@@ -6,7 +6,6 @@
 // by the operand. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_pack.h"
-#include "kernels/cpu/matmul/pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -52,11 +51,11 @@ static void PackStrips(int64_t rows, int64_t head_dim, const T* source, int64_t 
     if constexpr (kPairs<T>) {
       TransposeRows(
           Smaller(rows - i, kStrip), words,
-          [&](int64_t row, int64_t w, int64_t count) __attribute__((always_inline)) {
-            const T* from = source + row * stride + 2 * w;
+          [&](int64_t row, int64_t w, int64_t) __attribute__((always_inline)) {
             Vec part = Vec(0.0f);
-            __builtin_memcpy(&part, from,
-                             count == kLanes ? sizeof(part) : Smaller(2 * count, head_dim - 2 * w) * sizeof(T));
+            const int64_t terms = Smaller(2 * kLanes, head_dim - 2 * w);
+            __builtin_memcpy(&part, source + row * stride + 2 * w,
+                             terms == 2 * kLanes ? sizeof(part) : static_cast<size_t>(terms) * sizeof(T));
             return part;
           },
           strips);
