@@ -168,7 +168,7 @@ KernelDefinition AttentionForwardDefinition() {
   return {
       "attention_forward",
       "out, lse = softmax(scale q k^T) v: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, all f32 or all bf16, "
-      "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; float scale; computed in f32; same bits for "
+      "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; float scale; summed in f32; same bits for "
       "every number of threads",
       &CreateForward};
 }
@@ -177,7 +177,7 @@ KernelDefinition AttentionBackwardDefinition() {
   return {
       "attention_backward",
       "dq, dk, dv of attention_forward from q, k, v, out, lse, dout, all f32 or all but lse bf16; int causal, float "
-      "scale; computed in f32; same bits for every number of threads",
+      "scale; summed in f32; same bits for every number of threads",
       &CreateBackward};
 }
 

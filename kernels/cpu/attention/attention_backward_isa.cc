@@ -84,7 +84,9 @@ void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Mat
           for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
             for (int n = 0; n < kVectors; ++n) {
-              ds[i][n] = p[i][n] * (ds[i][n] - Load(s.delta + lane + n * kLanes));
+              // Where p was stored as it is, it need not stay in registers meanwhile.
+              const Vec probability = kPairs<T> ? p[i][n] : Load(s.p + at + i * kBlockQ + n * kLanes);
+              ds[i][n] = probability * (ds[i][n] - Load(s.delta + lane + n * kLanes));
             }
             StoreTerms<T>(s.ds, at + i * kBlockQ, ds[i]);
           }
