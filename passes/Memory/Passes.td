@@ -78,7 +78,7 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", "0",
            "Pack fewer weights rather than let the arena exceed so many bytes; 0: no limit">,
-    Option<"minSaving", "min-saving", "double", "0.02", "Least share of the products' time that packing must save">];
+    Option<"minSaving", "min-saving", "double", "0.03", "Least share of the products' time that packing must save">];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 

@@ -19,11 +19,20 @@ using namespace bowline;
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
 /// Of `matmul` in kernels/cpu: rows of a tile, below which B is read in place where its rows are contiguous; rows after
-/// which B is packed again for results that are not stored as f32; columns of the widest panel.
-static constexpr int64_t kTileRows = 8, kSpanRows = 512, kPackedColumns = 48;
+/// which a single thread packs B again for results that are not stored as f32; columns of the widest panel.
+static constexpr int64_t kTileRows = 8, kSpanRows = 384, kPackedColumns = 48;
 
-/// Measured; see the class.
-static constexpr double kSavedRows = 20, kPackRows = 44;
+namespace {
+/// Time in rows of a product with the weight: what one call saves, and what pack_matrix takes. Measured; see the class.
+struct PackingCost {
+  double saved, pack;
+};
+} // namespace
+
+static PackingCost costOf(DictionaryAttr layout) {
+  bool isTransposed = layout.getAs<DenseI64ArrayAttr>("b_strides")[2] != 1;
+  return isTransposed ? PackingCost{12, 40} : PackingCost{8, 25};
+}
 
 static constexpr unsigned kWeight = 1; // the argument of matmul
 
@@ -53,7 +62,7 @@ WeightPacking::WeightPacking(ModuleOp module, double minSaving) : module(module)
     for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
       collect(segment);
   llvm::erase_if(found, [&](PackableWeight &weight) { return weight.savedRows < minSaving * weight.productRows; });
-  // Both are of a product with the whole weight.
+  // Time saved per byte: a row of the product takes time in proportion to the weight's elements.
   llvm::stable_sort(found, [](const PackableWeight &a, const PackableWeight &b) { return a.savedRows > b.savedRows; });
 }
 
@@ -98,13 +107,13 @@ void WeightPacking::collect(plan::SegmentOp segment) {
       weight.layout = *layout;
       weight.packedType = packedType(integer(*layout, "k"), integer(*layout, "n"),
                                      cast<plan::BufferType>(source.getType()).getTensor().getElementType());
-      weight.savedRows = -kPackRows;
+      weight.savedRows = -costOf(*layout).pack;
     }
     weight.launches.push_back(launch);
     int64_t rows = integer(kernel.getConfigAttr(), "m");
     bool isStored = !kernel.hasEpilogue() && kernel.getArgument(2).getType().getElementType().isF32();
-    int64_t packings = isStored ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, kSpanRows));
-    auto saved = static_cast<double>(invariants.runs() * packings) * kSavedRows;
+    int64_t packings = isStored || threads > 1 ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, kSpanRows));
+    double saved = static_cast<double>(invariants.runs() * packings) * costOf(*layout).saved;
     weight.calls += invariants.runs();
     weight.savedRows += saved;
     weight.productRows += static_cast<double>(invariants.runs() * rows) + saved;

@@ -33,9 +33,10 @@ struct PackableWeight {
 /// `pack_matrix` does it once, right before the segment or where the weight is computed, and the products take its
 /// buffer. Results are the same bit for bit.
 ///
-/// The cost model was measured on Zen 4, f32 and bf16 alike: with packed B a call saves the time of about 20 rows of
-/// the product (for results that are not stored as f32, of 20 for every 512 rows), and packing takes that of about 44,
-/// as it writes to memory and not to a cache.
+/// The cost model was measured on Zen 4, f32 and bf16 much alike, weights in memory and not in a cache. With packed B a
+/// call saves the time of about 12 rows of the product where B is contiguous in k, of 8 otherwise. Packing takes that
+/// of 40 and 25, more than it saves in one call, because it writes to memory. A single thread that does not store f32
+/// packs B again after some rows, and saves that too.
 class WeightPacking {
 public:
   /// Weights for which packing saves at least `minSaving` of the time of their products.

@@ -5,7 +5,7 @@
 // RUN: bowline-opt %s --pack-weights --split-input-file --remark-format=emitRemark --remarks-filter=memory \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// Forward, twice in the same layout, and backward, in another one, four times each; products need less scratch then.
+// Forward, twice in the same layout, and backward, in another one, six times each; products need less scratch then.
 // Where there is room for one buffer only, the forward one is worth more.
 // CHECK: plan.kernel @matmul.0.packed registered "matmul" config
 // CHECK-SAME: b_packed = 1
@@ -30,8 +30,8 @@
 // LIMIT-NOT: plan.launch @pack_matrix_0
 // LIMIT: plan.launch @matmul.1(
 // REMARK: remark: [Passed] PackWeights | Category:memory
-// REMARK-SAME: Remark="'w' is packed once for 8 products: 34560 bytes,
-// REMARK: Remark="'w' is packed once for 4 products: 36864 bytes,
+// REMARK-SAME: Remark="'w' is packed once for 12 products: 34560 bytes,
+// REMARK: Remark="'w' is packed once for 6 products: 36864 bytes,
 %w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
 %x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
 %a = plan.buffer "a" temporary : !plan.buffer<tensor<64x96xf32>>
@@ -47,7 +47,7 @@ plan.kernel @matmul.1 registered "matmul"
   [#plan.arg<read, tensor<64x96xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x90xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
 plan.kernel @update registered "u" [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read_write, tensor<96x90xf32>>] cost 0.0, 0.0
 plan.kernel @copy registered "k" [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<write, tensor<64x90xf32>>] cost 0.0, 0.0
-plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3, 2, 0] {
+plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 2, 0] {
   plan.segment "begin" {
     plan.launch @copy(%x, %b) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<64x90xf32>>
   }
@@ -80,7 +80,7 @@ plan.kernel @matmul.0 registered "matmul"
   config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
   [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
 plan.kernel @copy registered "k" [#plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<96x90xf32>>] cost 0.0, 0.0
-plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3] {
+plan.program @p timeline [0, 0, 1, 0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5] {
   plan.segment "begin" {
     plan.launch @copy(%w, %v) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
     plan.launch @copy(%w, %u) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
@@ -127,7 +127,7 @@ plan.kernel @matmul.4 registered "matmul"
   config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
   [#plan.arg<read, tensor<64x90xbf16>>, #plan.arg<read, tensor<96x90xbf16>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
 plan.kernel @change registered "k" [#plan.arg<read_write, tensor<96x90xf32>>] cost 0.0, 0.0
-plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 1, 0, 1, 1] {
+plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 0, 1, 1, 1, 2] {
   plan.segment "repeated" {
     plan.launch @matmul.0(%x, %w, %y, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
     plan.launch @change(%w) : !plan.buffer<tensor<96x90xf32>>
@@ -136,7 +136,7 @@ plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 1, 0, 1, 1] {
     plan.launch @matmul.3(%x, %wcol, %col, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<90x1xf32>>, !plan.buffer<tensor<64x1xf32>>, !plan.buffer<tensor<1000xui8>>
     plan.launch @matmul.4(%x16, %b16, %y, %s) : !plan.buffer<tensor<64x90xbf16>>, !plan.buffer<tensor<96x90xbf16>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
   }
-  plan.segment "twice" {
+  plan.segment "three_times" {
     plan.launch @matmul.0(%x, %v, %y, %s) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
   }
 }

@@ -1,0 +1,134 @@
+//===- WeightPackingTest.cpp - Weights in the order in which matrix products read them
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Memory/WeightPacking.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/Memory/TemporaryBlocks.h"
+#include "test/Unit/Interp/OpHarness.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+namespace {
+
+constexpr double kAnySaving = -1e9;
+
+/// A module with products of %x, of `rows` rows, with the weights %u and %v (200 x 70) in layout @fwd and of %y with
+/// them in layout @bwd. Each entry of `launches` is "kernel weight".
+OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std::string> &launches) {
+  auto type = [](int64_t m, int64_t n) { return llvm::formatv("tensor<{0}x{1}xf32>", m, n).str(); };
+  std::string text, x = type(rows, 70), y = type(rows, 200), w = type(200, 70);
+  auto buffer = [&](const char *name, const char *kind, const std::string &type) {
+    text += llvm::formatv("%{0} = plan.buffer \"{0}\" {1} : !plan.buffer<{2}>\n", name, kind, type).str();
+  };
+  auto kernel = [&](const char *name, int64_t n, int64_t k, const char *strides, const std::string &a,
+                    const std::string &c) {
+    text +=
+        llvm::formatv("plan.kernel @{0} registered \"matmul\" config {{a_strides = array<i64: 0, {1}, 1>, b_strides "
+                      "= array<i64: {2}>, batch = 1 : i64, c_strides = array<i64: 0, {3}, 1>, k = {1} : i64, m = {4} "
+                      ": i64, n = {3} : i64} [#plan.arg<read, {5}>, #plan.arg<read, {6}>, #plan.arg<write, {7}>, "
+                      "#plan.arg<write, tensor<64xui8>>] cost 0.0, 0.0\n",
+                      name, k, strides, n, rows, a, w, c)
+            .str();
+  };
+  buffer("u", "parameter", w);
+  buffer("v", "parameter", w);
+  buffer("x", "input", x);
+  buffer("y", "temporary", y);
+  buffer("z", "output", x);
+  buffer("s", "scratch", "tensor<64xui8>");
+  kernel("fwd", 200, 70, "0, 1, 70", x, y);
+  kernel("bwd", 70, 200, "0, 70, 1", y, x);
+  std::string timeline;
+  for (int64_t run = 0; run < runs; ++run)
+    timeline += llvm::formatv("{0}0, {1}", run > 0 ? ", " : "", run).str();
+  text += "plan.program @p timeline [" + timeline + "] {\nplan.segment \"s\" {\n";
+  for (const std::string &launch : launches) {
+    bool forward = StringRef(launch).starts_with("fwd");
+    text += llvm::formatv("plan.launch @{0}(%{1}, %{2}, %{3}, %s) : !plan.buffer<{4}>, !plan.buffer<{5}>, "
+                          "!plan.buffer<{6}>, !plan.buffer<tensor<64xui8>>\n",
+                          launch.substr(0, 3), forward ? "x" : "y", launch.substr(4), forward ? "y" : "z",
+                          forward ? x : y, w, forward ? y : x)
+                .str();
+  }
+  return parseSourceString<ModuleOp>(text + "}\n}\n", ParserConfig(&context()));
+}
+
+/// "weight layout calls" of each, the best first.
+std::vector<std::string> weightsOf(ModuleOp module, double minSaving) {
+  std::vector<std::string> lines;
+  WeightPacking packing(module, minSaving);
+  for (const PackableWeight &weight : packing.weights())
+    lines.push_back(llvm::formatv("{0} {1} {2}", weight.source.getDefiningOp<plan::BufferOp>().getName(),
+                                  weight.layout.getAs<IntegerAttr>("k").getInt() == 70 ? "fwd" : "bwd", weight.calls));
+  return lines;
+}
+
+TEST(WeightPacking, SharesOneBufferForEachWeightAndLayout) {
+  OwningOpRef<ModuleOp> module = products(32, 4, {"fwd u", "fwd v", "bwd u", "fwd u"});
+  ASSERT_TRUE(module);
+  EXPECT_THAT(weightsOf(*module, kAnySaving), ElementsAre("u fwd 8", "v fwd 4", "u bwd 4"));
+}
+
+TEST(WeightPacking, PaysWithManyCallsAndFewRows) {
+  auto weights = [](int64_t rows, int64_t runs) {
+    OwningOpRef<ModuleOp> module = products(rows, runs, {"fwd u"});
+    return weightsOf(*module, 0.03);
+  };
+  EXPECT_THAT(weights(32, 1), IsEmpty());
+  EXPECT_THAT(weights(32, 3), IsEmpty());
+  EXPECT_THAT(weights(32, 5), ElementsAre("u fwd 5"));
+  EXPECT_THAT(weights(128, 8), ElementsAre("u fwd 8"));
+  EXPECT_THAT(weights(1024, 8), IsEmpty());
+  EXPECT_THAT(weights(1024, 1000), IsEmpty());
+}
+
+TEST(WeightPacking, PacksTheFirstOnes) {
+  for (size_t most : {0, 1, 3}) {
+    OwningOpRef<ModuleOp> module = products(32, 6, {"fwd u", "fwd v", "bwd u", "fwd u"});
+    WeightPacking(*module, 0.03).run(most);
+    EXPECT_TRUE(succeeded(verify(*module)));
+    std::vector<std::string> launches;
+    module->walk([&](plan::LaunchOp launch) { launches.push_back(launch.getKernel().str()); });
+    if (most == 0)
+      EXPECT_THAT(launches, ElementsAre("fwd", "fwd", "bwd", "fwd"));
+    else if (most == 1)
+      EXPECT_THAT(launches, ElementsAre("pack_matrix", "fwd.packed", "fwd", "bwd", "fwd.packed"));
+    else
+      EXPECT_THAT(launches, ElementsAre("pack_matrix", "pack_matrix", "pack_matrix_0", "fwd.packed", "fwd.packed",
+                                        "bwd.packed", "fwd.packed"));
+  }
+}
+
+TEST(WeightPacking, LimitsCountTheWholeArena) {
+  const std::vector<std::string> launches = {"fwd u", "fwd v", "bwd u", "fwd u"};
+  auto bytesWith = [&](size_t most) {
+    OwningOpRef<ModuleOp> module = products(32, 6, launches);
+    WeightPacking(*module, 0.03).run(most);
+    return arenaBytes(*module);
+  };
+  OwningOpRef<ModuleOp> module = products(32, 6, launches);
+  auto within = [&](int64_t limit) {
+    return changesWithin(*module, limit, 3, [](ModuleOp copy, size_t n) { WeightPacking(copy, 0.03).run(n); });
+  };
+  EXPECT_EQ(within(0), 3u);
+  EXPECT_EQ(within(1), 0u);
+  for (size_t most : {1, 2, 3}) {
+    EXPECT_EQ(within(bytesWith(most)), most);
+    EXPECT_EQ(within(bytesWith(most) - 1), most - 1);
+  }
+}
+
+} // namespace
