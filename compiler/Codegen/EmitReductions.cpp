@@ -16,8 +16,8 @@ using namespace bowline::codegen;
 void KernelEmitter::prepare(ArrayRef<const Expr *> roots) {
   std::map<std::tuple<unsigned, bool, SmallVector<unsigned>>, SmallVector<const Expr *>> groups;
   forEachExpr(roots, [&](const Expr *expr) {
-    if (expr->kind == Expr::Kind::Reduce && isBound(expr->freeDims) && scopeOf(expr->freeDims) == scopes.size() - 1 &&
-        !scopes.back().values.count(expr))
+    if (expr->kind == Expr::Kind::Reduce && !columns.count(expr) && isBound(expr->freeDims) &&
+        scopeOf(expr->freeDims) == scopes.size() - 1 && !scopes.back().values.count(expr))
       groups[{expr->reduceDepth, isVarying(expr), expr->dims}].push_back(expr);
   });
   for (auto &[key, group] : groups)

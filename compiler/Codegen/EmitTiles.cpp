@@ -214,17 +214,19 @@ Value KernelEmitter::loadSquare(const Argument &square) {
 void KernelEmitter::prefetchScattered() {
   if (nest->scattered.empty())
     return;
-  constexpr int64_t kLineBits = 64 * 8, kRowsAhead = 16;
+  constexpr int64_t kRowsAhead = 16;
   insertHere();
-  auto prefetchLines = [&](const Argument &argument, AffineExpr index) {
-    int64_t line = kLineBits / memoryType(argument.type.getElementType()).getIntOrFloatBitWidth();
-    for (int64_t column = 0; column < lanes.count; column += line)
-      prefetch(argument, nest->space.add(index, nest->space.constant(column)), nest->outer.back(), kRowsAhead);
-  };
   for (const Expr *load : nest->scattered)
-    prefetchLines(arguments[load->argument], load->index);
+    prefetchLanes(arguments[load->argument], load->index, nest->outer.back(), kRowsAhead);
   for (const Nest::Store &target : nest->segments[0].stores)
-    prefetchLines(arguments[inputCount + target.output], target.index);
+    prefetchLanes(arguments[inputCount + target.output], target.index, nest->outer.back(), kRowsAhead);
+}
+
+void KernelEmitter::prefetchLanes(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead) {
+  constexpr int64_t kLineBits = 64 * 8;
+  int64_t line = kLineBits / memoryType(argument.type.getElementType()).getIntOrFloatBitWidth();
+  for (int64_t column = 0; column < lanes.count; column += line)
+    prefetch(argument, nest->space.add(index, nest->space.constant(column)), dim, ahead);
 }
 
 // To the second-level cache: more requests than the first level keeps waiting are on their way at once.

@@ -39,6 +39,12 @@ Value KernelEmitter::value(const Expr *expr) {
       scopes.back().values[expr] = result;
       return;
     }
+    if (columns.count(expr)) {
+      insertHere();
+      result = loadColumns(expr);
+      scopes.back().values[expr] = result;
+      return;
+    }
     if (expr->kind == Expr::Kind::Reduce) {
       emitReductions(expr);
       result = scopes.back().values[expr];

@@ -105,7 +105,7 @@ LogicalResult KernelEmitter::emitEpilogue(ModuleOp module, StringRef symbol, con
   Value rest = arith::RemSIOp::create(b, columns, constant(count));
   Value whole = arith::SubIOp::create(b, lastColumn, rest);
   emitLoop(nest->outer[0], firstRow, lastRow, 1, {}, [&](ValueRange) {
-    emitVectors(segment, count, firstColumn, whole);
+    emitVectors(segment, count, firstColumn, whole, [&] { emitStores(segment); });
     emitMaskedVectors(segment, count, whole, lastColumn);
     return SmallVector<Value>();
   });

@@ -61,8 +61,8 @@ struct Scope {
 };
 
 /// Builds the function of one kernel, nest after nest. Its members are in NestEmitter.cpp (loops over units, rows and
-/// vectors), EmitReductions.cpp, EmitTiles.cpp, EmitValues.cpp (expressions and indices), EmitMemory.cpp and
-/// Epilogue.cpp.
+/// vectors), EmitReductions.cpp, EmitColumns.cpp, EmitTiles.cpp, EmitValues.cpp (expressions and indices),
+/// EmitMemory.cpp and Epilogue.cpp.
 class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &cpu)
@@ -190,28 +190,41 @@ private:
 
   /// Asks for the memory that element `index` is in `ahead` steps of `dim` later.
   void prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
+  void prefetchLanes(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
   void prefetchScattered();
+  /// What `bodies` read in the lanes, `ahead` rows later.
+  void prefetchColumns(ArrayRef<const Expr *> bodies, unsigned row, int64_t ahead);
 
   int64_t lanesOf(const Nest::Segment &segment);
 
   void emitStores(const Nest::Segment &segment);
 
-  void emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
+  /// Runs `body` for vectors of `count` lanes.
+  void emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to, llvm::function_ref<void()> body);
 
   /// As many vectors as it takes, the last one masked.
   void emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
 
   /// The last `rest` elements, fewer than a vector.
-  void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest);
+  void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest, llvm::function_ref<void()> body);
 
   /// `count` lanes of which the first `present` exist.
   Lanes firstLanes(unsigned dim, int64_t count, int64_t present);
 
   void setTailLanes(unsigned dim, int64_t rest);
 
-  void emitRow(const Nest::Segment &segment);
+  /// Runs `body` for each vector of the segment, or of a block of it.
+  void emitElements(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body);
+  void emitRow(const Nest::Segment &segment, llvm::function_ref<void()> body);
+  void emitBlock(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body);
 
-  void emitBlock(const Nest::Segment &segment, Value block);
+  /// The column sums of `nest`, in a buffer for the columns of a block.
+  void emitColumns(Value block);
+  /// Adds a few rows to those sums.
+  void emitColumnsOfRows(int64_t rows, Value block);
+  void allocateColumns();
+  Value columnAddress(const Expr *reduce);
+  Value loadColumns(const Expr *reduce);
 
   /// Computes the reductions under `roots` that belong in the innermost scope, those over the same dimensions in one
   /// loop unless one needs the other.
@@ -307,6 +320,9 @@ private:
   SmallVector<Argument> arguments;
   Argument keptRow;
   llvm::SmallDenseMap<const Expr *, Argument> squares;
+  llvm::SmallDenseMap<const Expr *, Argument> columns;
+  /// The first column of the block.
+  Value firstColumn;
   /// The first row of the square.
   Value squareRow;
   const Nest *nest = nullptr;

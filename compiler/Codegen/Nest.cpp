@@ -343,7 +343,9 @@ private:
       }
       nest.segments.push_back(std::move(segment));
     }
-    divideInner(nest);
+    chooseColumns(nest, vectorLanes);
+    if (nest.columnSums.empty())
+      divideInner(nest);
     chooseTile(nest, kernel, vectorLanes);
     nest.kept = findKept(nest);
   }

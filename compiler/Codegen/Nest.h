@@ -77,6 +77,9 @@ struct Nest {
   Segment initial;
   std::optional<Kept> kept;
   std::optional<Tile> tile;
+  /// Reductions across rows, over equal dimensions, that are made for all columns of a block at once, so that long
+  /// pieces of few rows are read at a time; their values are in a buffer until they are needed.
+  llvm::SmallVector<const Expr *> columnSums;
   /// Loads of short rows that lie apart where units follow each other: prefetchers do not find the next one.
   llvm::SmallVector<const Expr *> scattered;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
@@ -91,6 +94,9 @@ llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::
 /// Gives `nest` a tile or finds its scattered loads, where it reads `kernel`'s arguments in another order than it
 /// writes results.
 void chooseTile(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
+
+/// Finds the column sums of `nest`, a nest without blocks, and divides it into blocks of columns.
+void chooseColumns(Nest &nest, int64_t vectorLanes);
 
 /// How many elements are computed at once in a loop over `size` elements that computes `roots`.
 int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);

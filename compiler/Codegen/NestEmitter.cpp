@@ -36,6 +36,7 @@ LogicalResult KernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<st
       allocateKept();
     if (nest->tile)
       allocateSquares();
+    allocateColumns();
     Value begin = arith::MaxSIOp::create(b, body->getArgument(1), constant(first));
     Value end = arith::MinSIOp::create(b, body->getArgument(2), constant(first + nest->units));
     emitNest(arith::SubIOp::create(b, begin, constant(first)), arith::SubIOp::create(b, end, constant(first)));
@@ -76,7 +77,7 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
   if (nest->tile) {
     emitTile(/*tile=*/row, block);
   } else if (nest->rows) {
-    emitRow(nest->initial);
+    emitRow(nest->initial, [&] { emitStores(nest->initial); });
     emitLoop(*nest->rows, constant(0), constant(nest->space.size(*nest->rows)), 1, {}, [&](ValueRange) {
       emitRowOfUnit(roots, block);
       return SmallVector<Value>();
@@ -94,8 +95,13 @@ void KernelEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Value block) {
   SmallVector<Value> rowValues;
   for (const Nest::Store &rowStore : nest->rowStores)
     rowValues.push_back(value(rowStore.value));
+  if (!nest->columnSums.empty())
+    emitColumns(block);
   for (const Nest::Segment &segment : nest->segments)
-    block ? emitBlock(segment, block) : emitRow(segment);
+    emitElements(segment, block, [&] {
+      prefetchScattered();
+      emitStores(segment);
+    });
   for (auto [rowStore, rowValue] : llvm::zip_equal(nest->rowStores, rowValues))
     store(rowStore, rowValue);
 }
@@ -118,20 +124,21 @@ void KernelEmitter::emitStores(const Nest::Segment &segment) {
     store(current, computed);
 }
 
-void KernelEmitter::emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to) {
+void KernelEmitter::emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to,
+                                llvm::function_ref<void()> body) {
   lanes = {dimBit(*segment.dim), count, nullptr};
   emitLoop(*segment.dim, from, to, count, {}, [&](ValueRange) {
-    prefetchScattered();
-    emitStores(segment);
+    body();
     return SmallVector<Value>();
   });
   lanes = {};
 }
 
-void KernelEmitter::emitTail(const Nest::Segment &segment, int64_t from, int64_t rest) {
+void KernelEmitter::emitTail(const Nest::Segment &segment, int64_t from, int64_t rest,
+                             llvm::function_ref<void()> body) {
   insertHere();
   setTailLanes(*segment.dim, rest);
-  emitOnce(*segment.dim, constant(from), [&] { emitStores(segment); });
+  emitOnce(*segment.dim, constant(from), body);
   lanes = {};
 }
 
@@ -150,27 +157,30 @@ void KernelEmitter::setTailLanes(unsigned dim, int64_t rest) {
   lanes = firstLanes(dim, std::max<int64_t>(llvm::PowerOf2Ceil(rest), 2), rest);
 }
 
-void KernelEmitter::emitRow(const Nest::Segment &segment) {
+void KernelEmitter::emitElements(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body) {
+  block ? emitBlock(segment, block, body) : emitRow(segment, body);
+}
+
+void KernelEmitter::emitRow(const Nest::Segment &segment, llvm::function_ref<void()> body) {
   int64_t size = nest->space.size(*segment.dim), count = lanesOf(segment), rest = size % count;
   if (size >= count && count > 1) {
     insertHere();
-    emitVectors(segment, count, constant(0), constant(size - rest));
+    emitVectors(segment, count, constant(0), constant(size - rest), body);
   }
   if (count == 1)
     rest = size;
   if (rest)
-    emitTail(segment, size - rest, rest);
+    emitTail(segment, size - rest, rest, body);
 }
 
-void KernelEmitter::emitBlock(const Nest::Segment &segment, Value block) {
+void KernelEmitter::emitBlock(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body) {
   int64_t size = nest->space.size(*segment.dim), count = lanesOf(segment), rest = size % count;
   insertHere();
   Value from = arith::MulIOp::create(b, block, constant(nest->blockSize));
   Value to = arith::AddIOp::create(b, from, constant(nest->blockSize));
-  emitVectors(segment, count, from, arith::MinSIOp::create(b, to, constant(size - rest)));
-  if (!rest)
-    return;
-  emitIf(block, nest->blocks - 1, [&] { emitTail(segment, size - rest, rest); });
+  emitVectors(segment, count, from, arith::MinSIOp::create(b, to, constant(size - rest)), body);
+  if (rest)
+    emitIf(block, nest->blocks - 1, [&] { emitTail(segment, size - rest, rest, body); });
 }
 
 LogicalResult bowline::codegen::emitKernel(ModuleOp module, StringRef symbol, func::FuncOp kernel,

@@ -155,6 +155,7 @@ private:
       text += *at == 'T'   ? "tensor<" + r + "x1024xf32>"
               : *at == 'S' ? "tensor<" + r + "xf32>"
               : *at == 'V' ? "tensor<1024xf32>"
+              : *at == 'Q' ? std::to_string(rows / 16)
                            : r;
     }
     auto module = parseSourceString<ModuleOp>(text, &context);

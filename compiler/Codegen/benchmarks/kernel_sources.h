@@ -12,7 +12,7 @@
 namespace bowline::benchmarks {
 
 /// A `func.func @kernel` as fusion makes it from a model. `$T`, `$S`, `$V` stand for tensors of `rows` x 1024, `rows`
-/// and 1024 f32; `$R` for `rows`.
+/// and 1024 f32; `$R` for `rows`, `$Q` for a sixteenth of them.
 struct KernelSource {
   const char *name;
   const char *text;
@@ -182,6 +182,11 @@ inline constexpr KernelSource kKernelSources[] = {
     {"column_sum", R"(func.func @kernel(%x: $T) -> $V {
   %r = graph.reduce sum %x dims [0] : ($T) -> $V
   return %r : $V
+})"},
+    {"column_sum_blocks", R"(func.func @kernel(%x: $T) -> tensor<16x1024xf32> {
+  %b = graph.reshape %x : ($T) -> tensor<16x$Qx1024xf32>
+  %r = graph.reduce sum %b dims [1] : (tensor<16x$Qx1024xf32>) -> tensor<16x1024xf32>
+  return %r : tensor<16x1024xf32>
 })"},
     {"cross_entropy", R"(func.func @kernel(%x: $T, %labels: tensor<$Rxi32>) -> ($S, $S) {
   %loss, %lse = graph.softmax_cross_entropy %x, %labels : ($T, tensor<$Rxi32>) -> ($S, $S)

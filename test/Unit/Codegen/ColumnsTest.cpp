@@ -161,8 +161,8 @@ TEST(Columns, ActivationBackwardAndBias) {
   }
 }
 
-/// Nothing is saved by one pass: blocks of columns run in parallel too.
-TEST(Columns, SumsAloneKeepColumnsInRegisters) {
+/// Nothing is saved by one pass: blocks of columns run in parallel too, where there are few blocks of rows.
+TEST(Columns, SumsAloneDivideColumnsToo) {
   const char *source = R"(func.func @k(%x: $Z, %g: $Z) -> ($P, $P) {
     %m = arith.mulf %x, %g : $Z
     %b0 = graph.reshape %m : ($Z) -> $B
@@ -172,8 +172,8 @@ TEST(Columns, SumsAloneKeepColumnsInRegisters) {
     return %s0, %s1 : $P, $P })";
   for (Size size : kSizes)
     checkKernel(source, size, "f32", false, [&](Kernels &kernels) {
-      if (size.width >= 128)
-        EXPECT_GT(kernels.info(0).parallelExtent, size.blocks);
+      if (size.rows >= 16)
+        EXPECT_GE(kernels.info(0).parallelExtent, std::min(8, size.blocks * ((size.width + 255) / 256)));
     });
 }
 
@@ -192,6 +192,36 @@ TEST(Columns, BlocksAcrossTheOuterDimension) {
   ASSERT_TRUE(kernels.isLoaded());
   EXPECT_EQ(kernels.info(0).parallelExtent, 4);
   kernels.checkRandom(0, 1, 2e-6, 1e-6);
+}
+
+/// Reductions across rows and nothing else: few rows, rows that no number of rows at a time divides, several blocks of
+/// columns, parts of vectors.
+TEST(Columns, ReductionsAlone) {
+  for (const char *cpu : {"native", "x86-64-v3", "x86-64-v2"})
+    for (std::string element : {"f32", "bf16", "f64"})
+      for (auto [blocks, rows, width] : std::vector<Size>{{1, 16, 65}, {3, 17, 300}, {2, 100, 1025}, {9, 31, 2050}}) {
+        SCOPED_TRACE(formatv("{0} blocks of {1} rows of {2} {3}, {4}", blocks, rows, width, element, cpu).str());
+        std::string sums = element == "f64" ? "f64" : "f32",
+                    in = formatv("tensor<{0}x{1}x{2}x{3}>", blocks, rows, width, element),
+                    wide = formatv("tensor<{0}x{1}x{2}x{3}>", blocks, rows, width, sums),
+                    out = formatv("tensor<{0}x{1}x{2}>", blocks, width, sums),
+                    all = formatv("tensor<{0}x{1}>", width, sums);
+        std::string widen = element == "bf16" ? formatv("arith.extf %x : {0} to {1}", in, wide).str()
+                                              : formatv("arith.negf %x : {0}", in).str();
+        Kernels kernels(formatv(R"(func.func @k(%x: {0}) -> ({2}, {2}, {2}, {3}) {{
+  %w = {4}
+  %q = arith.mulf %w, %w : {1}
+  %s = graph.reduce sum %w dims [1] : ({1}) -> {2}
+  %m = graph.reduce max %w dims [1] : ({1}) -> {2}
+  %n = graph.reduce sum %q dims [1] : ({1}) -> {2}
+  %r = arith.subf %n, %m : {2}
+  %a = graph.reduce sum %q dims [0, 1] : ({1}) -> {3}
+  return %s, %m, %r, %a : {2}, {2}, {2}, {3} })",
+                                in, wide, out, all, widen),
+                        cpu);
+        ASSERT_TRUE(kernels.isLoaded());
+        kernels.checkRandom(0, 300 + width, 1e-6, 1e-6);
+      }
 }
 
 } // namespace
