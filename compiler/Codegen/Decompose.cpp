@@ -44,14 +44,14 @@ public:
   Value silu(Value x) { return mul(finiteBelow(x), logistic(x)); }
 
   Value gelu(graph::GeluOp op) {
-    Value x = op.getInput(), inner;
+    Value x = op.getInput();
     if (op.getKind() == graph::GeluKind::Erf) {
-      inner = create<math::ErfOp>(mul(x, constant(x, std::numbers::sqrt2 / 2)));
-    } else {
-      Value cubic = add(constant(x, 1), mul(constant(x, 0.044715), mul(x, x)));
-      inner = create<math::TanhOp>(mul(mul(constant(x, std::sqrt(2 / std::numbers::pi)), x), cubic));
+      Value inner = create<math::ErfOp>(mul(x, constant(x, std::numbers::sqrt2 / 2)));
+      return mul(mul(constant(x, 0.5), finiteBelow(x)), add(constant(x, 1), inner));
     }
-    return mul(mul(constant(x, 0.5), finiteBelow(x)), add(constant(x, 1), inner));
+    // (1 + tanh u) / 2 is the logistic function of 2 u.
+    Value cubic = add(constant(x, 1), mul(constant(x, 0.044715), mul(x, x)));
+    return mul(finiteBelow(x), logistic(mul(mul(constant(x, 2 * std::sqrt(2 / std::numbers::pi)), x), cubic)));
   }
 
   Value rmsNorm(graph::RmsNormOp op) {
