@@ -32,7 +32,7 @@ bench: build  ## Measure compile time and training beside a baseline and the mac
 bench-peers: build  ## Measure training beside PyTorch and JAX, installed into build/peers (6 GiB; over an hour)
 	@scripts/bench-peers.py
 
-bench-precision: build  ## Train the demo for 500 steps in f32 and in bf16, and compare the losses (about six minutes)
+bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, and compare the losses (about ten minutes)
 	@scripts/bench-precision.py
 
 fuzz: packages  ## Run each fuzz target for a minute
