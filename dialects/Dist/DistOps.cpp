@@ -8,6 +8,7 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -19,6 +20,7 @@ using namespace bowline::dist;
 #include "dialects/Dist/DistOps.cpp.inc"
 
 void DistDialect::initialize() {
+  registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Dist/DistOps.cpp.inc"
@@ -46,3 +48,120 @@ int64_t MeshOp::getRankCount() {
     count *= size;
   return count;
 }
+
+int64_t MeshOp::getSize(ArrayRef<StringAttr> axes) {
+  int64_t size = 1;
+  for (auto [name, extent] : llvm::zip_equal(getAxisNames().getAsRange<StringAttr>(), getAxisSizes()))
+    if (llvm::is_contained(axes, name))
+      size *= extent;
+  return size;
+}
+
+std::optional<unsigned> MeshOp::getAxis(StringRef name) {
+  for (auto [index, axis] : llvm::enumerate(getAxisNames().getAsRange<StringAttr>()))
+    if (axis.getValue() == name)
+      return index;
+  return std::nullopt;
+}
+
+MeshOp MeshOp::of(Operation *op) {
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  if (!module)
+    return {};
+  auto meshes = module.getOps<MeshOp>();
+  return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+//===----------------------------------------------------------------------===//
+// Checks against the mesh
+//===----------------------------------------------------------------------===//
+
+/// A module without a mesh is a fragment under test: its axes are not checked.
+static LogicalResult checkAxis(Operation *op, MeshOp mesh, StringAttr axis) {
+  if (!mesh || mesh.getAxis(axis))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("names axis ") << axis << ", but the mesh has ";
+  llvm::interleaveComma(mesh.getAxisNames().getAsRange<StringAttr>(), diagnostic);
+  return diagnostic;
+}
+
+/// The ranks of a group; fails with a diagnostic. Without a mesh: 0, which checks no sizes.
+static FailureOr<int64_t> groupSize(Operation *op, ArrayAttr axes) {
+  if (axes.empty())
+    return op->emitOpError("names no axis");
+  MeshOp mesh = MeshOp::of(op);
+  SmallVector<StringAttr> names;
+  for (auto axis : axes.getAsRange<StringAttr>()) {
+    if (llvm::is_contained(names, axis))
+      return op->emitOpError("names axis ") << axis << " twice";
+    if (failed(checkAxis(op, mesh, axis)))
+      return failure();
+    names.push_back(axis);
+  }
+  return mesh ? mesh.getSize(names) : 0;
+}
+
+/// Fails unless `whole` is `part` with `scale` times the elements along `dim`; a scale of 0 is any.
+static LogicalResult checkScaled(Operation *op, RankedTensorType part, RankedTensorType whole, int64_t dim,
+                                 int64_t scale) {
+  if (part.getElementType() != whole.getElementType() || part.getRank() != whole.getRank())
+    return op->emitOpError("must not change rank or element type");
+  if (dim < 0 || dim >= part.getRank())
+    return op->emitOpError("dimension ") << dim << " is out of range of " << part;
+  for (int64_t i = 0; i < part.getRank(); ++i) {
+    int64_t expected = part.getDimSize(i) * (i == dim ? scale : 1);
+    if (i == dim && scale == 0 ? whole.getDimSize(i) % part.getDimSize(i) != 0 : whole.getDimSize(i) != expected)
+      return op->emitOpError("between ") << part << " and " << whole << ": dimension " << i << " of the whole must be "
+                                         << (i == dim ? "the group's size times that" : "that") << " of the part";
+  }
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  if (getSharding().getRank() != getInput().getType().getRank())
+    return emitOpError("has a sharding of ") << getSharding().getRank() << " dimensions for " << getInput().getType();
+  MeshOp mesh = MeshOp::of(*this);
+  for (DimAttr dim : getSharding().getDims())
+    for (StringAttr axis : dim.getAxes())
+      if (failed(checkAxis(*this, mesh, axis)))
+        return failure();
+  for (StringAttr axis : getSharding().getUnreduced())
+    if (failed(checkAxis(*this, mesh, axis)))
+      return failure();
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() { return groupSize(*this, getAxes()); }
+
+LogicalResult AllGatherOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  return failed(size) ? failure() : checkScaled(*this, getInput().getType(), getResult().getType(), getDim(), *size);
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  return failed(size) ? failure() : checkScaled(*this, getResult().getType(), getInput().getType(), getDim(), *size);
+}
+
+LogicalResult SliceOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  return failed(size) ? failure() : checkScaled(*this, getResult().getType(), getInput().getType(), getDim(), *size);
+}
+
+LogicalResult AllToAllOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  if (failed(size))
+    return failure();
+  RankedTensorType input = getInput().getType();
+  int64_t split = getSplitDim(), concat = getConcatDim();
+  if (split == concat)
+    return emitOpError("must split and concatenate different dimensions, both are ") << split;
+  if (split < 0 || split >= input.getRank() || (*size > 0 && input.getDimSize(split) % *size != 0))
+    return emitOpError("cannot split dimension ") << split << " of " << input << " among " << *size << " ranks";
+  SmallVector<int64_t> shape = llvm::to_vector(input.getShape());
+  if (*size > 0)
+    shape[split] /= *size;
+  return checkScaled(*this, RankedTensorType::get(shape, input.getElementType()), getResult().getType(), concat, *size);
+}
+
+LogicalResult CoordinateOp::verify() { return groupSize(*this, getAxes()); }

@@ -9,11 +9,13 @@
 #ifndef BOWLINE_DIALECTS_DIST_DISTOPS_H
 #define BOWLINE_DIALECTS_DIST_DISTOPS_H
 
+#include "dialects/Dist/DistAttrs.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/Dist/DistDialect.h.inc"
 #define GET_OP_CLASSES

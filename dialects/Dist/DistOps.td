@@ -1,25 +1,20 @@
 #ifndef BOWLINE_DIALECTS_DIST_DISTOPS_TD
 #define BOWLINE_DIALECTS_DIST_DISTOPS_TD
 
+include "dialects/Dist/DistAttrs.td"
 include "mlir/IR/BuiltinAttributes.td"
-include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Dist_Dialect : Dialect {
-  let name = "dist";
-  let cppNamespace = "::bowline::dist";
-  let summary = "Where the pieces live: device meshes with named axes";
-  let description = [{
-    Today a program runs on a mesh of one rank, and a mesh is all there is. Shardings, reshards and collectives belong
-    here.
-  }];
-}
+class Dist_Op<string name, list<Trait> traits = []> : Op<Dist_Dialect, name, traits>;
 
-def Dist_MeshOp : Op<Dist_Dialect, "mesh", [Symbol]> {
+def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let summary = "A grid of ranks with named axes";
   let description = [{
+    Ranks are numbered in row-major order of their coordinates: the last axis varies fastest. A module has one mesh.
+
     ```mlir
-    dist.mesh @mesh ["dp"] [1]
+    dist.mesh @mesh ["dp", "tp"] [2, 4]
     ```
 
     **Constraints:** one size per axis, each positive; axis names are not empty and differ.
@@ -30,7 +25,141 @@ def Dist_MeshOp : Op<Dist_Dialect, "mesh", [Symbol]> {
   let extraClassDeclaration = [{
     /// The number of ranks: the product of all sizes.
     int64_t getRankCount();
+    /// The ranks along `axes` together; an axis that the mesh does not have counts as 1.
+    int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes);
+    /// Position in the list of axes.
+    std::optional<unsigned> getAxis(::llvm::StringRef name);
+    /// The mesh of the module that `op` is in; null where there is none.
+    static MeshOp of(::mlir::Operation *op);
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// On global tensors
+//===----------------------------------------------------------------------===//
+
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "The same global tensor, in other pieces";
+  let description = [{
+    `why` says for people which operation asked for it.
+
+    ```mlir
+    %y = dist.reshard %x to #dist.sharding<[{"dp"}, {} ]> why "the operands of an addition" : tensor<8x128xf32>
+    ```
+
+    **Constraints:** one dimension in the sharding per dimension of the tensor; axes of the module's mesh.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, Dist_ShardingAttr:$sharding, DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `to` $sharding (`why` $why^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// On the local tensors of each rank
+//===----------------------------------------------------------------------===//
+
+// The ranks that differ only in `axes` form a group, ordered by their coordinates along `axes`, the first outermost.
+class Dist_CollectiveOp<string name, list<Trait> traits = []> : Dist_Op<name, !listconcat([Pure], traits)> {
+  let hasVerifier = 1;
+}
+
+def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Combines the tensors of a group; every rank gets the result";
+  let description = [{
+    ```mlir
+    %y = dist.all_reduce sum %x over ["tp"] : tensor<8x128xf32>
+    ```
+
+    **Constraints:** axes of the mesh, at least one, none twice; integer or floating-point elements of 8 bits or more.
+  }];
+  let arguments = (ins Dist_ReduceKind:$kind, AnyRankedTensor:$input, StrArrayAttr:$axes,
+                   DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $input `over` $axes (`why` $why^)? attr-dict `:` type($result)";
+}
+
+def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
+  let summary = "Concatenates the tensors of a group along a dimension; every rank gets the result";
+  let description = [{
+    ```mlir
+    %y = dist.all_gather %x dim 1 over ["tp"] : tensor<8x64xf32> -> tensor<8x128xf32>
+    ```
+
+    **Constraints:** as `all_reduce`; the result has the group's size times the operand's elements along `dim`, and its
+    other dimensions and its element type.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrArrayAttr:$axes,
+                   DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $axes (`why` $why^)? attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
+  let summary = "Combines the tensors of a group; each rank gets its part along a dimension";
+  let description = [{
+    ```mlir
+    %y = dist.reduce_scatter sum %x dim 0 over ["dp"] : tensor<8x64xf32> -> tensor<4x64xf32>
+    ```
+
+    **Constraints:** as `all_reduce`; the operand has the group's size times the result's elements along `dim`, and its
+    other dimensions and its element type.
+  }];
+  let arguments = (ins Dist_ReduceKind:$kind, AnyRankedTensor:$input, I64Attr:$dim, StrArrayAttr:$axes,
+                   DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $kind $input `dim` $dim `over` $axes (`why` $why^)? attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
+  let summary = "Each rank of a group sends its part along one dimension to each other, and joins what it gets along another";
+  let description = [{
+    Moves the cut of a tensor from dimension `concat_dim` to `split_dim`.
+
+    ```mlir
+    %y = dist.all_to_all %x split 0 concat 1 over ["tp"] : tensor<8x64xf32> -> tensor<4x128xf32>
+    ```
+
+    **Constraints:** as `all_reduce`; the dimensions differ; the operand has the group's size times the result's
+    elements along `split_dim`, the result so many times the operand's along `concat_dim`, and the rest agrees.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
+                   DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `split` $split_dim `concat` $concat_dim `over` $axes (`why` $why^)? attr-dict `:` type($input) `->`
+    type($result)
+  }];
+}
+
+def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
+  let summary = "Each rank of a group keeps its part along a dimension; nothing is sent";
+  let description = [{
+    ```mlir
+    %y = dist.slice %x dim 1 over ["tp"] : tensor<8x128xf32> -> tensor<8x64xf32>
+    ```
+
+    **Constraints:** as `reduce_scatter`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrArrayAttr:$axes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_CoordinateOp : Dist_CollectiveOp<"coordinate"> {
+  let summary = "The place of this rank in its group, from 0";
+  let description = [{
+    ```mlir
+    %i = dist.coordinate over ["tp"] : tensor<i32>
+    ```
+
+    **Constraints:** axes of the mesh, none twice.
+  }];
+  let arguments = (ins StrArrayAttr:$axes);
+  let results = (outs 0DTensorOf<[I32]>:$result);
+  let assemblyFormat = "`over` $axes attr-dict `:` type($result)";
 }
 
 #endif // BOWLINE_DIALECTS_DIST_DISTOPS_TD

@@ -1,0 +1,68 @@
+#ifndef BOWLINE_DIALECTS_DIST_DISTATTRS_TD
+#define BOWLINE_DIALECTS_DIST_DISTATTRS_TD
+
+include "dialects/Dist/DistDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Dist_Attr<string name, string mnemonicName> : AttrDef<Dist_Dialect, name> {
+  let mnemonic = mnemonicName;
+}
+
+def Dist_DimAttr : Dist_Attr<"Dim", "dim"> {
+  let summary = "Over which mesh axes one dimension of a tensor is cut, the first one outermost";
+  let description = [{
+    `{"tp"}` is closed: propagation leaves it as it is. `{"dp", ?}` is open: propagation may add axes behind those that
+    are there. A dimension of size d over axes of n ranks together has parts of ceil(d / n) elements; where n does not
+    divide d, the last parts are short and a pass pads them.
+
+    **Constraints:** no axis twice.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$open);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
+  let summary = "Where the pieces of a tensor live";
+  let description = [{
+    One entry per dimension, and the axes over which the value is still a sum of parts: every rank along them holds a
+    summand of full shape. Along all other axes of the mesh the ranks hold equal copies.
+
+    ```mlir
+    #dist.sharding<[{"dp"}, {}, {"tp", ?} ], unreduced = {"tp"}>
+    ```
+
+    **Constraints:** an axis cuts one dimension or is unreduced, and is named once.
+  }];
+  let parameters = (ins ArrayRefParameter<"DimAttr">:$dims, ArrayRefParameter<"::mlir::StringAttr">:$unreduced);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>>":$axes), [{
+    ::llvm::SmallVector<DimAttr> dims;
+    for (const auto &dim : axes)
+      dims.push_back(DimAttr::get($_ctxt, dim, false));
+    return $_get($_ctxt, dims, ::llvm::ArrayRef<::mlir::StringAttr>{});
+  }]>];
+  let extraClassDeclaration = [{
+    /// The sharding of a tensor of `rank` dimensions that every rank holds whole.
+    static ShardingAttr replicated(::mlir::MLIRContext *context, int64_t rank);
+    int64_t getRank() const { return static_cast<int64_t>(getDims().size()); }
+    bool isReplicated() const;
+    ::llvm::ArrayRef<::mlir::StringAttr> getAxes(int64_t dim) const { return getDims()[dim].getAxes(); }
+    /// The same with no open dimension.
+    ShardingAttr closed() const;
+    ShardingAttr withUnreduced(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+  }];
+}
+
+def Dist_ReduceKindEnum : I32EnumAttr<"ReduceKind", "how a collective combines values", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::bowline::dist";
+  let genSpecializedAttr = 0;
+}
+def Dist_ReduceKind : EnumAttr<Dist_Dialect, Dist_ReduceKindEnum, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+#endif // BOWLINE_DIALECTS_DIST_DISTATTRS_TD

@@ -1,0 +1,29 @@
+#ifndef BOWLINE_DIALECTS_DIST_DISTDIALECT_TD
+#define BOWLINE_DIALECTS_DIST_DISTDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::bowline::dist";
+  let summary = "Where the pieces of a program live and how they move: meshes, shardings, collectives";
+  let description = [{
+    Discardable attributes on operations of other dialects:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
+    | `dist.shardings` | any operation with tensor results | one sharding per result |
+
+    See `dialects/Dist/README.md` for the rationale.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+
+    static constexpr ::llvm::StringLiteral kShardingAttr = "dist.sharding";
+    static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
+  }];
+}
+
+#endif // BOWLINE_DIALECTS_DIST_DISTDIALECT_TD
