@@ -1,4 +1,4 @@
-// RUN: bowline-opt %s | bowline-opt | FileCheck %s
+// RUN: bowline-opt %s | FileCheck %s
 
 // CHECK: dist.mesh @mesh ["dp", "tp"] [2, 4]
 dist.mesh @mesh ["dp", "tp"] [2, 4]
@@ -26,6 +26,6 @@ graph.func @local(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %4 = dist.slice %3 dim 1 over ["tp"] : tensor<1x2048xf32> -> tensor<1x512xf32>
   // CHECK: dist.coordinate over ["tp"] : tensor<i32>
   %5 = dist.coordinate over ["tp"] : tensor<i32>
-  %6 = graph.reshape %4 : tensor<1x512xf32> -> tensor<8x64xf32>
+  %6 = graph.reshape %4 : (tensor<1x512xf32>) -> tensor<8x64xf32>
   graph.return %6 : tensor<8x64xf32>
 }
