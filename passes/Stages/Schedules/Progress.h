@@ -1,0 +1,77 @@
+//===- Progress.h - Which actions of a schedule can run, and when
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H
+#define BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H
+
+#include "passes/Stages/Schedules/Schedule.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace bowline {
+
+/// The inputs of an action, as the outputs of others: (forward or backward, stage). At most two.
+struct NeededOutput {
+  bool backward; // of B or I; else of F
+  int stage;
+};
+struct NeededOutputs {
+  NeededOutput outputs[2];
+  int count = 0;
+};
+NeededOutputs inputsOf(const Schedule &schedule, int rank, const Action &action);
+
+/// The end of the block that begins at `position`: one further, or two for actions that overlap.
+size_t blockEnd(const std::vector<Action> &actions, size_t position);
+
+/// Runs the ranks of a schedule as far as they come, each in its order, blocks as soon as their inputs are there.
+/// Linear in the number of actions. The schedule's actions must be in range, and none may be there twice.
+class Progress {
+public:
+  /// When a block ends that starts at `start`, in any unit.
+  using EndOfBlock = std::function<int64_t(int rank, size_t position, int64_t start)>;
+
+  /// `transfer`: from the end of a block to the start of one on another rank that needs its output.
+  Progress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock);
+
+  /// True when every rank ran all of its actions.
+  bool finished() const;
+
+  /// The first action of the rank that did not run.
+  size_t positionOf(int rank) const { return positions[rank]; }
+
+  /// When the last action of the rank that ran ended; 0 when none did.
+  int64_t endOf(int rank) const { return ends[rank]; }
+
+  struct Wait {
+    Action action;       // of the block that could not start
+    NeededOutput needed; // what it waits for
+  };
+  /// Why the rank stopped. It must have stopped.
+  Wait waitOf(int rank) const;
+
+private:
+  size_t indexOf(NeededOutput output, int microbatch) const;
+  bool isReady(int rank, int64_t &start) const;
+  void runBlock(int rank, int64_t start);
+  void publish(int rank, const Action &action, int64_t end);
+
+  const Schedule &schedule;
+  int64_t transfer;
+  EndOfBlock endOfBlock;
+  std::vector<size_t> positions;
+  std::vector<int64_t> ends;
+  std::vector<int64_t> available; // per output and microbatch; kNotYet before
+  std::vector<int> runnable;      // ranks to look at
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H

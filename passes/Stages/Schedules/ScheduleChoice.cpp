@@ -1,0 +1,142 @@
+//===- ScheduleChoice.cpp - The schedule that a user asks for
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Stages/Schedules/ScheduleChoice.h"
+#include "passes/Stages/Schedules/Generators.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+using namespace bowline;
+
+const char bowline::kScheduleSyntax[] = "gpipe|1f1b|interleaved:V|breadth_first:V|zb_h1|zb_h2|zb_v|dualpipe_v|FILE.csv";
+
+namespace {
+struct NamedSchedule {
+  const char *name;
+  ScheduleKind kind;
+  bool takesChunks; // ":V" follows
+  int chunks;       // else
+};
+} // namespace
+
+static constexpr NamedSchedule kSchedules[] = {
+    {"gpipe", ScheduleKind::GPipe, false, 1},
+    {"1f1b", ScheduleKind::OneForwardOneBackward, false, 1},
+    {"interleaved", ScheduleKind::Interleaved, true, 0},
+    {"breadth_first", ScheduleKind::BreadthFirst, true, 0},
+    {"zb_h1", ScheduleKind::ZbH1, false, 1},
+    {"zb_h2", ScheduleKind::ZbH2, false, 1},
+    {"zb_v", ScheduleKind::ZbV, false, 2},
+    {"dualpipe_v", ScheduleKind::DualPipeV, false, 2},
+};
+
+/// The fewest letters to change, insert or drop.
+static size_t editDistance(absl::string_view from, absl::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < to.size(); ++j) {
+      size_t changed = diagonal + (from[i] != to[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+static const NamedSchedule &findNearest(absl::string_view name) {
+  // Names are short: what follows their length says nothing, and its length is the user's.
+  std::string lower = absl::AsciiStrToLower(name.substr(0, 32));
+  return *std::min_element(std::begin(kSchedules), std::end(kSchedules),
+                           [&](const NamedSchedule &one, const NamedSchedule &other) {
+                             return editDistance(lower, one.name) < editDistance(lower, other.name);
+                           });
+}
+
+static absl::Status unknownSchedule(absl::string_view text, absl::string_view name,
+                                    std::optional<absl::string_view> chunks) {
+  const NamedSchedule &nearest = findNearest(name);
+  std::string suggestion = nearest.name;
+  if (nearest.takesChunks)
+    absl::StrAppend(&suggestion, ":", chunks ? chunks->substr(0, 8) : "2");
+  return absl::InvalidArgumentError(absl::StrCat("there is no schedule '", text.substr(0, 200), "'; the nearest is '",
+                                                 suggestion, "', of ", kScheduleSyntax));
+}
+
+absl::StatusOr<ScheduleChoice> bowline::parseScheduleChoice(absl::string_view text) {
+  if (absl::EndsWithIgnoreCase(text, ".csv"))
+    return ScheduleChoice{ScheduleKind::Table, 0, std::string(text)};
+  size_t colon = text.find(':');
+  absl::string_view name = text.substr(0, colon);
+  std::optional<absl::string_view> number;
+  if (colon != absl::string_view::npos)
+    number = text.substr(colon + 1);
+
+  const auto *found = std::find_if(std::begin(kSchedules), std::end(kSchedules),
+                                   [&](const NamedSchedule &schedule) { return name == schedule.name; });
+  if (found == std::end(kSchedules))
+    return unknownSchedule(text, name, number);
+  if (!found->takesChunks) {
+    if (!number)
+      return ScheduleChoice{found->kind, found->chunks, ""};
+    std::string nearest = found->kind == ScheduleKind::OneForwardOneBackward
+                              ? absl::StrCat("1f1b' or 'interleaved:", number->substr(0, 8))
+                              : std::string(found->name);
+    return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' takes no number of chunks, as in '",
+                                                   text.substr(0, 200), "'; the nearest is '", nearest, "'"));
+  }
+  int chunks = 0;
+  if (!number)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule '", name, "' needs the number of chunks that each rank holds; the nearest is '", name, ":2'"));
+  if (!absl::SimpleAtoi(*number, &chunks) || chunks < 1 || chunks > UINT16_MAX)
+    return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' needs a number of chunks from 1 to ",
+                                                   UINT16_MAX, ", not '", number->substr(0, 200), "'; the nearest is '",
+                                                   name, ":", chunks > UINT16_MAX ? UINT16_MAX : 2, "'"));
+  return ScheduleChoice{found->kind, chunks, ""};
+}
+
+std::string bowline::toString(const ScheduleChoice &choice) {
+  for (const NamedSchedule &schedule : kSchedules)
+    if (schedule.kind == choice.kind)
+      return schedule.takesChunks ? absl::StrCat(schedule.name, ":", choice.chunks) : schedule.name;
+  return choice.file;
+}
+
+absl::StatusOr<Schedule> bowline::makeSchedule(const ScheduleChoice &choice, int ranks, int microbatches) {
+  switch (choice.kind) {
+  case ScheduleKind::GPipe:
+    return makeGPipe(ranks, microbatches);
+  case ScheduleKind::OneForwardOneBackward:
+    return make1F1B(ranks, microbatches);
+  case ScheduleKind::Interleaved:
+    return makeInterleaved(ranks, microbatches, choice.chunks);
+  case ScheduleKind::BreadthFirst:
+    return makeBreadthFirst(ranks, microbatches, choice.chunks);
+  case ScheduleKind::ZbH1:
+    return makeZbH1(ranks, microbatches);
+  case ScheduleKind::ZbH2:
+    return makeZbH2(ranks, microbatches);
+  case ScheduleKind::ZbV:
+    return makeZbV(ranks, microbatches);
+  case ScheduleKind::DualPipeV:
+    return makeDualPipeV(ranks, microbatches);
+  case ScheduleKind::Table:
+    break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("schedule '", choice.file, "' is a table, to be read from its file"));
+}

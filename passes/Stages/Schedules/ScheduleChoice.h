@@ -1,0 +1,49 @@
+//===- ScheduleChoice.h - The schedule that a user asks for
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULECHOICE_H
+#define BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULECHOICE_H
+
+#include "passes/Stages/Schedules/Schedule.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+enum class ScheduleKind { GPipe, OneForwardOneBackward, Interleaved, BreadthFirst, ZbH1, ZbH2, ZbV, DualPipeV, Table };
+
+struct ScheduleChoice {
+  ScheduleKind kind = ScheduleKind::OneForwardOneBackward;
+  /// Chunks per rank. Of a table: 0, the table says it.
+  int chunks = 1;
+  /// Of a table: its file, else empty.
+  std::string file;
+
+  bool operator==(const ScheduleChoice &) const = default;
+};
+
+/// gpipe | 1f1b | interleaved:V | breadth_first:V | zb_h1 | zb_h2 | zb_v | dualpipe_v | FILE.csv
+extern const char kScheduleSyntax[];
+
+/// Reads that syntax. V is from 1 to 65535. InvalidArgument names the nearest valid choice. A file is not opened.
+absl::StatusOr<ScheduleChoice> parseScheduleChoice(absl::string_view text);
+
+/// What parseScheduleChoice reads.
+std::string toString(const ScheduleChoice &choice);
+
+/// The published schedule. InvalidArgument when its conditions do not hold (see Generators.h), and for Table, which is
+/// read by parseScheduleTable (see ScheduleTable.h).
+absl::StatusOr<Schedule> makeSchedule(const ScheduleChoice &choice, int ranks, int microbatches);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULECHOICE_H
