@@ -8,7 +8,7 @@
 
 //
 // `arith` and `math` operations on tensors are the elementwise part of the graph dialect. This file gives each one its
-// reference semantics, its derivative and its cost.
+// reference semantics, its derivative, its cost and its factor rule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -255,6 +255,10 @@ template <typename OpTy> struct CostModelOf : CostModel::ExternalModel<CostModel
   }
 };
 
+template <typename OpTy> struct AlignedModel : Factored::ExternalModel<AlignedModel<OpTy>, OpTy> {
+  FactorRule factorRule(Operation *op) const { return alignedRule(op); }
+};
+
 template <typename OpTy> struct VjpModel : Differentiable::ExternalModel<VjpModel<OpTy>, OpTy> {
   LogicalResult buildVjp(Operation *op, OpBuilder &builder, ValueRange resultGrads,
                          SmallVectorImpl<Value> &operandGrads) const {
@@ -284,8 +288,19 @@ struct ConstantInterpretModel : Interpretable::ExternalModel<ConstantInterpretMo
   }
 };
 
-template <typename... Ops> void attachReferenceAndCost(MLIRContext *context) {
-  (Ops::template attachInterface<InterpretModel<Ops>, CostModelOf<Ops>>(*context), ...);
+struct ConstantFactoredModel : Factored::ExternalModel<ConstantFactoredModel, arith::ConstantOp> {
+  FactorRule factorRule(Operation *op) const {
+    if (!isa<RankedTensorType>(op->getResult(0).getType()) ||
+        isa<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue()))
+      return alignedRule(op);
+    FactorRule rule;
+    rule.results = {rule.addDims(tensorType(op->getResult(0)).getShape(), FactorRule::Kind::Blocked)};
+    return rule;
+  }
+};
+
+template <typename... Ops> void attachModels(MLIRContext *context) {
+  (Ops::template attachInterface<InterpretModel<Ops>, CostModelOf<Ops>, AlignedModel<Ops>>(*context), ...);
 }
 template <typename... Ops> void attachVjp(MLIRContext *context) {
   (Ops::template attachInterface<VjpModel<Ops>>(*context), ...);
@@ -295,17 +310,17 @@ template <typename... Ops> void attachVjp(MLIRContext *context) {
 
 void bowline::graph::registerElementwiseModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
-    arith::ConstantOp::attachInterface<ConstantInterpretModel>(*context);
-    attachReferenceAndCost<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
-                           arith::MinimumFOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp, arith::ExtFOp,
-                           arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::AddIOp,
-                           arith::SubIOp, arith::MulIOp>(context);
+    arith::ConstantOp::attachInterface<ConstantInterpretModel, ConstantFactoredModel>(*context);
+    attachModels<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
+                 arith::MinimumFOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp, arith::ExtFOp, arith::TruncFOp,
+                 arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
+        context);
     attachVjp<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
               arith::MinimumFOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp>(context);
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
-    attachReferenceAndCost<math::AbsFOp, math::CosOp, math::ErfOp, math::ExpOp, math::LogOp, math::PowFOp,
-                           math::RsqrtOp, math::SinOp, math::SqrtOp, math::TanhOp>(context);
+    attachModels<math::AbsFOp, math::CosOp, math::ErfOp, math::ExpOp, math::LogOp, math::PowFOp, math::RsqrtOp,
+                 math::SinOp, math::SqrtOp, math::TanhOp>(context);
     attachVjp<math::AbsFOp, math::CosOp, math::ErfOp, math::ExpOp, math::LogOp, math::PowFOp, math::RsqrtOp,
               math::SinOp, math::SqrtOp, math::TanhOp>(context);
   });

@@ -9,6 +9,7 @@
 #ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_H
 #define BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_H
 
+#include "dialects/Graph/FactorRule.h"
 #include "dialects/Graph/HostTensor.h"
 #include "mlir/IR/OpDefinition.h"
 

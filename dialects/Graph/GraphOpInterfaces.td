@@ -44,4 +44,16 @@ def Graph_CostModel : OpInterface<"CostModel"> {
     "double", "flops">];
 }
 
+def Graph_Factored : OpInterface<"Factored"> {
+  let cppNamespace = "::bowline::graph";
+  let description = [{
+    An operation on tensors that says which dimensions of its operands and results are one, and hence along which of
+    them it can be computed in parts. `FactorRule.h` states what a rule promises and what the local form of each
+    operation does.
+  }];
+  let methods = [InterfaceMethod<
+    "The rule for the operation's present types and attributes.",
+    "::bowline::graph::FactorRule", "factorRule">];
+}
+
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_TD

@@ -32,9 +32,10 @@ def Graph_IndexTensor : Graph_TensorOf<[I32], "i32">;
 
 class Graph_Op<string name, list<Trait> traits = []> : Op<Graph_Dialect, name, traits>;
 
-// A pure function of tensors with reference semantics and a cost.
+// A pure function of tensors with reference semantics, a cost and a rule of how it can be cut.
 class Graph_ComputeOp<string name, list<Trait> traits = []> : Graph_Op<name, !listconcat([
-    Pure, DeclareOpInterfaceMethods<Graph_Interpretable>, DeclareOpInterfaceMethods<Graph_CostModel>], traits)>;
+    Pure, DeclareOpInterfaceMethods<Graph_Interpretable>, DeclareOpInterfaceMethods<Graph_CostModel>,
+    DeclareOpInterfaceMethods<Graph_Factored>], traits)>;
 
 // Result types follow from operands and attributes: the verifier checks them and builders do not ask for them.
 class Graph_InferredOp<string name, list<Trait> traits = []>

@@ -44,6 +44,8 @@ LogicalResult LogisticOp::interpret(ArrayRef<HostTensor> operands, MutableArrayR
   return mapElements(operands, results, logistic);
 }
 
+FactorRule LogisticOp::factorRule() { return alignedRule(*this); }
+
 double LogisticOp::flops() { return 3.0 * tensorType(getResult()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -64,6 +66,8 @@ LogicalResult SiluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Small
 LogicalResult SiluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
   return mapElements(operands, results, [](double x) { return x * logistic(x); });
 }
+
+FactorRule SiluOp::factorRule() { return alignedRule(*this); }
 
 double SiluOp::flops() { return 4.0 * tensorType(getResult()).getNumElements(); }
 
@@ -102,5 +106,7 @@ LogicalResult GeluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<H
   return mapElements(operands, results,
                      [](double x) { return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + kGeluCubic * x * x * x))); });
 }
+
+FactorRule GeluOp::factorRule() { return alignedRule(*this); }
 
 double GeluOp::flops() { return 8.0 * tensorType(getResult()).getNumElements(); }

@@ -72,6 +72,25 @@ struct Problem {
     return sum;
   }
 };
+
+/// Batch and heads are independent. A dimension of query heads is key heads, then the heads of a group that share one.
+/// Positions and the head dimension stay whole.
+struct AttentionFactors {
+  FactorRule rule;
+  FactorRule::TensorFactors query, key, logsumexp;
+
+  AttentionFactors(RankedTensorType queryType, RankedTensorType keyType, std::optional<ReduceKind> groupCombines) {
+    using Kind = FactorRule::Kind;
+    int64_t batch = rule.add(queryType.getDimSize(0)), keyHeads = rule.add(keyType.getDimSize(2));
+    int64_t group = rule.add(queryType.getDimSize(2) / keyType.getDimSize(2), Kind::Parallel, groupCombines);
+    int64_t queries = rule.add(queryType.getDimSize(1), Kind::Blocked);
+    int64_t keys = rule.add(keyType.getDimSize(1), Kind::Blocked);
+    int64_t width = rule.add(queryType.getDimSize(3), Kind::Blocked);
+    query = {{batch}, {queries}, {keyHeads, group}, {width}};
+    key = {{batch}, {keys}, {keyHeads}, {width}};
+    logsumexp = {{batch}, {keyHeads, group}, {queries}};
+  }
+};
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -131,6 +150,13 @@ static double attentionFlops(Type queryType, Type keyType, bool causal, int prod
   return 2.0 * products * query.getDimSize(0) * query.getDimSize(2) * query.getDimSize(3) * pairs;
 }
 
+FactorRule AttentionOp::factorRule() {
+  AttentionFactors f(tensorType(getQuery()), tensorType(getKey()), /*groupCombines=*/std::nullopt);
+  f.rule.operands = {f.query, f.key, f.key};
+  f.rule.results = {f.query, f.logsumexp};
+  return f.rule;
+}
+
 double AttentionOp::flops() { return attentionFlops(getQuery().getType(), getKey().getType(), getCausal(), 2); }
 
 //===----------------------------------------------------------------------===//
@@ -171,6 +197,14 @@ LogicalResult AttentionGradOp::interpret(ArrayRef<HostTensor> operands, MutableA
     }
   });
   return success();
+}
+
+FactorRule AttentionGradOp::factorRule() {
+  // Every query head of a group adds to the gradients of its key head.
+  AttentionFactors f(tensorType(getQuery()), tensorType(getKey()), /*groupCombines=*/ReduceKind::Sum);
+  f.rule.operands = {f.query, f.key, f.key, f.query, f.logsumexp, f.query};
+  f.rule.results = {f.query, f.key, f.key};
+  return f.rule;
 }
 
 double AttentionGradOp::flops() { return attentionFlops(getQuery().getType(), getKey().getType(), getCausal(), 5); }

@@ -164,6 +164,23 @@ LogicalResult DotGeneralOp::interpret(ArrayRef<HostTensor> operands, MutableArra
   return success();
 }
 
+FactorRule DotGeneralOp::factorRule() {
+  FactorRule rule;
+  RankedTensorType lhsType = tensorType(getLhs()), rhsType = tensorType(getRhs());
+  FactorRule::TensorFactors lhs(lhsType.getRank()), rhs(rhsType.getRank()), result;
+  for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch()))
+    result.push_back(lhs[l] = rhs[r] = {rule.add(lhsType.getDimSize(l))});
+  for (int64_t dim : getLhsFree())
+    result.push_back(lhs[dim] = {rule.add(lhsType.getDimSize(dim))});
+  for (int64_t dim : getRhsFree())
+    result.push_back(rhs[dim] = {rule.add(rhsType.getDimSize(dim))});
+  for (auto [l, r] : llvm::zip_equal(getLhsContract(), getRhsContract()))
+    lhs[l] = rhs[r] = {rule.add(lhsType.getDimSize(l), FactorRule::Kind::Reduction, ReduceKind::Sum)};
+  rule.operands = {lhs, rhs};
+  rule.results = {result};
+  return rule;
+}
+
 double DotGeneralOp::flops() {
   double contracted = 1;
   for (int64_t dim : getLhsContract())

@@ -24,6 +24,8 @@ LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor
   return success();
 }
 
+FactorRule IotaOp::factorRule() { return alignedRule(*this); }
+
 double IotaOp::flops() { return 0; }
 
 LogicalResult RandomOp::verify() {
@@ -39,5 +41,7 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTens
     value = stddev * NormalBlock(key, i / 4)[i % 4];
   return success();
 }
+
+FactorRule RandomOp::factorRule() { return alignedRule(*this); }
 
 double RandomOp::flops() { return 10.0 * tensorType(getResult()).getNumElements(); }

@@ -18,6 +18,11 @@ static SmallVector<int64_t> rowsShape(RankedTensorType table, RankedTensorType i
   return shape;
 }
 
+static FactorRule::TensorFactors joined(FactorRule::TensorFactors first, const FactorRule::TensorFactors &second) {
+  llvm::append_range(first, second);
+  return first;
+}
+
 static LogicalResult checkIndex(Operation *op, double index, int64_t rows) {
   if (index >= 0 && index < rows)
     return success();
@@ -55,6 +60,18 @@ LogicalResult GatherOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   return success();
 }
 
+FactorRule GatherOp::factorRule() {
+  FactorRule rule;
+  RankedTensorType tableType = tensorType(getTable());
+  FactorRule::TensorFactors indices = rule.addDims(tensorType(getIndices()).getShape());
+  FactorRule::TensorFactors row = rule.addDims(tableType.getShape().drop_front());
+  // A part of the table gives zeros for the rows that it does not have.
+  int64_t rows = rule.add(tableType.getDimSize(0), FactorRule::Kind::Reduction, ReduceKind::Sum);
+  rule.operands = {joined({{rows}}, row), indices};
+  rule.results = {joined(indices, row)};
+  return rule;
+}
+
 double GatherOp::flops() { return 0; }
 
 //===----------------------------------------------------------------------===//
@@ -84,6 +101,20 @@ LogicalResult ScatterAddOp::interpret(ArrayRef<HostTensor> operands, MutableArra
       result.data[static_cast<int64_t>(index) * rowSize + d] += updates.data[i * rowSize + d];
   }
   return success();
+}
+
+FactorRule ScatterAddOp::factorRule() {
+  FactorRule rule;
+  RankedTensorType resultType = tensorType(getResult());
+  FactorRule::TensorFactors indices;
+  for (int64_t size : tensorType(getIndices()).getShape())
+    indices.push_back({rule.add(size, FactorRule::Kind::Reduction, ReduceKind::Sum)});
+  FactorRule::TensorFactors row = rule.addDims(resultType.getShape().drop_front());
+  // A part of the result drops the updates of rows that it does not have.
+  int64_t rows = rule.add(resultType.getDimSize(0));
+  rule.operands = {joined(indices, row), indices};
+  rule.results = {joined({{rows}}, row)};
+  return rule;
 }
 
 double ScatterAddOp::flops() { return tensorType(getUpdates()).getNumElements(); }

@@ -31,6 +31,18 @@ static LogicalResult checkLabel(Operation *op, double label, int64_t classes) {
   return op->emitOpError("label ") << static_cast<int64_t>(label) << " is outside of the " << classes << " classes";
 }
 
+namespace {
+/// Positions are independent; classes are normalised as a whole.
+struct LossFactors {
+  FactorRule rule;
+  FactorRule::TensorFactors rows, logits;
+
+  explicit LossFactors(RankedTensorType type) : rows(rule.addDims(type.getShape().drop_back())), logits(rows) {
+    logits.push_back({rule.add(type.getShape().back(), FactorRule::Kind::Blocked)});
+  }
+};
+} // namespace
+
 //===----------------------------------------------------------------------===//
 // SoftmaxCrossEntropyOp
 //===----------------------------------------------------------------------===//
@@ -72,6 +84,13 @@ LogicalResult SoftmaxCrossEntropyOp::interpret(ArrayRef<HostTensor> operands, Mu
   return success();
 }
 
+FactorRule SoftmaxCrossEntropyOp::factorRule() {
+  LossFactors f(tensorType(getLogits()));
+  f.rule.operands = {f.logits, f.rows};
+  f.rule.results = {f.rows, f.rows};
+  return f.rule;
+}
+
 double SoftmaxCrossEntropyOp::flops() { return 4.0 * tensorType(getLogits()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -103,6 +122,13 @@ LogicalResult SoftmaxCrossEntropyGradOp::interpret(ArrayRef<HostTensor> operands
     }
   }
   return success();
+}
+
+FactorRule SoftmaxCrossEntropyGradOp::factorRule() {
+  LossFactors f(tensorType(getLogits()));
+  f.rule.operands = {f.logits, f.rows, f.rows, f.rows};
+  f.rule.results = {f.logits};
+  return f.rule;
 }
 
 double SoftmaxCrossEntropyGradOp::flops() { return 4.0 * tensorType(getLogits()).getNumElements(); }

@@ -32,6 +32,19 @@ static LogicalResult checkNorm(std::optional<Location> loc, RankedTensorType inp
   return success();
 }
 
+/// Rows are independent; the last dimension, which all operands have, is normalised as a whole.
+static FactorRule rowRule(Operation *norm) {
+  FactorRule rule;
+  ArrayRef<int64_t> shape = tensorType(norm->getOperand(0)).getShape();
+  FactorRule::TensorFactors input = rule.addDims(shape.drop_back());
+  FactorRule::TensorFactors vector = rule.addDims(shape.take_back(), FactorRule::Kind::Blocked);
+  llvm::append_range(input, vector);
+  rule.operands.assign(norm->getNumOperands(), vector);
+  rule.operands[0] = input;
+  rule.results = {input};
+  return rule;
+}
+
 namespace {
 /// Builds the arithmetic of a norm's backward pass over rows: the last dimension of `type`, which has the element type
 /// of statistics.
@@ -107,6 +120,8 @@ LogicalResult RmsNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRe
   return success();
 }
 
+FactorRule RmsNormOp::factorRule() { return rowRule(*this); }
+
 double RmsNormOp::flops() { return 4.0 * tensorType(getInput()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -154,5 +169,7 @@ LogicalResult LayerNormOp::interpret(ArrayRef<HostTensor> operands, MutableArray
   }
   return success();
 }
+
+FactorRule LayerNormOp::factorRule() { return rowRule(*this); }
 
 double LayerNormOp::flops() { return 7.0 * tensorType(getInput()).getNumElements(); }

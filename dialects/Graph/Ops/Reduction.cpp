@@ -62,6 +62,20 @@ LogicalResult ReduceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   return success();
 }
 
+FactorRule ReduceOp::factorRule() {
+  FactorRule rule;
+  FactorRule::TensorFactors input, result;
+  for (auto [dim, size] : llvm::enumerate(tensorType(getInput()).getShape())) {
+    bool isReduced = llvm::is_contained(getDims(), static_cast<int64_t>(dim));
+    input.push_back({isReduced ? rule.add(size, FactorRule::Kind::Reduction, getKind()) : rule.add(size)});
+    if (!isReduced)
+      result.push_back(input.back());
+  }
+  rule.operands = {input};
+  rule.results = {result};
+  return rule;
+}
+
 double ReduceOp::flops() { return tensorType(getInput()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -108,6 +122,16 @@ LogicalResult BroadcastOp::interpret(ArrayRef<HostTensor> operands, MutableArray
     results[0].data[next++] = operands[0].data[offset];
   });
   return success();
+}
+
+FactorRule BroadcastOp::factorRule() {
+  FactorRule rule;
+  FactorRule::TensorFactors input, result = rule.addDims(tensorType(getResult()).getShape());
+  for (int64_t dim : getDims())
+    input.push_back(result[dim]);
+  rule.operands = {input};
+  rule.results = {result};
+  return rule;
 }
 
 double BroadcastOp::flops() { return 0; }

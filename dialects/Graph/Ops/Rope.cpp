@@ -41,6 +41,15 @@ LogicalResult RopeAnglesOp::interpret(ArrayRef<HostTensor> operands, MutableArra
   return success();
 }
 
+FactorRule RopeAnglesOp::factorRule() {
+  FactorRule rule;
+  int64_t length = rule.add(tensorType(getCosine()).getDimSize(0));
+  int64_t half = rule.add(tensorType(getCosine()).getDimSize(1), FactorRule::Kind::Blocked);
+  rule.operands = {{{length}}};
+  rule.results = {{{length}, {half}}, {{length}, {half}}};
+  return rule;
+}
+
 double RopeAnglesOp::flops() { return 4.0 * tensorType(getCosine()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -82,6 +91,18 @@ LogicalResult RopeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<H
     }
   }
   return success();
+}
+
+FactorRule RopeOp::factorRule() {
+  FactorRule rule;
+  ArrayRef<int64_t> shape = tensorType(getInput()).getShape();
+  FactorRule::TensorFactors input = rule.addDims(shape.drop_back());
+  // The last dimension is pairs of elements half of it apart.
+  input.push_back({rule.add(shape[3], FactorRule::Kind::Blocked)});
+  FactorRule::TensorFactors angles = {input[1], {rule.add(shape[3] / 2, FactorRule::Kind::Blocked)}};
+  rule.operands = {input, angles, angles};
+  rule.results = {input};
+  return rule;
 }
 
 double RopeOp::flops() { return 3.0 * tensorType(getInput()).getNumElements(); }

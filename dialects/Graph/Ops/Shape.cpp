@@ -68,6 +68,16 @@ LogicalResult TransposeOp::interpret(ArrayRef<HostTensor> operands, MutableArray
   return success();
 }
 
+FactorRule TransposeOp::factorRule() {
+  FactorRule rule;
+  FactorRule::TensorFactors input = rule.addDims(tensorType(getInput()).getShape()), result;
+  for (int64_t dim : getPerm())
+    result.push_back(input[dim]);
+  rule.operands = {input};
+  rule.results = {result};
+  return rule;
+}
+
 double TransposeOp::flops() { return 0; }
 
 //===----------------------------------------------------------------------===//
@@ -109,6 +119,10 @@ LogicalResult ReshapeOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Sm
 LogicalResult ReshapeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
   results[0].data = operands[0].data;
   return success();
+}
+
+FactorRule ReshapeOp::factorRule() {
+  return reshapeRule(tensorType(getInput()).getShape(), tensorType(getResult()).getShape());
 }
 
 double ReshapeOp::flops() { return 0; }
@@ -171,6 +185,8 @@ LogicalResult SliceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<
   return success();
 }
 
+FactorRule SliceOp::factorRule() { return alignedRule(*this); }
+
 double SliceOp::flops() { return 0; }
 
 //===----------------------------------------------------------------------===//
@@ -207,6 +223,8 @@ LogicalResult PadOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<Ho
   pasteBox(operands[0], results[0], getLow());
   return success();
 }
+
+FactorRule PadOp::factorRule() { return alignedRule(*this); }
 
 double PadOp::flops() { return 0; }
 
@@ -255,5 +273,7 @@ LogicalResult ConcatOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   }
   return success();
 }
+
+FactorRule ConcatOp::factorRule() { return alignedRule(*this); }
 
 double ConcatOp::flops() { return 0; }

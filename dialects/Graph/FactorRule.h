@@ -1,0 +1,91 @@
+//===- FactorRule.h - Which dimensions of operands and results are one
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_FACTORRULE_H
+#define BOWLINE_DIALECTS_GRAPH_FACTORRULE_H
+
+#include "dialects/Graph/GraphAttrs.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace bowline::graph {
+
+/// The index space of an operation as a product of factors, and where each factor is found in operands and results.
+/// A matrix product [M x K] x [K x N] -> [M x N] has three: M and N, which are cut in an operand and the result alike,
+/// and K, whose parts must be added.
+///
+/// To cut a factor of size F into P parts, where P divides F: part p of a tensor that has the factor is block p of P of
+/// it (strided, where the factor is not the outermost of its dimension); a tensor that lacks it is whole in every part.
+/// Each part is computed by the operation's local form, the operation on local types. The parts of a result that has
+/// the factor are blocks of the whole result; those of a result that lacks it are combined.
+///
+/// The local form is more than new types where an operation knows its place in the whole:
+///  - `iota` adds the offset of its part; `random` and constants take the elements at their global index;
+///  - `gather` whose table is cut in rows subtracts the part's first row from indices, and gives zeros where that falls
+///    outside of its rows; `scatter_add` whose result is cut in rows does the same, and drops the updates outside;
+///  - `slice` takes the local size of the dimensions that it leaves whole.
+struct FactorRule {
+  enum class Kind {
+    Parallel,  ///< cutting it cuts operands and results alike
+    Reduction, ///< in operands only: a cut leaves every result a sum (or maximum) of parts
+    Blocked,   ///< stays whole: a part would need elements of the others
+  };
+
+  struct Factor {
+    int64_t size;
+    Kind kind;
+    /// How the parts of a result that lacks the factor are combined. Always given for a reduction; for a parallel
+    /// factor only where some results have it and others are combined: query heads that share a key head, in the
+    /// gradients of attention.
+    std::optional<ReduceKind> combine = std::nullopt;
+  };
+
+  /// Per dimension of a tensor: the factors that it is made of, outermost first. A dimension of size 1 may have none.
+  using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
+
+  llvm::SmallVector<Factor> factors;
+  /// One entry per operand and per result; no dimensions for what is no tensor.
+  llvm::SmallVector<TensorFactors> operands, results;
+
+  /// Appends a factor and returns its number.
+  int64_t add(int64_t size, Kind kind = Kind::Parallel, std::optional<ReduceKind> combine = std::nullopt);
+  /// Appends one factor per dimension of `shape`, each of them a dimension of its own.
+  TensorFactors addDims(llvm::ArrayRef<int64_t> shape, Kind kind = Kind::Parallel);
+
+  /// Prints `([a, b], [b, c]) -> ([a, c]) {a=4, b=6 sum, c=5 blocked}`.
+  void print(llvm::raw_ostream &os) const;
+  std::string str() const;
+};
+
+inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const FactorRule &rule) {
+  rule.print(os);
+  return os;
+}
+
+/// Whether a tensor has the factor in one of its dimensions.
+bool hasFactor(const FactorRule::TensorFactors &tensor, int64_t factor);
+
+/// The rule of an operation whose operands and results have their dimensions in common, one by one. A dimension is
+/// parallel where all of them have it in one size, and blocked where they differ: it was sliced, padded or joined. An
+/// operand that is a scalar or no tensor has no factor.
+FactorRule alignedRule(mlir::Operation *op);
+
+/// The rule of a change of shape in row-major order: the factors that both shapes are made of are parallel, and what is
+/// left of a dimension is blocked. [6, 4] to [8, 3] has one in common, the outermost 2.
+FactorRule reshapeRule(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
+
+/// Checks a rule against its operation: ranks agree; every dimension's size is the product of its factors'; no factor
+/// is unused or twice in one tensor; a reduction says how to combine and is in no result; every result either has a
+/// parallel factor or is combined over it. Fails with a diagnostic at the operation.
+llvm::LogicalResult verifyFactorRule(mlir::Operation *op, const FactorRule &rule);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_FACTORRULE_H

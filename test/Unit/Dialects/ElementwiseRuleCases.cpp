@@ -1,0 +1,89 @@
+//===- ElementwiseRuleCases.cpp - Elementwise operations that rules are tried on
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "test/Unit/Dialects/FactorRuleCheck.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::graph;
+using namespace bowline::test;
+
+/// An operation whose result has the type of its last operand with `result` elements.
+template <typename OpTy> static RuleCase elementwise(std::vector<Element> operands, Element result = Element::F64) {
+  return {OpTy::getOperationName().str(), [=](Random &random) {
+            Example example;
+            Shape shape = random.shape(random.integer(0, 3));
+            for (Element element : operands)
+              example.operands.push_back({element == Element::F64   ? random.reals(shape, 0.1, 3)
+                                          : element == Element::I32 ? random.integers(shape, -9, 9)
+                                                                    : random.integers(shape, 0, 1),
+                                          element});
+            example.build = [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+              Type elements[] = {b.getF64Type(), b.getI32Type(), b.getI1Type()};
+              OperationState state(b.getLoc(), OpTy::getOperationName());
+              state.addOperands(x);
+              state.addTypes(RankedTensorType::get(shape, elements[static_cast<int>(result)]));
+              return static_cast<OpBuilder &>(b).create(state);
+            };
+            return example;
+          }};
+}
+
+template <typename... Ops> static void addUnary(std::vector<RuleCase> &cases) {
+  (cases.push_back(elementwise<Ops>({Element::F64})), ...);
+}
+template <typename... Ops> static void addBinary(std::vector<RuleCase> &cases, Element element) {
+  (cases.push_back(elementwise<Ops>({element, element}, element)), ...);
+}
+
+/// An operation on operands of one random shape, built by hand.
+static RuleCase pointwise(StringRef name, std::vector<Element> operands, const BuildOp &build) {
+  RuleCase result = elementwise<arith::AddFOp>(std::move(operands));
+  return {name.str(), [draw = result.draw, build](Random &random) {
+            Example example = draw(random);
+            example.build = build;
+            return example;
+          }};
+}
+
+static Type withElements(Value value, Type element) { return cast<RankedTensorType>(value.getType()).clone(element); }
+
+void bowline::test::addElementwiseCases(std::vector<RuleCase> &cases) {
+  addBinary<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp, arith::MinimumFOp,
+            math::PowFOp>(cases, Element::F64);
+  addBinary<arith::AddIOp, arith::SubIOp, arith::MulIOp>(cases, Element::I32);
+  addUnary<arith::NegFOp, math::AbsFOp, math::CosOp, math::ErfOp, math::ExpOp, math::LogOp, math::RsqrtOp, math::SinOp,
+           math::SqrtOp, math::TanhOp, LogisticOp, SiluOp>(cases);
+  cases.push_back(elementwise<arith::SIToFPOp>({Element::I32}));
+  cases.push_back(elementwise<arith::UIToFPOp>({Element::I1}));
+  cases.push_back(elementwise<arith::FPToSIOp>({Element::F64}, Element::I32));
+  cases.push_back(elementwise<arith::SelectOp>({Element::I1, Element::F64, Element::F64}));
+
+  using Ops = ValueRange;
+  cases.push_back(pointwise("graph.gelu", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+    return GeluOp::create(b, x[0].getType(), GeluKind::Tanh, x[0]);
+  }));
+  cases.push_back(pointwise("arith.truncf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+    return arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
+  }));
+  cases.push_back(pointwise("arith.extf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+    Value narrow = arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
+    return arith::ExtFOp::create(b, x[0].getType(), narrow);
+  }));
+  cases.push_back(
+      pointwise("arith.cmpf", {Element::F64, Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+        return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x[0], x[1]);
+      }));
+  cases.push_back(
+      pointwise("arith.cmpi", {Element::I32, Element::I32}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+        return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, x[0], x[1]);
+      }));
+}

@@ -1,0 +1,291 @@
+//===- FactorRuleCases.cpp - Operations and operands that rules are tried on
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "test/Unit/Dialects/FactorRuleCheck.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::graph;
+using namespace bowline::test;
+
+static Shape join(Shape first, const Shape &second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+static RankedTensorType f64Type(const Shape &shape) {
+  return RankedTensorType::get(shape, Float64Type::get(&context()));
+}
+
+static FloatAttr f64(double value) { return Builder(&context()).getF64FloatAttr(value); }
+
+//===----------------------------------------------------------------------===//
+// Contraction, reduction and shape
+//===----------------------------------------------------------------------===//
+
+/// Up to one dimension of each kind more than once, each side in an order of its own.
+static Example drawDotGeneral(Random &random) {
+  Shape batch = random.shape(random.integer(0, 2)), contract = random.shape(random.integer(1, 2));
+  auto side = [&](SmallVector<int64_t> &batchDims, SmallVector<int64_t> &contractDims) {
+    Shape grouped = join(join(batch, contract), random.shape(random.integer(0, 2)));
+    SmallVector<int64_t> order = random.permutation(grouped.size());
+    Shape shape(grouped.size());
+    for (auto [size, place] : llvm::zip_equal(grouped, order))
+      shape[place] = size;
+    batchDims.assign(order.begin(), order.begin() + batch.size());
+    contractDims.assign(order.begin() + batch.size(), order.begin() + batch.size() + contract.size());
+    return random.reals(shape);
+  };
+  SmallVector<int64_t> lb, lc, rb, rc;
+  HostTensor lhs = side(lb, lc), rhs = side(rb, rc);
+  return {{{lhs}, {rhs}}, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return DotGeneralOp::create(b, x[0], x[1], lb, rb, lc, rc);
+          }};
+}
+
+static Example drawReduce(Random &random) {
+  Shape shape = random.shape(3);
+  SmallVector<int64_t> dims = random.selection(3);
+  ReduceKind kind = random.flip() ? ReduceKind::Sum : ReduceKind::Max;
+  return {{{random.reals(shape)}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ReduceOp::create(b, kind, x[0], dims); }};
+}
+
+static Example drawBroadcast(Random &random) {
+  Shape result = random.shape(3), input;
+  SmallVector<int64_t> dims = random.selection(3);
+  for (int64_t dim : dims)
+    input.push_back(result[dim]);
+  return {{{random.reals(input)}}, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return BroadcastOp::create(b, f64Type(result), x[0], dims);
+          }};
+}
+
+static Example drawTranspose(Random &random) {
+  SmallVector<int64_t> perm = random.permutation(3);
+  return {{{random.reals(random.shape(3))}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return TransposeOp::create(b, x[0], perm); }};
+}
+
+/// Both shapes group the same small numbers, with ones between them.
+static Example drawReshape(Random &random) {
+  Shape numbers = random.shape(4);
+  auto grouped = [&] {
+    Shape shape = {1};
+    for (int64_t number : numbers) {
+      if (random.flip())
+        shape.push_back(1);
+      shape.back() *= number;
+    }
+    return shape;
+  };
+  Shape from = grouped(), to = grouped();
+  return {{{random.reals(from)}}, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return ReshapeOp::create(b, f64Type(to), x[0]);
+          }};
+}
+
+static Example drawSlice(Random &random) {
+  Shape shape = random.shape(3);
+  SmallVector<int64_t> offsets(3, 0), sizes(shape.begin(), shape.end());
+  for (int64_t dim : random.selection(3)) {
+    sizes[dim] = random.integer(1, shape[dim]);
+    offsets[dim] = random.integer(0, shape[dim] - sizes[dim]);
+  }
+  return {{{random.reals(shape)}}, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return SliceOp::create(b, x[0], offsets, sizes);
+          }};
+}
+
+static Example drawPad(Random &random) {
+  SmallVector<int64_t> low(3, 0), high(3, 0);
+  for (int64_t dim : random.selection(3)) {
+    low[dim] = random.integer(0, 2);
+    high[dim] = random.integer(0, 2);
+  }
+  return {{{random.reals(random.shape(3))}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return PadOp::create(b, x[0], low, high); }};
+}
+
+static Example drawConcat(Random &random) {
+  Shape shape = random.shape(3);
+  int64_t dim = random.integer(0, 2);
+  Example example;
+  for (int64_t count = random.integer(1, 3); count > 0; --count) {
+    shape[dim] = random.size();
+    example.operands.push_back({random.reals(shape)});
+  }
+  example.build = [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ConcatOp::create(b, x, dim); };
+  return example;
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing and generation
+//===----------------------------------------------------------------------===//
+
+static Example drawGather(Random &random) {
+  Shape table = random.shape(random.integer(1, 3));
+  HostTensor indices = random.integers(random.shape(random.integer(0, 2)), 0, table[0] - 1);
+  return {{{random.reals(table)}, {indices, Element::I32}},
+          [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return GatherOp::create(b, x[0], x[1]); }};
+}
+
+static Example drawScatterAdd(Random &random) {
+  Shape row = random.shape(random.integer(0, 2)), table = join({random.size()}, row);
+  HostTensor indices = random.integers(random.shape(random.integer(0, 2)), 0, table[0] - 1);
+  return {{{random.reals(join(indices.shape, row))}, {indices, Element::I32}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return ScatterAddOp::create(b, f64Type(table), x[0], x[1]);
+          }};
+}
+
+static Example drawIota(Random &random) {
+  Shape shape = random.shape(2);
+  int64_t dim = random.integer(0, 1);
+  return {{}, [=](ImplicitLocOpBuilder &b, ValueRange) -> Operation * {
+            return IotaOp::create(b, RankedTensorType::get(shape, b.getI32Type()), dim);
+          }};
+}
+
+static Example drawRandom(Random &random) {
+  Shape shape = random.shape(3);
+  int64_t seed = random.integer(-9, 9), stream = random.integer(0, 9);
+  return {{}, [=](ImplicitLocOpBuilder &b, ValueRange) -> Operation * {
+            return RandomOp::create(b, f64Type(shape), f64(0.5), b.getI64IntegerAttr(seed),
+                                    b.getI64IntegerAttr(stream));
+          }};
+}
+
+static Example drawConstant(Random &random) {
+  HostTensor values = random.reals(random.shape(random.integer(0, 3)));
+  if (random.flip())
+    std::fill(values.data.begin(), values.data.end(), 0.5);
+  return {{}, [=](ImplicitLocOpBuilder &b, ValueRange) -> Operation * {
+            return arith::ConstantOp::create(
+                b, DenseElementsAttr::get(f64Type(values.shape), ArrayRef<double>(values.data)));
+          }};
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+template <typename Norm> static Example drawNorm(Random &random) {
+  Shape shape = random.shape(random.integer(1, 3));
+  Example example{{{random.reals(shape)}, {random.reals({shape.back()})}}, {}};
+  if constexpr (std::is_same_v<Norm, LayerNormOp>) {
+    example.operands.push_back({random.reals({shape.back()})});
+    example.build = [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+      return Norm::create(b, x[0], x[1], x[2], f64(0.1));
+    };
+  } else {
+    example.build = [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+      return Norm::create(b, x[0], x[1], f64(0.1));
+    };
+  }
+  return example;
+}
+
+static Example drawRopeAngles(Random &random) {
+  int64_t length = random.size(), half = random.size();
+  return {{{random.integers({length}, 0, 99), Element::I32}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            Type type = f64Type({length, half});
+            return RopeAnglesOp::create(b, type, type, x[0], f64(100));
+          }};
+}
+
+static Example drawRope(Random &random) {
+  Shape shape = random.shape(4);
+  Shape angles = {shape[1], shape[3]};
+  shape[3] *= 2;
+  bool inverse = random.flip();
+  return {{{random.reals(shape)}, {random.reals(angles)}, {random.reals(angles)}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return RopeOp::create(b, x[0], x[1], x[2], inverse);
+          }};
+}
+
+/// Query, key and value, small enough that sums of exponentials lose nothing to cancellation.
+static std::vector<Operand> drawHeads(Random &random, bool causal) {
+  int64_t batch = random.size(), queries = random.size(), width = random.size(), heads = random.integer(1, 4);
+  int64_t keys = causal ? queries + random.integer(0, 2) : random.size(), group = random.integer(1, 4);
+  return {{random.reals({batch, queries, heads * group, width}, -1, 1)},
+          {random.reals({batch, keys, heads, width}, -1, 1)},
+          {random.reals({batch, keys, heads, width}, -1, 1)}};
+}
+
+static Example drawAttention(Random &random) {
+  bool causal = random.flip();
+  return {drawHeads(random, causal), [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return AttentionOp::create(b, x[0], x[1], x[2], APFloat(0.5), causal);
+          }};
+}
+
+/// On any values: the rule does not depend on whether result and logsumexp belong to the query.
+static Example drawAttentionGrad(Random &random) {
+  bool causal = random.flip();
+  std::vector<Operand> operands = drawHeads(random, causal);
+  const Shape query = operands[0].value.shape;
+  operands.push_back({random.reals(query, -1, 1)});
+  operands.push_back({random.reals({query[0], query[2], query[1]}, 3, 5)});
+  operands.push_back({random.reals(query, -1, 1)});
+  return {operands, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return AttentionGradOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], APFloat(0.5), causal);
+          }};
+}
+
+static Example drawLoss(Random &random) {
+  Shape rows = random.shape(random.integer(0, 2));
+  int64_t classes = random.size();
+  return {{{random.reals(join(rows, {classes}))}, {random.integers(rows, -1, classes - 1), Element::I32}},
+          [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
+          }};
+}
+
+static Example drawLossGrad(Random &random) {
+  Example example = drawLoss(random);
+  const Shape rows = example.operands[1].value.shape;
+  example.operands.push_back({random.reals(rows, 1, 3)});
+  example.operands.push_back({random.reals(rows)});
+  example.build = [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    return SoftmaxCrossEntropyGradOp::create(b, x[0], x[1], x[2], x[3]);
+  };
+  return example;
+}
+
+std::vector<RuleCase> bowline::test::ruleCases() {
+  std::vector<RuleCase> cases = {
+      {"arith.constant", drawConstant},
+      {"graph.attention", drawAttention},
+      {"graph.attention_grad", drawAttentionGrad},
+      {"graph.broadcast", drawBroadcast},
+      {"graph.concat", drawConcat},
+      {"graph.dot_general", drawDotGeneral},
+      {"graph.gather", drawGather},
+      {"graph.iota", drawIota},
+      {"graph.layer_norm", drawNorm<LayerNormOp>},
+      {"graph.pad", drawPad},
+      {"graph.random", drawRandom},
+      {"graph.reduce", drawReduce},
+      {"graph.reshape", drawReshape},
+      {"graph.rms_norm", drawNorm<RmsNormOp>},
+      {"graph.rope", drawRope},
+      {"graph.rope_angles", drawRopeAngles},
+      {"graph.scatter_add", drawScatterAdd},
+      {"graph.slice", drawSlice},
+      {"graph.softmax_cross_entropy", drawLoss},
+      {"graph.softmax_cross_entropy_grad", drawLossGrad},
+      {"graph.transpose", drawTranspose},
+  };
+  addElementwiseCases(cases);
+  return cases;
+}
