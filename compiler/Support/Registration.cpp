@@ -19,6 +19,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
+#include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
 
 void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -31,6 +32,7 @@ void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
 void bowline::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerImportPasses();
+  registerShardingPasses();
   registerTrainingPasses();
   registerFusionPasses();
   registerOverlapPasses();

@@ -4,6 +4,7 @@
 include "dialects/Dist/DistAttrs.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Dist_Op<string name, list<Trait> traits = []> : Op<Dist_Dialect, name, traits>;
@@ -38,7 +39,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
 // On global tensors
 //===----------------------------------------------------------------------===//
 
-def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["input", "result"]>]> {
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let summary = "The same global tensor, in other pieces";
   let description = [{
     `why` says for people which operation asked for it.
@@ -64,7 +65,7 @@ class Dist_CollectiveOp<string name, list<Trait> traits = []> : Dist_Op<name, !l
   let hasVerifier = 1;
 }
 
-def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "result"]>]> {
+def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
   let summary = "Combines the tensors of a group; every rank gets the result";
   let description = [{
     ```mlir

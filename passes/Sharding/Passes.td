@@ -1,0 +1,18 @@
+#ifndef BOWLINE_PASSES_SHARDING_PASSES_TD
+#define BOWLINE_PASSES_SHARDING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "From the shardings of parameters and inputs to those of all values";
+  let description = [{
+    Starts from `dist.sharding` on variables and arguments and extends open dimensions along the factor rule of every
+    operation, forward and backward, until nothing changes (the idea of Xu et al., GSPMD, 2021). What a person wrote
+    stays; an axis goes only where it divides. Then inserts `dist.reshard` wherever an operation needs an operand, or
+    gives a result, in other pieces than those of the value. Sums of parts are completed at once, but those on their way
+    into an accumulator where it is read.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
+#endif // BOWLINE_PASSES_SHARDING_PASSES_TD

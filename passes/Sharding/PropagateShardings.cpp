@@ -1,0 +1,52 @@
+//===- PropagateShardings.cpp - From a few shardings to those of all values
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/Passes.h"
+#include "passes/Sharding/Propagation.h"
+#include "passes/Sharding/ReshardInsertion.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_PROPAGATESHARDINGS
+#include "passes/Sharding/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class PropagateShardings : public bowline::impl::PropagateShardingsBase<PropagateShardings> {
+public:
+  using PropagateShardingsBase::PropagateShardingsBase;
+
+  void runOnOperation() override {
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    if (!mesh || mesh.getRankCount() == 1)
+      return markAllAnalysesPreserved();
+    duplicateRepeatedScalars();
+    ShardingState state(getOperation(), mesh);
+    Propagation(state).run();
+    ReshardInsertion(state).run();
+    state.annotate();
+  }
+
+private:
+  /// A repeated scalar can be made in any pieces, so that each user gets one of its own.
+  void duplicateRepeatedScalars() {
+    getOperation().walk([](graph::BroadcastOp broadcast) {
+      if (broadcast.getInput().getType().getRank() != 0)
+        return;
+      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(broadcast->getUses()))) {
+        OpBuilder builder(broadcast);
+        use.set(builder.clone(*broadcast)->getResult(0));
+      }
+    });
+  }
+};
+
+} // namespace

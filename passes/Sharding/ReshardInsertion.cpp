@@ -1,0 +1,227 @@
+//===- ReshardInsertion.cpp - Reshards wherever producer and consumer differ
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/ReshardInsertion.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace bowline;
+
+/// "graph.dot_general at layers.0.attn.wq".
+static std::string describe(Operation *op) {
+  std::string text = op->getName().getStringRef().str();
+  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
+    text += " at " + name.getName().str();
+  return text;
+}
+
+/// Whether `op` of parts that are summands gives parts that are summands.
+static bool isLinear(Operation *op) { return isa<graph::ReshapeOp, graph::TransposeOp, arith::ExtFOp>(op); }
+
+static bool sameAxes(const Cut &a, const Cut &b) {
+  return a.unreduced == b.unreduced &&
+         llvm::equal(a.dims, b.dims, [](const Cut::Dim &x, const Cut::Dim &y) { return x.axes == y.axes; });
+}
+
+static Cut toCut(SmallVector<Axes> dims, Axes unreduced = {}) {
+  Cut cut;
+  for (Axes &axes : dims)
+    cut.dims.push_back({std::move(axes), false, ""});
+  cut.unreduced = std::move(unreduced);
+  return cut;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums on their way into accumulators
+//===----------------------------------------------------------------------===//
+
+/// A sum may stay in parts if all of its way is linear and used for nothing else.
+std::optional<Axes> ReshardInsertion::partialAxes(Value value, StringRef accumulator) {
+  if (isFreeConstant(value))
+    return std::nullopt; // zeros: no constraint
+  Operation *op = value.getDefiningOp();
+  if (!op || (!value.hasOneUse() && !isa<graph::ReadOp>(op)))
+    return Axes();
+  if (auto read = dyn_cast<graph::ReadOp>(op))
+    return read.getVariable() == accumulator ? std::nullopt : std::optional<Axes>(Axes());
+  if (isLinear(op))
+    return partialAxes(op->getOperand(0), accumulator);
+  if (isa<arith::AddFOp>(op)) {
+    std::optional<Axes> lhs = partialAxes(op->getOperand(0), accumulator);
+    std::optional<Axes> rhs = partialAxes(op->getOperand(1), accumulator);
+    if (!lhs || !rhs)
+      return lhs ? lhs : rhs;
+    llvm::erase_if(*lhs, [&](StringAttr axis) { return !llvm::is_contained(*rhs, axis); });
+    return lhs;
+  }
+  std::optional<graph::FactorRule> rule = factorRuleOf(op);
+  if (!rule)
+    return Axes();
+  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
+  return axes.combined(*rule, rule->results[cast<OpResult>(value).getResultNumber()]);
+}
+
+void ReshardInsertion::keepPartial(Value value, StringRef accumulator, const Axes &axes) {
+  Operation *op = value.getDefiningOp();
+  if (isFreeConstant(value) || !op)
+    return;
+  if (!isa<graph::ReadOp>(op))
+    state.find(value)->unreduced = axes;
+  if (isLinear(op) || isa<arith::AddFOp>(op))
+    for (Value operand : op->getOperands())
+      keepPartial(operand, accumulator, axes);
+}
+
+void ReshardInsertion::deferSums() {
+  llvm::MapVector<StringRef, SmallVector<graph::WriteOp>> writes;
+  state.module.walk([&](graph::WriteOp write) {
+    auto variable = SymbolTable::lookupNearestSymbolFrom<graph::StateOp>(write, write.getVariableAttr());
+    if (variable && variable.getRole() == graph::StateRole::Accumulator)
+      writes[write.getVariable()].push_back(write);
+  });
+  for (auto &[accumulator, list] : writes) {
+    std::optional<Axes> common;
+    for (graph::WriteOp write : list) {
+      std::optional<Axes> axes = partialAxes(write.getValue(), accumulator);
+      if (axes && common)
+        llvm::erase_if(*common, [&](StringAttr axis) { return !llvm::is_contained(*axes, axis); });
+      else if (axes)
+        common = axes;
+    }
+    if (!common || common->empty())
+      continue;
+    state.find(accumulator)->unreduced = *common;
+    for (graph::WriteOp write : list)
+      keepPartial(write.getValue(), accumulator, *common);
+  }
+}
+
+/// Axes over which \p value is a sum of parts as it is computed; none if more than one operation uses it.
+Axes ReshardInsertion::partsOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.hasOneUse() || !state.find(value) || !state.find(value)->unreduced.empty())
+    return {};
+  if (auto it = sums.find(value); it != sums.end())
+    return it->second;
+  std::optional<graph::FactorRule> rule = factorRuleOf(op);
+  if (!rule)
+    return {};
+  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
+  return axes.combined(*rule, rule->results[cast<OpResult>(value).getResultNumber()]);
+}
+
+void ReshardInsertion::completeLate() {
+  state.module.walk([&](Operation *op) {
+    if (auto add = dyn_cast<arith::AddFOp>(op)) {
+      Axes lhs = partsOf(add.getLhs()), rhs = partsOf(add.getRhs());
+      if (lhs.empty() || lhs != rhs)
+        return;
+      state.find(add.getLhs())->unreduced = lhs;
+      state.find(add.getRhs())->unreduced = rhs;
+      sums[add.getResult()] = lhs;
+      return;
+    }
+    auto reduce = dyn_cast<graph::ReduceOp>(op);
+    if (!isLinear(op) && !(reduce && reduce.getKind() == graph::ReduceKind::Sum))
+      return;
+    Axes parts = partsOf(op->getOperand(0));
+    if (parts.empty())
+      return;
+    state.find(op->getOperand(0))->unreduced = parts;
+    Axes own = partsOf(op->getResult(0));
+    llvm::append_range(parts, own);
+    sums[op->getResult(0)] = std::move(parts);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reshards
+//===----------------------------------------------------------------------===//
+
+void ReshardInsertion::run() {
+  deferSums();
+  completeLate();
+  for (auto function : state.module.getOps<graph::FuncOp>())
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
+      isa<graph::ReturnOp>(op) ? visitReturn(&op) : visit(&op);
+  for (auto &[value, cut] : actual)
+    *state.find(value) = cut;
+}
+
+Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
+  dist::ShardingAttr sharding = to.toAttr(value.getContext());
+  Value &result = reshards[{value, sharding}];
+  if (result)
+    return result;
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  result = dist::ReshardOp::create(builder, value.getLoc(), value, sharding, describe(user));
+  *state.find(result) = to;
+  return result;
+}
+
+void ReshardInsertion::visitOperand(OpOperand &operand, const Cut &required) {
+  Value value = operand.get();
+  Cut *cut = state.find(value);
+  if (cut && !sameAxes(*cut, required))
+    operand.set(reshard(value, required, operand.getOwner()));
+}
+
+void ReshardInsertion::visitReturn(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    visitOperand(operand, Cut::open(cast<RankedTensorType>(operand.get().getType()).getRank()));
+}
+
+/// Whether \p op computes parts of its result from parts of its operands.
+bool ReshardInsertion::takesParts(Operation *op) {
+  if (!isLinear(op) && !isa<arith::AddFOp, graph::ReduceOp>(op))
+    return false;
+  Cut *cut = state.find(op->getResult(0));
+  return sums.contains(op->getResult(0)) || (cut && !cut->unreduced.empty() && !isa<graph::ReduceOp>(op));
+}
+
+void ReshardInsertion::visit(Operation *op) {
+  std::optional<graph::FactorRule> rule = factorRuleOf(op);
+  if (!rule)
+    return;
+  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
+  // What stays a sum on its way through.
+  Axes through;
+  for (Value operand : op->getOperands())
+    if (Cut *cut = state.find(operand); cut && takesParts(op))
+      through = cut->unreduced;
+  if (auto write = dyn_cast<graph::WriteOp>(op)) {
+    Cut variable = *state.find(write.getVariable());
+    return visitOperand(op->getOpOperand(0), variable);
+  }
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOpOperands(), rule->operands))
+    if (isa<RankedTensorType>(operand.get().getType()))
+      visitOperand(operand, toCut(axes.project(tensor), through));
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule->results)) {
+    Axes combined = through;
+    llvm::append_range(combined, axes.combined(*rule, tensor));
+    produce(result, toCut(axes.project(tensor), std::move(combined)));
+  }
+}
+
+/// Users of the result get what its cut promises.
+void ReshardInsertion::produce(OpResult result, const Cut &produced) {
+  Cut *cut = state.find(result);
+  if (!cut)
+    return;
+  actual[result] = produced;
+  if (sameAxes(*cut, produced))
+    return;
+  Cut promised = *cut;
+  OpBuilder builder(result.getContext());
+  builder.setInsertionPointAfter(result.getOwner());
+  auto completed = dist::ReshardOp::create(builder, result.getLoc(), result, promised.toAttr(result.getContext()),
+                                           describe(result.getOwner()));
+  result.replaceAllUsesExcept(completed, completed);
+  *state.find(completed) = promised;
+}
