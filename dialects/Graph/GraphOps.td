@@ -30,6 +30,11 @@ def Graph_StatTensor : Graph_TensorOf<[F32, F64], "f32 or f64">;
 def Graph_IntTensor : Graph_TensorOf<[I32, I64], "i32 or i64">;
 def Graph_IndexTensor : Graph_TensorOf<[I32], "i32">;
 
+// A number that a rank knows about itself.
+def Graph_Place : Type<And<[Graph_IndexTensor.predicate, CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 0">]>,
+                       "tensor<i32>", "::mlir::RankedTensorType">,
+                  BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI32Type())">;
+
 class Graph_Op<string name, list<Trait> traits = []> : Op<Graph_Dialect, name, traits>;
 
 // A pure function of tensors with reference semantics, a cost and a rule of how it can be cut.
@@ -340,11 +345,29 @@ def Graph_RandomOp : Graph_ComputeOp<"random"> {
     Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
     Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
 
-    **Constraints:** the standard deviation is finite and not negative.
+    The result may be a part of a tensor of shape `whole` that is cut along `cut_dims` into parts of the result's sizes;
+    `places` says, per cut dimension, which part it is, from 0.
+
+    ```mlir
+    %w = graph.random normal(0.02) seed(1) stream(7) : tensor<256x384xf32>
+    %p = graph.random normal(0.02) seed(1) stream(7) part %i along [0] of [256, 384] : tensor<128x384xf32>
+    ```
+
+    **Constraints:** the standard deviation is finite and not negative; one place per cut dimension, which differ and are
+    in range; the parts make up the whole.
   }];
-  let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream);
+  let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream, Variadic<Graph_Place>:$places,
+                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$cut_dims, OptionalAttr<DenseI64ArrayAttr>:$whole);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "`normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)` attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    `normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)`
+    (`part` $places^ `along` $cut_dims `of` $whole)? attr-dict `:` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::FloatAttr":$stddev, "::mlir::IntegerAttr":$seed,
+                                 "::mlir::IntegerAttr":$stream), [{
+    build($_builder, $_state, result, stddev, seed, stream, ::mlir::ValueRange{},
+          $_builder.getDenseI64ArrayAttr({}), ::mlir::DenseI64ArrayAttr());
+  }]>];
   let hasVerifier = 1;
 }
 

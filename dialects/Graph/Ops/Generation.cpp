@@ -31,14 +31,44 @@ double IotaOp::flops() { return 0; }
 LogicalResult RandomOp::verify() {
   if (!getStddev().isFinite() || getStddev().isNegative())
     return emitOpError("the standard deviation must be finite and not negative");
+  if (getPlaces().size() != getCutDims().size() || getPlaces().empty() == getWhole().has_value())
+    return emitOpError("needs one place per cut dimension, and the whole shape where there are any");
+  if (!getWhole())
+    return success();
+  RankedTensorType type = tensorType(getResult());
+  if (static_cast<int64_t>(getWhole()->size()) != type.getRank())
+    return emitOpError("is part of a tensor of rank ") << getWhole()->size() << ", but has rank " << type.getRank();
+  if (failed(checkDims(getLoc(), "cut", getCutDims(), type.getRank(), /*increasing=*/true)))
+    return failure();
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    int64_t whole = (*getWhole())[dim], part = type.getDimSize(dim);
+    if (llvm::is_contained(getCutDims(), dim) ? whole < part || whole % part != 0 : whole != part)
+      return emitOpError("parts of size ") << part << " do not make up dimension " << dim << " of size " << whole;
+  }
   return success();
 }
 
-LogicalResult RandomOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
+LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
   PhiloxKey key = MixKey(getSeed(), getStream());
   double stddev = getStddev().convertToDouble();
-  for (auto [i, value] : llvm::enumerate(results[0].data))
-    value = stddev * NormalBlock(key, i / 4)[i % 4];
+  std::vector<int64_t> first(results[0].shape.size(), 0);
+  for (auto [dim, place] : llvm::zip_equal(getCutDims(), operands)) {
+    int64_t parts = (*getWhole())[dim] / results[0].shape[dim];
+    if (place.data[0] < 0 || place.data[0] >= static_cast<double>(parts))
+      return emitOpError("part ") << place.data[0] << " of " << parts << " along dimension " << dim
+                                  << " does not exist";
+    first[dim] = static_cast<int64_t>(place.data[0]) * results[0].shape[dim];
+  }
+  HostTensor whole; // without elements
+  whole.shape = getWhole() ? getWhole()->vec() : results[0].shape;
+  std::vector<int64_t> strides = whole.strides();
+  int64_t next = 0;
+  forEachIndex(results[0].shape, [&](std::vector<int64_t> index) {
+    for (auto [at, start] : llvm::zip_equal(index, first))
+      at += start;
+    int64_t global = offsetOf(index, strides);
+    results[0].data[next++] = stddev * NormalBlock(key, global / 4)[global % 4];
+  });
   return success();
 }
 
