@@ -64,7 +64,7 @@ static LogicalResult drawNormal(Operation *variable, RankedTensorType type, Norm
   return random->interpret({}, value);
 }
 
-LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &streamOf) {
+LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &streamOf, bool runInit) {
   uint64_t position = 0;
   for (Operation &op : module.getOps()) {
     auto [type, init] = declarationOf(&op);
@@ -80,7 +80,7 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
       return failure();
     variables[name] = std::move(value);
   }
-  if (!symbols.lookup("init"))
+  if (!runInit || !symbols.lookup("init"))
     return success();
   return run("init", {});
 }
@@ -149,7 +149,7 @@ static HostTensor sliceOf(const HostTensor &tensor, int64_t repetition) {
   return slice;
 }
 
-FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<HostTensor> arguments) {
+void Interpreter::clearAccumulators() {
   for (StateOp state : module.getOps<StateOp>()) {
     if (state.getRole() != StateRole::Accumulator)
       continue;
@@ -157,6 +157,10 @@ FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<Ho
     llvm::fill(start.data, cast<FillAttr>(state.getInit()).getValue());
     variables[state.getSymName()] = std::move(start);
   }
+}
+
+FailureOr<Interpreter::Tensors> Interpreter::runEntry(EntryOp entry, ArrayRef<HostTensor> arguments) {
+  clearAccumulators();
   Tensors results;
   for (auto [reference, repeat] :
        llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat())) {

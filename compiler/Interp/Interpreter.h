@@ -40,10 +40,14 @@ public:
   /// `module` must be verified and outlive the interpreter. Variables have no value yet.
   explicit Interpreter(mlir::ModuleOp module);
 
-  /// Gives every `graph.param` and `graph.state` its initial value, then runs `@init` if the module has one. Values of
+  /// Gives every `graph.param` and `graph.state` its initial value, then runs `@init` if the module has one and
+  /// `runInit` says so. Values of
   /// `#graph.normal` are those of `graph.random` with `seed` and the variable's stream: its position among the
   /// variables of the module, unless `streamOf` says otherwise.
-  llvm::LogicalResult initializeVariables(int64_t seed = 0, const StreamOf &streamOf = nullptr);
+  llvm::LogicalResult initializeVariables(int64_t seed = 0, const StreamOf &streamOf = nullptr, bool runInit = true);
+
+  /// Gives every accumulator its initial value, as before each run of an entry.
+  void clearAccumulators();
 
   /// The value of a variable; null where it does not exist or has no value yet.
   const HostTensor *getVariable(llvm::StringRef name) const;
@@ -65,6 +69,7 @@ public:
   llvm::FailureOr<llvm::SmallVector<mlir::RankedTensorType>> argumentTypes(llvm::StringRef name);
 
 private:
+  friend class DistributedInterpreter;
   using Environment = llvm::DenseMap<mlir::Value, HostTensor>;
 
   /// Binds `arguments` to the block's, executes it and returns the operands of its terminator.

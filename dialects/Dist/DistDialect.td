@@ -13,6 +13,7 @@ def Dist_Dialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
+    | `dist.global_shape` | the same, once types are local | the shape of the whole tensor |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
     See `dialects/Dist/README.md` for the rationale.
@@ -22,6 +23,7 @@ def Dist_Dialect : Dialect {
     void registerAttributes();
 
     static constexpr ::llvm::StringLiteral kShardingAttr = "dist.sharding";
+    static constexpr ::llvm::StringLiteral kGlobalShapeAttr = "dist.global_shape";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
   }];
 }

@@ -167,9 +167,22 @@ Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
 
 void ReshardInsertion::visitOperand(OpOperand &operand, const Cut &required) {
   Value value = operand.get();
+  if (isFreeConstant(value))
+    return useOwnConstant(operand, required);
   Cut *cut = state.find(value);
   if (cut && !sameAxes(*cut, required))
     operand.set(reshard(value, required, operand.getOwner()));
+}
+
+/// Made in the pieces that the operation wants.
+void ReshardInsertion::useOwnConstant(OpOperand &operand, const Cut &required) {
+  dist::ShardingAttr sharding = required.toAttr(operand.get().getContext()).withUnreduced({});
+  if (sharding.isReplicated())
+    return;
+  OpBuilder builder(operand.getOwner());
+  Operation *constant = builder.clone(*operand.get().getDefiningOp());
+  constant->setAttr(dist::DistDialect::kShardingsAttr, builder.getArrayAttr({sharding}));
+  operand.set(constant->getResult(0));
 }
 
 void ReshardInsertion::visitReturn(Operation *op) {

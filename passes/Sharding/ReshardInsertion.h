@@ -37,6 +37,7 @@ private:
   void visit(mlir::Operation *op);
   void visitReturn(mlir::Operation *op);
   void visitOperand(mlir::OpOperand &operand, const Cut &required);
+  void useOwnConstant(mlir::OpOperand &operand, const Cut &required);
   mlir::Value reshard(mlir::Value value, const Cut &to, mlir::Operation *user);
   void produce(mlir::OpResult result, const Cut &produced);
 

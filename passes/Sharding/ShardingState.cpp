@@ -143,6 +143,8 @@ void ShardingState::annotate() {
     for (BlockArgument argument : function.getArguments())
       function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr, find(argument)->toAttr(context));
     for (Operation &inner : function.getBody().front()) {
+      if (inner.getNumResults() == 1 && isFreeConstant(inner.getResult(0)))
+        continue;
       SmallVector<Attribute> shardings;
       for (Value result : inner.getResults()) {
         Cut *cut = find(result);

@@ -1,0 +1,304 @@
+//===- DistributedInterpreter.cpp - Reference execution of the programs of all ranks
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Interp/DistributedInterpreter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::graph;
+using dist::DistDialect;
+
+DistributedInterpreter::DistributedInterpreter(ModuleOp module)
+    : module(module), mesh(dist::MeshOp::of(module)), symbols(module) {
+  for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
+    ranks.emplace_back(module);
+}
+
+//===----------------------------------------------------------------------===//
+// The mesh
+//===----------------------------------------------------------------------===//
+
+/// Coordinates of a rank, by axis of the mesh; the last axis varies fastest.
+static SmallVector<int64_t> coordinatesOf(dist::MeshOp mesh, int64_t rank) {
+  SmallVector<int64_t> coordinates(mesh.getAxisSizes().size());
+  for (size_t axis = coordinates.size(); axis-- > 0; rank /= mesh.getAxisSizes()[axis])
+    coordinates[axis] = rank % mesh.getAxisSizes()[axis];
+  return coordinates;
+}
+
+int64_t DistributedInterpreter::placeOf(int64_t rank, ArrayRef<StringAttr> axes) const {
+  dist::MeshOp grid = mesh;
+  SmallVector<int64_t> coordinates = coordinatesOf(grid, rank);
+  int64_t place = 0;
+  for (StringAttr axis : axes) {
+    unsigned index = *grid.getAxis(axis);
+    place = place * grid.getAxisSizes()[index] + coordinates[index];
+  }
+  return place;
+}
+
+SmallVector<int64_t> DistributedInterpreter::groupOf(int64_t rank, ArrayRef<StringAttr> axes) const {
+  dist::MeshOp grid = mesh;
+  SmallVector<int64_t> own = coordinatesOf(grid, rank);
+  SmallVector<int64_t> members(grid.getSize(axes));
+  for (int64_t other = 0; other < static_cast<int64_t>(ranks.size()); ++other) {
+    SmallVector<int64_t> coordinates = coordinatesOf(grid, other);
+    bool member = true;
+    for (auto [index, name] : llvm::enumerate(grid.getAxisNames().getAsRange<StringAttr>()))
+      member &= llvm::is_contained(axes, name) || coordinates[index] == own[index];
+    if (member)
+      members[placeOf(other, axes)] = other;
+  }
+  return members;
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+/// Part `part` of `parts` along `dim`.
+static HostTensor partOf(const HostTensor &whole, int64_t dim, int64_t part, int64_t parts) {
+  std::vector<int64_t> shape = whole.shape;
+  shape[dim] /= parts;
+  HostTensor result(shape);
+  std::vector<int64_t> strides = whole.strides();
+  int64_t next = 0, first = part * shape[dim];
+  forEachIndex(shape, [&](std::vector<int64_t> index) {
+    index[dim] += first;
+    result.data[next++] = whole.data[offsetOf(index, strides)];
+  });
+  return result;
+}
+
+/// Puts `part` at its place along `dim` of `whole`.
+static void putPart(HostTensor &whole, const HostTensor &part, int64_t dim, int64_t place) {
+  std::vector<int64_t> strides = whole.strides();
+  int64_t next = 0, first = place * part.shape[dim];
+  forEachIndex(part.shape, [&](std::vector<int64_t> index) {
+    index[dim] += first;
+    whole.data[offsetOf(index, strides)] = part.data[next++];
+  });
+}
+
+HostTensor DistributedInterpreter::pieceOf(const HostTensor &whole, dist::ShardingAttr sharding, int64_t rank) const {
+  dist::MeshOp grid = mesh;
+  HostTensor piece = whole;
+  for (auto [dim, cut] : llvm::enumerate(sharding.getDims()))
+    if (!cut.getAxes().empty())
+      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut.getAxes()), grid.getSize(cut.getAxes()));
+  return piece;
+}
+
+static dist::ShardingAttr shardingOf(Operation *variable, size_t rank) {
+  auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  return sharding ? sharding : dist::ShardingAttr::replicated(variable->getContext(), static_cast<int64_t>(rank));
+}
+
+FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
+  Operation *variable = symbols.lookup(name);
+  const HostTensor *first = ranks.front().getVariable(name);
+  if (!variable || !first)
+    return module.emitError("variable @") << name << " does not exist or has no value yet";
+  dist::ShardingAttr sharding = shardingOf(variable, first->shape.size());
+  std::vector<int64_t> shape = first->shape;
+  for (auto [size, dim] : llvm::zip_equal(shape, sharding.getDims()))
+    size *= mesh.getSize(dim.getAxes());
+  HostTensor whole(shape);
+  std::vector<bool> known(whole.data.size(), false);
+  SmallVector<StringAttr> sums = llvm::to_vector(sharding.getUnreduced());
+  for (auto [rank, interpreter] : llvm::enumerate(ranks)) {
+    const HostTensor *piece = interpreter.getVariable(name);
+    std::vector<int64_t> strides = whole.strides();
+    bool addend = !sums.empty() && placeOf(rank, sums) > 0;
+    int64_t next = 0;
+    bool equal = true;
+    forEachIndex(piece->shape, [&](std::vector<int64_t> index) {
+      for (auto [at, local, dim] : llvm::zip_equal(index, piece->shape, sharding.getDims()))
+        at += placeOf(static_cast<int64_t>(rank), dim.getAxes()) * local;
+      int64_t offset = offsetOf(index, strides);
+      double value = piece->data[next++];
+      if (addend)
+        whole.data[offset] += value;
+      else if (known[offset] && sums.empty())
+        equal &= whole.data[offset] == value || (value != value && whole.data[offset] != whole.data[offset]);
+      else if (!known[offset])
+        whole.data[offset] += value;
+      known[offset] = true;
+    });
+    if (!equal)
+      return variable->emitOpError("has different values on ranks that should hold the same piece, such as rank ")
+             << rank;
+  }
+  return whole;
+}
+
+LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTensor &value) {
+  Operation *variable = symbols.lookup(name);
+  if (!variable)
+    return module.emitError("no graph.param or graph.state is named @") << name;
+  dist::ShardingAttr sharding = shardingOf(variable, value.shape.size());
+  for (auto [rank, interpreter] : llvm::enumerate(ranks))
+    if (failed(interpreter.setVariable(name, pieceOf(value, sharding, static_cast<int64_t>(rank)))))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+LogicalResult DistributedInterpreter::initialize() {
+  for (Interpreter &rank : ranks)
+    if (failed(rank.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
+      return failure();
+  return symbols.lookup("init") ? LogicalResult(run("init", {})) : success();
+}
+
+FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef name, ArrayRef<HostTensor> arguments) {
+  SmallVector<std::pair<FuncOp, int64_t>> calls;
+  Operation *callee = symbols.lookup(name);
+  if (auto function = dyn_cast_or_null<FuncOp>(callee)) {
+    calls.push_back({function, 1});
+  } else if (auto entry = dyn_cast_or_null<EntryOp>(callee)) {
+    for (auto [reference, repeat] :
+         llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
+      calls.push_back({symbols.lookup<FuncOp>(reference.getValue()), repeat});
+    for (Interpreter &rank : ranks)
+      rank.clearAccumulators();
+  } else {
+    return module.emitError("no graph.func or graph.entry is named @") << name;
+  }
+  std::vector<Tensors> results;
+  for (auto [function, repeat] : calls) {
+    if (arguments.size() < function.getNumArguments())
+      return callee->emitOpError("got too few arguments");
+    ArrayRef<HostTensor> own = arguments.take_front(function.getNumArguments());
+    arguments = arguments.drop_front(own.size());
+    for (int64_t repetition = 0; repetition < repeat; ++repetition) {
+      std::vector<Tensors> pieces(ranks.size());
+      for (auto [index, argument] : llvm::enumerate(own)) {
+        HostTensor whole = argument;
+        if (repeat > 1) {
+          whole = partOf(argument, 0, repetition, repeat);
+          whole.shape.erase(whole.shape.begin());
+        }
+        auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr);
+        for (auto [rank, list] : llvm::enumerate(pieces))
+          list.push_back(sharding ? pieceOf(whole, sharding, static_cast<int64_t>(rank)) : whole);
+      }
+      auto returned = runFunction(function, pieces);
+      if (failed(returned))
+        return failure();
+      results = std::move(*returned);
+    }
+  }
+  for (auto [rank, own] : llvm::enumerate(results))
+    for (auto [index, value, first] : llvm::enumerate(own, results.front()))
+      for (auto [a, b] : llvm::zip_equal(value.data, first.data))
+        if (a != b && (a == a || b == b))
+          return callee->emitOpError("returns as result ")
+                 << index << " " << a << " on rank " << rank << " and " << b << " on rank 0";
+  return results.front();
+}
+
+FailureOr<std::vector<DistributedInterpreter::Tensors>>
+DistributedInterpreter::runFunction(FuncOp function, const std::vector<Tensors> &arguments) {
+  Block &body = function.getBody().front();
+  Environments environments(ranks.size());
+  for (auto [environment, own] : llvm::zip_equal(environments, arguments))
+    for (auto [parameter, argument] : llvm::zip_equal(body.getArguments(), own))
+      environment[parameter] = argument;
+  for (Operation &op : body.without_terminator())
+    if (failed(execute(&op, environments)))
+      return failure();
+  std::vector<Tensors> results(ranks.size());
+  for (auto [environment, own] : llvm::zip_equal(environments, results))
+    for (Value value : body.getTerminator()->getOperands())
+      own.push_back(environment.at(value));
+  return results;
+}
+
+LogicalResult DistributedInterpreter::execute(Operation *op, Environments &environments) {
+  if (op->getName().getDialectNamespace() == "dist")
+    return executeCollective(op, environments);
+  for (auto [rank, environment] : llvm::zip_equal(ranks, environments))
+    if (failed(rank.execute(op, environment)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// The values of a group combined, in the order of its ranks.
+static HostTensor combine(ArrayRef<const HostTensor *> values, dist::ReduceKind kind) {
+  HostTensor result = *values.front();
+  for (const HostTensor *value : values.drop_front())
+    for (auto [a, b] : llvm::zip_equal(result.data, value->data))
+      a = kind == dist::ReduceKind::Sum ? a + b : std::max(a, b);
+  return result;
+}
+
+LogicalResult DistributedInterpreter::executeCollective(Operation *op, Environments &environments) {
+  auto attr = op->getAttrOfType<ArrayAttr>("axes");
+  if (!attr)
+    return op->emitOpError("has no meaning on local tensors");
+  SmallVector<StringAttr> axes = llvm::to_vector(attr.getAsRange<StringAttr>());
+  int64_t size = mesh.getSize(axes);
+  std::vector<HostTensor> results(ranks.size());
+  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
+    int64_t place = placeOf(rank, axes);
+    SmallVector<const HostTensor *> group;
+    if (op->getNumOperands() > 0)
+      for (int64_t member : groupOf(rank, axes))
+        group.push_back(&environments[member].find(op->getOperand(0))->second);
+    auto join = [&](int64_t dim, function_ref<HostTensor(const HostTensor &)> part) {
+      HostTensor result(cast<RankedTensorType>(op->getResult(0).getType()).getShape().vec());
+      for (auto [index, value] : llvm::enumerate(group))
+        putPart(result, part(*value), dim, static_cast<int64_t>(index));
+      return result;
+    };
+    bool known = llvm::TypeSwitch<Operation *, bool>(op)
+                     .Case([&](dist::AllReduceOp all) {
+                       results[rank] = combine(group, all.getKind());
+                       return true;
+                     })
+                     .Case([&](dist::ReduceScatterOp scatter) {
+                       results[rank] = partOf(combine(group, scatter.getKind()), scatter.getDim(), place, size);
+                       return true;
+                     })
+                     .Case([&](dist::AllGatherOp gather) {
+                       results[rank] = join(gather.getDim(), [](const HostTensor &value) { return value; });
+                       return true;
+                     })
+                     .Case([&](dist::AllToAllOp move) {
+                       results[rank] = join(move.getConcatDim(), [&](const HostTensor &value) {
+                         return partOf(value, move.getSplitDim(), place, size);
+                       });
+                       return true;
+                     })
+                     .Case([&](dist::SliceOp slice) {
+                       results[rank] = partOf(*group[place], slice.getDim(), place, size);
+                       return true;
+                     })
+                     .Case([&](dist::CoordinateOp) {
+                       results[rank] = HostTensor(std::vector<int64_t>{});
+                       results[rank].data[0] = static_cast<double>(place);
+                       return true;
+                     })
+                     .Default([](Operation *) { return false; });
+    if (!known)
+      return op->emitOpError("has no meaning on local tensors");
+  }
+  for (auto [environment, result] : llvm::zip_equal(environments, results))
+    environment[op->getResult(0)] = std::move(result);
+  return success();
+}

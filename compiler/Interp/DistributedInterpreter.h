@@ -1,0 +1,59 @@
+//===- DistributedInterpreter.h - Reference execution of the programs of all ranks
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_INTERP_DISTRIBUTEDINTERPRETER_H
+#define BOWLINE_COMPILER_INTERP_DISTRIBUTEDINTERPRETER_H
+
+#include "compiler/Interp/Interpreter.h"
+#include "dialects/Dist/DistOps.h"
+
+namespace bowline {
+
+/// Runs a module of local tensors on every rank of its mesh, operation by operation, all ranks in step. Callers see
+/// global tensors: arguments and variables are cut and joined by their `dist.sharding`.
+class DistributedInterpreter {
+public:
+  using HostTensor = graph::HostTensor;
+  using Tensors = Interpreter::Tensors;
+
+  /// `module` has a mesh, is verified and outlives the interpreter.
+  explicit DistributedInterpreter(mlir::ModuleOp module);
+
+  /// Runs `@init` on every rank.
+  llvm::LogicalResult initialize();
+
+  /// A variable of all ranks, joined. Fails with a diagnostic where ranks that should hold equal pieces do not. A
+  /// variable that is a sum of parts is added up.
+  llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
+  llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
+
+  /// As Interpreter::run, with global arguments. Fails with a diagnostic where two ranks return different results.
+  llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
+
+private:
+  using Environments = std::vector<Interpreter::Environment>;
+
+  llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
+  llvm::LogicalResult execute(mlir::Operation *op, Environments &environments);
+  llvm::LogicalResult executeCollective(mlir::Operation *op, Environments &environments);
+
+  /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
+  int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// The ranks of that group, by place.
+  llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
+  HostTensor pieceOf(const HostTensor &whole, dist::ShardingAttr sharding, int64_t rank) const;
+
+  mlir::ModuleOp module;
+  dist::MeshOp mesh;
+  mlir::SymbolTable symbols;
+  std::vector<Interpreter> ranks;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_INTERP_DISTRIBUTEDINTERPRETER_H

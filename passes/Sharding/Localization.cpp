@@ -1,0 +1,176 @@
+//===- Localization.cpp - From global tensors to what each rank holds
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/Localization.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Sharding/ReshardPlan.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bowline;
+using dist::DistDialect;
+
+RankedTensorType Localization::localType(Type global, dist::ShardingAttr sharding) {
+  auto type = cast<RankedTensorType>(global);
+  SmallVector<int64_t> shape = llvm::to_vector(type.getShape());
+  for (auto [size, dim] : llvm::zip_equal(shape, sharding.getDims()))
+    size /= mesh.getSize(dim.getAxes());
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+dist::ShardingAttr Localization::shardingOf(Value value) {
+  if (dist::ShardingAttr sharding = shardings.lookup(value))
+    return sharding;
+  return dist::ShardingAttr::replicated(value.getContext(), cast<RankedTensorType>(value.getType()).getRank());
+}
+
+void Localization::localizeVariable(Operation *op, TypeAttr type) {
+  auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  auto global = cast<RankedTensorType>(type.getValue());
+  op->setAttr("type", TypeAttr::get(localType(global, sharding)));
+  op->setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
+}
+
+LogicalResult Localization::run() {
+  for (Operation &op : *module.getBody()) {
+    if (auto param = dyn_cast<graph::ParamOp>(op))
+      localizeVariable(param, param.getTypeAttr());
+    if (auto state = dyn_cast<graph::StateOp>(op))
+      localizeVariable(state, state.getTypeAttr());
+  }
+  for (auto function : module.getOps<graph::FuncOp>())
+    if (failed(localizeFunction(function)))
+      return failure();
+  return success();
+}
+
+LogicalResult Localization::localizeFunction(graph::FuncOp function) {
+  shardings.clear();
+  MLIRContext *context = function.getContext();
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr);
+    auto global = cast<RankedTensorType>(argument.getType());
+    function.setArgAttr(index, DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(context, global.getShape()));
+    argument.setType(localType(global, sharding));
+    shardings[argument] = sharding;
+  }
+  Block &body = function.getBody().front();
+  for (Operation &op : body)
+    if (auto attrs = op.getAttrOfType<ArrayAttr>(DistDialect::kShardingsAttr))
+      for (auto [result, sharding] : llvm::zip_equal(op.getResults(), attrs.getAsRange<dist::ShardingAttr>()))
+        shardings[result] = sharding;
+  for (Operation &op : llvm::make_early_inc_range(body))
+    if (failed(localize(&op)))
+      return failure();
+  function.setFunctionType(
+      FunctionType::get(context, body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+/// Rows of a table that is cut along them are found by their index in the whole.
+LogicalResult Localization::checkRows(Operation *op, Value table) {
+  if (shardingOf(table).getAxes(0).empty())
+    return success();
+  return op->emitOpError("works on a table that is cut along its rows, which is not supported yet; replicate it");
+}
+
+LogicalResult Localization::localize(Operation *op) {
+  if (auto reshard = dyn_cast<dist::ReshardOp>(op))
+    return localizeReshard(reshard);
+  op->removeAttr(DistDialect::kShardingsAttr);
+  for (OpResult result : op->getResults())
+    result.setType(localType(result.getType(), shardingOf(result)));
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](arith::ConstantOp constant) {
+        auto type = cast<RankedTensorType>(constant.getType());
+        if (auto value = dyn_cast<DenseElementsAttr>(constant.getValue()); value && value.isSplat())
+          constant.setValueAttr(value.resizeSplat(type));
+        return success();
+      })
+      .Case([&](graph::SliceOp slice) {
+        // A dimension that is cut is one that the slice leaves whole.
+        slice.setSizes(cast<RankedTensorType>(slice.getType()).getShape());
+        return success();
+      })
+      .Case([&](graph::RandomOp random) { return localizeRandom(random, shardingOf(random)); })
+      .Case([&](graph::IotaOp iota) -> LogicalResult {
+        if (shardingOf(iota).getAxes(iota.getDim()).empty())
+          return success();
+        return iota.emitOpError("counts along a dimension that is cut, which is not supported yet");
+      })
+      .Case([&](graph::GatherOp gather) { return checkRows(gather, gather.getTable()); })
+      .Case([&](graph::ScatterAddOp scatter) { return checkRows(scatter, scatter.getResult()); })
+      .Default([](Operation *) { return success(); });
+}
+
+LogicalResult Localization::localizeRandom(graph::RandomOp random, dist::ShardingAttr sharding) {
+  if (sharding.isReplicated())
+    return success();
+  OpBuilder builder(random);
+  SmallVector<Value> places;
+  SmallVector<int64_t> dims, whole = llvm::to_vector(random.getType().getShape());
+  for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
+    if (dim.getAxes().empty())
+      continue;
+    whole[index] *= mesh.getSize(dim.getAxes());
+    dims.push_back(static_cast<int64_t>(index));
+    SmallVector<Attribute> axes(dim.getAxes().begin(), dim.getAxes().end());
+    places.push_back(dist::CoordinateOp::create(
+        builder, random.getLoc(), RankedTensorType::get({}, builder.getI32Type()), builder.getArrayAttr(axes)));
+  }
+  random.getPlacesMutable().assign(places);
+  random.setCutDims(dims);
+  random.setWhole(whole);
+  return success();
+}
+
+LogicalResult Localization::localizeReshard(dist::ReshardOp reshard) {
+  OpBuilder builder(reshard);
+  Value value = reshard.getInput();
+  for (const ReshardStep &step : planReshard(shardingOf(value), reshard.getSharding())) {
+    SmallVector<Attribute> attrs(step.axes.begin(), step.axes.end());
+    ArrayAttr axes = builder.getArrayAttr(attrs);
+    StringAttr why = reshard.getWhyAttr();
+    auto type = cast<RankedTensorType>(value.getType());
+    int64_t ranks = mesh.getSize(step.axes);
+    SmallVector<int64_t> shape = llvm::to_vector(type.getShape());
+    auto result = [&] { return RankedTensorType::get(shape, type.getElementType()); };
+    auto dim = builder.getI64IntegerAttr(step.dim);
+    Location loc = reshard.getLoc();
+    auto sum = dist::ReduceKindAttr::get(builder.getContext(), dist::ReduceKind::Sum);
+    switch (step.kind) {
+    case ReshardStep::Kind::AllReduce:
+      value = dist::AllReduceOp::create(builder, loc, type, sum, value, axes, why);
+      break;
+    case ReshardStep::Kind::ReduceScatter:
+      shape[step.dim] /= ranks;
+      value = dist::ReduceScatterOp::create(builder, loc, result(), sum, value, dim, axes, why);
+      break;
+    case ReshardStep::Kind::AllGather:
+      shape[step.dim] *= ranks;
+      value = dist::AllGatherOp::create(builder, loc, result(), value, dim, axes, why);
+      break;
+    case ReshardStep::Kind::AllToAll:
+      shape[step.dim] /= ranks;
+      shape[step.from] *= ranks;
+      value =
+          dist::AllToAllOp::create(builder, loc, result(), value, dim, builder.getI64IntegerAttr(step.from), axes, why);
+      break;
+    case ReshardStep::Kind::Slice:
+      shape[step.dim] /= ranks;
+      value = dist::SliceOp::create(builder, loc, result(), value, dim, axes);
+      break;
+    }
+  }
+  shardings[value] = reshard.getSharding();
+  reshard.replaceAllUsesWith(value);
+  reshard.erase();
+  return success();
+}

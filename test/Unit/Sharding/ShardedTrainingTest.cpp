@@ -1,0 +1,177 @@
+//===- ShardedTrainingTest.cpp - Sharded programs train as the whole program does
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// A training step is built from a model, propagated, made local, and run on all ranks of a mesh by the reference
+// interpreter, beside the same step on one rank. Everything is f64, so that only the order of additions differs.
+//
+//===----------------------------------------------------------------------===//
+
+#include <random>
+
+#include "compiler/Interp/DistributedInterpreter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Import.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Sharding/Passes.h"
+#include "passes/Training/Passes.h"
+#include "test/Unit/Frontends/HfTestSupport.h"
+
+using namespace mlir;
+using namespace bowline;
+using graph::HostTensor;
+
+namespace {
+
+struct Case {
+  const char *name, *model;
+  int64_t dp, tp, microbatches;
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
+
+constexpr int64_t kBatch = 4, kSeq = 6, kSteps = 3;
+
+class ShardedTraining : public testing::TestWithParam<Case> {
+protected:
+  ShardedTraining() {
+    DialectRegistry registry;
+    registry.insert<graph::GraphDialect, dist::DistDialect>();
+    graph::registerElementwiseModels(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  OwningOpRef<ModuleOp> build() {
+    const Case &c = GetParam();
+    hf::ModelConfig config = hf::test::configOf(c.model);
+    config.hidden = 24, config.heads = 4, config.kvHeads = StringRef(c.model).starts_with("llama") ? 2 : 4,
+    config.headDim = 6;
+    config.intermediate = 20, config.vocabulary = 17;
+    hf::ImportOptions options;
+    options.batch = kBatch / c.microbatches;
+    options.seq = kSeq;
+    absl::StatusOr<OwningOpRef<ModuleOp>> module = hf::importModel(context, config, options);
+    EXPECT_TRUE(module.ok()) << module.status();
+    DifferentiateOptions differentiate;
+    differentiate.microbatches = c.microbatches;
+    InsertOptimizerOptions optimizer;
+    optimizer.microbatches = c.microbatches;
+    optimizer.weightDecay = 0.1;
+    optimizer.clipNorm = 1.0;
+    optimizer.lr = 1e-2;
+    PassManager passes(&context);
+    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createInsertOptimizer(optimizer));
+    passes.addPass(createInsertInit(InsertInitOptions{7}));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    EXPECT_TRUE(succeeded(passes.run(**module)));
+    return std::move(*module);
+  }
+
+  dist::ShardingAttr sharding(ArrayRef<SmallVector<StringAttr>> axes) {
+    return dist::ShardingAttr::get(&context, axes);
+  }
+
+  /// As Shoeybi et al., "Megatron-LM", 2019: columns of the first and rows of the second product of each block.
+  void annotate(ModuleOp module) {
+    const Case &c = GetParam();
+    for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
+      mesh.erase();
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    dist::MeshOp::create(builder, builder.getUnknownLoc(), "mesh", builder.getStrArrayAttr({"dp", "tp"}),
+                         SmallVector<int64_t>{c.dp, c.tp});
+    StringAttr dp = builder.getStringAttr("dp"), tp = builder.getStringAttr("tp");
+    bool outFirst = StringRef(c.model) != "gpt2-tiny";
+    for (auto param : module.getOps<graph::ParamOp>()) {
+      StringRef name = param.getName().rsplit('.').second;
+      int64_t rank = param.getTensorType().getRank();
+      SmallVector<SmallVector<StringAttr>> axes(rank);
+      bool column = llvm::is_contained({"wq", "wk", "wv", "bq", "bk", "bv", "w_gate", "w_up", "b_up"}, name);
+      bool row = llvm::is_contained({"wo", "w_down"}, name);
+      if (column || row)
+        axes[rank == 1 || column == outFirst ? 0 : 1].push_back(tp);
+      param->setAttr(dist::DistDialect::kShardingAttr, sharding(axes));
+    }
+    for (auto function : module.getOps<graph::FuncOp>())
+      for (BlockArgument argument : function.getArguments())
+        function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr, sharding({{dp}, {}}));
+  }
+
+  HostTensor randomTokens(std::mt19937 &random, bool labels) {
+    const Case &c = GetParam();
+    std::vector<int64_t> shape = {kBatch / c.microbatches, kSeq};
+    if (c.microbatches > 1)
+      shape.insert(shape.begin(), c.microbatches);
+    HostTensor tokens(shape);
+    for (double &token : tokens.data)
+      token = labels && random() % 5 == 0 ? -100.0 : static_cast<double>(random() % 17); // some positions do not count
+    return tokens;
+  }
+
+  MLIRContext context;
+};
+
+/// The largest difference, relative to the largest element.
+double distance(const HostTensor &a, const HostTensor &b) {
+  double scale = 1e-30, worst = 0;
+  for (auto [x, y] : llvm::zip_equal(a.data, b.data)) {
+    scale = std::max(scale, std::abs(x));
+    worst = std::max(worst, std::abs(x - y));
+  }
+  return worst / scale;
+}
+
+} // namespace
+
+TEST_P(ShardedTraining, EqualsOneRank) {
+  OwningOpRef<ModuleOp> whole = build();
+  OwningOpRef<ModuleOp> local = whole->clone();
+  annotate(*local);
+  PassManager passes(&context);
+  passes.addPass(createPropagateShardings());
+  passes.addPass(createGlobalToLocal());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  ASSERT_TRUE(succeeded(passes.run(*local)));
+
+  Interpreter one(*whole);
+  DistributedInterpreter many(*local);
+  ASSERT_TRUE(succeeded(one.initializeVariables()));
+  ASSERT_TRUE(succeeded(many.initialize()));
+  for (auto param : whole->getOps<graph::ParamOp>()) {
+    FailureOr<HostTensor> value = many.getVariable(param.getName());
+    ASSERT_TRUE(succeeded(value));
+    EXPECT_EQ(value->data, one.getVariable(param.getName())->data) << param.getName().str(); // the same random numbers
+  }
+  std::mt19937 random(3);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    HostTensor inputs[] = {randomTokens(random, false), randomTokens(random, true)};
+    auto expected = one.run("train_step", inputs);
+    auto actual = many.run("train_step", inputs);
+    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
+      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+  }
+  for (auto param : whole->getOps<graph::ParamOp>()) {
+    FailureOr<HostTensor> value = many.getVariable(param.getName());
+    ASSERT_TRUE(succeeded(value));
+    EXPECT_LT(distance(*one.getVariable(param.getName()), *value), 1e-9) << param.getName().str();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, ShardedTraining,
+    testing::Values(Case{"llama_dp2", "llama-tiny", 2, 1, 1}, Case{"llama_tp2", "llama-tiny", 1, 2, 1},
+                    Case{"llama_dp2_tp2", "llama-tiny", 2, 2, 2}, Case{"tied_dp2_tp2", "llama-tied", 2, 2, 1},
+                    Case{"qwen2_tp4", "qwen2-tiny", 1, 4, 1}, Case{"qwen2_dp4", "qwen2-tiny", 4, 1, 1},
+                    Case{"gpt2_dp2_tp2", "gpt2-tiny", 2, 2, 2}),
+    [](const auto &info) { return std::string(info.param.name); });
