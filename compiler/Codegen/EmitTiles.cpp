@@ -15,6 +15,9 @@ using namespace bowline::codegen;
 /// How far ahead of a square memory is asked for.
 static constexpr int64_t kSquaresAhead = 2;
 
+/// Of a square's memory, in bytes: a cache line, the widest vector.
+static constexpr unsigned kSquareAlignment = 64;
+
 namespace {
 
 /// Transposes as many vectors as each has elements, by shuffles that are one instruction each.
@@ -107,7 +110,7 @@ void KernelEmitter::allocateSquares() {
     Type element = arguments[load->argument].type.getElementType();
     auto type = RankedTensorType::get({nest->tile->square, nest->tile->square}, element);
     Value memory =
-        LLVM::AllocaOp::create(b, pointer, memoryType(element), constant(type.getNumElements()), /*alignment=*/64);
+        LLVM::AllocaOp::create(b, pointer, memoryType(element), constant(type.getNumElements()), kSquareAlignment);
     squares[load] = {memory, type, nullptr};
   }
 }
@@ -201,8 +204,10 @@ void KernelEmitter::transposeSquare(const Expr *load, int64_t rows, int64_t colu
                            : LLVM::LoadOp::create(b, type, pointer, alignment).getResult());
   }
   vectors = Transpose(b, type).run(vectors);
+  // No more than a row has: of narrow elements every other row lies between two lines.
+  unsigned rowAlignment = std::min<unsigned>(kSquareAlignment, plan.square * alignment);
   for (auto [i, vector] : llvm::enumerate(vectors))
-    LLVM::StoreOp::create(b, vector, address(to, element, constant(i * plan.square)), 64);
+    LLVM::StoreOp::create(b, vector, address(to, element, constant(i * plan.square)), rowAlignment);
 }
 
 Value KernelEmitter::loadSquare(const Argument &square) {
