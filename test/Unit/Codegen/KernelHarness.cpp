@@ -27,6 +27,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/base/half.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -89,6 +90,8 @@ void test::encode(const HostTensor &tensor, Type type, void *to) {
       put<double>(to, i, value);
     else if (element.isBF16())
       put<uint16_t>(to, i, std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
+    else if (element.isF16())
+      put<uint16_t>(to, i, F32ToF16(static_cast<float>(value)));
     else if (element.isInteger(64))
       put<int64_t>(to, i, value);
     else if (element.isInteger(32))
@@ -108,6 +111,8 @@ HostTensor test::decode(const void *from, Type type) {
       tensor.data[i] = get<double>(from, i);
     else if (element.isBF16())
       tensor.data[i] = std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from, i)) << 16);
+    else if (element.isF16())
+      tensor.data[i] = F16ToF32(get<uint16_t>(from, i));
     else if (element.isInteger(64))
       tensor.data[i] = get<int64_t>(from, i);
     else if (element.isInteger(32))
