@@ -117,7 +117,7 @@ def difference(listing: Listing, root: pathlib.Path) -> Optional[str]:
 
 
 # Integers and decimal numbers of their own, not digits within a name such as "i32" or "layers_0".
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\w)")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]*\w)")
 
 
 def literal_pattern(text: str, any_numbers: bool) -> str:

@@ -87,6 +87,7 @@ class RunDocExamplesTest(unittest.TestCase):
             return "<!-- output numbers=any -->\n```text\n" + text + "\n```\n"
         self.expect_pass(block("echo 'read   1234 of f32[8, 4] in 1.25 s, 50%'") + numbers("read 7 of f32[2, 3] in 300 s, 9%"))
         self.expect_failure(block("echo 7 of i64") + numbers("7 of i32"), "the output differs")
+        self.expect_pass(block("echo 1.91E+04 FLOP") + numbers("9.28E+12 FLOP"))
         self.expect_failure(block("echo seven") + numbers("7"), "the output differs")
         self.expect_failure(block("echo 7 reads") + numbers("7 writes"), "the output differs")
         self.expect_failure(block("echo 7") + output("8"), "the output differs")
