@@ -49,7 +49,8 @@ class Device {
   // A kernel of the registry. kNotFound, kInvalidArgument as kernels::CreateKernel.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> CreateKernel(const kernels::Signature& signature) = 0;
 
-  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream() = 0;
+  // kResourceExhausted when the system has no thread for it.
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(StreamMode mode = StreamMode::kInline) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
 
   // Contract

@@ -12,7 +12,8 @@ class Event {
   virtual bool recorded() const = 0;
 
   // Contract
-  //   An event may be recorded again; a later Wait then waits for the newer point.
+  //   An event may be recorded again; a later Wait then waits for the newer point, an earlier one for the
+  //   older. Record, Wait and recorded of one event are calls of one thread at a time.
 };
 
 }  // namespace bowline::hal

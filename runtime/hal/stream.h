@@ -1,7 +1,9 @@
 #ifndef BOWLINE_RUNTIME_HAL_STREAM_H_
 #define BOWLINE_RUNTIME_HAL_STREAM_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
@@ -9,6 +11,20 @@
 #include "runtime/hal/executable.h"
 
 namespace bowline::hal {
+
+// Where commands run.
+enum class StreamMode {
+  kInline,  // as the device likes; on a CPU each command runs before its call returns
+  kWorker,  // beside the caller and other streams, as far as the device can: communication overlaps with compute
+};
+
+// A function of the host in the order of a stream, such as a communicator's. It may block until other streams, threads
+// or processes have done their part. Copied when it is issued, so that it needs no allocation.
+struct HostCall {
+  absl::Status (*run)(const HostCall& call) = nullptr;
+  void* context = nullptr;  // must live until the stream was synchronised
+  std::array<uint64_t, 6> parameters = {};
+};
 
 // An in-order queue of commands on a device.
 class Stream {
@@ -21,6 +37,9 @@ class Stream {
   // Device to device. The ranges do not overlap.
   virtual absl::Status Copy(void* destination, const void* source, size_t bytes) = 0;
 
+  // Runs call.run(call).
+  virtual absl::Status Call(const HostCall& call) = 0;
+
   // `event` becomes the point after everything that is in the stream now.
   virtual absl::Status Record(Event& event) = 0;
 
@@ -28,12 +47,16 @@ class Stream {
   // for nobody could say what to wait for.
   virtual absl::Status Wait(const Event& event) = 0;
 
-  // Returns when the stream is empty, with the first error of its commands.
+  // Returns when the stream is empty, with the first error of its commands that no call returned. The stream is as new
+  // afterwards.
   virtual absl::Status Synchronize() = 0;
 
   // Contract
   //   Commands of one stream take effect in order; those of two streams only as events say.
-  //   Launch, Copy, Record and Wait allocate nothing after a stream's first use and may return before the command ran.
+  //   Launch, Copy, Call, Record and Wait allocate nothing after a stream's first use and may return before the command
+  //   ran; a stream that has very many commands to run makes its caller wait.
+  //   After a command that failed, later ones are skipped until the stream was synchronised; events are reached all the
+  //   same, so that an error is never a hang of somebody else.
   //   `arguments` need to stay until the stream was synchronised.
   //   All objects come from the stream's own device. One thread at a time uses a stream.
 };

@@ -8,6 +8,7 @@
 #include "runtime/drivers/cpu/cpu_executable.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/cpu/cpu_stream.h"
+#include "runtime/drivers/cpu/cpu_worker_stream.h"
 #include "runtime/drivers/cpu/host_allocation.h"
 
 namespace bowline {
@@ -53,7 +54,10 @@ class CpuDevice : public hal::Device {
     return std::make_unique<RegisteredLaunchable>(std::move(kernel));
   }
 
-  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream() override { return std::make_unique<CpuStream>(); }
+  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
+    if (mode == hal::StreamMode::kWorker) return CpuWorkerStream::Create();
+    return std::make_unique<CpuStream>();
+  }
   absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent() override { return std::make_unique<CpuEvent>(); }
 
  private:

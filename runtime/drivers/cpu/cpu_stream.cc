@@ -17,11 +17,18 @@ absl::Status CpuStream::Copy(void* destination, const void* source, size_t bytes
 }
 
 absl::Status CpuStream::Record(hal::Event& event) {
-  static_cast<CpuEvent&>(event).set_recorded();
+  static_cast<CpuEvent&>(event).Record(nullptr, 0);
   return absl::OkStatus();
 }
 
 absl::Status CpuStream::Wait(const hal::Event& event) {
+  BOWLINE_RETURN_IF_ERROR(CheckRecorded(event));
+  const auto& point = static_cast<const CpuEvent&>(event);
+  if (point.finished() != nullptr) point.finished()->WaitFor(point.position());
+  return absl::OkStatus();
+}
+
+absl::Status CheckRecorded(const hal::Event& event) {
   if (event.recorded()) return absl::OkStatus();
   return absl::FailedPreconditionError("a stream waits for an event that no stream recorded");
 }

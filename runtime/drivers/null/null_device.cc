@@ -67,7 +67,7 @@ class NullEvent : public hal::Event {
 };
 
 struct Counters {
-  std::atomic<uint64_t> launches{0}, copies{0}, copied_bytes{0}, records{0}, waits{0}, synchronizations{0};
+  std::atomic<uint64_t> launches{0}, copies{0}, copied_bytes{0}, calls{0}, records{0}, waits{0}, synchronizations{0};
 };
 
 class NullStream : public hal::Stream {
@@ -81,6 +81,10 @@ class NullStream : public hal::Stream {
   absl::Status Copy(void*, const void*, size_t bytes) override {
     ++counters_->copies;
     counters_->copied_bytes += bytes;
+    return absl::OkStatus();
+  }
+  absl::Status Call(const hal::HostCall&) override {
+    ++counters_->calls;
     return absl::OkStatus();
   }
   absl::Status Record(hal::Event& event) override {
@@ -124,7 +128,7 @@ class NullDevice : public hal::Device {
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateKernel(const kernels::Signature&) override {
     return std::make_unique<NullLaunchable>();
   }
-  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream() override {
+  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode) override {
     return std::make_unique<NullStream>(&counters_);
   }
   absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent() override { return std::make_unique<NullEvent>(); }
@@ -147,6 +151,7 @@ NullCounts CountsOf(const hal::Device& device) {
   counts.launches = counters.launches;
   counts.copies = counters.copies;
   counts.copied_bytes = counters.copied_bytes;
+  counts.calls = counters.calls;
   counts.records = counters.records;
   counts.waits = counters.waits;
   counts.synchronizations = counters.synchronizations;

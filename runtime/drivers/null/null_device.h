@@ -17,6 +17,7 @@ struct NullCounts {
   uint64_t launches = 0;
   uint64_t copies = 0;
   uint64_t copied_bytes = 0;
+  uint64_t calls = 0;
   uint64_t records = 0;
   uint64_t waits = 0;
   uint64_t synchronizations = 0;

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/drivers/builtin_drivers.h"
@@ -27,6 +29,9 @@ struct Declaration {
 const std::map<std::pair<std::string, std::string>, Declaration>& Declarations() {
   static const std::map<std::pair<std::string, std::string>, Declaration> declarations = {
       {{"null", "CopyMovesBytes"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "CallsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "WaitsSeeWhatWasRecorded"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "ErrorsArriveOnceAndStopTheStream"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "CommandsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "LaunchesRegisteredKernels"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "LaunchesGeneratedKernelsOverTheirWholeExtent"}, {Expectation::kFails, "executes nothing"}},
@@ -44,7 +49,7 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
     if (!(condition)) return "not: " #condition; \
   } while (false)
 
-using Body = std::string (*)(hal::Device&);
+using Body = std::string (*)(hal::Device&, hal::StreamMode);
 
 kernels::Signature Fill(double value, int64_t count) {
   kernels::Signature signature;
@@ -66,7 +71,7 @@ void WriteFloats(hal::Allocation& memory, size_t offset, const std::vector<float
   memory.Write(offset, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}).IgnoreError();
 }
 
-std::string AllocationIsAlignedAndZero(hal::Device& device) {
+std::string AllocationIsAlignedAndZero(hal::Device& device, hal::StreamMode) {
   for (size_t bytes : {size_t{1}, size_t{4096}, size_t{5000}, size_t{3} << 20}) {
     const auto memory = device.Allocate(bytes);
     REQUIRE(memory.ok());
@@ -79,7 +84,7 @@ std::string AllocationIsAlignedAndZero(hal::Device& device) {
   return "";
 }
 
-std::string EmptyAllocation(hal::Device& device) {
+std::string EmptyAllocation(hal::Device& device, hal::StreamMode) {
   const auto memory = device.Allocate(0);
   REQUIRE(memory.ok());
   REQUIRE((*memory)->bytes() == 0);
@@ -87,14 +92,14 @@ std::string EmptyAllocation(hal::Device& device) {
   return "";
 }
 
-std::string ImpossibleAllocationIsAnError(hal::Device& device) {
+std::string ImpossibleAllocationIsAnError(hal::Device& device, hal::StreamMode) {
   for (size_t bytes : {size_t{1} << 62, ~size_t{0} - 4096}) {
     REQUIRE(device.Allocate(bytes).status().code() == absl::StatusCode::kResourceExhausted);
   }
   return "";
 }
 
-std::string TransfersStayInside(hal::Device& device) {
+std::string TransfersStayInside(hal::Device& device, hal::StreamMode) {
   const auto memory = device.Allocate(100);
   REQUIRE(memory.ok());
   std::vector<uint8_t> bytes(101, 7);
@@ -108,9 +113,9 @@ std::string TransfersStayInside(hal::Device& device) {
   return "";
 }
 
-std::string CopyMovesBytes(hal::Device& device) {
+std::string CopyMovesBytes(hal::Device& device, hal::StreamMode mode) {
   const auto memory = device.Allocate(4096);
-  const auto stream = device.CreateStream();
+  const auto stream = device.CreateStream(mode);
   REQUIRE(memory.ok() && stream.ok());
   WriteFloats(**memory, 0, {1, 2, 3});
   REQUIRE((*stream)->Copy((*memory)->address() + 64, (*memory)->address(), 12).ok());
@@ -120,9 +125,9 @@ std::string CopyMovesBytes(hal::Device& device) {
   return "";
 }
 
-std::string LaunchesRegisteredKernels(hal::Device& device) {
+std::string LaunchesRegisteredKernels(hal::Device& device, hal::StreamMode mode) {
   const auto memory = device.Allocate(4096);
-  const auto stream = device.CreateStream();
+  const auto stream = device.CreateStream(mode);
   const auto kernel = device.CreateKernel(Fill(2.5, 7));
   REQUIRE(memory.ok() && stream.ok() && kernel.ok());
   void* arguments[] = {(*memory)->address()};
@@ -132,10 +137,10 @@ std::string LaunchesRegisteredKernels(hal::Device& device) {
   return "";
 }
 
-std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device) {
+std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device, hal::StreamMode mode) {
   constexpr size_t kCount = 1009;
   const auto memory = device.Allocate(3 * 4096);
-  const auto stream = device.CreateStream();
+  const auto stream = device.CreateStream(mode);
   const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
   REQUIRE(memory.ok() && stream.ok() && executable.ok());
   const auto kernel = (*executable)->Resolve("fixture_increment", kCount);
@@ -153,9 +158,9 @@ std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device) {
   return "";
 }
 
-std::string CommandsRunInOrder(hal::Device& device) {
+std::string CommandsRunInOrder(hal::Device& device, hal::StreamMode mode) {
   const auto memory = device.Allocate(4096);
-  const auto stream = device.CreateStream();
+  const auto stream = device.CreateStream(mode);
   const auto one = device.CreateKernel(Fill(1, 4)), two = device.CreateKernel(Fill(2, 4));
   REQUIRE(memory.ok() && stream.ok() && one.ok() && two.ok());
   uint8_t* base = (*memory)->address();
@@ -169,8 +174,8 @@ std::string CommandsRunInOrder(hal::Device& device) {
   return "";
 }
 
-std::string EventsOrderStreams(hal::Device& device) {
-  const auto first = device.CreateStream(), second = device.CreateStream();
+std::string EventsOrderStreams(hal::Device& device, hal::StreamMode mode) {
+  const auto first = device.CreateStream(mode), second = device.CreateStream(mode);
   const auto event = device.CreateEvent();
   REQUIRE(first.ok() && second.ok() && event.ok());
   REQUIRE(!(*event)->recorded());
@@ -183,14 +188,76 @@ std::string EventsOrderStreams(hal::Device& device) {
   return "";
 }
 
-std::string RefusesAnUnknownKernel(hal::Device& device) {
+// Appends its second parameter to the vector behind its context, after a while that its first says in milliseconds.
+absl::Status Append(const hal::HostCall& call) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(call.parameters[0]));
+  static_cast<std::vector<uint64_t>*>(call.context)->push_back(call.parameters[1]);
+  return absl::OkStatus();
+}
+
+hal::HostCall Appends(std::vector<uint64_t>& to, uint64_t value, uint64_t milliseconds = 0) {
+  return {&Append, &to, {milliseconds, value}};
+}
+
+std::string CallsRunInOrder(hal::Device& device, hal::StreamMode mode) {
+  const auto stream = device.CreateStream(mode);
+  REQUIRE(stream.ok());
+  // More than any stream holds at once.
+  constexpr uint64_t kCount = 5000;
+  std::vector<uint64_t> values;
+  values.reserve(kCount);
+  for (uint64_t i = 0; i < kCount; ++i) REQUIRE((*stream)->Call(Appends(values, i, i == 0 ? 5 : 0)).ok());
+  REQUIRE((*stream)->Synchronize().ok());
+  REQUIRE(values.size() == kCount);
+  for (uint64_t i = 0; i < kCount; ++i) REQUIRE(values[i] == i);
+  return "";
+}
+
+std::string WaitsSeeWhatWasRecorded(hal::Device& device, hal::StreamMode mode) {
+  const auto first = device.CreateStream(mode), second = device.CreateStream(mode);
+  const auto event = device.CreateEvent();
+  REQUIRE(first.ok() && second.ok() && event.ok());
+  std::vector<uint64_t> values;
+  REQUIRE((*first)->Call(Appends(values, 1, 20)).ok());
+  REQUIRE((*first)->Record(**event).ok());
+  REQUIRE((*second)->Wait(**event).ok());
+  REQUIRE((*second)->Call(Appends(values, 2, 20)).ok());
+  REQUIRE((*second)->Record(**event).ok());
+  REQUIRE((*first)->Wait(**event).ok());
+  REQUIRE((*first)->Call(Appends(values, 3)).ok());
+  REQUIRE((*second)->Synchronize().ok() && (*first)->Synchronize().ok());
+  REQUIRE((values == std::vector<uint64_t>{1, 2, 3}));
+  return "";
+}
+
+std::string ErrorsArriveOnceAndStopTheStream(hal::Device& device, hal::StreamMode mode) {
+  const auto stream = device.CreateStream(mode);
+  const auto event = device.CreateEvent();
+  REQUIRE(stream.ok() && event.ok());
+  const hal::HostCall fails = {[](const hal::HostCall&) { return absl::DataLossError("the first"); }, nullptr, {}};
+  std::vector<uint64_t> values;
+  absl::Status status = (*stream)->Call(fails);
+  if (status.ok()) {
+    REQUIRE((*stream)->Call(Appends(values, 1)).ok());
+    REQUIRE((*stream)->Record(**event).ok());
+    status = (*stream)->Synchronize();
+  }
+  REQUIRE(status == absl::DataLossError("the first"));
+  REQUIRE(values.empty());
+  REQUIRE((*stream)->Call(Appends(values, 2)).ok());
+  REQUIRE((*stream)->Synchronize().ok());
+  REQUIRE((values == std::vector<uint64_t>{2}));
+  return "";
+}
+
+std::string RefusesAnUnknownKernel(hal::Device& device, hal::StreamMode) {
   kernels::Signature signature = Fill(1, 4);
   signature.kernel = "no such kernel";
   REQUIRE(device.CreateKernel(signature).status().code() == absl::StatusCode::kNotFound);
   return "";
 }
 
-std::string RefusesAnUnknownSymbol(hal::Device& device) {
+std::string RefusesAnUnknownSymbol(hal::Device& device, hal::StreamMode) {
   const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
   REQUIRE(executable.ok());
   const absl::Status status = (*executable)->Resolve("no_such_symbol", 1).status();
@@ -199,7 +266,7 @@ std::string RefusesAnUnknownSymbol(hal::Device& device) {
   return "";
 }
 
-std::string RefusesImagesThatDoNotLoad(hal::Device& device) {
+std::string RefusesImagesThatDoNotLoad(hal::Device& device, hal::StreamMode) {
   std::vector<uint8_t> image = testing::FixtureImage();
   REQUIRE(device.LoadExecutable("no such format", image).status().code() == absl::StatusCode::kInvalidArgument);
   image.resize(100);
@@ -207,7 +274,7 @@ std::string RefusesImagesThatDoNotLoad(hal::Device& device) {
   return "";
 }
 
-std::string RefusesOtherTargets(hal::Device& device) {
+std::string RefusesOtherTargets(hal::Device& device, hal::StreamMode) {
   for (const hal::Target& target : {hal::Target{"abacus", "x86_64", "x86-64"}, hal::Target{"cpu", "vax", "x86-64"},
                                     hal::Target{"cpu", "x86_64", "x86-64-v99"}}) {
     REQUIRE(device.CheckTarget(target).code() == absl::StatusCode::kFailedPrecondition);
@@ -219,21 +286,28 @@ struct Case {
   std::string driver;
   const char* name;
   Body body;
+  hal::StreamMode mode;
 };
 
 std::vector<Case> AllCases() {
   std::vector<Case> cases;
-#define CASE(body) cases.push_back({driver, #body, &body})
+#define CASE(body) cases.push_back({driver, #body, &body, hal::StreamMode::kInline})
+#define STREAM_CASE(body) \
+  CASE(body);             \
+  cases.push_back({driver, #body, &body, hal::StreamMode::kWorker})
   for (const std::string& driver : BuiltinDrivers().Names()) {
     CASE(AllocationIsAlignedAndZero);
     CASE(EmptyAllocation);
     CASE(ImpossibleAllocationIsAnError);
     CASE(TransfersStayInside);
-    CASE(CopyMovesBytes);
-    CASE(LaunchesRegisteredKernels);
-    CASE(LaunchesGeneratedKernelsOverTheirWholeExtent);
-    CASE(CommandsRunInOrder);
-    CASE(EventsOrderStreams);
+    STREAM_CASE(CopyMovesBytes);
+    STREAM_CASE(LaunchesRegisteredKernels);
+    STREAM_CASE(LaunchesGeneratedKernelsOverTheirWholeExtent);
+    STREAM_CASE(CommandsRunInOrder);
+    STREAM_CASE(EventsOrderStreams);
+    STREAM_CASE(CallsRunInOrder);
+    STREAM_CASE(WaitsSeeWhatWasRecorded);
+    STREAM_CASE(ErrorsArriveOnceAndStopTheStream);
     CASE(RefusesAnUnknownKernel);
     CASE(RefusesAnUnknownSymbol);
     CASE(RefusesImagesThatDoNotLoad);
@@ -251,7 +325,7 @@ TEST_P(Conformance, Holds) {
   if (declared != Declarations().end() && declared->second.expectation == Expectation::kUnsupported) {
     GTEST_SKIP() << "unsupported: " << declared->second.reason;
   }
-  const std::string wrong = GetParam().body(**device);
+  const std::string wrong = GetParam().body(**device, GetParam().mode);
   if (declared == Declarations().end()) {
     EXPECT_EQ(wrong, "");
   } else {
@@ -260,8 +334,9 @@ TEST_P(Conformance, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, Conformance, ::testing::ValuesIn(AllCases()),
-                         [](const auto& info) { return info.param.driver + "_" + info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Drivers, Conformance, ::testing::ValuesIn(AllCases()), [](const auto& info) {
+  return info.param.driver + "_" + info.param.name + (info.param.mode == hal::StreamMode::kWorker ? "_OnAWorker" : "");
+});
 
 TEST(ConformanceDeclarations, NameTestsThatExist) {
   for (const auto& [key, declaration] : Declarations()) {

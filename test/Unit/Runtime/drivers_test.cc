@@ -128,6 +128,7 @@ TEST(NullDevice, CountsCommands) {
   ASSERT_TRUE((*stream)->Launch(**kernel, {}, nullptr).ok());
   ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 12).ok());
   ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 30).ok());
+  ASSERT_TRUE((*stream)->Call({}).ok());
   ASSERT_TRUE((*stream)->Record(**event).ok());
   ASSERT_TRUE((*stream)->Wait(**event).ok());
   ASSERT_TRUE((*stream)->Synchronize().ok());
@@ -135,6 +136,7 @@ TEST(NullDevice, CountsCommands) {
   EXPECT_EQ(counts.launches, 1u);
   EXPECT_EQ(counts.copies, 2u);
   EXPECT_EQ(counts.copied_bytes, 42u);
+  EXPECT_EQ(counts.calls, 1u);
   EXPECT_EQ(counts.records, 1u);
   EXPECT_EQ(counts.waits, 1u);
   EXPECT_EQ(counts.synchronizations, 1u);

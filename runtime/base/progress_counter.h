@@ -1,0 +1,30 @@
+#ifndef BOWLINE_RUNTIME_BASE_PROGRESS_COUNTER_H_
+#define BOWLINE_RUNTIME_BASE_PROGRESS_COUNTER_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace bowline {
+
+// A count that one thread advances and any others wait for. What was written before Advance is seen after WaitFor.
+class ProgressCounter {
+ public:
+  uint64_t value() const { return value_.load(std::memory_order_acquire); }
+
+  // By one. Costs a system call only when somebody waits for just this value.
+  void Advance();
+
+  // Returns when the count is at least `target`.
+  void WaitFor(uint64_t target);
+
+ private:
+  static constexpr uint64_t kNobody = UINT64_MAX;
+
+  std::atomic<uint64_t> value_{0};
+  std::atomic<uint64_t> wake_at_{kNobody};  // the smallest target of those who sleep
+  std::atomic<uint32_t> wakes_{0};          // what they sleep on
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_PROGRESS_COUNTER_H_
