@@ -1,0 +1,96 @@
+#ifndef BOWLINE_RUNTIME_COMM_LOOPBACK_CHANNEL_H_
+#define BOWLINE_RUNTIME_COMM_LOOPBACK_CHANNEL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/comm/loopback/link.h"
+#include "runtime/comm/loopback/operation.h"
+#include "runtime/comm/loopback/rendezvous.h"
+
+namespace bowline {
+
+// What a channel asks of the group that it is in.
+class ChannelOwner {
+ public:
+  virtual ~ChannelOwner() = default;
+
+  virtual std::chrono::nanoseconds timeout() const = 0;
+  // What broke the group; OK as long as it is whole. Cheap while it is whole.
+  virtual absl::Status status() const = 0;
+  // Breaks the group and returns what broke it: `why`, unless another was first.
+  virtual absl::Status Break(absl::Status why) = 0;
+  // "rank 3 is in ...": what `ranks`, and those that they wait for, are doing.
+  virtual std::string DescribeRanks(std::vector<int> ranks) const = 0;
+};
+
+// What the members of one communicator share.
+class Channel {
+ public:
+  Channel(ChannelOwner& owner, std::string name, absl::Span<const int> ranks, const LinkOptions& link);
+
+  const std::string& name() const { return name_; }
+  const std::vector<int>& ranks() const { return ranks_; }
+  const LinkOptions& link() const { return link_; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+
+  // Runs an operation of member `self` to its end; operation.number is filled in here.
+  absl::Status Run(int self, Operation operation, absl::Span<const hal::Piece> pieces);
+
+  void BreakOff();
+
+  // What `rank` is doing here: empty for nothing, and whom it waits for. May be asked at any time.
+  std::string DescribeRank(int rank, std::vector<int>& waits_for) const;
+
+ private:
+  struct alignas(128) Member {
+    explicit Member(size_t members) : sources(members) {}
+
+    // Read by others when a meeting or the mailbox says that they are there.
+    Operation operation;
+    absl::Span<const hal::Piece> pieces;
+    std::vector<const void*> sources;  // workspace
+    uint32_t next_number = 0;
+
+    // Read by others at any time.
+    std::atomic<uint64_t> current{0};  // Operation::Pack
+    std::atomic<uint64_t> total{0};
+    std::atomic<uint64_t> collectives{0};  // begun
+    std::atomic<bool> busy{false};
+    Mailbox outgoing;
+  };
+
+  absl::Status RunAlone(int self, Operation operation, absl::Span<const hal::Piece> pieces);
+  absl::Status Collective(int self, const Operation& operation);
+  absl::Status Send(int self, const Operation& operation);
+  absl::Status Receive(int self, const Operation& operation);
+
+  void Move(int self, const Operation& operation);
+  // Refuses what can never meet: a member of `operation` that is inside of something that waits for `self`.
+  absl::Status CheckOthers(int self, const Operation& operation) const;
+  absl::Status CheckPair(int a, int b) const;
+  absl::Status CheckLink(int self, const Operation& operation) const;
+  std::chrono::nanoseconds TimeOnLink(const Operation& operation, uint64_t total) const;
+
+  absl::Status Mismatch(int a, int b, const std::string& detail) const;
+  absl::Status Late(int self) const;
+  std::string DescribeMember(int member) const;
+  std::vector<int> WaitsFor(int member) const;
+
+  ChannelOwner& owner_;
+  const std::string name_;
+  const std::vector<int> ranks_;
+  const LinkOptions link_;
+  MeetingPoint meeting_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<absl::Span<const hal::Piece>> views_;  // each member writes its own before a meeting
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_COMM_LOOPBACK_CHANNEL_H_

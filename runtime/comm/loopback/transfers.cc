@@ -1,0 +1,102 @@
+#include "runtime/comm/loopback/transfers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/comm/loopback/operation.h"
+#include "runtime/comm/loopback/reduce.h"
+
+namespace bowline {
+namespace {
+
+const uint8_t* At(const void* base, size_t index, size_t element_bytes) {
+  return static_cast<const uint8_t*>(base) + index * element_bytes;
+}
+uint8_t* At(void* base, size_t index, size_t element_bytes) {
+  return static_cast<uint8_t*>(base) + index * element_bytes;
+}
+
+void CopyBytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+// Calls body(piece, offset, count) for what of the pieces, laid end to end, is the share of member `rank`.
+template <typename Body>
+void ForShare(absl::Span<const hal::Piece> pieces, size_t ranks, size_t rank, Body body) {
+  // Whole cache lines of every type, so that two ranks do not write to one line of an aligned buffer.
+  constexpr size_t kUnit = 64;
+  const size_t total = TotalOf(pieces);
+  const size_t share = (total / ranks + kUnit) / kUnit * kUnit;
+  const size_t begin = std::min(total, rank * share), end = std::min(total, begin + share);
+  size_t first = 0;
+  for (size_t i = 0; i < pieces.size() && first < end; ++i) {
+    const size_t last = first + pieces[i].count;
+    const size_t from = std::max(first, begin), to = std::min(last, end);
+    if (from < to) body(i, from - first, to - from);
+    first = last;
+  }
+}
+
+}  // namespace
+
+void ReduceShare(const MemberView& view, hal::ReduceOp op) {
+  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
+  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  ForShare(own, ranks, view.self, [&](size_t i, size_t offset, size_t count) {
+    for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, offset, bytes);
+    Reduce(view.sources, At(own[i].receive, offset, bytes), count, view.dtype, op);
+  });
+}
+
+void CopyShares(const MemberView& view) {
+  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
+  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  // Each begins with its neighbour, so that not all read from one.
+  for (size_t step = 1; step < ranks; ++step) {
+    const size_t r = (view.self + step) % ranks;
+    ForShare(own, ranks, r, [&](size_t i, size_t offset, size_t count) {
+      CopyBytes(At(own[i].receive, offset, bytes), At(view.pieces[r][i].receive, offset, bytes), count * bytes);
+    });
+  }
+}
+
+void AllGather(const MemberView& view) {
+  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
+  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  for (size_t step = 0; step < ranks; ++step) {
+    const size_t r = (view.self + step) % ranks;
+    for (size_t i = 0; i < own.size(); ++i) {
+      CopyBytes(At(own[i].receive, r * own[i].count, bytes), view.pieces[r][i].send, own[i].count * bytes);
+    }
+  }
+}
+
+void ReduceScatter(const MemberView& view, hal::ReduceOp op) {
+  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
+  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  for (size_t i = 0; i < own.size(); ++i) {
+    const size_t count = own[i].count;
+    for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, view.self * count, bytes);
+    Reduce(view.sources, own[i].receive, count, view.dtype, op);
+  }
+}
+
+void AllToAll(const MemberView& view) {
+  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
+  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  for (size_t step = 0; step < ranks; ++step) {
+    const size_t r = (view.self + step) % ranks;
+    for (size_t i = 0; i < own.size(); ++i) {
+      const size_t count = own[i].count;
+      CopyBytes(At(own[i].receive, r * count, bytes), At(view.pieces[r][i].send, view.self * count, bytes),
+                count * bytes);
+    }
+  }
+}
+
+void CopyPieces(absl::Span<const hal::Piece> from, absl::Span<const hal::Piece> to, kernels::DType dtype) {
+  for (size_t i = 0; i < to.size(); ++i) CopyBytes(to[i].receive, from[i].send, to[i].count * kernels::SizeOf(dtype));
+}
+
+}  // namespace bowline

@@ -1,0 +1,34 @@
+#ifndef BOWLINE_RUNTIME_COMM_LOOPBACK_TRANSFERS_H_
+#define BOWLINE_RUNTIME_COMM_LOOPBACK_TRANSFERS_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+#include "kernels/registry/registry.h"
+#include "runtime/hal/communicator.h"
+
+namespace bowline {
+
+// One member's share of a collective's data movement, straight between the members' buffers. `pieces[r]` are the pieces
+// of member r; all members' counts are the same. `sources` is workspace for one pointer per member.
+struct MemberView {
+  absl::Span<const absl::Span<const hal::Piece>> pieces;
+  absl::Span<const void*> sources;
+  size_t self;
+  kernels::DType dtype;
+};
+
+// An all-reduce is both, with a meeting of all members in between: each reduces its share of the elements of all pieces
+// together, reading each source once, then copies the others' shares.
+void ReduceShare(const MemberView& view, hal::ReduceOp op);
+void CopyShares(const MemberView& view);
+
+void AllGather(const MemberView& view);
+void ReduceScatter(const MemberView& view, hal::ReduceOp op);
+void AllToAll(const MemberView& view);
+
+void CopyPieces(absl::Span<const hal::Piece> from, absl::Span<const hal::Piece> to, kernels::DType dtype);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_COMM_LOOPBACK_TRANSFERS_H_

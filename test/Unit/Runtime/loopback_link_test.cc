@@ -1,0 +1,219 @@
+// Emulated links: how long operations take, that other streams compute meanwhile, and that nothing is allocated.
+
+#include <time.h>
+
+#include <chrono>
+#include <limits>
+
+#include "test/Unit/Runtime/allocation_counter.h"
+#include "test/Unit/Runtime/loopback_fixture.h"
+
+namespace bowline {
+namespace {
+
+using hal::ReduceOp;
+using kernels::DType;
+using std::chrono::duration;
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+using testing::World;
+
+TEST(Link, IsWrittenWithUnits) {
+  const struct {
+    const char* text;
+    double bandwidth;
+    int64_t nanoseconds;
+  } cases[] = {
+      {"bandwidth=10GB/s,latency=5us", 10e9, 5000},
+      {"latency=1.5ms", 0, 1500000},
+      {"bandwidth=2.5e3KB/s", 2.5e6, 0},
+      {"latency=2s, bandwidth=7B/s", 7, 2000000000},
+      {"bandwidth=1TB/s,latency=0ns", 1e12, 0},
+      {"bandwidth=3MB/s,latency=20ns", 3e6, 20},
+  };
+  for (const auto& c : cases) {
+    const auto link = ParseLink(c.text);
+    ASSERT_TRUE(link.ok()) << link.status();
+    EXPECT_DOUBLE_EQ(link->bandwidth, c.bandwidth);
+    EXPECT_EQ(link->latency.count(), c.nanoseconds);
+  }
+}
+
+TEST(Link, RefusesOtherText) {
+  const struct {
+    const char *text, *why;
+  } cases[] = {
+      {"", "there is no ''"},
+      {"speed=1GB/s", "there is no 'speed'"},
+      {"bandwidth=10", "'10' is not a bandwidth above zero"},
+      {"bandwidth=10Gb/s", "'10Gb/s' is not"},
+      {"bandwidth=GB/s", "'GB/s' is not"},
+      {"bandwidth=0GB/s", "'0GB/s' is not"},
+      {"bandwidth=-1GB/s", "'-1GB/s' is not"},
+      {"bandwidth=nanGB/s", "'nanGB/s' is not"},
+      {"bandwidth=infGB/s", "'infGB/s' is not"},
+      {"latency=5", "'5' is not a latency"},
+      {"latency=-5us", "'-5us' is not a latency"},
+      {"latency=1e300s", "'1e300s' is not a latency"},
+      {"latency=1us,latency=2us", "latency is there twice"},
+      {"bandwidth=1GB/s,,", "there is no ''"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = ParseLink(c.text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("such as bandwidth=10GB/s,latency=5us"));
+  }
+}
+
+// Of the calling thread, in seconds.
+double ProcessorTime() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+TEST(Link, OperationsTakeTheTimeOfARing) {
+  constexpr int kRanks = 4;
+  constexpr size_t kCount = 1000;  // 4000 bytes
+  const LinkOptions link = {.bandwidth = 400e3, .latency = std::chrono::milliseconds(1)};
+  World world(kRanks, {}, link);
+  std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount)), receive = send;
+  using Call = std::function<absl::Status(hal::Communicator&, hal::Stream&, hal::Piece)>;
+  const struct {
+    const char* name;
+    Call call;
+    double seconds;
+  } cases[] = {
+      {"all_reduce",
+       [](auto& all, auto& stream, hal::Piece piece) {
+         return all.AllReduce(stream, {piece}, DType::kF32, ReduceOp::kSum);
+       },
+       6e-3 + 4000 * 1.5 / 400e3},
+      {"all_gather",
+       [](auto& all, auto& stream, hal::Piece piece) { return all.AllGather(stream, {piece}, DType::kF32); },
+       3e-3 + 16000 * 0.75 / 400e3},
+      {"reduce_scatter",
+       [](auto& all, auto& stream, hal::Piece piece) {
+         return all.ReduceScatter(stream, {piece}, DType::kF32, ReduceOp::kMax);
+       },
+       3e-3 + 16000 * 0.75 / 400e3},
+      {"all_to_all",
+       [](auto& all, auto& stream, hal::Piece piece) { return all.AllToAll(stream, {piece}, DType::kF32); },
+       3e-3 + 16000 * 0.75 / 400e3},
+      {"send and receive",
+       [](auto& all, auto& stream, hal::Piece piece) {
+         if (all.rank() % 2 == 0) return all.Send(stream, {piece}, DType::kF32, all.rank() + 1);
+         return all.Receive(stream, {piece}, DType::kF32, all.rank() - 1);
+       },
+       1e-3 + 4000 / 400e3},
+      {"barrier", [](auto& all, auto& stream, hal::Piece) { return all.Barrier(stream); }, 6e-3},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    world.RunOk([&](int rank) {
+      const auto r = static_cast<size_t>(rank);
+      const auto start = steady_clock::now();
+      const double processor = ProcessorTime();
+      const absl::Status status =
+          c.call(world.all(rank), world.stream(rank), {send[r].data(), receive[r].data(), kCount});
+      EXPECT_GE(duration<double>(steady_clock::now() - start).count(), c.seconds);
+      EXPECT_LT(ProcessorTime() - processor, c.seconds / 2) << "waits with the processor";
+      return status;
+    });
+  }
+}
+
+TEST(Link, TooSlowForTheTimeoutIsAnError) {
+  World world(2, {.timeout = std::chrono::milliseconds(100)}, {.bandwidth = 1, .latency = {}});
+  float values[2] = {};
+  const auto results = world.Run([&](int rank) {
+    return world.all(rank).AllReduce(world.stream(rank), {{&values[rank], &values[rank], 1}}, DType::kF32,
+                                     ReduceOp::kSum);
+  });
+  for (const absl::Status& status : results) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the emulated link takes 4 s for all_reduce(sum) of 1 f32"));
+  }
+}
+
+TEST(Link, OverlapsWithComputeOnAnotherStream) {
+  constexpr int kRanks = 2, kSteps = 4;
+  const LinkOptions link = {.bandwidth = 0, .latency = std::chrono::milliseconds(10)};  // 20 ms for an all-reduce
+  World world(kRanks, {}, link);
+  std::vector<std::unique_ptr<hal::Stream>> communication;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    communication.push_back(*world.device(rank).CreateStream(hal::StreamMode::kWorker));
+  }
+  // What a kernel of 20 ms is to the streams; that it sleeps keeps the measurement off the machine's load.
+  const hal::HostCall compute = {[](const hal::HostCall&) {
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                   return absl::OkStatus();
+                                 },
+                                 nullptr,
+                                 {}};
+  const auto run = [&](bool overlap) {
+    const auto start = steady_clock::now();
+    world.RunOk([&](int rank) -> absl::Status {
+      float value = 1;
+      hal::Stream& other = overlap ? *communication[static_cast<size_t>(rank)] : world.stream(rank);
+      for (int step = 0; step < kSteps; ++step) {
+        BOWLINE_RETURN_IF_ERROR(world.all(rank).AllReduce(other, {{&value, &value, 1}}, DType::kF32, ReduceOp::kSum));
+        BOWLINE_RETURN_IF_ERROR(world.stream(rank).Call(compute));
+      }
+      return other.Synchronize();
+    });
+    return duration<double>(steady_clock::now() - start).count();
+  };
+  // The shortest of a few: others may use the machine.
+  double one = std::numeric_limits<double>::max(), two = one;
+  for (int round = 0; round < 3; ++round) {
+    one = std::min(one, run(false));
+    two = std::min(two, run(true));
+  }
+  EXPECT_GE(one, kSteps * 0.040);
+  EXPECT_GE(two, kSteps * 0.020);
+  EXPECT_LT(two, 0.75 * one);
+}
+
+TEST(Loopback, AllocatesNothingInSteadyState) {
+  if (!testing::CanCountHeapAllocations()) GTEST_SKIP() << "sanitizers bring their own allocator";
+  for (hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
+    constexpr int kRanks = 3;
+    constexpr size_t kCount = 100;
+    World world(kRanks, {}, {.bandwidth = 1e12, .latency = std::chrono::nanoseconds(1)}, mode);
+    std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount, 1)), receive = send;
+    uint64_t before = 0, after = 0;
+    world.RunOk([&](int rank) -> absl::Status {
+      const auto r = static_cast<size_t>(rank);
+      hal::Communicator& all = world.all(rank);
+      hal::Stream& stream = world.stream(rank);
+      const auto event = *world.device(rank).CreateEvent();
+      float *from = send[r].data(), *to = receive[r].data();
+      const hal::Piece pieces[] = {{from, to, kCount / 2}, {from + 50, to + 50, kCount / 2}};
+      for (int round = 0; round < 100; ++round) {
+        BOWLINE_RETURN_IF_ERROR(all.AllReduce(stream, pieces, DType::kF32, ReduceOp::kSum));
+        BOWLINE_RETURN_IF_ERROR(all.AllGather(stream, {{from, to, kCount}}, DType::kF32));
+        BOWLINE_RETURN_IF_ERROR(all.ReduceScatter(stream, {{from, to, kCount}}, DType::kF32, ReduceOp::kMax));
+        BOWLINE_RETURN_IF_ERROR(all.AllToAll(stream, {{from, to, kCount}}, DType::kF32));
+        if (rank == 0) BOWLINE_RETURN_IF_ERROR(all.Send(stream, {{from, nullptr, 3}}, DType::kF32, 1));
+        if (rank == 1) BOWLINE_RETURN_IF_ERROR(all.Receive(stream, {{nullptr, to, 3}}, DType::kF32, 0));
+        BOWLINE_RETURN_IF_ERROR(stream.Record(*event));
+        BOWLINE_RETURN_IF_ERROR(stream.Wait(*event));
+        BOWLINE_RETURN_IF_ERROR(all.Barrier(stream));
+        BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
+        // Between two barriers all ranks are at the same round; rank 0 looks.
+        if (rank == 0 && round == 5) before = testing::HeapAllocations();
+        if (rank == 0 && round == 95) after = testing::HeapAllocations();
+        BOWLINE_RETURN_IF_ERROR(all.Barrier(stream));
+        BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(after, before);
+    EXPECT_GT(before, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace bowline
