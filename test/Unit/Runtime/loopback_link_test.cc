@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <atomic>
 #include <chrono>
 #include <limits>
 
@@ -134,6 +135,39 @@ TEST(Link, TooSlowForTheTimeoutIsAnError) {
   for (const absl::Status& status : results) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_THAT(std::string(status.message()), HasSubstr("the emulated link takes 4 s for all_reduce(sum) of 1 f32"));
+  }
+}
+
+// Nobody may free what another still reads: an error elsewhere does not cut short what has all its members.
+TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
+  float values[2] = {1, 2};
+  const std::vector<int> pair = {0, 1};
+  for (bool collective : {false, true}) {
+    World broken(3);
+    std::atomic<int> started{0};
+    const auto results = broken.Run([&](int rank) -> absl::Status {
+      const LinkOptions link = {.bandwidth = 0, .latency = std::chrono::milliseconds(200)};
+      if (rank == 2) {
+        while (started < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        broken.group().Abort(absl::AbortedError("enough"));
+        return absl::OkStatus();
+      }
+      BOWLINE_ASSIGN_OR_RETURN(const auto two, broken.group().CreateCommunicator(rank, "two", pair, link));
+      const auto start = steady_clock::now();
+      ++started;
+      hal::Stream& stream = broken.stream(rank);
+      const hal::Piece piece = {&values[rank], &values[rank], 1};
+      const absl::Status first = collective  ? two->AllReduce(stream, {piece}, DType::kF32, ReduceOp::kSum)
+                                 : rank == 0 ? two->Send(stream, {piece}, DType::kF32, 1)
+                                             : two->Receive(stream, {piece}, DType::kF32, 0);
+      EXPECT_GE(duration<double>(steady_clock::now() - start).count(), 0.200);
+      EXPECT_TRUE(first.ok()) << first;
+      return two->Barrier(stream);
+    });
+    EXPECT_EQ(results[0], absl::AbortedError("enough"));
+    EXPECT_EQ(results[1], absl::AbortedError("enough"));
+    EXPECT_EQ(values[1], collective ? 2 : 1);
   }
 }
 
