@@ -55,8 +55,8 @@ class Stream {
   //   Commands of one stream take effect in order; those of two streams only as events say.
   //   Launch, Copy, Call, Record and Wait allocate nothing after a stream's first use and may return before the command
   //   ran; a stream that has very many commands to run makes its caller wait.
-  //   After a command that failed, later ones are skipped until the stream was synchronised; events are reached all the
-  //   same, so that an error is never a hang of somebody else.
+  //   After a command that failed when its call had returned, later ones are skipped until the stream was synchronised;
+  //   events are reached all the same, so that an error is never a hang of somebody else.
   //   `arguments` need to stay until the stream was synchronised.
   //   All objects come from the stream's own device. One thread at a time uses a stream.
 };
