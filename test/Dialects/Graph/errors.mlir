@@ -690,6 +690,24 @@ graph.func @f() {
 
 // -----
 
+// Parts make up the whole.
+graph.func @f(%place: tensor<i32>) {
+  // expected-error @+1 {{parts of size 3 do not make up dimension 0 of size 7}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [7] : tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// A dimension that is not cut has its whole size.
+graph.func @f(%place: tensor<i32>) {
+  // expected-error @+1 {{parts of size 2 do not make up dimension 1 of size 4}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [6, 4] : tensor<3x2xf32>
+  graph.return
+}
+
+// -----
+
 // A norm has a row.
 graph.func @f(%x: tensor<f32>, %s: tensor<3xf32>) {
   // expected-error @+2 {{the input needs at least one dimension}}

@@ -82,6 +82,9 @@ graph.func @indexing(%table: tensor<7x4xf32>, %ids: tensor<2x3xi32>) {
   %2 = graph.iota dim 1 : tensor<2x3xi64>
   // CHECK: graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
   %3 = graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
+  %place = arith.constant dense<1> : tensor<i32>
+  // CHECK: graph.random normal(0.02) seed(1) stream(7) part %{{.*}} along [0] of [6, 2] : tensor<3x2xf32>
+  %part = graph.random normal(0.02) seed(1) stream(7) part %place along [0] of [6, 2] : tensor<3x2xf32>
   graph.return
 }
 
