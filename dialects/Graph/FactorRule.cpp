@@ -71,6 +71,8 @@ void FactorRule::print(raw_ostream &os) const {
     os << "=" << factor.size;
     if (factor.kind == Kind::Blocked)
       os << " blocked";
+    if (factor.kind == Kind::Exchanged)
+      os << " exchanged";
     if (factor.combine)
       os << " " << stringifyReduceKind(*factor.combine);
   });
@@ -240,6 +242,8 @@ static LogicalResult verifyFactor(Operation *op, const FactorRule &rule, int64_t
     if (lacking > 0 && !factor.combine)
       return complain("is parallel, but a result lacks it and nothing says how its parts are combined");
     return lacking > 0 || !factor.combine ? success() : complain("combines, but every result has it");
+  case Kind::Exchanged:
+    return factor.combine ? complain("is exchanged, but combines") : success();
   case Kind::Blocked:
     return factor.combine ? complain("is blocked, but combines") : success();
   }

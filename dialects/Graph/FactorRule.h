@@ -30,11 +30,14 @@ namespace bowline::graph {
 ///  - `iota` adds the offset of its part; `random` and constants take the elements at their global index;
 ///  - `gather` whose table is cut in rows subtracts the part's first row from indices, and gives zeros where that falls
 ///    outside of its rows; `scatter_add` whose result is cut in rows does the same, and drops the updates outside;
+///  - `softmax_cross_entropy` whose classes are cut shifts labels, so that those of another part are one past its own
+///    classes, combines the logsumexp of all parts, and adds up the logits of labels; its gradient shifts labels;
 ///  - `slice` takes the local size of the dimensions that it leaves whole.
 struct FactorRule {
   enum class Kind {
     Parallel,  ///< cutting it cuts operands and results alike
     Reduction, ///< in operands only: a cut leaves every result a sum (or maximum) of parts
+    Exchanged, ///< may be cut, but the parts must exchange values or shift indices: see the local forms below
     Blocked,   ///< stays whole: a part would need elements of the others
   };
 

@@ -495,7 +495,8 @@ def Graph_SoftmaxCrossEntropyOp : Graph_InferredOp<"softmax_cross_entropy", [Dif
   let summary = "Negative log-likelihood of labels under softmax over the last dimension";
   let description = [{
     logits [N..., V], labels [N...]: `loss = logsumexp(logits) - logits[label]`; a negative label counts as absent: its
-    loss and its gradient are zero. Results: the loss per position and the logsumexp, both [N...] in f32 or wider. Only
+    loss and its gradient are zero. A label of V names a class that is not among the logits, because another rank has
+    them: its logit counts as zero, and the gradient is the softmax alone. Results: the loss per position and the logsumexp, both [N...] in f32 or wider. Only
     the first result is differentiable, with respect to the logits.
 
     **Constraints:** the labels' shape is the logits' without the last dimension.

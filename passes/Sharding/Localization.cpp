@@ -37,7 +37,7 @@ void Localization::localizeVariable(Operation *op, TypeAttr type) {
   op->setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
 }
 
-LogicalResult Localization::run() {
+void Localization::run() {
   for (Operation &op : *module.getBody()) {
     if (auto param = dyn_cast<graph::ParamOp>(op))
       localizeVariable(param, param.getTypeAttr());
@@ -45,12 +45,10 @@ LogicalResult Localization::run() {
       localizeVariable(state, state.getTypeAttr());
   }
   for (auto function : module.getOps<graph::FuncOp>())
-    if (failed(localizeFunction(function)))
-      return failure();
-  return success();
+    localizeFunction(function);
 }
 
-LogicalResult Localization::localizeFunction(graph::FuncOp function) {
+void Localization::localizeFunction(graph::FuncOp function) {
   shardings.clear();
   MLIRContext *context = function.getContext();
   for (BlockArgument argument : function.getArguments()) {
@@ -67,71 +65,38 @@ LogicalResult Localization::localizeFunction(graph::FuncOp function) {
       for (auto [result, sharding] : llvm::zip_equal(op.getResults(), attrs.getAsRange<dist::ShardingAttr>()))
         shardings[result] = sharding;
   for (Operation &op : llvm::make_early_inc_range(body))
-    if (failed(localize(&op)))
-      return failure();
+    localize(&op);
   function.setFunctionType(
       FunctionType::get(context, body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
-  return success();
 }
 
-/// Rows of a table that is cut along them are found by their index in the whole.
-LogicalResult Localization::checkRows(Operation *op, Value table) {
-  if (shardingOf(table).getAxes(0).empty())
-    return success();
-  return op->emitOpError("works on a table that is cut along its rows, which is not supported yet; replicate it");
-}
+LocalForms::Axes Localization::axesOf(Value value, int64_t dim) { return shardingOf(value).getAxes(dim); }
 
-LogicalResult Localization::localize(Operation *op) {
+void Localization::localize(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op))
     return localizeReshard(reshard);
   op->removeAttr(DistDialect::kShardingsAttr);
   for (OpResult result : op->getResults())
     result.setType(localType(result.getType(), shardingOf(result)));
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+  llvm::TypeSwitch<Operation *>(op)
       .Case([&](arith::ConstantOp constant) {
         auto type = cast<RankedTensorType>(constant.getType());
         if (auto value = dyn_cast<DenseElementsAttr>(constant.getValue()); value && value.isSplat())
           constant.setValueAttr(value.resizeSplat(type));
-        return success();
       })
-      .Case([&](graph::SliceOp slice) {
-        // A dimension that is cut is one that the slice leaves whole.
-        slice.setSizes(cast<RankedTensorType>(slice.getType()).getShape());
-        return success();
-      })
-      .Case([&](graph::RandomOp random) { return localizeRandom(random, shardingOf(random)); })
-      .Case([&](graph::IotaOp iota) -> LogicalResult {
-        if (shardingOf(iota).getAxes(iota.getDim()).empty())
-          return success();
-        return iota.emitOpError("counts along a dimension that is cut, which is not supported yet");
-      })
-      .Case([&](graph::GatherOp gather) { return checkRows(gather, gather.getTable()); })
-      .Case([&](graph::ScatterAddOp scatter) { return checkRows(scatter, scatter.getResult()); })
-      .Default([](Operation *) { return success(); });
+      // A dimension that is cut is one that the slice leaves whole.
+      .Case([&](graph::SliceOp slice) { slice.setSizes(cast<RankedTensorType>(slice.getType()).getShape()); })
+      .Case([&](graph::RandomOp random) { forms.localize(random, shardingOf(random)); })
+      .Case([&](graph::IotaOp iota) { forms.localize(iota, axesOf(iota, iota.getDim())); })
+      .Case([&](graph::GatherOp gather) { forms.localize(gather, axesOf(gather.getTable(), 0)); })
+      .Case([&](graph::ScatterAddOp scatter) { forms.localize(scatter, axesOf(scatter, 0)); })
+      .Case<graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>([&](auto loss) {
+        forms.localize(loss,
+                       axesOf(loss.getLogits(), cast<RankedTensorType>(loss.getLogits().getType()).getRank() - 1));
+      });
 }
 
-LogicalResult Localization::localizeRandom(graph::RandomOp random, dist::ShardingAttr sharding) {
-  if (sharding.isReplicated())
-    return success();
-  OpBuilder builder(random);
-  SmallVector<Value> places;
-  SmallVector<int64_t> dims, whole = llvm::to_vector(random.getType().getShape());
-  for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
-    if (dim.getAxes().empty())
-      continue;
-    whole[index] *= mesh.getSize(dim.getAxes());
-    dims.push_back(static_cast<int64_t>(index));
-    SmallVector<Attribute> axes(dim.getAxes().begin(), dim.getAxes().end());
-    places.push_back(dist::CoordinateOp::create(
-        builder, random.getLoc(), RankedTensorType::get({}, builder.getI32Type()), builder.getArrayAttr(axes)));
-  }
-  random.getPlacesMutable().assign(places);
-  random.setCutDims(dims);
-  random.setWhole(whole);
-  return success();
-}
-
-LogicalResult Localization::localizeReshard(dist::ReshardOp reshard) {
+void Localization::localizeReshard(dist::ReshardOp reshard) {
   OpBuilder builder(reshard);
   Value value = reshard.getInput();
   for (const ReshardStep &step : planReshard(shardingOf(value), reshard.getSharding())) {
@@ -172,5 +137,4 @@ LogicalResult Localization::localizeReshard(dist::ReshardOp reshard) {
   shardings[value] = reshard.getSharding();
   reshard.replaceAllUsesWith(value);
   reshard.erase();
-  return success();
 }

@@ -12,6 +12,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Sharding/LocalForms.h"
 
 namespace bowline {
 
@@ -19,25 +20,26 @@ namespace bowline {
 /// place of reshards. All ranks run the same program; what differs between them follows from `dist.coordinate`.
 ///
 /// Variables and arguments keep their `dist.sharding` and get `dist.global_shape`: whoever feeds and saves them needs
-/// both. An operation whose part is more than the operation on local types is refused with a diagnostic, unless it is
-/// one of those that are known here.
+/// both.
 class Localization {
 public:
-  Localization(mlir::ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh) {}
-  llvm::LogicalResult run();
+  Localization(mlir::ModuleOp module, dist::MeshOp mesh)
+      : module(module), mesh(mesh),
+        forms(mesh, [this](mlir::Value result, mlir::Value other) { shardings[other] = shardingOf(result); }) {}
+  void run();
 
 private:
   mlir::RankedTensorType localType(mlir::Type global, dist::ShardingAttr sharding);
   dist::ShardingAttr shardingOf(mlir::Value value);
+  LocalForms::Axes axesOf(mlir::Value value, int64_t dim);
   void localizeVariable(mlir::Operation *op, mlir::TypeAttr type);
-  llvm::LogicalResult localizeFunction(graph::FuncOp function);
-  llvm::LogicalResult localize(mlir::Operation *op);
-  llvm::LogicalResult localizeReshard(dist::ReshardOp reshard);
-  llvm::LogicalResult localizeRandom(graph::RandomOp random, dist::ShardingAttr sharding);
-  llvm::LogicalResult checkRows(mlir::Operation *op, mlir::Value table);
+  void localizeFunction(graph::FuncOp function);
+  void localize(mlir::Operation *op);
+  void localizeReshard(dist::ReshardOp reshard);
 
   mlir::ModuleOp module;
   dist::MeshOp mesh;
+  LocalForms forms;
   /// Shardings of the values of the present function, while attributes go.
   llvm::DenseMap<mlir::Value, dist::ShardingAttr> shardings;
 };

@@ -19,11 +19,10 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let summary = "The program of one rank: local tensors, collectives in the place of reshards";
   let description = [{
     Every value has a sharding; its type becomes that of the piece which a rank holds, and each `dist.reshard` the
-    collectives that it takes. All ranks run the same program; random numbers are those of the whole tensor.
-
-    Diagnosed: an operation whose part is more than the operation on local types, where that is not built yet.
+    collectives that it takes. All ranks run the same program; random numbers are those of the whole tensor. Where an
+    embedding or the classes of the loss are cut, indices and labels are seen from the part that the rank has.
   }];
-  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 #endif // BOWLINE_PASSES_SHARDING_PASSES_TD

@@ -25,20 +25,21 @@ static RankedTensorType perPositionType(RankedTensorType logits) {
   return RankedTensorType::get(logits.getShape().drop_back(), statisticsType(logits.getElementType()));
 }
 
+/// A label may be one past the classes: its logit is elsewhere.
 static LogicalResult checkLabel(Operation *op, double label, int64_t classes) {
-  if (label < classes)
+  if (label <= classes)
     return success();
   return op->emitOpError("label ") << static_cast<int64_t>(label) << " is outside of the " << classes << " classes";
 }
 
 namespace {
-/// Positions are independent; classes are normalised as a whole.
+/// Positions are independent; classes are normalised as a whole, for which parts exchange a number per position.
 struct LossFactors {
   FactorRule rule;
   FactorRule::TensorFactors rows, logits;
 
   explicit LossFactors(RankedTensorType type) : rows(rule.addDims(type.getShape().drop_back())), logits(rows) {
-    logits.push_back({rule.add(type.getShape().back(), FactorRule::Kind::Blocked)});
+    logits.push_back({rule.add(type.getShape().back(), FactorRule::Kind::Exchanged)});
   }
 };
 } // namespace
@@ -78,7 +79,9 @@ LogicalResult SoftmaxCrossEntropyOp::interpret(ArrayRef<HostTensor> operands, Mu
     for (int64_t i = 0; i < classes; ++i)
       sum += std::exp(begin[i] - maximum);
     double logsumexp = maximum + std::log(sum);
-    results[0].data[row] = labels.data[row] < 0 ? 0 : logsumexp - begin[static_cast<int64_t>(labels.data[row])];
+    double logit =
+        labels.data[row] < 0 || labels.data[row] == classes ? 0 : begin[static_cast<int64_t>(labels.data[row])];
+    results[0].data[row] = labels.data[row] < 0 ? 0 : logsumexp - logit;
     results[1].data[row] = logsumexp;
   }
   return success();

@@ -226,7 +226,8 @@ static RuleReport checkCuts(Operation *op, const FactorRule &rule, ArrayRef<Host
     return {"the rule is not valid"};
   RuleReport report;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-    if (factor.kind == FactorRule::Kind::Blocked)
+    // What parts exchange is tested where programs become local.
+    if (factor.kind == FactorRule::Kind::Blocked || factor.kind == FactorRule::Kind::Exchanged)
       continue;
     for (int64_t parts : {2, 3}) {
       if (factor.size % parts != 0)

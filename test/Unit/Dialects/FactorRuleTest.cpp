@@ -146,7 +146,7 @@ TEST(FactorRule, OfLayers) {
                             [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                               return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
                             }),
-            "([a, b, c], [a, b]) -> ([a, b], [a, b]) {a=2, b=4, c=6 blocked}");
+            "([a, b, c], [a, b]) -> ([a, b], [a, b]) {a=2, b=4, c=6 exchanged}");
 }
 
 TEST(FactorRule, OfConstants) {

@@ -33,11 +33,12 @@ namespace {
 struct Case {
   const char *name, *model;
   int64_t dp, tp, microbatches;
+  bool vocabulary; // embedding and head are cut too
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
 
-constexpr int64_t kBatch = 4, kSeq = 6, kSteps = 3;
+constexpr int64_t kBatch = 4, kSeq = 6, kSteps = 3, kVocabulary = 20;
 
 class ShardedTraining : public testing::TestWithParam<Case> {
 protected:
@@ -54,7 +55,7 @@ protected:
     hf::ModelConfig config = hf::test::configOf(c.model);
     config.hidden = 24, config.heads = 4, config.kvHeads = StringRef(c.model).starts_with("llama") ? 2 : 4,
     config.headDim = 6;
-    config.intermediate = 20, config.vocabulary = 17;
+    config.intermediate = 20, config.vocabulary = kVocabulary;
     hf::ImportOptions options;
     options.batch = kBatch / c.microbatches;
     options.seq = kSeq;
@@ -99,6 +100,8 @@ protected:
       bool row = llvm::is_contained({"wo", "w_down"}, name);
       if (column || row)
         axes[rank == 1 || column == outFirst ? 0 : 1].push_back(tp);
+      if (c.vocabulary && llvm::is_contained({"embed", "head"}, param.getName()))
+        axes[0].push_back(tp);
       param->setAttr(dist::DistDialect::kShardingAttr, sharding(axes));
     }
     for (auto function : module.getOps<graph::FuncOp>())
@@ -113,7 +116,8 @@ protected:
       shape.insert(shape.begin(), c.microbatches);
     HostTensor tokens(shape);
     for (double &token : tokens.data)
-      token = labels && random() % 5 == 0 ? -100.0 : static_cast<double>(random() % 17); // some positions do not count
+      token = labels && random() % 5 == 0 ? -100.0
+                                          : static_cast<double>(random() % kVocabulary); // some positions do not count
     return tokens;
   }
 
@@ -168,10 +172,17 @@ TEST_P(ShardedTraining, EqualsOneRank) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Meshes, ShardedTraining,
-    testing::Values(Case{"llama_dp2", "llama-tiny", 2, 1, 1}, Case{"llama_tp2", "llama-tiny", 1, 2, 1},
-                    Case{"llama_dp2_tp2", "llama-tiny", 2, 2, 2}, Case{"tied_dp2_tp2", "llama-tied", 2, 2, 1},
-                    Case{"qwen2_tp4", "qwen2-tiny", 1, 4, 1}, Case{"qwen2_dp4", "qwen2-tiny", 4, 1, 1},
-                    Case{"gpt2_dp2_tp2", "gpt2-tiny", 2, 2, 2}),
-    [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Meshes, ShardedTraining,
+                         testing::Values(Case{"llama_dp2", "llama-tiny", 2, 1, 1, false},
+                                         Case{"llama_tp2", "llama-tiny", 1, 2, 1, false},
+                                         Case{"llama_dp2_tp2", "llama-tiny", 2, 2, 2, false},
+                                         Case{"llama_vocabulary_tp2", "llama-tiny", 1, 2, 1, true},
+                                         Case{"llama_vocabulary_dp2_tp2", "llama-tiny", 2, 2, 2, true},
+                                         Case{"tied_dp2_tp2", "llama-tied", 2, 2, 1, false},
+                                         Case{"tied_vocabulary_dp2_tp2", "llama-tied", 2, 2, 1, true},
+                                         Case{"qwen2_tp4", "qwen2-tiny", 1, 4, 1, false},
+                                         Case{"qwen2_vocabulary_tp4", "qwen2-tiny", 1, 4, 1, true},
+                                         Case{"qwen2_dp4", "qwen2-tiny", 4, 1, 1, false},
+                                         Case{"gpt2_dp2_tp2", "gpt2-tiny", 2, 2, 2, false},
+                                         Case{"gpt2_vocabulary_dp2_tp2", "gpt2-tiny", 2, 2, 2, true}),
+                         [](const auto &info) { return std::string(info.param.name); });
