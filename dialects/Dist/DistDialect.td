@@ -16,9 +16,15 @@ def Dist_Dialect : Dialect {
     | `dist.global_shape` | the same, once types are local | the shape of the whole tensor |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
+    Propagation starts from those that it finds, and leaves one on everything.
+
+    **Constraints:** one dimension in a sharding per dimension of its tensor.
+
     See `dialects/Dist/README.md` for the rationale.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
 

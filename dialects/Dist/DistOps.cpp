@@ -31,6 +31,7 @@ LogicalResult MeshOp::verify() {
   if (getAxisNames().size() != getAxisSizes().size())
     return emitOpError("needs one size per axis, got ") << getAxisSizes().size() << " for " << getAxisNames().size();
   llvm::StringSet<> seen;
+  int64_t ranks = 1;
   for (auto [name, size] : llvm::zip_equal(getAxisNames().getAsRange<StringAttr>(), getAxisSizes())) {
     if (name.empty())
       return emitOpError("axis names must not be empty");
@@ -38,6 +39,9 @@ LogicalResult MeshOp::verify() {
       return emitOpError("axis ") << name << " is named twice";
     if (size < 1)
       return emitOpError("axis ") << name << " has size " << size << ", which must be positive";
+    if (size > kMaxRanks / ranks)
+      return emitOpError("has more than ") << kMaxRanks << " ranks";
+    ranks *= size;
   }
   return success();
 }
@@ -70,6 +74,46 @@ MeshOp MeshOp::of(Operation *op) {
     return {};
   auto meshes = module.getOps<MeshOp>();
   return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+//===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+/// \p type is that of the variable, argument or result; null where there is none.
+static LogicalResult checkSharding(Operation *op, Attribute attribute, Type type) {
+  auto sharding = dyn_cast<ShardingAttr>(attribute);
+  if (!sharding)
+    return op->emitOpError("has ") << attribute << " where a #dist.sharding must be";
+  auto tensor = dyn_cast_or_null<RankedTensorType>(type);
+  if (!tensor)
+    return op->emitOpError("has a sharding for what is no ranked tensor");
+  if (sharding.getRank() != tensor.getRank())
+    return op->emitOpError("has a sharding of ") << sharding.getRank() << " dimensions for " << tensor;
+  return success();
+}
+
+LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kShardingAttr) {
+    auto type = op->getAttrOfType<TypeAttr>("type");
+    return checkSharding(op, attribute.getValue(), type ? type.getValue() : Type());
+  }
+  if (attribute.getName() != kShardingsAttr)
+    return success();
+  auto shardings = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!shardings || shardings.size() != op->getNumResults())
+    return op->emitOpError("needs one sharding per result in ") << kShardingsAttr;
+  for (auto [sharding, result] : llvm::zip_equal(shardings, op->getResults()))
+    if (failed(checkSharding(op, sharding, result.getType())))
+      return failure();
+  return success();
+}
+
+LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kShardingAttr)
+    return success();
+  return checkSharding(op, attribute.getValue(), op->getRegion(region).getArgument(argument).getType());
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -21,5 +22,12 @@
 #include "dialects/Dist/DistDialect.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.h.inc"
+
+namespace bowline::dist {
+
+/// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
+llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
+
+} // namespace bowline::dist
 
 #endif // BOWLINE_DIALECTS_DIST_DISTOPS_H

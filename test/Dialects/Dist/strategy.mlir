@@ -1,0 +1,45 @@
+// A strategy parses, prints as a person writes it and survives the round trip.
+// RUN: bowline-opt %s | FileCheck %s
+
+// CHECK:      dist.strategy @three_dimensions {
+// CHECK-NEXT:   mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+// CHECK-NEXT:   batch "dp"
+// CHECK-NEXT:   tensor_parallel "tp"
+// CHECK-NEXT:   shard "layers.*.attn.w{q,k,v}" as <[{"tp"}, {}]>
+// CHECK-NEXT:   shard "layers.*.attn.wo" as <[{}, {"dp", "tp", ?}]>
+// CHECK-NEXT:   stages "pp" split "[0..5],[6..11]"
+// CHECK-NEXT:   schedule "1f1b" microbatches 8
+// CHECK-NEXT:   zero level 1 axis "dp"
+// CHECK-NEXT:   sequence_parallel "tp"
+// CHECK-NEXT:   recompute "selective"
+// CHECK-NEXT: }
+dist.strategy @three_dimensions {
+  mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+  batch "dp"
+  tensor_parallel "tp"
+  shard "layers.*.attn.w{q,k,v}" as <[{"tp"}, {}]>
+  shard "layers.*.attn.wo" as <[{}, {"dp", "tp", ?}]>
+  stages "pp" split "[0..5],[6..11]"
+  schedule "1f1b" microbatches 8
+  zero level 1 axis "dp"
+  sequence_parallel "tp"
+  recompute "selective"
+}
+
+// What has a default need not be said.
+// CHECK:      dist.strategy @short {
+// CHECK-NEXT:   mesh @mesh ["pp", "dp"] [4, 1]
+// CHECK-NEXT:   stages "pp"
+// CHECK-NEXT:   schedule "zb_h1"
+// CHECK-NEXT:   zero level 3
+// CHECK-NEXT: }
+dist.strategy @short {
+  mesh @mesh ["pp", "dp"] [4, 1]
+  stages "pp" split "balanced"
+  schedule "zb_h1"
+  zero level 3
+}
+
+// CHECK: dist.strategy @one {
+// CHECK-NEXT: mesh @mesh [] []
+dist.strategy @one { mesh @mesh [] [] }
