@@ -36,6 +36,18 @@ static Cut toCut(SmallVector<Axes> dims, Axes unreduced = {}) {
   return cut;
 }
 
+/// A sum over axes has every part whole along them: cuts by them come when the sum is completed.
+static void dropCuts(Cut &cut, const Axes &axes) {
+  for (Cut::Dim &dim : cut.dims)
+    dim.axes.erase(llvm::find_if(dim.axes, [&](StringAttr axis) { return llvm::is_contained(axes, axis); }),
+                   dim.axes.end());
+}
+
+static void makeSum(Cut &cut, const Axes &axes) {
+  cut.unreduced = axes;
+  dropCuts(cut, axes);
+}
+
 //===----------------------------------------------------------------------===//
 // Sums on their way into accumulators
 //===----------------------------------------------------------------------===//
@@ -71,7 +83,7 @@ void ReshardInsertion::keepPartial(Value value, StringRef accumulator, const Axe
   if (isFreeConstant(value) || !op)
     return;
   if (!isa<graph::ReadOp>(op))
-    state.find(value)->unreduced = axes;
+    makeSum(*state.find(value), axes);
   if (isLinear(op) || isa<arith::AddFOp>(op))
     for (Value operand : op->getOperands())
       keepPartial(operand, accumulator, axes);
@@ -121,8 +133,8 @@ void ReshardInsertion::completeLate() {
       Axes lhs = partsOf(add.getLhs()), rhs = partsOf(add.getRhs());
       if (lhs.empty() || lhs != rhs)
         return;
-      state.find(add.getLhs())->unreduced = lhs;
-      state.find(add.getRhs())->unreduced = rhs;
+      makeSum(*state.find(add.getLhs()), lhs);
+      makeSum(*state.find(add.getRhs()), rhs);
       sums[add.getResult()] = lhs;
       return;
     }
@@ -132,7 +144,7 @@ void ReshardInsertion::completeLate() {
     Axes parts = partsOf(op->getOperand(0));
     if (parts.empty())
       return;
-    state.find(op->getOperand(0))->unreduced = parts;
+    makeSum(*state.find(op->getOperand(0)), parts);
     Axes own = partsOf(op->getResult(0));
     llvm::append_range(parts, own);
     sums[op->getResult(0)] = std::move(parts);
@@ -202,12 +214,20 @@ void ReshardInsertion::visit(Operation *op) {
   std::optional<graph::FactorRule> rule = factorRuleOf(op);
   if (!rule)
     return;
-  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
-  // What stays a sum on its way through.
+  // What stays a sum on its way through; nothing is cut along it before the sum is complete.
   Axes through;
   for (Value operand : op->getOperands())
     if (Cut *cut = state.find(operand); cut && takesParts(op))
       through = cut->unreduced;
+  SmallVector<Cut *> results = state.resultCuts(op);
+  SmallVector<Cut, 2> uncut;
+  uncut.reserve(results.size());
+  for (Cut *&cut : results)
+    if (cut && !through.empty()) {
+      dropCuts(uncut.emplace_back(*cut), through);
+      cut = &uncut.back();
+    }
+  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), results);
   if (auto write = dyn_cast<graph::WriteOp>(op)) {
     Cut variable = *state.find(write.getVariable());
     return visitOperand(op->getOpOperand(0), variable);
