@@ -3,14 +3,37 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
+  let summary = "From a strategy to the shardings of parameters and inputs";
+  let description = [{
+    Reads the module's `dist.strategy`, or else the options, which are the short form of one; a module without either
+    stays as it is. Replaces the mesh, puts `dist.sharding` on every parameter and on every argument with the batch,
+    and with sequence parallelism `dist.shardings` on the lookup of embeddings. Afterwards the module has the strategy
+    in its long form, for the passes that follow.
+
+    Parameters are cut as the patterns say, else as tensor parallelism cuts them by default. Diagnosed: a pattern
+    without a match, an axis that is not there, a batch or sequence that does not divide; each with the nearest valid
+    choice.
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as in pp=2,dp=2,tp=2">,
+    Option<"sequenceParallel", "sequence-parallel", "bool", "false", "Cut the residual stream along the sequence">,
+    Option<"zero", "zero", "int64_t", "0", "ZeRO level, 0 to 3">,
+    Option<"zeroAxis", "zero-axis", "std::string", "\"\"", "Axis of ZeRO, else that of the batch">,
+    Option<"schedule", "schedule", "std::string", "\"\"", "Pipeline schedule">,
+    Option<"microbatches", "microbatches", "int64_t", "0", "Microbatches per step; 0: not said">,
+    Option<"stages", "stages", "std::string", "\"\"", "balanced, or [0..5],[6..11]">];
+  let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
   let summary = "From the shardings of parameters and inputs to those of all values";
   let description = [{
-    Starts from `dist.sharding` on variables and arguments and extends open dimensions along the factor rule of every
-    operation, forward and backward, until nothing changes (the idea of Xu et al., GSPMD, 2021). What a person wrote
-    stays; an axis goes only where it divides. Then inserts `dist.reshard` wherever an operation needs an operand, or
-    gives a result, in other pieces than those of the value. Sums of parts are completed at once, but those on their way
-    into an accumulator where it is read.
+    Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations, and extends open
+    dimensions along the factor rule of every operation, forward and backward, until nothing changes (the idea of Xu et
+    al., GSPMD, 2021). What a person wrote stays; an axis goes only where it divides. Then inserts `dist.reshard`
+    wherever an operation needs an operand, or gives a result, in other pieces than those of the value. Sums of parts
+    are completed at once, but those on their way into an accumulator where it is read.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }

@@ -96,7 +96,18 @@ ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module
               function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), dist::DistDialect::kShardingAttr))
         values[argument] = std::make_unique<Cut>(
             Cut::from(sharding, "argument '" + function.getArgName(argument.getArgNumber()) + "'"));
+    for (Operation &inner : function.getBody().front())
+      seed(&inner);
   }
+}
+
+void ShardingState::seed(Operation *op) {
+  auto shardings = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kShardingsAttr);
+  if (!shardings || isa<graph::ReadOp>(op)) // a read has the cut of its variable
+    return;
+  for (auto [sharding, result] : llvm::zip_equal(shardings.getAsRange<dist::ShardingAttr>(), op->getResults()))
+    if (Cut *cut = find(result))
+      *cut = Cut::from(sharding, "the sharding of '" + op->getName().getStringRef().str() + "'");
 }
 
 Cut *ShardingState::find(StringRef variable) {

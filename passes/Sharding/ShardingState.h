@@ -46,6 +46,7 @@ bool isFreeConstant(mlir::Value value);
 /// The cuts of all values and variables of a module. Reads of a variable share its cut.
 class ShardingState {
 public:
+  /// Starts from the shardings that variables, arguments and operations have; all else is open.
   explicit ShardingState(mlir::ModuleOp module, dist::MeshOp mesh);
 
   /// The cut of a value, created open; that of its variable for a read. Null for a free constant and for no tensor.
@@ -63,6 +64,8 @@ public:
   dist::MeshOp mesh;
 
 private:
+  void seed(mlir::Operation *op);
+
   llvm::DenseMap<mlir::Value, std::unique_ptr<Cut>> values;
   llvm::StringMap<std::unique_ptr<Cut>> variables;
 };

@@ -1,0 +1,47 @@
+//===- StrategyApplication.h - A strategy's choices become shardings of a module
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_SHARDING_STRATEGYAPPLICATION_H
+#define BOWLINE_PASSES_SHARDING_STRATEGYAPPLICATION_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "passes/Sharding/Strategy.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace bowline {
+
+/// Puts what a strategy says about shardings into a module: its mesh, `dist.sharding` on every parameter and on every
+/// argument that has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of
+/// embeddings, from which the residual stream gets it. Propagation does the rest.
+class StrategyApplication {
+public:
+  StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}
+
+  /// Fails with a diagnostic that names the nearest valid choice: a pattern that matches no parameter or does not fit
+  /// one, a batch or a sequence that its axis does not divide. What stays whole against expectation is a remark.
+  mlir::LogicalResult run();
+
+private:
+  void replaceMesh();
+  mlir::LogicalResult shardParameters();
+  void shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
+  /// Adds the parameters that it decides to \p matched.
+  mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,
+                                   llvm::SmallPtrSetImpl<mlir::Operation *> &matched);
+  mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
+  mlir::LogicalResult shardBatch(graph::FuncOp function);
+  mlir::LogicalResult cutSequence(graph::GatherOp gather);
+  int64_t ranksOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+  mlir::ModuleOp module;
+  const Strategy &strategy;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_SHARDING_STRATEGYAPPLICATION_H
