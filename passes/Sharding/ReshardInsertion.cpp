@@ -105,9 +105,14 @@ void ReshardInsertion::deferSums() {
       else if (axes)
         common = axes;
     }
-    if (!common || common->empty())
+    if (!common)
       continue;
-    state.find(accumulator)->unreduced = *common;
+    // An accumulator that is cut along an axis gets complete parts of the sum over it.
+    Cut *cut = state.find(accumulator);
+    llvm::erase_if(*common, [&](StringAttr axis) { return cut->uses(axis); });
+    if (common->empty())
+      continue;
+    cut->unreduced = *common;
     for (graph::WriteOp write : list)
       keepPartial(write.getValue(), accumulator, *common);
   }

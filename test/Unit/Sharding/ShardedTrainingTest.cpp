@@ -34,6 +34,7 @@ struct Case {
   const char *name, *model;
   int64_t dp, tp, microbatches;
   bool vocabulary; // embedding and head are cut too
+  bool sequenceParallel = false;
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
@@ -78,35 +79,25 @@ protected:
     return std::move(*module);
   }
 
-  dist::ShardingAttr sharding(ArrayRef<SmallVector<StringAttr>> axes) {
-    return dist::ShardingAttr::get(&context, axes);
-  }
-
-  /// As Shoeybi et al., "Megatron-LM", 2019: columns of the first and rows of the second product of each block.
-  void annotate(ModuleOp module) {
+  /// Shards as the flags of a user would, and the vocabulary by hand.
+  void shard(ModuleOp module) {
     const Case &c = GetParam();
-    for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
-      mesh.erase();
-    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    dist::MeshOp::create(builder, builder.getUnknownLoc(), "mesh", builder.getStrArrayAttr({"dp", "tp"}),
-                         SmallVector<int64_t>{c.dp, c.tp});
-    StringAttr dp = builder.getStringAttr("dp"), tp = builder.getStringAttr("tp");
-    bool outFirst = StringRef(c.model) != "gpt2-tiny";
-    for (auto param : module.getOps<graph::ParamOp>()) {
-      StringRef name = param.getName().rsplit('.').second;
-      int64_t rank = param.getTensorType().getRank();
-      SmallVector<SmallVector<StringAttr>> axes(rank);
-      bool column = llvm::is_contained({"wq", "wk", "wv", "bq", "bk", "bv", "w_gate", "w_up", "b_up"}, name);
-      bool row = llvm::is_contained({"wo", "w_down"}, name);
-      if (column || row)
-        axes[rank == 1 || column == outFirst ? 0 : 1].push_back(tp);
+    ApplyStrategyOptions options;
+    options.mesh = "dp=" + std::to_string(c.dp) + ",tp=" + std::to_string(c.tp);
+    options.sequenceParallel = c.sequenceParallel;
+    PassManager strategy(&context);
+    strategy.addPass(createApplyStrategy(options));
+    ASSERT_TRUE(succeeded(strategy.run(module)));
+    SmallVector<SmallVector<StringAttr>> rows = {{StringAttr::get(&context, "tp")}, {}};
+    for (auto param : module.getOps<graph::ParamOp>())
       if (c.vocabulary && llvm::is_contained({"embed", "head"}, param.getName()))
-        axes[0].push_back(tp);
-      param->setAttr(dist::DistDialect::kShardingAttr, sharding(axes));
-    }
-    for (auto function : module.getOps<graph::FuncOp>())
-      for (BlockArgument argument : function.getArguments())
-        function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr, sharding({{dp}, {}}));
+        param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(&context, rows));
+    PassManager passes(&context);
+    passes.addPass(createPropagateShardings());
+    passes.addPass(createGlobalToLocal());
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    ASSERT_TRUE(succeeded(passes.run(module)));
   }
 
   HostTensor randomTokens(std::mt19937 &random, bool labels) {
@@ -139,13 +130,7 @@ double distance(const HostTensor &a, const HostTensor &b) {
 TEST_P(ShardedTraining, EqualsOneRank) {
   OwningOpRef<ModuleOp> whole = build();
   OwningOpRef<ModuleOp> local = whole->clone();
-  annotate(*local);
-  PassManager passes(&context);
-  passes.addPass(createPropagateShardings());
-  passes.addPass(createGlobalToLocal());
-  passes.addPass(createCanonicalizerPass());
-  passes.addPass(createCSEPass());
-  ASSERT_TRUE(succeeded(passes.run(*local)));
+  ASSERT_NO_FATAL_FAILURE(shard(*local));
 
   Interpreter one(*whole);
   DistributedInterpreter many(*local);
@@ -184,5 +169,11 @@ INSTANTIATE_TEST_SUITE_P(Meshes, ShardedTraining,
                                          Case{"qwen2_vocabulary_tp4", "qwen2-tiny", 1, 4, 1, true},
                                          Case{"qwen2_dp4", "qwen2-tiny", 4, 1, 1, false},
                                          Case{"gpt2_dp2_tp2", "gpt2-tiny", 2, 2, 2, false},
-                                         Case{"gpt2_vocabulary_dp2_tp2", "gpt2-tiny", 2, 2, 2, true}),
+                                         Case{"gpt2_vocabulary_dp2_tp2", "gpt2-tiny", 2, 2, 2, true},
+                                         Case{"llama_whole_keys_tp4", "llama-tiny", 1, 4, 1, false},
+                                         Case{"llama_sequence_dp2_tp2", "llama-tiny", 2, 2, 2, false, true},
+                                         Case{"llama_sequence_vocabulary_dp2_tp2", "llama-tiny", 2, 2, 2, true, true},
+                                         Case{"tied_sequence_tp2", "llama-tied", 1, 2, 1, false, true},
+                                         Case{"qwen2_sequence_tp2", "qwen2-tiny", 1, 2, 2, false, true},
+                                         Case{"gpt2_sequence_dp2_tp2", "gpt2-tiny", 2, 2, 1, false, true}),
                          [](const auto &info) { return std::string(info.param.name); });
