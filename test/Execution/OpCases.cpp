@@ -398,7 +398,7 @@ static void addLoss(Random &random, std::vector<Case> &cases) {
   int64_t classes = pickSize(random);
   Shape shape = positions;
   shape.push_back(classes);
-  Argument labels{positions, "i32", -1, static_cast<double>(classes - 1)};
+  Argument labels{positions, "i32", -1, static_cast<double>(classes)}; // absent to elsewhere
   std::string logits = tensorType(shape), rows = tensorType(positions);
   cases.push_back(
       {"softmax_cross_entropy",

@@ -152,7 +152,7 @@ TEST_F(InterpreterTest, LabelsAndIndicesOutOfRange) {
       graph.return
     }
   )mlir");
-  EXPECT_NE(failureOf("loss", {HostTensor({1, 3}), tensor({1}, {3})}).find("label 3 is outside of the 3 classes"),
+  EXPECT_NE(failureOf("loss", {HostTensor({1, 3}), tensor({1}, {4})}).find("label 4 is outside of the 3 classes"),
             std::string::npos);
   EXPECT_NE(failureOf("scatter", {HostTensor({1, 3}), tensor({1}, {-1})}).find("index -1 is outside of the table's 2"),
             std::string::npos);

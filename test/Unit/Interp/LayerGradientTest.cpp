@@ -91,8 +91,8 @@ TEST(LayerGradient, SoftmaxCrossEntropy) {
   Random random;
   for (int round = 0; round < kRounds; ++round) {
     Shape shape = random.shape(random.integer(1, 3));
-    // Labels of -1 are absent.
-    HostTensor labels = random.integers(Shape(shape.begin(), shape.end() - 1), -1, shape.back() - 1);
+    // Labels of -1 are absent; one past the classes, elsewhere.
+    HostTensor labels = random.integers(Shape(shape.begin(), shape.end() - 1), -1, shape.back());
     expectGradients(random, {{random.reals(shape, -4, 4)}, {labels, Element::I32}},
                     [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                       return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
