@@ -1,35 +1,26 @@
-// Products of matrices against the machine and against oneDNN, on one thread: GFLOP per second of the thread's CPU
-// time, so that other programs on the machine disturb as little as they can. Contenders take turns in one process and
-// the medians are compared. "peak" is the rate of independent multiply-adds in registers, measured between the turns.
+// Products of matrices beside oneDNN's on one thread, see contenders.h for how they are measured.
 //
 //   bowline-matmul-bench [--rounds N] [--best] [--f32] [--cold] [SHAPE...]
 // SHAPE: MxNxK/NT, each letter N or T for A and B. --best takes the fastest turn instead of the median one. --cold
 // multiplies another copy of the operands each time, of so many that they come from memory, as in a training step.
 
 #include <dnnl.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/benchmarks/contenders.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
 namespace {
-
-double ThreadSeconds() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 struct Case {
   int64_t m, n, k;
@@ -54,43 +45,6 @@ Signature Sign(const Case& c, DType operands, DType result) {
            {Access::kWrite, result, {c.m, c.n}}},
           1};
 }
-
-#if defined(__x86_64__)
-// 24 independent chains, as in a tile of the product; 16 multiply-adds an instruction, 32 with bf16 pairs.
-#define BOWLINE_PEAK_LOOP(INSTRUCTION)                                                                            \
-  for (int64_t i = 0; i < steps; ++i) {                                                                           \
-    asm volatile(INSTRUCTION " %%zmm0, %%zmm0, %%zmm8\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm9\n" INSTRUCTION      \
-                             " %%zmm0, %%zmm0, %%zmm10\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm11\n" INSTRUCTION    \
-                             " %%zmm0, %%zmm0, %%zmm12\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm13\n" INSTRUCTION    \
-                             " %%zmm0, %%zmm0, %%zmm14\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm15\n" INSTRUCTION    \
-                             " %%zmm0, %%zmm0, %%zmm16\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm17\n" INSTRUCTION    \
-                             " %%zmm0, %%zmm0, %%zmm18\n" INSTRUCTION " %%zmm0, %%zmm0, %%zmm19\n" ::             \
-                                 : "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", \
-                                   "xmm17", "xmm18", "xmm19");                                                    \
-  }
-constexpr int64_t kPeakSteps = 300000;
-__attribute__((target("avx512f"))) void PeakF32(int64_t steps) {
-  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
-  BOWLINE_PEAK_LOOP("vfmadd231ps")
-}
-__attribute__((target("avx512f,avx512bf16"))) void PeakBf16(int64_t steps) {
-  asm volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");
-  BOWLINE_PEAK_LOOP("vdpbf16ps")
-}
-constexpr double kPeakFlops = kPeakSteps * 12 * 16 * 2.0;
-#endif
-
-struct Contender {
-  std::string name;
-  double flops;
-  std::function<void()> run;
-  std::vector<double> seconds = {};
-
-  double Rate(bool best) {
-    std::sort(seconds.begin(), seconds.end());
-    return flops / seconds[best ? 0 : seconds.size() / 2] * 1e-9;
-  }
-};
 
 struct Buffers {
   std::vector<float> a, b, c;
@@ -192,12 +146,7 @@ struct Options {
 void Compare(const Case& s, const Options& options) {
   const bool bf16 = options.bf16;
   Rotation x(s, options.cold);
-  std::vector<Contender> contenders;
-#if defined(__x86_64__)
-  const bool has_f32_peak = __builtin_cpu_supports("avx512f"), has_bf16_peak = __builtin_cpu_supports("avx512bf16");
-  if (has_f32_peak) contenders.push_back({"peak f32", kPeakFlops, [] { PeakF32(kPeakSteps); }});
-  if (bf16 && has_bf16_peak) contenders.push_back({"peak bf16", 2 * kPeakFlops, [] { PeakBf16(kPeakSteps); }});
-#endif
+  std::vector<Contender> contenders = Peaks(bf16);
   contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
   contenders.push_back({"onednn f32", s.Flops(), [&] {
                           Buffers& next = x.Next();
@@ -209,28 +158,8 @@ void Compare(const Case& s, const Options& options) {
     contenders.push_back({"onednn bf16", s.Flops(), OneDnnBf16(s, x, dnnl_f32)});
   }
   // Small products are repeated so that one turn takes about 10 ms.
-  const int repeats = static_cast<int>(std::max(1.0, 1e9 / s.Flops()));
-  for (int round = -1; round < options.rounds; ++round) {
-    for (Contender& contender : contenders) {
-      const bool peak = contender.name.starts_with("peak");
-      const int count = peak ? 1 : repeats;
-      const double begin = ThreadSeconds();
-      for (int i = 0; i < count; ++i) contender.run();
-      if (round >= 0) contender.seconds.push_back((ThreadSeconds() - begin) / count);
-    }
-  }
-  std::printf("%-20s", s.Name().c_str());
-  double f32_peak = 0, bf16_peak = 0;
-  for (Contender& contender : contenders) {
-    const double rate = contender.Rate(options.best);
-    if (contender.name == "peak f32") f32_peak = rate;
-    if (contender.name == "peak bf16") bf16_peak = rate;
-    const double peak = contender.name.ends_with("bf16") ? bf16_peak : f32_peak;
-    std::printf("  %s %.1f", contender.name.c_str(), rate);
-    if (peak > 0 && !contender.name.starts_with("peak")) std::printf(" (%.1f%%)", 100 * rate / peak);
-  }
-  std::printf("\n");
-  std::fflush(stdout);
+  TakeTurns(contenders, options.rounds, static_cast<int>(std::max(1.0, 1e9 / s.Flops())));
+  Report(s.Name(), contenders, options.best);
 }
 
 bool Parse(const char* text, Case* c) {
