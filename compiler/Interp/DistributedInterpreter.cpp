@@ -158,7 +158,9 @@ LogicalResult DistributedInterpreter::initialize() {
   for (Interpreter &rank : ranks)
     if (failed(rank.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
       return failure();
-  return symbols.lookup("init") ? LogicalResult(run("init", {})) : success();
+  if (!symbols.lookup("init"))
+    return module.emitError("has no @init, which would give each rank its part of the initial values");
+  return run("init", {});
 }
 
 FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef name, ArrayRef<HostTensor> arguments) {

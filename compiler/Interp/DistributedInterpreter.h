@@ -24,7 +24,7 @@ public:
   /// `module` has a mesh, is verified and outlives the interpreter.
   explicit DistributedInterpreter(mlir::ModuleOp module);
 
-  /// Runs `@init` on every rank.
+  /// Runs `@init` on every rank. Fails with a diagnostic where the module has none.
   llvm::LogicalResult initialize();
 
   /// A variable of all ranks, joined. Fails with a diagnostic where ranks that should hold equal pieces do not. A

@@ -29,7 +29,8 @@ public:
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();
-    Localization(getOperation(), mesh).run();
+    if (failed(Localization(getOperation(), mesh).run()))
+      signalPassFailure();
   }
 };
 

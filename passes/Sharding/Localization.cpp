@@ -16,6 +16,54 @@ using namespace mlir;
 using namespace bowline;
 using dist::DistDialect;
 
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+LogicalResult Localization::check(Operation *op, const Twine &what, Type global, dist::ShardingAttr sharding) {
+  if (!sharding)
+    return op->emitOpError() << what << " has no sharding; run propagate-shardings first";
+  auto type = cast<RankedTensorType>(global);
+  if (sharding.getRank() != type.getRank())
+    return op->emitOpError() << what << " of " << type << " has a sharding of " << sharding.getRank() << " dimensions";
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (int64_t ranks = mesh.getSize(sharding.getAxes(dim)); size % ranks != 0)
+      return op->emitOpError() << what << ": dimension " << dim << " of " << type << " does not divide over " << ranks
+                               << " ranks; choose another sharding";
+  return success();
+}
+
+LogicalResult Localization::checkFunction(graph::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (unsigned index = argument.getArgNumber();
+        failed(check(function, "argument '" + function.getArgName(index) + "'", argument.getType(),
+                     function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr))))
+      return failure();
+  for (Operation &op : function.getBody().front())
+    if (auto attrs = op.getAttrOfType<ArrayAttr>(DistDialect::kShardingsAttr))
+      for (auto [result, sharding] : llvm::zip_equal(op.getResults(), attrs.getAsRange<dist::ShardingAttr>()))
+        if (failed(check(&op, "result", result.getType(), sharding)))
+          return failure();
+  return success();
+}
+
+LogicalResult Localization::checkAll() {
+  for (Operation &op : *module.getBody()) {
+    auto sharding = op.getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+    if (auto param = dyn_cast<graph::ParamOp>(op); param && failed(check(&op, "it", param.getTensorType(), sharding)))
+      return failure();
+    if (auto state = dyn_cast<graph::StateOp>(op); state && failed(check(&op, "it", state.getTensorType(), sharding)))
+      return failure();
+    if (auto function = dyn_cast<graph::FuncOp>(op); function && failed(checkFunction(function)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Variables and functions
+//===----------------------------------------------------------------------===//
+
 RankedTensorType Localization::localType(Type global, dist::ShardingAttr sharding) {
   auto type = cast<RankedTensorType>(global);
   SmallVector<int64_t> shape = llvm::to_vector(type.getShape());
@@ -37,7 +85,9 @@ void Localization::localizeVariable(Operation *op, TypeAttr type) {
   op->setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
 }
 
-void Localization::run() {
+LogicalResult Localization::run() {
+  if (failed(checkAll()))
+    return failure();
   for (Operation &op : *module.getBody()) {
     if (auto param = dyn_cast<graph::ParamOp>(op))
       localizeVariable(param, param.getTypeAttr());
@@ -46,6 +96,7 @@ void Localization::run() {
   }
   for (auto function : module.getOps<graph::FuncOp>())
     localizeFunction(function);
+  return success();
 }
 
 void Localization::localizeFunction(graph::FuncOp function) {
@@ -71,6 +122,10 @@ void Localization::localizeFunction(graph::FuncOp function) {
 }
 
 LocalForms::Axes Localization::axesOf(Value value, int64_t dim) { return shardingOf(value).getAxes(dim); }
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
 
 void Localization::localize(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op))

@@ -26,9 +26,14 @@ public:
   Localization(mlir::ModuleOp module, dist::MeshOp mesh)
       : module(module), mesh(mesh),
         forms(mesh, [this](mlir::Value result, mlir::Value other) { shardings[other] = shardingOf(result); }) {}
-  void run();
+  /// Fails with a diagnostic, having changed nothing, where something has no sharding or its axes do not divide it.
+  llvm::LogicalResult run();
 
 private:
+  llvm::LogicalResult check(mlir::Operation *op, const llvm::Twine &what, mlir::Type global,
+                            dist::ShardingAttr sharding);
+  llvm::LogicalResult checkFunction(graph::FuncOp function);
+  llvm::LogicalResult checkAll();
   mlir::RankedTensorType localType(mlir::Type global, dist::ShardingAttr sharding);
   dist::ShardingAttr shardingOf(mlir::Value value);
   LocalForms::Axes axesOf(mlir::Value value, int64_t dim);

@@ -44,6 +44,8 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
     Every value has a sharding; its type becomes that of the piece which a rank holds, and each `dist.reshard` the
     collectives that it takes. All ranks run the same program; random numbers are those of the whole tensor. Where an
     embedding or the classes of the loss are cut, indices and labels are seen from the part that the rank has.
+
+    Diagnosed: a variable, argument or result without a sharding, or whose axes do not divide it.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

@@ -8,6 +8,7 @@
 
 #include "passes/Sharding/ReshardInsertion.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -52,10 +53,13 @@ static void makeSum(Cut &cut, const Axes &axes) {
 // Sums on their way into accumulators
 //===----------------------------------------------------------------------===//
 
-/// A sum may stay in parts if all of its way is linear and used for nothing else.
+/// Zeros are the parts of a sum that is zero. Any other constant would be added once per rank.
+static bool isZero(Value value) { return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero()); }
+
+/// A sum may stay in parts if all of its way is linear and used for nothing else. Nothing: no constraint.
 std::optional<Axes> ReshardInsertion::partialAxes(Value value, StringRef accumulator) {
   if (isFreeConstant(value))
-    return std::nullopt; // zeros: no constraint
+    return isZero(value) ? std::nullopt : std::optional<Axes>(Axes());
   Operation *op = value.getDefiningOp();
   if (!op || (!value.hasOneUse() && !isa<graph::ReadOp>(op)))
     return Axes();
@@ -93,7 +97,8 @@ void ReshardInsertion::deferSums() {
   llvm::MapVector<StringRef, SmallVector<graph::WriteOp>> writes;
   state.module.walk([&](graph::WriteOp write) {
     auto variable = SymbolTable::lookupNearestSymbolFrom<graph::StateOp>(write, write.getVariableAttr());
-    if (variable && variable.getRole() == graph::StateRole::Accumulator)
+    auto start = variable ? dyn_cast<graph::FillAttr>(variable.getInit()) : graph::FillAttr();
+    if (start && start.getValue() == 0.0 && variable.getRole() == graph::StateRole::Accumulator)
       writes[write.getVariable()].push_back(write);
   });
   for (auto &[accumulator, list] : writes) {
@@ -165,7 +170,7 @@ void ReshardInsertion::run() {
   completeLate();
   for (auto function : state.module.getOps<graph::FuncOp>())
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
-      isa<graph::ReturnOp>(op) ? visitReturn(&op) : visit(&op);
+      visit(&op);
   for (auto &[value, cut] : actual)
     *state.find(value) = cut;
 }
@@ -202,11 +207,6 @@ void ReshardInsertion::useOwnConstant(OpOperand &operand, const Cut &required) {
   operand.set(constant->getResult(0));
 }
 
-void ReshardInsertion::visitReturn(Operation *op) {
-  for (OpOperand &operand : op->getOpOperands())
-    visitOperand(operand, Cut::open(cast<RankedTensorType>(operand.get().getType()).getRank()));
-}
-
 /// Whether \p op computes parts of its result from parts of its operands.
 bool ReshardInsertion::takesParts(Operation *op) {
   if (!isLinear(op) && !isa<arith::AddFOp, graph::ReduceOp>(op))
@@ -215,10 +215,23 @@ bool ReshardInsertion::takesParts(Operation *op) {
   return sums.contains(op->getResult(0)) || (cut && !cut->unreduced.empty() && !isa<graph::ReduceOp>(op));
 }
 
+/// An operation that says nothing about its dimensions works on whole tensors.
+void ReshardInsertion::visitWhole(Operation *op) {
+  auto whole = [](Value value) { return Cut::open(cast<RankedTensorType>(value.getType()).getRank()); };
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()))
+      visitOperand(operand, whole(operand.get()));
+  for (OpResult result : op->getResults())
+    if (isa<RankedTensorType>(result.getType()))
+      produce(result, whole(result));
+}
+
 void ReshardInsertion::visit(Operation *op) {
+  if (isa<graph::ReadOp, dist::ReshardOp>(op))
+    return;
   std::optional<graph::FactorRule> rule = factorRuleOf(op);
   if (!rule)
-    return;
+    return visitWhole(op);
   // What stays a sum on its way through; nothing is cut along it before the sum is complete.
   Axes through;
   for (Value operand : op->getOperands())

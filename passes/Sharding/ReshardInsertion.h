@@ -35,7 +35,7 @@ private:
   bool takesParts(mlir::Operation *op);
 
   void visit(mlir::Operation *op);
-  void visitReturn(mlir::Operation *op);
+  void visitWhole(mlir::Operation *op);
   void visitOperand(mlir::OpOperand &operand, const Cut &required);
   void useOwnConstant(mlir::OpOperand &operand, const Cut &required);
   mlir::Value reshard(mlir::Value value, const Cut &to, mlir::Operation *user);

@@ -52,12 +52,6 @@ Cut Cut::open(int64_t rank) {
 std::optional<FactorRule> bowline::factorRuleOf(Operation *op) {
   if (auto factored = dyn_cast<graph::Factored>(op))
     return factored.factorRule();
-  if (isa<dist::ReshardOp>(op)) {
-    FactorRule rule;
-    rule.operands = {rule.addDims(cast<RankedTensorType>(op->getOperand(0).getType()).getShape())};
-    rule.results = {rule.operands[0]};
-    return rule;
-  }
   if (auto write = dyn_cast<graph::WriteOp>(op)) {
     // The value and the variable, as two operands.
     FactorRule rule;
@@ -102,6 +96,8 @@ ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module
 }
 
 void ShardingState::seed(Operation *op) {
+  if (auto reshard = dyn_cast<dist::ReshardOp>(op))
+    *find(reshard.getResult()) = Cut::from(reshard.getSharding().closed(), "a reshard");
   auto shardings = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kShardingsAttr);
   if (!shardings || isa<graph::ReadOp>(op)) // a read has the cut of its variable
     return;
@@ -219,7 +215,10 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
 
   SmallVector<std::pair<bool, int64_t>> order; // what a closed dimension cuts comes first
   for (auto [factor, offered] : llvm::enumerate(proposals)) {
-    if (rule.factors[factor].kind == FactorRule::Kind::Blocked || offered.empty())
+    // Parts of a maximum are no sum, which is all that a value can be in parts of.
+    std::optional<graph::ReduceKind> combine = rule.factors[factor].combine;
+    if (rule.factors[factor].kind == FactorRule::Kind::Blocked || (combine && *combine != graph::ReduceKind::Sum) ||
+        offered.empty())
       continue;
     const Proposal *best = &offered.front();
     for (const Proposal &other : llvm::drop_begin(offered)) {

@@ -36,7 +36,7 @@ struct Cut {
   static Cut open(int64_t rank);
 };
 
-/// The factor rule of an operation on tensors: its own, or for reads, writes, returns and reshards that of an identity.
+/// The factor rule of an operation on tensors: its own, or for a write that of an identity.
 /// None for operations without tensors.
 std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
 

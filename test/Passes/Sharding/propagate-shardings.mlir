@@ -83,6 +83,42 @@ graph.func @completed_once(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[
 
 // -----
 
+// Parts of a maximum do not add up: the whole is gathered first. What a person reshards stays so.
+dist.mesh @mesh ["tp"] [2]
+// CHECK-LABEL: graph.func @maximum
+graph.func @maximum(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}) -> tensor<2xf32> {
+  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "graph.reduce
+  // CHECK: graph.reduce max %[[WHOLE]]
+  %0 = graph.reduce max %x dims [1] : (tensor<2x8xf32>) -> tensor<2xf32>
+  // CHECK: %[[CUT:.*]] = dist.reshard %{{.*}} to <[{"tp"}]>
+  // CHECK: arith.negf %[[CUT]] {dist.shardings = [#dist.sharding<[{"tp"}]>]}
+  %1 = dist.reshard %0 to <[{"tp"}]> : tensor<2xf32>
+  %2 = arith.negf %1 : tensor<2xf32>
+  graph.return %2 : tensor<2xf32>
+}
+
+// -----
+
+// A constant that is added in each microbatch is added once, and not once per rank.
+dist.mesh @mesh ["dp"] [2]
+// CHECK: graph.state @count accumulator {{.*}}dist.sharding = #dist.sharding<[]>
+graph.state @count accumulator : tensor<f32> init(#graph.fill<0.0>)
+// CHECK-LABEL: graph.func @counted
+graph.func @counted(%x: tensor<8xf32> {dist.sharding = #dist.sharding<[{"dp"}]>}) {
+  // CHECK: %[[PARTS:.*]] = graph.reduce sum {{.*}}unreduced = {"dp"}
+  // CHECK-NEXT: %[[SUM:.*]] = dist.reshard %[[PARTS]] to <[]>
+  // CHECK: arith.addf %[[SUM]]
+  %0 = graph.reduce sum %x dims [0] : (tensor<8xf32>) -> tensor<f32>
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %1 = arith.addf %0, %one : tensor<f32>
+  %2 = graph.read @count : tensor<f32>
+  %3 = arith.addf %2, %1 : tensor<f32>
+  graph.write @count, %3 : tensor<f32>
+  graph.return
+}
+
+// -----
+
 // An axis goes only where it divides, and not between the elements of a norm.
 dist.mesh @mesh ["tp"] [2]
 // CHECK-LABEL: graph.func @blocked
