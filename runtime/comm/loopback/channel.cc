@@ -63,7 +63,7 @@ absl::Status Channel::Collective(int self, const Operation& operation) {
   if (status.ok()) {
     const auto start = link_.emulated() ? std::chrono::steady_clock::now() : now;
     Move(self, operation);
-    if (link_.emulated()) SleepUntil(start + TimeOnLink(operation, TotalOf(views_[self])));
+    if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, TotalOf(views_[self]), size()));
     // Before the others can leave and look.
     members_[self]->current.store(0);
   }
@@ -109,7 +109,7 @@ absl::Status Channel::Receive(int self, const Operation& operation) {
   if (status.ok()) {
     const auto start = link_.emulated() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     CopyPieces(sender.pieces, members_[self]->pieces, operation.dtype);
-    if (link_.emulated()) SleepUntil(start + TimeOnLink(operation, TotalOf(members_[self]->pieces)));
+    if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, TotalOf(members_[self]->pieces), size()));
     members_[self]->current.store(0);
     sender.current.store(0);
   } else {
@@ -152,26 +152,9 @@ absl::Status Channel::CheckPair(int a, int b) const {
   return absl::OkStatus();
 }
 
-std::chrono::nanoseconds Channel::TimeOnLink(const Operation& operation, uint64_t total) const {
-  const int others = size() - 1;
-  const double bytes = static_cast<double>(total) * static_cast<double>(kernels::SizeOf(operation.dtype));
-  switch (operation.kind) {
-    case OperationKind::kAllReduce:
-      return LinkTime(link_, 2 * others, bytes * 2 * others / size());
-    case OperationKind::kAllGather:
-    case OperationKind::kReduceScatter:
-    case OperationKind::kAllToAll:
-      return LinkTime(link_, others, bytes * others);  // (n-1)/n of n parts
-    case OperationKind::kBarrier:
-      return LinkTime(link_, 2 * others, 0);
-    default:
-      return LinkTime(link_, 1, bytes);
-  }
-}
-
 absl::Status Channel::CheckLink(int self, const Operation& operation) const {
   if (!link_.emulated()) return absl::OkStatus();
-  const auto time = TimeOnLink(operation, TotalOf(members_[self]->pieces));
+  const auto time = TimeOnLink(link_, operation, TotalOf(members_[self]->pieces), size());
   if (time <= owner_.timeout()) return absl::OkStatus();
   const auto seconds = [](std::chrono::nanoseconds t) { return std::chrono::duration<double>(t).count(); };
   return absl::DeadlineExceededError(absl::StrCat(

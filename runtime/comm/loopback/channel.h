@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "runtime/comm/loopback/link.h"
-#include "runtime/comm/loopback/operation.h"
+#include "runtime/comm/link.h"
 #include "runtime/comm/loopback/rendezvous.h"
+#include "runtime/comm/operation.h"
 
 namespace bowline {
 
@@ -75,7 +75,6 @@ class Channel {
   absl::Status CheckOthers(int self, const Operation& operation) const;
   absl::Status CheckPair(int a, int b) const;
   absl::Status CheckLink(int self, const Operation& operation) const;
-  std::chrono::nanoseconds TimeOnLink(const Operation& operation, uint64_t total) const;
 
   absl::Status Mismatch(int a, int b, const std::string& detail) const;
   absl::Status Late(int self) const;

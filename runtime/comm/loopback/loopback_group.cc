@@ -9,6 +9,28 @@
 #include "runtime/comm/loopback/loopback_communicator.h"
 
 namespace bowline {
+namespace {
+
+class RankView : public CommunicatorGroup {
+ public:
+  RankView(LoopbackGroup& group, int rank) : group_(group), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return group_.ranks(); }
+  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
+                                                                        absl::Span<const int> members,
+                                                                        const LinkOptions& link) override {
+    return group_.CreateCommunicator(rank_, name, members, link);
+  }
+  void Abort(absl::Status why) override { group_.Abort(std::move(why)); }
+  absl::Status status() const override { return group_.status(); }
+
+ private:
+  LoopbackGroup& group_;
+  const int rank_;
+};
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<LoopbackGroup>> LoopbackGroup::Create(int ranks, const LoopbackOptions& options) {
   if (ranks < 1 || ranks > kMaxRanks) {
@@ -26,27 +48,12 @@ absl::StatusOr<std::unique_ptr<LoopbackGroup>> LoopbackGroup::Create(int ranks, 
 
 LoopbackGroup::~LoopbackGroup() = default;
 
-absl::Status LoopbackGroup::CheckMembers(int rank, absl::string_view name, absl::Span<const int> members) const {
-  const std::string what =
-      absl::StrCat("communicator '", name, "' of ranks ", absl::StrJoin(members, ", "), " among ", ranks_, ": ");
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (members[i] < 0 || members[i] >= ranks_) {
-      return absl::InvalidArgumentError(absl::StrCat(what, "there is no rank ", members[i]));
-    }
-    if (std::count(members.begin(), members.end(), members[i]) > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(what, "rank ", members[i], " is there twice"));
-    }
-  }
-  if (std::count(members.begin(), members.end(), rank) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(what, "rank ", rank, ", which asks for it, is no member"));
-  }
-  return absl::OkStatus();
-}
+std::unique_ptr<CommunicatorGroup> LoopbackGroup::AsRank(int rank) { return std::make_unique<RankView>(*this, rank); }
 
 absl::StatusOr<std::unique_ptr<hal::Communicator>> LoopbackGroup::CreateCommunicator(int rank, absl::string_view name,
                                                                                      absl::Span<const int> members,
                                                                                      const LinkOptions& link) {
-  BOWLINE_RETURN_IF_ERROR(CheckMembers(rank, name, members));
+  BOWLINE_RETURN_IF_ERROR(CheckMembers(rank, ranks_, name, members));
   const size_t self = static_cast<size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
   const std::lock_guard<std::mutex> lock(mutex_);
   BOWLINE_RETURN_IF_ERROR(status_);

@@ -11,9 +11,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "runtime/comm/group.h"
 #include "runtime/comm/loopback/channel.h"
-#include "runtime/comm/loopback/link.h"
-#include "runtime/hal/communicator.h"
 
 namespace bowline {
 
@@ -34,19 +33,16 @@ class LoopbackGroup : private ChannelOwner {
 
   int ranks() const { return ranks_; }
 
-  // The communicator `name` of `members` as `rank`, one of them, sees it. Each member asks for its own, once, with the
-  // same members in the same order and the same link; any number of communicators may have the same members. They must
-  // be destroyed before the group. Every communicator's operations take at least as long as its link would.
-  // kInvalidArgument saying what is wrong, or the error that broke the group.
+  // This group as `rank` sees it. Must be destroyed before the group. 0 <= rank < ranks().
+  std::unique_ptr<CommunicatorGroup> AsRank(int rank);
+
+  // As CommunicatorGroup, for `rank`. Waits for nobody.
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(int rank, absl::string_view name,
                                                                         absl::Span<const int> members,
                                                                         const LinkOptions& link = {});
 
-  // Ends all operations, and all that come later, with `why`: for a rank that cannot go on, so that the others do not
-  // wait for it. The first error stays.
   void Abort(absl::Status why) { Break(std::move(why)).IgnoreError(); }
 
-  // OK, or what broke the group.
   absl::Status status() const override;
 
   // Contract
@@ -63,7 +59,6 @@ class LoopbackGroup : private ChannelOwner {
   std::chrono::nanoseconds timeout() const override { return options_.timeout; }
   absl::Status Break(absl::Status why) override;
   std::string DescribeRanks(std::vector<int> ranks) const override;
-  absl::Status CheckMembers(int rank, absl::string_view name, absl::Span<const int> members) const;
 
   const int ranks_;
   const LoopbackOptions options_;

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/comm/loopback/operation.h"
-#include "runtime/comm/loopback/reduce.h"
+#include "runtime/comm/operation.h"
+#include "runtime/comm/reduce.h"
 
 namespace bowline {
 namespace {

@@ -178,6 +178,18 @@ TEST(LoopbackDeadline, EndsWhenARankGivesUp) {
   EXPECT_EQ(world.group().CreateCommunicator(0, "new", {0, 1, 2}).status(), results[0]);
 }
 
+TEST(LoopbackGroup, IsOneForAllItsRanks) {
+  World world(3);
+  for (int rank : {0, 1, 2}) {
+    EXPECT_EQ(world.view(rank).rank(), rank);
+    EXPECT_EQ(world.view(rank).ranks(), 3);
+    EXPECT_TRUE(world.view(rank).status().ok());
+  }
+  EXPECT_THAT(TextOf(world.view(2).CreateCommunicator("pair", {0, 1}, {}).status()), HasSubstr("rank 2, which asks"));
+  world.view(1).Abort(absl::DataLossError("rank 1 lost its data"));
+  for (int rank : {0, 1, 2}) EXPECT_EQ(world.view(rank).status(), absl::DataLossError("rank 1 lost its data"));
+}
+
 TEST(LoopbackErrors, TwoOperationsOfARankAtOnce) {
   World world(2, kPatient);
   const auto second = *world.device(0).CreateStream();

@@ -27,11 +27,13 @@ class World {
     for (int rank = 0; rank < ranks; ++rank) {
       devices_.push_back(*CreateCpuDevice({.threads = 1}));
       streams_.push_back(*devices_.back()->CreateStream(mode));
-      all_.push_back(*group_->CreateCommunicator(rank, "all", members, link));
+      views_.push_back(group_->AsRank(rank));
+      all_.push_back(*views_.back()->CreateCommunicator("all", members, link));
     }
   }
 
   LoopbackGroup& group() { return *group_; }
+  CommunicatorGroup& view(int rank) { return *views_[static_cast<size_t>(rank)]; }
   int size() const { return group_->ranks(); }
   hal::Device& device(int rank) { return *devices_[static_cast<size_t>(rank)]; }
   hal::Stream& stream(int rank) { return *streams_[static_cast<size_t>(rank)]; }
@@ -57,6 +59,7 @@ class World {
 
  private:
   std::unique_ptr<LoopbackGroup> group_;
+  std::vector<std::unique_ptr<CommunicatorGroup>> views_;
   std::vector<std::unique_ptr<hal::Device>> devices_;
   std::vector<std::unique_ptr<hal::Communicator>> all_;  // after the group, before the streams that use them
   std::vector<std::unique_ptr<hal::Stream>> streams_;

@@ -1,10 +1,12 @@
-#ifndef BOWLINE_RUNTIME_COMM_LOOPBACK_OPERATION_H_
-#define BOWLINE_RUNTIME_COMM_LOOPBACK_OPERATION_H_
+#ifndef BOWLINE_RUNTIME_COMM_OPERATION_H_
+#define BOWLINE_RUNTIME_COMM_OPERATION_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "absl/types/span.h"
+#include "runtime/comm/link.h"
 #include "runtime/hal/communicator.h"
 
 namespace bowline {
@@ -42,6 +44,9 @@ uint64_t TotalOf(absl::Span<const hal::Piece> pieces);
 // "all_reduce(sum) of 12 f32", "send of 3 bf16 to rank 2". `peer_rank` is the rank behind operation.peer.
 std::string Describe(const Operation& operation, uint64_t total, int peer_rank);
 
+// What `operation` of `total` elements of one of `members` takes on a link.
+std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const Operation& operation, uint64_t total, int members);
+
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_COMM_LOOPBACK_OPERATION_H_
+#endif  // BOWLINE_RUNTIME_COMM_OPERATION_H_

@@ -1,7 +1,9 @@
-#include "runtime/comm/loopback/loopback_communicator.h"
+#include "runtime/comm/host_communicator.h"
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/comm/loopback/reduce.h"
+#include "runtime/comm/reduce.h"
 
 namespace bowline {
 namespace {
@@ -28,48 +30,50 @@ bool Reduces(const Operation& operation) {
 
 }  // namespace
 
-absl::Status LoopbackCommunicator::AllReduce(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
-                                             kernels::DType dtype, hal::ReduceOp op) {
+HostCommunicator::HostCommunicator(std::string name, std::vector<int> ranks, int self)
+    : name_(std::move(name)), ranks_(std::move(ranks)), self_(self) {}
+
+absl::Status HostCommunicator::AllReduce(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
+                                         hal::ReduceOp op) {
   return Issue(stream, Make(OperationKind::kAllReduce, dtype, op), pieces);
 }
 
-absl::Status LoopbackCommunicator::AllGather(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
-                                             kernels::DType dtype) {
+absl::Status HostCommunicator::AllGather(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
+                                         kernels::DType dtype) {
   return Issue(stream, Make(OperationKind::kAllGather, dtype), pieces);
 }
 
-absl::Status LoopbackCommunicator::ReduceScatter(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
-                                                 kernels::DType dtype, hal::ReduceOp op) {
+absl::Status HostCommunicator::ReduceScatter(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
+                                             kernels::DType dtype, hal::ReduceOp op) {
   return Issue(stream, Make(OperationKind::kReduceScatter, dtype, op), pieces);
 }
 
-absl::Status LoopbackCommunicator::AllToAll(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
-                                            kernels::DType dtype) {
+absl::Status HostCommunicator::AllToAll(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
+                                        kernels::DType dtype) {
   return Issue(stream, Make(OperationKind::kAllToAll, dtype), pieces);
 }
 
-absl::Status LoopbackCommunicator::Send(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
-                                        int peer) {
+absl::Status HostCommunicator::Send(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
+                                    int peer) {
   Operation operation = Make(OperationKind::kSend, dtype);
   operation.peer = peer;
   return Issue(stream, operation, pieces);
 }
 
-absl::Status LoopbackCommunicator::Receive(hal::Stream& stream, absl::Span<const hal::Piece> pieces,
-                                           kernels::DType dtype, int peer) {
+absl::Status HostCommunicator::Receive(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
+                                       int peer) {
   Operation operation = Make(OperationKind::kReceive, dtype);
   operation.peer = peer;
   return Issue(stream, operation, pieces);
 }
 
-absl::Status LoopbackCommunicator::Barrier(hal::Stream& stream) {
+absl::Status HostCommunicator::Barrier(hal::Stream& stream) {
   return Issue(stream, Make(OperationKind::kBarrier, kernels::DType::kU8), {});
 }
 
-absl::Status LoopbackCommunicator::Check(const Operation& operation, absl::Span<const hal::Piece> pieces) const {
+absl::Status HostCommunicator::Check(const Operation& operation, absl::Span<const hal::Piece> pieces) const {
   const auto refuse = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("communicator '", channel_->name(), "', rank ", channel_->ranks()[self_], ": ", why));
+    return absl::InvalidArgumentError(absl::StrCat("communicator '", name_, "', rank ", ranks_[self_], ": ", why));
   };
   if (operation.concerns_two() && (operation.peer < 0 || operation.peer >= size() || operation.peer == self_)) {
     return refuse(absl::StrCat("member ", self_, " of ", size(), " has no peer ", operation.peer));
@@ -90,11 +94,11 @@ absl::Status LoopbackCommunicator::Check(const Operation& operation, absl::Span<
   return absl::OkStatus();
 }
 
-absl::Status LoopbackCommunicator::Issue(hal::Stream& stream, const Operation& operation,
-                                         absl::Span<const hal::Piece> pieces) {
+absl::Status HostCommunicator::Issue(hal::Stream& stream, const Operation& operation,
+                                     absl::Span<const hal::Piece> pieces) {
   BOWLINE_RETURN_IF_ERROR(Check(operation, pieces));
   hal::HostCall call;
-  call.run = &LoopbackCommunicator::Run;
+  call.run = &HostCommunicator::RunCall;
   call.context = this;
   call.parameters[0] = operation.Pack();
   call.parameters[1] = pieces.size();
@@ -108,16 +112,16 @@ absl::Status LoopbackCommunicator::Issue(hal::Stream& stream, const Operation& o
   return stream.Call(call);
 }
 
-absl::Status LoopbackCommunicator::Run(const hal::HostCall& call) {
-  const auto* self = static_cast<const LoopbackCommunicator*>(call.context);
+absl::Status HostCommunicator::RunCall(const hal::HostCall& call) {
+  auto* self = static_cast<HostCommunicator*>(call.context);
   const Operation operation = Operation::Unpack(call.parameters[0]);
   if (call.parameters[1] != 1) {
     const auto* pieces = reinterpret_cast<const hal::Piece*>(call.parameters[2]);
-    return self->channel_->Run(self->self_, operation, {pieces, static_cast<size_t>(call.parameters[1])});
+    return self->Run(operation, {pieces, static_cast<size_t>(call.parameters[1])});
   }
   const hal::Piece piece = {reinterpret_cast<const void*>(call.parameters[2]),
                             reinterpret_cast<void*>(call.parameters[3]), static_cast<size_t>(call.parameters[4])};
-  return self->channel_->Run(self->self_, operation, {&piece, 1});
+  return self->Run(operation, {&piece, 1});
 }
 
 }  // namespace bowline

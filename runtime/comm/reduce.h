@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_COMM_LOOPBACK_REDUCE_H_
-#define BOWLINE_RUNTIME_COMM_LOOPBACK_REDUCE_H_
+#ifndef BOWLINE_RUNTIME_COMM_REDUCE_H_
+#define BOWLINE_RUNTIME_COMM_REDUCE_H_
 
 #include <cstddef>
 
@@ -17,4 +17,4 @@ void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels:
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_COMM_LOOPBACK_REDUCE_H_
+#endif  // BOWLINE_RUNTIME_COMM_REDUCE_H_

@@ -1,4 +1,4 @@
-#include "runtime/comm/loopback/reduce.h"
+#include "runtime/comm/reduce.h"
 
 #include <algorithm>
 #include <cstdint>

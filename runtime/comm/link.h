@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_COMM_LOOPBACK_LINK_H_
-#define BOWLINE_RUNTIME_COMM_LOOPBACK_LINK_H_
+#ifndef BOWLINE_RUNTIME_COMM_LINK_H_
+#define BOWLINE_RUNTIME_COMM_LINK_H_
 
 #include <chrono>
 #include <cstdint>
@@ -34,4 +34,4 @@ std::chrono::nanoseconds LinkTime(const LinkOptions& link, int steps, double byt
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_COMM_LOOPBACK_LINK_H_
+#endif  // BOWLINE_RUNTIME_COMM_LINK_H_

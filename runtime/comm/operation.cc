@@ -1,4 +1,4 @@
-#include "runtime/comm/loopback/operation.h"
+#include "runtime/comm/operation.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -58,6 +58,23 @@ std::string Describe(const Operation& operation, uint64_t total, int peer_rank) 
   if (operation.kind == OperationKind::kSend) absl::StrAppend(&text, " to rank ", peer_rank);
   if (operation.kind == OperationKind::kReceive) absl::StrAppend(&text, " from rank ", peer_rank);
   return text;
+}
+
+std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const Operation& operation, uint64_t total, int members) {
+  const int others = members - 1;
+  const double bytes = static_cast<double>(total) * static_cast<double>(kernels::SizeOf(operation.dtype));
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return LinkTime(link, 2 * others, bytes * 2 * others / members);
+    case OperationKind::kAllGather:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAllToAll:
+      return LinkTime(link, others, bytes * others);  // (n-1)/n of n parts
+    case OperationKind::kBarrier:
+      return LinkTime(link, 2 * others, 0);
+    default:
+      return LinkTime(link, 1, bytes);
+  }
 }
 
 }  // namespace bowline

@@ -1,4 +1,4 @@
-#include "runtime/comm/loopback/link.h"
+#include "runtime/comm/link.h"
 
 #include <cmath>
 #include <utility>
