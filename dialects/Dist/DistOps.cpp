@@ -15,6 +15,24 @@
 using namespace mlir;
 using namespace bowline::dist;
 
+/// `"dp", "fsdp"`.
+static ParseResult parseAxisList(OpAsmParser &parser, ArrayAttr &axes) {
+  SmallVector<Attribute> names;
+  auto parseName = [&] {
+    std::string name;
+    if (parser.parseString(&name))
+      return failure();
+    names.push_back(parser.getBuilder().getStringAttr(name));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parseName))
+    return failure();
+  axes = parser.getBuilder().getArrayAttr(names);
+  return success();
+}
+
+static void printAxisList(OpAsmPrinter &printer, Operation *, ArrayAttr axes) { llvm::interleaveComma(axes, printer); }
+
 #include "dialects/Dist/DistDialect.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.cpp.inc"

@@ -84,10 +84,16 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
 class Dist_StrategyItem<string name> : Dist_Op<name, [HasParent<"StrategyOp">]>;
 
 def Dist_BatchOp : Dist_StrategyItem<"batch"> {
-  let summary = "The axis among whose ranks the sequences of a batch are divided";
-  let description = "Default: `\"dp\"`, where the mesh has it.";
-  let arguments = (ins StrAttr:$axis);
-  let assemblyFormat = "$axis attr-dict";
+  let summary = "The axes among whose ranks the sequences of a batch are divided, the first one outermost";
+  let description = [{
+    Default: `"dp", "fsdp"`, those of them that the mesh has. Two axes allow hybrid sharding: ZeRO along one of them,
+    copies along the other.
+
+    **Constraints:** at least one axis, none twice.
+  }];
+  let arguments = (ins StrArrayAttr:$axes);
+  let assemblyFormat = "custom<AxisList>($axes) attr-dict";
+  let hasVerifier = 1;
 }
 
 def Dist_TensorParallelOp : Dist_StrategyItem<"tensor_parallel"> {
@@ -135,7 +141,7 @@ def Dist_ZeroOp : Dist_StrategyItem<"zero"> {
   let summary = "What the ranks of an axis divide among themselves instead of keeping copies";
   let description = [{
     Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). Default of
-    the axis: that of the batch.
+    the axis: `"fsdp"` if the batch is divided along it, else the first one of the batch.
 
     **Constraints:** a level from 0 to 3.
   }];

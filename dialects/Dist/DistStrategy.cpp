@@ -63,6 +63,14 @@ static LogicalResult checkLines(StrategyOp strategy) {
   return success();
 }
 
+static SmallVector<StringAttr> axesOf(Operation &line) {
+  if (auto batch = dyn_cast<BatchOp>(line))
+    return llvm::to_vector(batch.getAxes().getAsRange<StringAttr>());
+  if (auto axis = line.getAttrOfType<StringAttr>("axis"))
+    return {axis};
+  return {};
+}
+
 LogicalResult StrategyOp::verifyRegions() {
   if (failed(checkLines(*this)))
     return failure();
@@ -78,16 +86,15 @@ LogicalResult StrategyOp::verifyRegions() {
             return failure();
       continue;
     }
-    auto axis = line.getAttrOfType<StringAttr>("axis");
-    if (!axis)
-      continue;
-    if (failed(checkAxis(&line, mesh, axis)))
-      return failure();
-    if (!isa<BatchOp, TensorParallelOp, StagesOp>(line))
-      continue;
-    auto [other, inserted] = roles.try_emplace(axis.getValue(), &line);
-    if (!inserted)
-      return line.emitOpError("takes axis ") << axis << ", which is that of '" << other->second->getName() << "'";
+    for (StringAttr axis : axesOf(line)) {
+      if (failed(checkAxis(&line, mesh, axis)))
+        return failure();
+      if (!isa<BatchOp, TensorParallelOp, StagesOp>(line))
+        continue;
+      auto [other, inserted] = roles.try_emplace(axis.getValue(), &line);
+      if (!inserted)
+        return line.emitOpError("takes axis ") << axis << ", which is that of '" << other->second->getName() << "'";
+    }
   }
   return success();
 }
@@ -95,6 +102,15 @@ LogicalResult StrategyOp::verifyRegions() {
 //===----------------------------------------------------------------------===//
 // Lines
 //===----------------------------------------------------------------------===//
+
+LogicalResult BatchOp::verify() {
+  if (getAxes().empty())
+    return emitOpError("names no axis");
+  for (auto [index, axis] : llvm::enumerate(getAxes()))
+    if (llvm::is_contained(getAxes().getValue().take_front(index), axis))
+      return emitOpError("names axis ") << axis << " twice; remove one";
+  return success();
+}
 
 LogicalResult ShardOp::verify() {
   // Braces multiply: the bound keeps a pattern from becoming a program.

@@ -134,20 +134,24 @@ int64_t Strategy::getSize(StringRef axis) const {
   return 1;
 }
 
+bool Strategy::isFree(StringRef axis) const {
+  return has(axis) && !llvm::is_contained(batchAxes, axis) && axis != tensorAxis && axis != stageAxis;
+}
+
 /// An axis with a usual name that has no other use gets the usual one.
 void Strategy::setDefaultAxes() {
-  auto isFree = [&](StringRef axis) {
-    return has(axis) && axis != batchAxis && axis != tensorAxis && axis != stageAxis;
-  };
   auto choose = [&](std::string &role, StringRef axis) {
     if (role.empty() && isFree(axis))
       role = axis.str();
   };
   choose(tensorAxis, "tp");
   choose(stageAxis, "pp");
-  choose(batchAxis, "dp");
-  if (zeroLevel > 0 && zeroAxis.empty())
-    zeroAxis = batchAxis;
+  if (batchAxes.empty())
+    for (StringRef axis : {"dp", "fsdp"})
+      if (isFree(axis))
+        batchAxes.push_back(axis.str());
+  if (zeroLevel > 0 && zeroAxis.empty() && !batchAxes.empty())
+    zeroAxis = llvm::is_contained(batchAxes, "fsdp") ? "fsdp" : batchAxes.front();
 }
 
 dist::StrategyOp Strategy::find(ModuleOp module) {
@@ -161,7 +165,8 @@ FailureOr<Strategy> Strategy::fromOp(dist::StrategyOp op) {
   for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
     strategy.mesh.push_back({name.str(), size});
   if (auto batch = op.getOnly<dist::BatchOp>())
-    strategy.batchAxis = batch.getAxis();
+    for (StringRef axis : batch.getAxes().getAsValueRange<StringAttr>())
+      strategy.batchAxes.push_back(axis.str());
   if (auto tensor = op.getOnly<dist::TensorParallelOp>())
     strategy.tensorAxis = tensor.getAxis();
   auto stages = op.getOnly<dist::StagesOp>();
@@ -204,11 +209,12 @@ static std::string suggestAxis(const Strategy &strategy, StringRef axis) {
 /// An axis without a use would be ranks that all compute the same.
 static LogicalResult checkUses(const Strategy &strategy, StringRef mesh, Strategy::EmitError emitError) {
   SmallVector<StringRef> usual;
-  for (StringRef name : {"pp", "dp", "tp"})
+  for (StringRef name : {"pp", "dp", "fsdp", "tp"})
     if (llvm::none_of(strategy.mesh, [&](const Strategy::Axis &axis) { return axis.name == name; }))
       usual.push_back(name);
   for (const Strategy::Axis &axis : strategy.mesh) {
-    if (llvm::is_contained({strategy.batchAxis, strategy.tensorAxis, strategy.stageAxis, strategy.zeroAxis}, axis.name))
+    if (llvm::is_contained(strategy.batchAxes, axis.name) ||
+        llvm::is_contained({strategy.tensorAxis, strategy.stageAxis, strategy.zeroAxis}, axis.name))
       continue;
     InFlightDiagnostic diagnostic = emitError();
     diagnostic << "mesh " << quote(mesh) << " has axis " << quote(axis.name) << ", which nothing uses";
@@ -273,8 +279,8 @@ dist::StrategyOp Strategy::write(OpBuilder &builder, Location location, StringRe
     sizes.push_back(axis.size);
   }
   dist::MeshOp::create(builder, location, "mesh", builder.getStrArrayAttr(names), sizes);
-  if (!batchAxis.empty())
-    dist::BatchOp::create(builder, location, batchAxis);
+  if (!batchAxes.empty())
+    dist::BatchOp::create(builder, location, builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(batchAxes)));
   if (!tensorAxis.empty())
     dist::TensorParallelOp::create(builder, location, tensorAxis);
   for (const Pattern &pattern : patterns)

@@ -53,8 +53,9 @@ public:
 
   /// Fails with a diagnostic at the line that is wrong, which names the nearest valid choice.
   static mlir::FailureOr<Strategy> fromOp(dist::StrategyOp op);
-  /// Axes have their usual names: pp for stages, dp for the batch, tp for tensor parallelism; any other must be that of
-  /// `--zero-axis`. Fails with a diagnostic of \p emitError that names the flag and the nearest valid choice.
+  /// Axes have their usual names: pp for stages, dp and fsdp for the batch, tp for tensor parallelism; any other must
+  /// be that of `--zero-axis`. Fails with a diagnostic of \p emitError that names the flag and the nearest valid
+  /// choice.
   static mlir::FailureOr<Strategy> fromFlags(const StrategyFlags &flags, EmitError emitError);
   /// The module's `dist.strategy`; null where there is none.
   static dist::StrategyOp find(mlir::ModuleOp module);
@@ -66,8 +67,10 @@ public:
   int64_t getSize(llvm::StringRef axis) const;
 
   std::vector<Axis> mesh;
+  /// Along which the batch is divided, the first one outermost.
+  std::vector<std::string> batchAxes;
   /// Axes, empty where nothing is divided so.
-  std::string batchAxis, tensorAxis, stageAxis, sequenceAxis, zeroAxis;
+  std::string tensorAxis, stageAxis, sequenceAxis, zeroAxis;
   std::vector<Pattern> patterns;
   /// Layers of each stage, or empty: balanced by their cost.
   std::vector<LayerRange> stages;
@@ -78,6 +81,7 @@ public:
 
 private:
   void setDefaultAxes();
+  bool isFree(llvm::StringRef axis) const;
   bool has(llvm::StringRef axis) const;
 };
 

@@ -16,10 +16,11 @@ using namespace mlir;
 using namespace bowline;
 
 /// " of 6 does not divide over the 4 ranks along "dp"; the nearest valid sizes are 4 and 8".
-static void describeMisfit(InFlightDiagnostic &diagnostic, int64_t size, StringRef axis, int64_t ranks) {
+static void describeMisfit(InFlightDiagnostic &diagnostic, int64_t size, ArrayRef<StringAttr> axes, int64_t ranks) {
   int64_t below = size / ranks * ranks;
-  diagnostic << " of " << size << " does not divide over the " << ranks << " ranks along \"" << axis
-             << "\"; the nearest valid size" << (below > 0 ? "s are " : " is ");
+  diagnostic << " of " << size << " does not divide over the " << ranks << " ranks along ";
+  llvm::interleaveComma(axes, diagnostic);
+  diagnostic << "; the nearest valid size" << (below > 0 ? "s are " : " is ");
   if (below > 0)
     diagnostic << below << " and ";
   diagnostic << below + ranks;
@@ -100,6 +101,13 @@ void StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
   }
 }
 
+SmallVector<StringAttr> StrategyApplication::toAxes(ArrayRef<std::string> names) {
+  MLIRContext *context = module.getContext();
+  return llvm::map_to_vector(names, [&](StringRef name) { return StringAttr::get(context, name); });
+}
+
+SmallVector<StringAttr> StrategyApplication::batchAxes() { return toAxes(strategy.batchAxes); }
+
 int64_t StrategyApplication::ranksOf(ArrayRef<StringAttr> axes) const {
   int64_t ranks = 1;
   for (StringAttr axis : axes)
@@ -121,10 +129,9 @@ LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, gr
     ArrayRef<StringAttr> axes = pattern.sharding.getAxes(dim);
     if (size % ranksOf(axes) == 0)
       continue;
-    std::string names = llvm::join(llvm::map_range(axes, [](StringAttr axis) { return axis.str(); }), "\", \"");
     InFlightDiagnostic diagnostic = complain();
     diagnostic << ", whose dimension " << dim;
-    describeMisfit(diagnostic, size, names, ranksOf(axes));
+    describeMisfit(diagnostic, size, axes, ranksOf(axes));
     return diagnostic;
   }
   return success();
@@ -176,15 +183,15 @@ static std::optional<BlockArgument> findBatch(graph::FuncOp function) {
 
 LogicalResult StrategyApplication::shardBatch(graph::FuncOp function) {
   std::optional<BlockArgument> batch = findBatch(function);
-  int64_t ranks = strategy.getSize(strategy.batchAxis);
+  SmallVector<StringAttr> axes = batchAxes();
+  int64_t ranks = ranksOf(axes);
   if (!batch || ranks == 1)
     return success();
-  auto axis = StringAttr::get(module.getContext(), strategy.batchAxis);
   int64_t size = cast<RankedTensorType>(batch->getType()).getDimSize(0);
   if (size % ranks != 0) {
     InFlightDiagnostic diagnostic = mlir::emitError(function.getLoc());
     diagnostic << "@" << function.getName() << ": the batch in '" << function.getArgName(batch->getArgNumber()) << "'";
-    describeMisfit(diagnostic, size, strategy.batchAxis, ranks);
+    describeMisfit(diagnostic, size, axes, ranks);
     return diagnostic;
   }
   for (BlockArgument argument : function.getArguments()) {
@@ -192,7 +199,7 @@ LogicalResult StrategyApplication::shardBatch(graph::FuncOp function) {
     if (type.getRank() == 0 || type.getDimSize(0) != size)
       continue;
     SmallVector<SmallVector<StringAttr>> dims(type.getRank());
-    dims.front().push_back(axis);
+    dims.front() = axes;
     function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr,
                         dist::ShardingAttr::get(module.getContext(), dims));
   }
@@ -219,17 +226,12 @@ LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
   int64_t ranks = strategy.getSize(strategy.sequenceAxis);
   if (type.getDimSize(1) % ranks != 0) {
     InFlightDiagnostic diagnostic = mlir::emitError(gather.getLoc(), "the residual stream's sequence");
-    describeMisfit(diagnostic, type.getDimSize(1), strategy.sequenceAxis, ranks);
+    describeMisfit(diagnostic, type.getDimSize(1), toAxes(strategy.sequenceAxis), ranks);
     return diagnostic;
   }
   MLIRContext *context = module.getContext();
-  auto open = [&](StringRef axis) {
-    SmallVector<StringAttr> axes;
-    if (!axis.empty())
-      axes.push_back(StringAttr::get(context, axis));
-    return dist::DimAttr::get(context, axes, /*open=*/true);
-  };
-  auto seed = dist::ShardingAttr::get(context, {open(strategy.batchAxis), open(strategy.sequenceAxis), open("")}, {});
+  auto open = [&](ArrayRef<StringAttr> axes) { return dist::DimAttr::get(context, axes, /*open=*/true); };
+  auto seed = dist::ShardingAttr::get(context, {open(batchAxes()), open(toAxes(strategy.sequenceAxis)), open({})}, {});
   gather->setAttr(dist::DistDialect::kShardingsAttr, ArrayAttr::get(context, {seed}));
   return success();
 }

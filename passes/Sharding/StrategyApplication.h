@@ -36,6 +36,8 @@ private:
   mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
   mlir::LogicalResult shardBatch(graph::FuncOp function);
   mlir::LogicalResult cutSequence(graph::GatherOp gather);
+  llvm::SmallVector<mlir::StringAttr> toAxes(llvm::ArrayRef<std::string> names);
+  llvm::SmallVector<mlir::StringAttr> batchAxes();
   int64_t ranksOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
   mlir::ModuleOp module;

@@ -16,6 +16,22 @@ dist.strategy @axis {
 
 // -----
 
+dist.strategy @second_axis {
+  mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+  // expected-error @+1 {{names axis "ttp", which the mesh does not have; the nearest is "tp"}}
+  batch "dp", "ttp"
+}
+
+// -----
+
+dist.strategy @axis_twice {
+  mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+  // expected-error @+1 {{names axis "dp" twice; remove one}}
+  batch "dp", "dp"
+}
+
+// -----
+
 dist.strategy @axis_of_pattern {
   mesh @mesh ["data", "model"] [2, 2]
   // expected-error @+1 {{names axis "modle", which the mesh does not have; the nearest is "model"}}

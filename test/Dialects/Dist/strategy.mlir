@@ -43,3 +43,13 @@ dist.strategy @short {
 // CHECK: dist.strategy @one {
 // CHECK-NEXT: mesh @mesh [] []
 dist.strategy @one { mesh @mesh [] [] }
+
+// CHECK: dist.strategy @hybrid {
+// CHECK-NEXT: mesh @mesh ["dp", "fsdp"] [2, 4]
+// CHECK-NEXT: batch "dp", "fsdp"
+// CHECK-NEXT: zero level 3 axis "fsdp"
+dist.strategy @hybrid {
+  mesh @mesh ["dp", "fsdp"] [2, 4]
+  batch "dp", "fsdp"
+  zero level 3 axis "fsdp"
+}

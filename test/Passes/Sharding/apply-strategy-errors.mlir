@@ -47,6 +47,16 @@ graph.func @loss(%tokens: tensor<6x8xi32> {graph.name = "tokens"}) {
 
 // -----
 
+dist.strategy @batch_of_two_axes {
+  mesh @mesh ["dp", "fsdp"] [2, 4]
+}
+// expected-error @+1 {{of 12 does not divide over the 8 ranks along "dp", "fsdp"; the nearest valid sizes are 8 and 16}}
+graph.func @loss(%tokens: tensor<12x8xi32> {graph.name = "tokens"}) {
+  graph.return
+}
+
+// -----
+
 dist.strategy @small_batch {
   mesh @mesh ["data"] [4]
   batch "data"

@@ -76,7 +76,7 @@ TEST_F(StrategyTest, AxesHaveTheirUsualRoles) {
   Strategy strategy = make({.mesh = "pp=2,dp=3, tp=4"});
   EXPECT_THAT(axesOf(strategy), ElementsAre(Pair("pp", 2), Pair("dp", 3), Pair("tp", 4)));
   EXPECT_EQ(strategy.stageAxis, "pp");
-  EXPECT_EQ(strategy.batchAxis, "dp");
+  EXPECT_THAT(strategy.batchAxes, ElementsAre("dp"));
   EXPECT_EQ(strategy.tensorAxis, "tp");
   EXPECT_THAT(strategy.sequenceAxis, IsEmpty());
   EXPECT_THAT(strategy.zeroAxis, IsEmpty());
@@ -104,9 +104,19 @@ TEST_F(StrategyTest, AllFlagsTogether) {
 }
 
 TEST_F(StrategyTest, AnAxisOfZeroMayHaveAnyName) {
-  Strategy strategy = make({.mesh = "dp=2,fsdp=4", .zero = 3, .zeroAxis = "fsdp"});
-  EXPECT_EQ(strategy.batchAxis, "dp");
+  Strategy strategy = make({.mesh = "dp=2,shards=4", .zero = 3, .zeroAxis = "shards"});
+  EXPECT_THAT(strategy.batchAxes, ElementsAre("dp"));
+  EXPECT_EQ(strategy.zeroAxis, "shards");
+}
+
+TEST_F(StrategyTest, HybridShardingDividesTheBatchTwice) {
+  Strategy strategy = make({.mesh = "dp=2,fsdp=4", .zero = 3});
+  EXPECT_THAT(strategy.batchAxes, ElementsAre("dp", "fsdp"));
   EXPECT_EQ(strategy.zeroAxis, "fsdp");
+  EXPECT_EQ(make({.mesh = "dp=2,fsdp=4", .zero = 1, .zeroAxis = "dp"}).zeroAxis, "dp");
+  Strategy alone = make({.mesh = "fsdp=4,tp=2", .zero = 2});
+  EXPECT_THAT(alone.batchAxes, ElementsAre("fsdp"));
+  EXPECT_EQ(alone.zeroAxis, "fsdp");
 }
 
 TEST_F(StrategyTest, LongFormSaysWhatTheFlagsSay) {
@@ -114,7 +124,8 @@ TEST_F(StrategyTest, LongFormSaysWhatTheFlagsSay) {
                                  {.mesh = "tp=2,dp=4", .sequenceParallel = true, .zero = 1},
                                  {.mesh = "pp=2,dp=1,tp=2", .schedule = "zb_h1", .microbatches = 4},
                                  {.mesh = "pp=2", .microbatches = 3, .stages = "[0..4],[5..5]"},
-                                 {.mesh = "dp=2,fsdp=2", .zero = 3, .zeroAxis = "fsdp", .recompute = "auto"}};
+                                 {.mesh = "dp=2,fsdp=2", .zero = 3, .recompute = "auto"},
+                                 {.mesh = "dp=2,shards=2", .zero = 3, .zeroAxis = "shards"}};
   for (const StrategyFlags &flags : cases) {
     Strategy strategy = make(flags);
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
@@ -127,7 +138,7 @@ TEST_F(StrategyTest, LongFormSaysWhatTheFlagsSay) {
     op.erase();
     EXPECT_EQ(print(read->write(builder, module->getLoc(), "s")), text);
     EXPECT_EQ(axesOf(*read), axesOf(strategy));
-    EXPECT_EQ(read->batchAxis, strategy.batchAxis);
+    EXPECT_EQ(read->batchAxes, strategy.batchAxes);
     EXPECT_EQ(read->tensorAxis, strategy.tensorAxis);
     EXPECT_EQ(read->stageAxis, strategy.stageAxis);
     EXPECT_EQ(read->sequenceAxis, strategy.sequenceAxis);
