@@ -216,8 +216,6 @@ LogicalResult AllToAllOp::verify() {
     return failure();
   RankedTensorType input = getInput().getType();
   int64_t split = getSplitDim(), concat = getConcatDim();
-  if (split == concat)
-    return emitOpError("must split and concatenate different dimensions, both are ") << split;
   if (split < 0 || split >= input.getRank() || (*size > 0 && input.getDimSize(split) % *size != 0))
     return emitOpError("cannot split dimension ") << split << " of " << input << " among " << *size << " ranks";
   SmallVector<int64_t> shape = llvm::to_vector(input.getShape());

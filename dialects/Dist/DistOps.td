@@ -247,14 +247,16 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
 def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
   let summary = "Each rank of a group sends its part along one dimension to each other, and joins what it gets along another";
   let description = [{
-    Moves the cut of a tensor from dimension `concat_dim` to `split_dim`.
+    Moves the cut of a tensor from dimension `concat_dim` to `split_dim`. Where both are the same, parts change places
+    and the shape stays: part p of the result is what rank p of the group had as the part of this rank.
 
     ```mlir
     %y = dist.all_to_all %x split 0 concat 1 over ["tp"] : tensor<8x64xf32> -> tensor<4x128xf32>
+    %z = dist.all_to_all %x split 0 concat 0 over ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
     ```
 
-    **Constraints:** as `all_reduce`; the dimensions differ; the operand has the group's size times the result's
-    elements along `split_dim`, the result so many times the operand's along `concat_dim`, and the rest agrees.
+    **Constraints:** as `all_reduce`; the operand divides along `split_dim` into as many parts as the group has ranks;
+    the result is so many of these parts along `concat_dim`.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);

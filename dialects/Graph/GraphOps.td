@@ -312,8 +312,8 @@ def Graph_GatherOp : Graph_InferredOp<"gather", [Differentiable]> {
 
     **Constraints:** the table has at least one dimension.
   }];
-  let arguments = (ins Graph_FloatTensor:$table, Graph_IndexTensor:$indices);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_Tensor:$table, Graph_IndexTensor:$indices);
+  let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$table `[` $indices `]` attr-dict `:` functional-type(operands, results)";
 }
 

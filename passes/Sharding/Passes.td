@@ -50,4 +50,14 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def LowerCollectives : Pass<"lower-collectives", "::mlir::ModuleOp"> {
+  let summary = "Collectives on contiguous memory, and slices as local operations";
+  let description = [{
+    After it, parts are cut and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
+    `all_to_all` `split 0 concat 0`, with at most one transpose around each, and none where all dimensions before the
+    one in question are 1. `dist.slice` gathers the rows of this rank's part. What goes over axes of one rank is gone.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // BOWLINE_PASSES_SHARDING_PASSES_TD
