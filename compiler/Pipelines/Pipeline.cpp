@@ -8,6 +8,7 @@
 
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Codegen/GenerateKernels.h"
+#include "compiler/Pipelines/OnSeveralRanks.h"
 #include "compiler/Pipelines/VerifyPhase.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -52,6 +53,20 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("keep-accumulators", Phase::Train, "after canonicalisation, which leaves one cast per gradient", true,
          [] { return createKeepAccumulators(); });
   }
+
+  step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
+       false, [=] { return createApplyStrategy(options.strategy); });
+  step("propagate-shardings", Phase::Shard, "every value gets pieces, and the moves between them a place", false,
+       [] { return createPropagateShardings(); });
+
+  step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
+       [] { return createGlobalToLocal(); });
+  step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
+       [] { return createLowerCollectives(); });
+  step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
+       [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
+  step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
+       [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });

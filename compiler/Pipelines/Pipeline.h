@@ -13,6 +13,7 @@
 #include "compiler/Pipelines/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
 
 #include <functional>
@@ -34,6 +35,8 @@ struct PipelineOptions {
   /// Bytes of the arena that no optimisation may exceed; 0: no limit.
   int64_t memoryLimit = 0;
   InsertOptimizerOptions optimizer; // microbatches too
+  /// How the program is divided among ranks, where the module has no `dist.strategy`; without a mesh: not at all.
+  ApplyStrategyOptions strategy;
   CpuTarget cpu;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -23,10 +24,15 @@ using namespace bowline;
 
 static bool isIn(Operation *op, StringRef dialect) { return op->getName().getDialectNamespace() == dialect; }
 
+/// How the program is divided, as the phases after sharding may ask for it.
+static bool isStrategy(Operation *op) {
+  return isa<dist::StrategyOp>(op) || isa_and_nonnull<dist::StrategyOp>(op->getParentOp());
+}
+
 /// Before kernels are selected, functions hold tensor operations with reference semantics and variable accesses.
 static bool isGraphLevel(Operation *op) {
-  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isIn(op, "graph") || isIn(op, "arith") ||
-         isIn(op, "math");
+  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isStrategy(op) || isIn(op, "graph") ||
+         isIn(op, "arith") || isIn(op, "math");
 }
 
 /// The types that graph's own operations take; upstream ones take more.
@@ -39,13 +45,23 @@ static bool isGraphTensor(Type type) {
          element.isInteger(32) || element.isInteger(64);
 }
 
+/// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
+static bool isCommunication(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<dist::AllReduceOp, dist::CoordinateOp>([](auto) { return true; })
+      .Case<dist::AllGatherOp, dist::ReduceScatterOp>([](auto collective) { return collective.getDim() == 0; })
+      .Case([](dist::AllToAllOp move) { return move.getSplitDim() == 0 && move.getConcatDim() == 0; })
+      .Default([](Operation *) { return false; });
+}
+
 /// A kernel's body that waits for code generation.
 static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
 
 static bool isFusedLevel(Operation *op) {
-  return isKernelBody(op) || isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp,
-                                 graph::StateOp, graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp,
-                                 plan::CallOp, plan::KernelOp, plan::AttachmentOp>(op);
+  return isKernelBody(op) || isCommunication(op) || isStrategy(op) ||
+         isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
+             graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp, plan::CallOp, plan::KernelOp,
+             plan::AttachmentOp>(op);
 }
 
 static bool isPlanLevel(Operation *op) {
@@ -55,6 +71,70 @@ static bool isPlanLevel(Operation *op) {
 static LogicalResult refuse(Operation *op, Phase phase, StringRef why) {
   return op->emitOpError() << "must not be there after phase '" << nameOf(phase) << "': " << why;
 }
+
+//===----------------------------------------------------------------------===//
+// Programs of several ranks
+//===----------------------------------------------------------------------===//
+
+static bool hasSeveralRanks(Operation *op) {
+  dist::MeshOp mesh = dist::MeshOp::of(op);
+  return mesh && mesh.getRankCount() > 1;
+}
+
+/// The first argument of a function without the attribute.
+static std::optional<unsigned> argumentWithout(graph::FuncOp function, StringRef attribute) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    if (!function.getArgAttr(index, attribute))
+      return index;
+  return std::nullopt;
+}
+
+/// Variables and arguments say which pieces they are in, and operations which their results are in; a constant of equal
+/// elements is in any.
+static LogicalResult verifySharded(Operation *op, Phase phase) {
+  using dist::DistDialect;
+  if (!hasSeveralRanks(op))
+    return success();
+  if (auto function = dyn_cast<graph::FuncOp>(op)) {
+    std::optional<unsigned> index = argumentWithout(function, DistDialect::kShardingAttr);
+    return index ? op->emitOpError("argument '")
+                       << function.getArgName(*index) << "' has no sharding after phase '" << nameOf(phase) << "'"
+                 : success();
+  }
+  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op);
+  if (isVariable ? op->hasAttr(DistDialect::kShardingAttr)
+                 : op->getNumResults() == 0 || isa<dist::ReshardOp>(op) || op->hasAttr(DistDialect::kShardingsAttr))
+    return success();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isa<SplatElementsAttr>(constant.getValue()))
+    return success();
+  return op->emitOpError() << "has no sharding after phase '" << nameOf(phase) << "'";
+}
+
+/// Shardings are left on what others feed and save: variables and arguments, which also have their global shape.
+static LogicalResult verifyLocal(Operation *op, Phase phase) {
+  using dist::DistDialect;
+  if (!hasSeveralRanks(op))
+    return success();
+  if (isIn(op, "dist") && !isa<dist::MeshOp>(op) && !isStrategy(op) && !isCommunication(op))
+    return refuse(op, phase, "ranks exchange contiguous parts, along the first dimension; run lower-collectives");
+  if (op->hasAttr(DistDialect::kShardingsAttr))
+    return refuse(op, phase, "its results are still global tensors; run global-to-local");
+  if (auto function = dyn_cast<graph::FuncOp>(op))
+    for (StringRef attribute : {DistDialect::kShardingAttr, DistDialect::kGlobalShapeAttr})
+      if (std::optional<unsigned> index = argumentWithout(function, attribute))
+        return op->emitOpError("argument '")
+               << function.getArgName(*index) << "' has no '" << attribute << "' after phase '" << nameOf(phase) << "'";
+  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op);
+  for (StringRef attribute : {DistDialect::kShardingAttr, DistDialect::kGlobalShapeAttr})
+    if (op->hasAttr(attribute) != isVariable)
+      return op->emitOpError() << (isVariable ? "has no '" : "must not have '") << attribute << "' after phase '"
+                               << nameOf(phase) << "'";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// All phases
+//===----------------------------------------------------------------------===//
 
 static LogicalResult verifyOperation(Operation *op, Phase phase) {
   switch (phase) {
@@ -71,16 +151,17 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
     return success();
   case Phase::Shard:
   case Phase::Stage:
+    return verifySharded(op, phase);
   case Phase::Local:
-    if (auto mesh = dyn_cast<dist::MeshOp>(op); mesh && mesh.getRankCount() != 1)
-      return mesh.emitOpError("has ") << mesh.getRankCount()
-                                      << " ranks, but this version compiles for one; make every axis 1";
-    return success();
+    return verifyLocal(op, phase);
   case Phase::Fuse:
     if (!isFusedLevel(op))
       return refuse(op, phase, "every computation must be a call of a kernel");
     return success();
   case Phase::Schedule:
+    if (auto mesh = dyn_cast<dist::MeshOp>(op); mesh && mesh.getRankCount() != 1)
+      return mesh.emitOpError("has ") << mesh.getRankCount()
+                                      << " ranks, but this version makes plans for one; make every axis 1";
     if (!isPlanLevel(op) && !isKernelBody(op))
       return refuse(op, phase, "only the plan dialect and the bodies of kernels are left");
     return success();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -104,8 +105,9 @@ private:
   }
 
   LogicalResult select(Operation *op, KernelDeclarations &kernels) {
-    if (isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp, graph::ReturnOp>(op))
-      return success();
+    if (isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp, graph::ReturnOp>(op) ||
+        isa<dist::DistDialect>(op->getDialect()))
+      return success(); // what is no computation
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
       graph::DotGeneralOp dot = EpilogueFusion::contractionOf(fusion);
       return dot ? callWithEpilogue(fusion, dot, kernels) : call(op, kernels.generated(fusion));

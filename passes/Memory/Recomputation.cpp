@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Memory/Recomputation.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -87,6 +88,7 @@ void Recomputation::addOperation(Operation *op, bool forward) {
     idOf[result] = id;
     info.results.push_back(id);
     values.push_back({result, bytesOf(result), static_cast<int>(ops.size())});
+    values.back().received = isa<dist::DistDialect>(op->getDialect());
   }
   blockFlops += info.flops;
   if (forward)
@@ -170,8 +172,8 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
 }
 
 Recomputation::Choice Recomputation::evaluate(std::vector<bool> kept) const {
-  for (auto [id, value] : llvm::enumerate(values))
-    if (value.toTheEnd)
+  for (int id = 0; id < static_cast<int>(values.size()); ++id)
+    if (isAlwaysKept(id))
       kept[id] = true;
   Simulation simulation = simulate(kept);
   Choice choice;
@@ -321,7 +323,7 @@ std::vector<Recomputation::Choice> Recomputation::increasing() const {
     for (int op : forwardOps) {
       int64_t bytes = 0;
       for (int id : ops[op].results)
-        if (values[id].saved && !values[id].toTheEnd && kept[id] && now.lastForward[id] < now.peakPosition &&
+        if (values[id].saved && !isAlwaysKept(id) && kept[id] && now.lastForward[id] < now.peakPosition &&
             now.firstBackward[id] > now.peakPosition)
           bytes += values[id].bytes;
       if (bytes == 0)

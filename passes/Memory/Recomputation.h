@@ -25,6 +25,8 @@ namespace bowline {
 /// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
 /// Clones run the same kernels on the same values, so that results are the same bit for bit.
 ///
+/// Ranks exchange everything once: results of collectives are kept.
+///
 /// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
 class Recomputation {
 public:
@@ -71,6 +73,7 @@ private:
     int producer;          // operation
     bool saved = false;    // a forward value that the backward part uses
     bool toTheEnd = false; // stored in a variable
+    bool received = false; // the result of a collective, which is never issued again
   };
   struct OpInfo {
     mlir::Operation *op;
@@ -82,6 +85,7 @@ private:
 
   void addOperation(mlir::Operation *op, bool forward);
   bool isForward(int op) const { return ops[op].forward; }
+  bool isAlwaysKept(int value) const { return values[value].toTheEnd || values[value].received; }
   bool isCheap(const OpInfo &info) const;
   int64_t savedBytes() const;
   Simulation simulate(const std::vector<bool> &kept) const;
