@@ -8,6 +8,7 @@
 
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -36,6 +37,11 @@ static std::pair<RankedTensorType, Attribute> declarationOf(Operation *op) {
   return TypeSwitch<Operation *, Declaration>(op)
       .Case<ParamOp, StateOp>([](auto variable) { return Declaration{variable.getTensorType(), variable.getInit()}; })
       .Default([](Operation *) { return Declaration{}; });
+}
+
+/// The parameter that this one mirrors; null for all others.
+static FlatSymbolRefAttr mirrorOf(Operation *op) {
+  return op->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
 }
 
 /// The type of an argument of a function that an entry runs `repeat` times.
@@ -68,7 +74,7 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
   uint64_t position = 0;
   for (Operation &op : module.getOps()) {
     auto [type, init] = declarationOf(&op);
-    if (!type)
+    if (!type || mirrorOf(&op))
       continue;
     StringRef name = SymbolTable::getSymbolName(&op).getValue();
     uint64_t stream = streamOf ? streamOf(name) : position;
@@ -80,6 +86,9 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
       return failure();
     variables[name] = std::move(value);
   }
+  for (Operation &op : module.getOps())
+    if (FlatSymbolRefAttr owner = mirrorOf(&op))
+      variables[SymbolTable::getSymbolName(&op)] = HostTensor(*getVariable(owner.getValue()));
   if (!runInit || !symbols.lookup("init"))
     return success();
   return run("init", {});

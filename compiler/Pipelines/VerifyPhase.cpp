@@ -32,7 +32,7 @@ static bool isStrategy(Operation *op) {
 /// Before kernels are selected, functions hold tensor operations with reference semantics and variable accesses.
 static bool isGraphLevel(Operation *op) {
   return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isStrategy(op) || isIn(op, "graph") ||
-         isIn(op, "arith") || isIn(op, "math");
+         isIn(op, "stage") || isIn(op, "arith") || isIn(op, "math");
 }
 
 /// The types that graph's own operations take; upstream ones take more.

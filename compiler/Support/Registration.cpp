@@ -10,6 +10,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "dialects/Plan/PlanDialect.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,12 +21,13 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
 
 void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect,
                   mlir::tensor::TensorDialect>();
-  registry.insert<dist::DistDialect, graph::GraphDialect, plan::PlanDialect>();
+  registry.insert<dist::DistDialect, graph::GraphDialect, plan::PlanDialect, stage::StageDialect>();
   graph::registerElementwiseModels(registry);
 }
 
@@ -33,6 +35,7 @@ void bowline::registerAllPasses() {
   mlir::registerTransformsPasses();
   registerImportPasses();
   registerShardingPasses();
+  registerStagesPasses();
   registerTrainingPasses();
   registerFusionPasses();
   registerOverlapPasses();

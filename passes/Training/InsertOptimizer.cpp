@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Training/Passes.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <numbers>
 
@@ -81,7 +83,8 @@ public:
     }
     if (failed(checkOptions()) || failed(checkParameters(module)))
       return signalPassFailure();
-    for (auto param : llvm::to_vector(module.getOps<graph::ParamOp>()))
+    collectParameters(module);
+    for (graph::ParamOp param : params)
       declareMoments(param);
     buildUpdate(module);
   }
@@ -110,6 +113,19 @@ private:
                << training::gradientName(param.getName()) << "; run differentiate first";
     }
     return success();
+  }
+
+  /// Mirrors are updated with their owners.
+  void collectParameters(ModuleOp module) {
+    params.clear();
+    mirrors.clear();
+    for (auto param : module.getOps<graph::ParamOp>()) {
+      auto owner = param->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
+      if (owner)
+        mirrors[owner.getValue()].push_back(param);
+      else
+        params.push_back(param);
+    }
   }
 
   bool isAdamW() const { return kind == "adamw"; }
@@ -150,12 +166,11 @@ private:
     Value perToken = math.div(one, count);
     Value loss = math.mul(graph::ReadOp::create(builder, scalar, training::kLossSum), perToken);
 
-    SmallVector<graph::ParamOp> params = llvm::to_vector(module.getOps<graph::ParamOp>());
     SmallVector<Value> grads;
     Value squares;
     for (graph::ParamOp param : params) {
       builder.setLoc(NameLoc::get(builder.getStringAttr("gradient norm"), param.getLoc()));
-      grads.push_back(graph::ReadOp::create(builder, param.getTensorType(), training::gradientName(param.getName())));
+      grads.push_back(readGradient(builder, param));
       Value square = math.squaredNorm(grads.back());
       squares = squares ? math.add(squares, square) : square;
     }
@@ -183,9 +198,39 @@ private:
         writes.emplace_back(param.getName().str(), math.sub(value, math.mul(scaled, math.spread(lr, value))));
     }
     builder.setLoc(function.getLoc());
+    appendMirrors(builder, writes);
     for (auto &[name, value] : writes)
       graph::WriteOp::create(builder, name, value);
     graph::ReturnOp::create(builder, ValueRange{loss, norm, lr});
+  }
+
+  static int64_t stageOf(graph::ParamOp param) {
+    ArrayRef<int64_t> index = stage::indexOf(param);
+    return index.empty() ? 0 : index.front();
+  }
+
+  /// The gradient of a parameter, of whose sum its mirrors have parts.
+  Value readGradient(ImplicitLocOpBuilder &builder, graph::ParamOp param) {
+    auto read = [&](graph::ParamOp accumulated) -> Value {
+      return graph::ReadOp::create(builder, accumulated.getTensorType(), training::gradientName(accumulated.getName()));
+    };
+    Value grad = read(param);
+    for (graph::ParamOp mirror : mirrors.lookup(param.getName())) {
+      Value part = stage::createTransfers(builder, builder.getLoc(), read(mirror), stageOf(mirror), stageOf(param));
+      grad = arith::AddFOp::create(builder, grad, part);
+    }
+    return grad;
+  }
+
+  /// New values of parameters go to their mirrors.
+  void appendMirrors(ImplicitLocOpBuilder &builder, SmallVectorImpl<std::pair<std::string, Value>> &writes) {
+    for (graph::ParamOp param : params)
+      for (graph::ParamOp mirror : mirrors.lookup(param.getName())) {
+        auto *own = llvm::find_if(writes, [&](const auto &write) { return write.first == param.getName(); });
+        Value value = stage::createTransfers(builder, NameLoc::get(builder.getStringAttr("optimizer"), param.getLoc()),
+                                             own->second, stageOf(param), stageOf(mirror));
+        writes.emplace_back(mirror.getName().str(), value);
+      }
   }
 
   void buildEntry(ImplicitLocOpBuilder &builder, ModuleOp module, graph::FuncOp update) {
@@ -265,6 +310,10 @@ private:
   }
 
   Value stepCounter;
+  /// Those with states of their own, in order.
+  SmallVector<graph::ParamOp> params;
+  /// By the name of their owner.
+  llvm::StringMap<SmallVector<graph::ParamOp>> mirrors;
 };
 
 } // namespace

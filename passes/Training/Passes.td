@@ -61,6 +61,9 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
 
     Learning rate: linear warmup over `warmup-steps`, then constant, or a cosine from `lr` to `min-lr` that ends at
     `decay-steps` (Loshchilov and Hutter, 2017). Clipping scales by `min(1, clip-norm / (norm + 1e-6))`.
+
+    A parameter with `stage.mirror_of` has no states and no update of its own: its gradient is transferred to its owner's
+    stage and added there, before the norm, and the owner's new value is transferred back.
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"adamw\"", "adamw or sgd">,
@@ -75,14 +78,15 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
     Option<"warmupSteps", "warmup-steps", "int64_t", "0", "Steps of linear warmup">,
     Option<"decaySteps", "decay-steps", "int64_t", "0", "Step at which the cosine reaches min-lr">,
     Option<"minLr", "min-lr", "double", "0.0", "Learning rate at the end of the cosine">];
-  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::stage::StageDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
   let summary = "Build the entry that gives every parameter and state its initial value";
   let description = [{
     Adds `@initialize` and the entry `@init`. Normal values are drawn from a stream of their own per variable, named by
-    its key, so that adding a parameter changes no other one.
+    its key, so that adding a parameter changes no other one; a mirror has its owner's key, and starts equal.
   }];
   let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "test/Unit/Dialects/FactorRuleCheck.h"
 
@@ -262,6 +263,27 @@ static Example drawLossGrad(Random &random) {
   return example;
 }
 
+//===----------------------------------------------------------------------===//
+// Between stages
+//===----------------------------------------------------------------------===//
+
+static Example drawTransfer(Random &random) {
+  return {{{random.reals(random.shape(3))}}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return stage::TransferOp::create(b, x[0], 0, 1);
+          }};
+}
+
+static Example drawStageSum(Random &random) {
+  return {{{random.reals({})}, {random.reals({})}}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return stage::SumOp::create(b, x[0].getType(), x, ArrayRef<int64_t>{0, 1});
+          }};
+}
+
+static Example drawStageBroadcast(Random &random) {
+  return {{{random.reals({})}},
+          [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return stage::BroadcastOp::create(b, x[0], 1); }};
+}
+
 std::vector<RuleCase> bowline::test::ruleCases() {
   std::vector<RuleCase> cases = {
       {"arith.constant", drawConstant},
@@ -285,6 +307,9 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.softmax_cross_entropy", drawLoss},
       {"graph.softmax_cross_entropy_grad", drawLossGrad},
       {"graph.transpose", drawTranspose},
+      {"stage.broadcast", drawStageBroadcast},
+      {"stage.sum", drawStageSum},
+      {"stage.transfer", drawTransfer},
   };
   addElementwiseCases(cases);
   return cases;

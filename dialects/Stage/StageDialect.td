@@ -1,0 +1,40 @@
+#ifndef BOWLINE_DIALECTS_STAGE_STAGEDIALECT_TD
+#define BOWLINE_DIALECTS_STAGE_STAGEDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Stage_Dialect : Dialect {
+  let name = "stage";
+  let cppNamespace = "::bowline::stage";
+  let summary = "Which pipeline stage computes what, and what goes from one to another";
+  let description = [{
+    Stages are counted from 0 over the whole pipeline ("virtual stages"); which rank holds which is the schedule's
+    choice. Discardable attributes on operations of other dialects:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `stage.count` | the module | how many stages there are |
+    | `stage.mirror_of` | `graph.param` | this parameter always equals the named one, for the use of another stage |
+    | `stage.index` | variables and operations in functions | the stages that need it, ascending |
+    | `stage.phase` | operations of what runs per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
+
+    A mirror has its owner's `key`: whoever loads reads the tensor once more, whoever saves leaves the mirror out.
+
+    **Constraints:** at least one stage; indices are ascending and below the module's count; a phase is one of the
+    three; a mirror has the type, initial value and key of its owner, which is no mirror itself.
+
+    See `dialects/Stage/README.md` for the rationale.
+  }];
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral kCountAttr = "stage.count";
+    static constexpr ::llvm::StringLiteral kMirrorOfAttr = "stage.mirror_of";
+    static constexpr ::llvm::StringLiteral kIndexAttr = "stage.index";
+    static constexpr ::llvm::StringLiteral kPhaseAttr = "stage.phase";
+    static constexpr ::llvm::StringLiteral kForward = "forward";
+    static constexpr ::llvm::StringLiteral kBackward = "backward";
+    static constexpr ::llvm::StringLiteral kBoth = "both";
+  }];
+}
+
+#endif // BOWLINE_DIALECTS_STAGE_STAGEDIALECT_TD

@@ -1,0 +1,43 @@
+//===- StageOps.h - The stage dialect
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_STAGE_STAGEOPS_H
+#define BOWLINE_DIALECTS_STAGE_STAGEOPS_H
+
+#include "dialects/Graph/GraphOpInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+#include "dialects/Stage/StageDialect.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Stage/StageOps.h.inc"
+
+namespace bowline::stage {
+
+/// The number of stages that the module of \p op is divided into; nothing where it is not.
+std::optional<int64_t> countOf(mlir::Operation *op);
+
+/// The stages in `stage.index`; empty where there is none.
+llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
+
+/// \p value of stage \p from in stage \p to, by one transfer between each two neighbours on the way; \p value itself
+/// where both are one.
+mlir::Value createTransfers(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, int64_t from,
+                            int64_t to);
+
+} // namespace bowline::stage
+
+#endif // BOWLINE_DIALECTS_STAGE_STAGEOPS_H

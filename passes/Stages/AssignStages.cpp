@@ -1,0 +1,42 @@
+//===- AssignStages.cpp - Divide the layers of a model into pipeline stages
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Stage/StageOps.h"
+#include "passes/Stages/Passes.h"
+#include "passes/Stages/StageAssignment.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_ASSIGNSTAGES
+#include "passes/Stages/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class AssignStages : public bowline::impl::AssignStagesBase<AssignStages> {
+public:
+  using AssignStagesBase::AssignStagesBase;
+
+  void runOnOperation() override {
+    dist::StrategyOp op = Strategy::find(getOperation());
+    if (!op)
+      return markAllAnalysesPreserved();
+    FailureOr<Strategy> strategy = Strategy::fromOp(op);
+    if (failed(strategy))
+      return signalPassFailure();
+    if (strategy->getSize(strategy->stageAxis) == 1)
+      return markAllAnalysesPreserved();
+    auto line = op.getOnly<dist::StagesOp>();
+    if (failed(StageAssignment(getOperation(), *strategy, line ? line.getLoc() : op.getLoc()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,88 @@
+//===- LayerAnalysis.cpp - To which layer the operations of a model belong
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Stages/LayerAnalysis.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using namespace bowline;
+
+/// Floating-point operations in the time of one byte of traffic. Processors have 10 or more of f32, accelerators
+/// several hundred of bf16; contractions of a model are limited by the former and elementwise operations by the latter
+/// with either.
+static constexpr double kFlopsPerByte = 16;
+
+LayerAnalysis::LayerAnalysis(graph::FuncOp function, const ModelLayers &layers)
+    : body(function.getBody().front()), layers(layers) {
+  for (BlockArgument argument : function.getArguments())
+    origins[argument].fromArguments = true;
+  for (Operation &op : body) {
+    Origin origin = originOf(&op);
+    for (Value result : op.getResults())
+      origins[result] = origin;
+  }
+}
+
+LayerAnalysis::Origin LayerAnalysis::originOf(Operation *op) const {
+  Origin result;
+  if (auto read = dyn_cast<graph::ReadOp>(op)) {
+    result.param = SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr());
+    if (!result.param)
+      return result;
+    result.kind = Kind::Weight;
+    result.layer = layers.layerOf(read.getVariable()).value_or(-1);
+    return result;
+  }
+  for (Value operand : op->getOperands()) {
+    Origin origin = origins.lookup(operand);
+    result.layer = std::max(result.layer, origin.layer);
+    result.fromArguments |= origin.fromArguments;
+    bool isOther = origin.kind == Kind::Weight && result.param && result.param != origin.param;
+    result.kind = isOther ? Kind::Activation : std::max(result.kind, origin.kind);
+    if (origin.kind == Kind::Weight)
+      result.param = origin.param;
+  }
+  if (result.kind == Kind::Weight && result.fromArguments)
+    result.kind = Kind::Activation;
+  return result;
+}
+
+int64_t LayerAnalysis::layerOf(Operation *op) const { return std::max<int64_t>(originOf(op).layer, 0); }
+
+bool LayerAnalysis::isActivation(Operation *op) const {
+  return !op->hasTrait<OpTrait::IsTerminator>() && originOf(op).kind == Kind::Activation;
+}
+
+static double costOf(Operation *op) {
+  if (isa<graph::ReadOp, graph::ReshapeOp>(op))
+    return 0;
+  double bytes = graph::bytesTouched(op);
+  if (auto gather = dyn_cast<graph::GatherOp>(op)) { // reads the rows that it gives, not the table
+    auto rows = cast<RankedTensorType>(gather.getResult().getType());
+    bytes = 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
+  }
+  auto model = dyn_cast<graph::CostModel>(op);
+  return std::max(model ? model.flops() : 0, kFlopsPerByte * bytes);
+}
+
+std::vector<double> LayerAnalysis::costs() const {
+  std::vector<double> costs(layers.count(), 0);
+  DenseSet<Operation *> counted;
+  auto count = [&](auto &&self, Operation *op, int64_t layer) -> void {
+    if (!counted.insert(op).second)
+      return;
+    costs[layer] += costOf(op);
+    for (Value operand : op->getOperands()) // other forms of parameters, where they are used
+      if (Operation *weight = operand.getDefiningOp(); weight && kindOf(operand) == Kind::Weight)
+        self(self, weight, layer);
+  };
+  for (Operation &op : body)
+    if (isActivation(&op))
+      count(count, &op, layerOf(&op));
+  return costs;
+}
