@@ -87,46 +87,45 @@ static void putPart(HostTensor &whole, const HostTensor &part, int64_t dim, int6
   });
 }
 
-HostTensor DistributedInterpreter::pieceOf(const HostTensor &whole, dist::ShardingAttr sharding, int64_t rank) const {
+HostTensor DistributedInterpreter::pieceOf(const HostTensor &whole, ArrayRef<Axes> axes, int64_t rank) const {
   dist::MeshOp grid = mesh;
   HostTensor piece = whole;
-  for (auto [dim, cut] : llvm::enumerate(sharding.getDims()))
-    if (!cut.getAxes().empty())
-      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut.getAxes()), grid.getSize(cut.getAxes()));
+  for (auto [dim, cut] : llvm::enumerate(axes))
+    if (!cut.empty())
+      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut), grid.getSize(cut));
   return piece;
 }
 
-static dist::ShardingAttr shardingOf(Operation *variable, size_t rank) {
-  auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
-  return sharding ? sharding : dist::ShardingAttr::replicated(variable->getContext(), static_cast<int64_t>(rank));
+/// The elements of `from` in the box that both shapes have in common, zeros elsewhere.
+static HostTensor resized(const HostTensor &from, ArrayRef<int64_t> shape) {
+  HostTensor to(shape.vec());
+  std::vector<int64_t> common, source = from.strides(), target = to.strides();
+  for (auto [a, b] : llvm::zip_equal(from.shape, to.shape))
+    common.push_back(std::min(a, b));
+  forEachIndex(common, [&](const std::vector<int64_t> &index) {
+    to.data[offsetOf(index, target)] = from.data[offsetOf(index, source)];
+  });
+  return to;
 }
 
-FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
-  Operation *variable = symbols.lookup(name);
-  const HostTensor *first = ranks.front().getVariable(name);
-  if (!variable || !first)
-    return module.emitError("variable @") << name << " does not exist or has no value yet";
-  dist::ShardingAttr sharding = shardingOf(variable, first->shape.size());
-  std::vector<int64_t> shape = first->shape;
-  for (auto [size, dim] : llvm::zip_equal(shape, sharding.getDims()))
-    size *= mesh.getSize(dim.getAxes());
-  HostTensor whole(shape);
+FailureOr<HostTensor> DistributedInterpreter::join(Operation *variable, const dist::Layout &layout) const {
+  StringRef name = SymbolTable::getSymbolName(variable).getValue();
+  HostTensor whole(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
   std::vector<bool> known(whole.data.size(), false);
-  SmallVector<StringAttr> sums = llvm::to_vector(sharding.getUnreduced());
+  std::vector<int64_t> strides = whole.strides();
   for (auto [rank, interpreter] : llvm::enumerate(ranks)) {
     const HostTensor *piece = interpreter.getVariable(name);
-    std::vector<int64_t> strides = whole.strides();
-    bool addend = !sums.empty() && placeOf(rank, sums) > 0;
+    bool addend = !layout.unreduced.empty() && placeOf(rank, layout.unreduced) > 0;
     int64_t next = 0;
     bool equal = true;
     forEachIndex(piece->shape, [&](std::vector<int64_t> index) {
-      for (auto [at, local, dim] : llvm::zip_equal(index, piece->shape, sharding.getDims()))
-        at += placeOf(static_cast<int64_t>(rank), dim.getAxes()) * local;
+      for (auto [at, local, axes] : llvm::zip_equal(index, piece->shape, layout.axes))
+        at += placeOf(static_cast<int64_t>(rank), axes) * local;
       int64_t offset = offsetOf(index, strides);
       double value = piece->data[next++];
       if (addend)
         whole.data[offset] += value;
-      else if (known[offset] && sums.empty())
+      else if (known[offset] && layout.unreduced.empty())
         equal &= whole.data[offset] == value || (value != value && whole.data[offset] != whole.data[offset]);
       else if (!known[offset])
         whole.data[offset] += value;
@@ -139,13 +138,38 @@ FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
   return whole;
 }
 
+FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
+  Operation *variable = symbols.lookup(name);
+  if (!variable || !ranks.front().getVariable(name))
+    return module.emitError("variable @") << name << " does not exist or has no value yet";
+  FailureOr<dist::Layout> layout = dist::Layout::of(variable);
+  if (failed(layout))
+    return failure();
+  FailureOr<HostTensor> padded = join(variable, *layout);
+  if (failed(padded))
+    return failure();
+  HostTensor whole = resized(*padded, layout->view);
+  for (auto [value, expected] : llvm::zip_equal(padded->data, resized(whole, layout->padded).data))
+    if (value != expected && (value == value || expected == expected))
+      return variable->emitOpError("has ") << value << " in its padding, which must be zero";
+  whole.shape.assign(layout->global.begin(), layout->global.end());
+  return whole;
+}
+
 LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTensor &value) {
   Operation *variable = symbols.lookup(name);
   if (!variable)
     return module.emitError("no graph.param or graph.state is named @") << name;
-  dist::ShardingAttr sharding = shardingOf(variable, value.shape.size());
+  FailureOr<dist::Layout> layout = dist::Layout::of(variable);
+  if (failed(layout))
+    return failure();
+  if (ArrayRef<int64_t>(value.shape) != ArrayRef<int64_t>(layout->global))
+    return variable->emitOpError("got a value of another shape than that of the whole");
+  HostTensor whole = value;
+  whole.shape.assign(layout->view.begin(), layout->view.end());
+  whole = resized(whole, layout->padded);
   for (auto [rank, interpreter] : llvm::enumerate(ranks))
-    if (failed(interpreter.setVariable(name, pieceOf(value, sharding, static_cast<int64_t>(rank)))))
+    if (failed(interpreter.setVariable(name, pieceOf(whole, layout->axes, static_cast<int64_t>(rank)))))
       return failure();
   return success();
 }
@@ -191,9 +215,12 @@ FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef
           whole = partOf(argument, 0, repetition, repeat);
           whole.shape.erase(whole.shape.begin());
         }
-        auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr);
+        SmallVector<Axes> axes;
+        if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr))
+          for (dist::DimAttr dim : sharding.getDims())
+            axes.push_back(llvm::to_vector(dim.getAxes()));
         for (auto [rank, list] : llvm::enumerate(pieces))
-          list.push_back(sharding ? pieceOf(whole, sharding, static_cast<int64_t>(rank)) : whole);
+          list.push_back(pieceOf(whole, axes, static_cast<int64_t>(rank)));
       }
       auto returned = runFunction(function, pieces);
       if (failed(returned))

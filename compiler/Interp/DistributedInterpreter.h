@@ -10,12 +10,12 @@
 #define BOWLINE_COMPILER_INTERP_DISTRIBUTEDINTERPRETER_H
 
 #include "compiler/Interp/Interpreter.h"
-#include "dialects/Dist/DistOps.h"
+#include "dialects/Dist/Layout.h"
 
 namespace bowline {
 
 /// Runs a module of local tensors on every rank of its mesh, operation by operation, all ranks in step. Callers see
-/// global tensors: arguments and variables are cut and joined by their `dist.sharding`.
+/// global tensors: arguments are cut by their `dist.sharding`, variables cut and joined by their dist::Layout.
 class DistributedInterpreter {
 public:
   using HostTensor = graph::HostTensor;
@@ -27,15 +27,18 @@ public:
   /// Runs `@init` on every rank. Fails with a diagnostic where the module has none.
   llvm::LogicalResult initialize();
 
-  /// A variable of all ranks, joined. Fails with a diagnostic where ranks that should hold equal pieces do not. A
-  /// variable that is a sum of parts is added up.
+  /// A variable of all ranks, as a checkpoint has it. Fails with a diagnostic where ranks that should hold equal pieces
+  /// do not, or where padding is not zero. A variable that is a sum of parts is added up.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
+  /// What one rank holds of a variable, from 0; null if there is no such variable or it has no value yet.
+  const HostTensor *getLocal(int64_t rank, llvm::StringRef name) const { return ranks[rank].getVariable(name); }
 
   /// As Interpreter::run, with global arguments. Fails with a diagnostic where two ranks return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
 
 private:
+  using Axes = llvm::SmallVector<mlir::StringAttr>;
   using Environments = std::vector<Interpreter::Environment>;
 
   llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
@@ -46,7 +49,10 @@ private:
   int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The ranks of that group, by place.
   llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
-  HostTensor pieceOf(const HostTensor &whole, dist::ShardingAttr sharding, int64_t rank) const;
+  /// `axes` may be empty for a tensor that is whole everywhere.
+  HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
+  /// The padded view of a variable.
+  llvm::FailureOr<HostTensor> join(mlir::Operation *variable, const dist::Layout &layout) const;
 
   mlir::ModuleOp module;
   dist::MeshOp mesh;

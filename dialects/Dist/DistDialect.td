@@ -13,12 +13,14 @@ def Dist_Dialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
-    | `dist.global_shape` | the same, once types are local | the shape of the whole tensor |
+    | `dist.global_shape` | the same, once types are local; before, on variables that are viewed otherwise | the shape of the whole tensor, that of a variable in checkpoints |
+    | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are cut; without padding |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
-    Propagation starts from those that it finds, and leaves one on everything.
+    Propagation starts from those that it finds, and leaves one on everything. `Layout.h` reads those of a variable.
 
-    **Constraints:** one dimension in a sharding per dimension of its tensor.
+    **Constraints:** one dimension in a sharding and in a view per dimension of its tensor; sizes are positive; a view
+    has as many elements as the global shape.
 
     See `dialects/Dist/README.md` for the rationale.
   }];
@@ -30,6 +32,7 @@ def Dist_Dialect : Dialect {
 
     static constexpr ::llvm::StringLiteral kShardingAttr = "dist.sharding";
     static constexpr ::llvm::StringLiteral kGlobalShapeAttr = "dist.global_shape";
+    static constexpr ::llvm::StringLiteral kViewAttr = "dist.view";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
   }];
 }

@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline::dist;
@@ -111,7 +112,43 @@ static LogicalResult checkSharding(Operation *op, Attribute attribute, Type type
   return success();
 }
 
+/// Fails unless \p attribute is a shape of positive sizes; returns its elements.
+static FailureOr<int64_t> countElements(Operation *op, NamedAttribute attribute) {
+  auto shape = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+  int64_t elements = 1;
+  bool valid = shape && llvm::all_of(shape.asArrayRef(), [&](int64_t size) {
+                 return size > 0 && !llvm::MulOverflow(elements, size, elements);
+               });
+  if (valid)
+    return elements;
+  return op->emitOpError("needs a shape of positive sizes in ")
+         << attribute.getName() << ", not " << attribute.getValue();
+}
+
+/// A view has the dimensions of the variable and the elements of the global shape.
+static LogicalResult checkView(Operation *op, NamedAttribute attribute) {
+  FailureOr<int64_t> elements = countElements(op, attribute);
+  if (failed(elements))
+    return failure();
+  auto type = op->getAttrOfType<TypeAttr>("type");
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  auto view = cast<DenseI64ArrayAttr>(attribute.getValue());
+  if (!tensor || view.size() != tensor.getRank())
+    return op->emitOpError("has a view of ") << view.size() << " dimensions for " << Type(tensor);
+  Attribute global = op->getAttr(DistDialect::kGlobalShapeAttr);
+  if (!global)
+    return success();
+  FailureOr<int64_t> whole = countElements(op, {DistDialect::kGlobalShapeAttr, global});
+  if (succeeded(whole) && *whole != *elements)
+    return op->emitOpError("has a view of ") << *elements << " elements for a tensor of " << *whole;
+  return whole;
+}
+
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kGlobalShapeAttr)
+    return countElements(op, attribute);
+  if (attribute.getName() == kViewAttr)
+    return checkView(op, attribute);
   if (attribute.getName() == kShardingAttr) {
     auto type = op->getAttrOfType<TypeAttr>("type");
     return checkSharding(op, attribute.getValue(), type ? type.getValue() : Type());

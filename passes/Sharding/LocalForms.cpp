@@ -66,11 +66,13 @@ void LocalForms::localize(graph::RandomOp random, dist::ShardingAttr sharding) {
     return;
   ImplicitLocOpBuilder builder(random.getLoc(), random);
   SmallVector<Value> places;
-  SmallVector<int64_t> dims, whole = llvm::to_vector(random.getType().getShape());
+  bool padded = random.getWhole().has_value();
+  SmallVector<int64_t> dims, whole = llvm::to_vector(padded ? *random.getWhole() : random.getType().getShape());
   for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
     if (dim.getAxes().empty())
       continue;
-    whole[index] *= mesh.getSize(dim.getAxes());
+    if (!padded)
+      whole[index] *= mesh.getSize(dim.getAxes());
     dims.push_back(static_cast<int64_t>(index));
     places.push_back(placeAlong(builder, dim.getAxes()));
   }

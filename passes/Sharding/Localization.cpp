@@ -82,7 +82,11 @@ void Localization::localizeVariable(Operation *op, TypeAttr type) {
   auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
   auto global = cast<RankedTensorType>(type.getValue());
   op->setAttr("type", TypeAttr::get(localType(global, sharding)));
-  op->setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
+  // What was viewed or padded says itself what it was.
+  Attribute shape = op->getAttr(DistDialect::kViewAttr);
+  if (!op->hasAttr(DistDialect::kGlobalShapeAttr))
+    op->setAttr(DistDialect::kGlobalShapeAttr,
+                shape ? shape : DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
 }
 
 LogicalResult Localization::run() {

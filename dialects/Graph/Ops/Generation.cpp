@@ -8,6 +8,7 @@
 
 #include "dialects/Graph/Ops/OpSupport.h"
 #include "kernels/registry/philox.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -31,7 +32,7 @@ double IotaOp::flops() { return 0; }
 LogicalResult RandomOp::verify() {
   if (!getStddev().isFinite() || getStddev().isNegative())
     return emitOpError("the standard deviation must be finite and not negative");
-  if (getPlaces().size() != getCutDims().size() || getPlaces().empty() == getWhole().has_value())
+  if (getPlaces().size() != getCutDims().size() || (!getPlaces().empty() && !getWhole()))
     return emitOpError("needs one place per cut dimension, and the whole shape where there are any");
   if (!getWhole())
     return success();
@@ -40,10 +41,13 @@ LogicalResult RandomOp::verify() {
     return emitOpError("is part of a tensor of rank ") << getWhole()->size() << ", but has rank " << type.getRank();
   if (failed(checkDims(getLoc(), "cut", getCutDims(), type.getRank(), /*increasing=*/true)))
     return failure();
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    int64_t whole = (*getWhole())[dim], part = type.getDimSize(dim);
-    if (llvm::is_contained(getCutDims(), dim) ? whole < part || whole % part != 0 : whole != part)
-      return emitOpError("parts of size ") << part << " do not make up dimension " << dim << " of size " << whole;
+  int64_t elements = 1;
+  for (auto [dim, whole, part] : llvm::enumerate(*getWhole(), type.getShape())) {
+    if (whole < 1 || llvm::MulOverflow(elements, whole, elements))
+      return emitOpError("is part of a tensor whose dimension ") << dim << " of size " << whole << " cannot be";
+    if (part < whole && !llvm::is_contained(getCutDims(), static_cast<int64_t>(dim)))
+      return emitOpError("has size ") << part << " along dimension " << dim << ", which is not cut, of a whole of size "
+                                      << whole;
   }
   return success();
 }
@@ -53,10 +57,8 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   double stddev = getStddev().convertToDouble();
   std::vector<int64_t> first(results[0].shape.size(), 0);
   for (auto [dim, place] : llvm::zip_equal(getCutDims(), operands)) {
-    int64_t parts = (*getWhole())[dim] / results[0].shape[dim];
-    if (place.data[0] < 0 || place.data[0] >= static_cast<double>(parts))
-      return emitOpError("part ") << place.data[0] << " of " << parts << " along dimension " << dim
-                                  << " does not exist";
+    if (place.data[0] < 0)
+      return emitOpError("part ") << place.data[0] << " along dimension " << dim << " does not exist";
     first[dim] = static_cast<int64_t>(place.data[0]) * results[0].shape[dim];
   }
   HostTensor whole; // without elements
@@ -64,10 +66,13 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   std::vector<int64_t> strides = whole.strides();
   int64_t next = 0;
   forEachIndex(results[0].shape, [&](std::vector<int64_t> index) {
-    for (auto [at, start] : llvm::zip_equal(index, first))
+    bool inside = true;
+    for (auto [at, start, size] : llvm::zip_equal(index, first, whole.shape)) {
       at += start;
+      inside &= at < size;
+    }
     int64_t global = offsetOf(index, strides);
-    results[0].data[next++] = stddev * NormalBlock(key, global / 4)[global % 4];
+    results[0].data[next++] = inside ? stddev * NormalBlock(key, global / 4)[global % 4] : 0.0;
   });
   return success();
 }

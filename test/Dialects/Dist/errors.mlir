@@ -22,3 +22,30 @@ dist.mesh @mesh ["tp", "dp", "tp"] [1, 2, 1]
 // Sizes are positive.
 // expected-error @+1 {{axis "tp" has size 0, which must be positive}}
 dist.mesh @mesh ["dp", "tp"] [1, 0]
+
+// -----
+
+// expected-error @+1 {{needs a shape of positive sizes in "dist.global_shape", not array<i64: 4, 0>}}
+graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4, 0>}
+
+// -----
+
+// expected-error @+1 {{needs a shape of positive sizes in "dist.view", not "4x4"}}
+graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w") {dist.view = "4x4"}
+
+// -----
+
+// expected-error @+1 {{has a view of 1 dimensions for 'tensor<4x4xf32>'}}
+graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w") {dist.view = array<i64: 16>}
+
+// -----
+
+// expected-error @+1 {{has a view of 16 elements for a tensor of 15}}
+graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w")
+    {dist.global_shape = array<i64: 15>, dist.view = array<i64: 4, 4>}
+
+// -----
+
+// expected-error @+1 {{needs a shape of positive sizes in "dist.global_shape"}}
+graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w")
+    {dist.global_shape = 7 : i32, dist.view = array<i64: 4, 4>}

@@ -690,10 +690,19 @@ graph.func @f() {
 
 // -----
 
-// Parts make up the whole.
+// A whole has elements.
 graph.func @f(%place: tensor<i32>) {
-  // expected-error @+1 {{parts of size 3 do not make up dimension 0 of size 7}}
-  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [7] : tensor<3xf32>
+  // expected-error @+1 {{is part of a tensor whose dimension 0 of size 0 cannot be}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [0] : tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// And no more than can be counted.
+graph.func @f() {
+  // expected-error @+1 {{is part of a tensor whose dimension 1 of size 9223372036854775807 cannot be}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) of [3, 9223372036854775807] : tensor<3x2xf32>
   graph.return
 }
 
@@ -701,7 +710,7 @@ graph.func @f(%place: tensor<i32>) {
 
 // A dimension that is not cut has its whole size.
 graph.func @f(%place: tensor<i32>) {
-  // expected-error @+1 {{parts of size 2 do not make up dimension 1 of size 4}}
+  // expected-error @+1 {{has size 2 along dimension 1, which is not cut, of a whole of size 4}}
   %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [6, 4] : tensor<3x2xf32>
   graph.return
 }

@@ -245,6 +245,22 @@ TEST(Layer, RandomDependsOnElementSeedAndStreamAlone) {
   EXPECT_EQ(drawNormal({2}, 0, 3, 4).data, (std::vector<double>{0, 0}));
 }
 
+TEST(Layer, RandomIsZeroOutsideOfTheWhole) {
+  HostTensor whole = drawNormal({3, 5}, 0.5, 3, 4);
+  HostTensor padded =
+      OpHarness({},
+                [&](ImplicitLocOpBuilder &b, ValueRange) -> Operation * {
+                  return RandomOp::create(b, RankedTensorType::get({4, 7}, b.getF64Type()), b.getF64FloatAttr(0.5),
+                                          b.getI64IntegerAttr(3), b.getI64IntegerAttr(4), ValueRange(),
+                                          b.getDenseI64ArrayAttr({}), b.getDenseI64ArrayAttr({3, 5}));
+                })
+          .forward()
+          .front();
+  for (int64_t row = 0; row < 4; ++row)
+    for (int64_t column = 0; column < 7; ++column)
+      EXPECT_EQ(padded.data[row * 7 + column], row < 3 && column < 5 ? whole.data[row * 5 + column] : 0.0);
+}
+
 TEST(Layer, RandomIsNormal) {
   constexpr int64_t kCount = 20000;
   HostTensor values = drawNormal({kCount}, 2, 1, 1);

@@ -1,0 +1,52 @@
+//===- Layout.cpp - From the tensor of a checkpoint to what each rank holds of it
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Dist/Layout.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline::dist;
+
+/// An attribute of the variable that is a shape; empty where there is none.
+static ArrayRef<int64_t> shapeIn(Operation *variable, StringRef name) {
+  auto shape = variable->getAttrOfType<DenseI64ArrayAttr>(name);
+  return shape ? shape.asArrayRef() : ArrayRef<int64_t>();
+}
+
+FailureOr<Layout> Layout::of(Operation *variable) {
+  auto type = variable->getAttrOfType<TypeAttr>("type");
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  if (!tensor)
+    return variable->emitOpError("has no tensor type");
+  auto sharding = variable->getAttrOfType<ShardingAttr>(DistDialect::kShardingAttr);
+  if (!sharding)
+    sharding = ShardingAttr::replicated(variable->getContext(), tensor.getRank());
+  MeshOp mesh = MeshOp::of(variable);
+  Layout layout;
+  layout.local = llvm::to_vector(tensor.getShape());
+  layout.unreduced = llvm::to_vector(sharding.getUnreduced());
+  for (auto [size, dim] : llvm::zip_equal(tensor.getShape(), sharding.getDims())) {
+    layout.axes.push_back(llvm::to_vector(dim.getAxes()));
+    int64_t &padded = layout.padded.emplace_back();
+    if (llvm::MulOverflow(size, mesh ? mesh.getSize(dim.getAxes()) : 1, padded))
+      return variable->emitOpError("is larger than any tensor on all ranks together");
+  }
+  layout.global = llvm::to_vector(shapeIn(variable, DistDialect::kGlobalShapeAttr));
+  layout.view = llvm::to_vector(shapeIn(variable, DistDialect::kViewAttr));
+  if (layout.view.empty())
+    layout.view = layout.global.empty() ? layout.padded : layout.global;
+  if (layout.global.empty())
+    layout.global = layout.view;
+  if (layout.view.size() != layout.padded.size())
+    return variable->emitOpError("has ") << layout.view.size() << " dimensions in its whole, but is of type " << tensor;
+  for (auto [dim, size, padded] : llvm::enumerate(layout.view, layout.padded))
+    if (size > padded)
+      return variable->emitOpError("of ") << tensor << " on each rank: dimension " << dim << " has " << padded
+                                          << " elements on all of them, but its whole has " << size;
+  return layout;
+}

@@ -1,0 +1,41 @@
+//===- Layout.h - From the tensor of a checkpoint to what each rank holds of it
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_DIST_LAYOUT_H
+#define BOWLINE_DIALECTS_DIST_LAYOUT_H
+
+#include "dialects/Dist/DistOps.h"
+
+namespace bowline::dist {
+
+/// What the ranks hold of a variable, as its attributes say once types are local. From the tensor in a checkpoint:
+///
+///   1. its shape is `global` (`dist.global_shape`; else `view`);
+///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);
+///   3. zeros are added at the end of every dimension, up to the shape `padded`;
+///   4. dimension d is cut into equal parts over the axes `axes[d]` (`dist.sharding`), the first one outermost: each
+///      rank has a tensor of shape `local`, the variable's type.
+///
+/// Along the other axes of the mesh ranks hold equal copies. A variable without these attributes is whole everywhere.
+struct Layout {
+  llvm::SmallVector<int64_t> global, view, padded, local;
+  llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
+  /// Of an accumulator, which no checkpoint has: the axes over which ranks hold summands.
+  llvm::SmallVector<mlir::StringAttr> unreduced;
+
+  /// The layout of a `graph.param` or `graph.state`. Fails with a diagnostic at it where its attributes contradict each
+  /// other, its type, or the module's mesh.
+  static llvm::FailureOr<Layout> of(mlir::Operation *variable);
+
+  /// Whether a rank may hold zeros that no checkpoint has.
+  bool isPadded() const { return view != padded; }
+};
+
+} // namespace bowline::dist
+
+#endif // BOWLINE_DIALECTS_DIST_LAYOUT_H

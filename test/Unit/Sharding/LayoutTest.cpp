@@ -1,0 +1,100 @@
+//===- LayoutTest.cpp - From the tensor of a checkpoint to what each rank holds
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Dist/Layout.h"
+#include "compiler/Interp/DistributedInterpreter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace bowline;
+using graph::HostTensor;
+
+namespace {
+
+class Layout : public testing::Test {
+protected:
+  Layout() { context.loadDialect<graph::GraphDialect, dist::DistDialect>(); }
+
+  /// A module with the parameter "w" on a mesh of dp=2, tp=3.
+  OwningOpRef<ModuleOp> parse(const std::string &type, const std::string &attributes) {
+    auto module = parseSourceString<ModuleOp>(R"(dist.mesh @mesh ["dp", "tp"] [2, 3]
+      graph.param @w : tensor<)" + type + R"(xf32> init(#graph.fill<0.0>) key("w") {)" +
+                                                  attributes + "}",
+                                              &context);
+    EXPECT_TRUE(module);
+    return module;
+  }
+  static Operation *variable(ModuleOp module) { return *module.getOps<graph::ParamOp>().begin(); }
+
+  std::string problemOf(const std::string &type, const std::string &attributes) {
+    OwningOpRef<ModuleOp> module = parse(type, attributes);
+    std::string message;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+    EXPECT_TRUE(failed(dist::Layout::of(variable(*module))));
+    return message;
+  }
+
+  MLIRContext context;
+};
+
+using Shape = SmallVector<int64_t>;
+
+} // namespace
+
+TEST_F(Layout, WithoutAttributesAllIsWhole) {
+  OwningOpRef<ModuleOp> module = parse("4x5", "");
+  FailureOr<dist::Layout> layout = dist::Layout::of(variable(*module));
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->global, (Shape{4, 5}));
+  EXPECT_EQ(layout->view, (Shape{4, 5}));
+  EXPECT_EQ(layout->padded, (Shape{4, 5}));
+  EXPECT_EQ(layout->local, (Shape{4, 5}));
+  EXPECT_FALSE(layout->isPadded());
+}
+
+TEST_F(Layout, ViewPaddingAndCut) {
+  OwningOpRef<ModuleOp> module = parse("4x3x2", R"(dist.sharding = #dist.sharding<[{"dp"}, {}, {"tp"}]>,
+    dist.global_shape = array<i64: 7, 15>, dist.view = array<i64: 7, 3, 5>)");
+  FailureOr<dist::Layout> layout = dist::Layout::of(variable(*module));
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->global, (Shape{7, 15}));
+  EXPECT_EQ(layout->view, (Shape{7, 3, 5}));
+  EXPECT_EQ(layout->padded, (Shape{8, 3, 6}));
+  EXPECT_EQ(layout->local, (Shape{4, 3, 2}));
+  EXPECT_EQ(layout->axes[2].front(), "tp");
+  EXPECT_TRUE(layout->isPadded());
+}
+
+TEST_F(Layout, AttributesThatContradictTheTypeAreRefused) {
+  EXPECT_NE(problemOf("2x2", R"(dist.sharding = #dist.sharding<[{"tp"}, {}]>, dist.global_shape = array<i64: 7, 2>)")
+                .find("dimension 0 has 6 elements on all of them, but its whole has 7"),
+            std::string::npos);
+  EXPECT_NE(problemOf("2x2", "dist.global_shape = array<i64: 2, 2, 1>").find("has 3 dimensions in its whole"),
+            std::string::npos);
+}
+
+TEST_F(Layout, RanksHoldWhatItSays) {
+  OwningOpRef<ModuleOp> module = parse("2x3x2", R"(dist.sharding = #dist.sharding<[{"dp"}, {}, {"tp"}]>,
+    dist.global_shape = array<i64: 3, 15>, dist.view = array<i64: 3, 3, 5>)");
+  DistributedInterpreter ranks(*module);
+  HostTensor value(std::vector<int64_t>{3, 15});
+  std::iota(value.data.begin(), value.data.end(), 1.0);
+  ASSERT_TRUE(succeeded(ranks.setVariable("w", value)));
+  FailureOr<HostTensor> back = ranks.getVariable("w");
+  ASSERT_TRUE(succeeded(back));
+  EXPECT_EQ(back->shape, value.shape);
+  EXPECT_EQ(back->data, value.data);
+  // The last rank, dp=1 and tp=2: row 2 and one of padding, columns 4, 9 and 14 and one of padding each.
+  const HostTensor *last = ranks.getLocal(5, "w");
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(last->data, (std::vector<double>{35, 0, 40, 0, 45, 0, 0, 0, 0, 0, 0, 0}));
+}
