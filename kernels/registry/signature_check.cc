@@ -45,7 +45,7 @@ absl::Status CheckExtents(const Signature& signature, std::string_view name, con
   return absl::OkStatus();
 }
 
-absl::Status CheckSignature(const Signature& signature, std::initializer_list<ArgumentRule> arguments,
+absl::Status CheckSignature(const Signature& signature, absl::Span<const ArgumentRule> arguments,
                             std::initializer_list<std::string_view> attributes) {
   if (signature.threads < 1 || signature.threads > kMaxThreads) {
     return Refuse(signature, absl::StrCat("threads is ", signature.threads, "; give 1 to ", kMaxThreads));

@@ -46,7 +46,7 @@ absl::Status CheckExtents(const Signature& signature, std::string_view name, con
 
 // Number, access, dtype and rank of the arguments; every extent at least 1 and every byte count below 2^47, so that
 // later products of extents cannot overflow; no attribute outside `attributes` and none twice; 1 <= threads <= 4096.
-absl::Status CheckSignature(const Signature& signature, std::initializer_list<ArgumentRule> arguments,
+absl::Status CheckSignature(const Signature& signature, absl::Span<const ArgumentRule> arguments,
                             std::initializer_list<std::string_view> attributes);
 
 // The argument's shape must be exactly `expected`, which the message explains as `meaning`, e.g. "[batch, seq]".

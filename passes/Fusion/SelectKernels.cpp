@@ -181,10 +181,14 @@ private:
         })
         .Case([&](graph::RandomOp random) -> FailureOr<Choice> {
           ArrayRef<int64_t> shape = random.getResult().getType().getShape();
-          return Choice{"random_normal",
+          Choice choice{"random_normal",
                         {integer("seed", random.getSeed()), integer("key", random.getStream()), real("mean", 0.0),
-                         real("stddev", random.getStddev().convertToDouble()), integers("global_shape", shape),
+                         real("stddev", random.getStddev().convertToDouble()),
+                         integers("global_shape", random.getWhole().value_or(shape)),
                          integers("offsets", SmallVector<int64_t>(shape.size(), 0))}};
+          if (!random.getPlaces().empty())
+            choice.config.push_back(integers("cut_dims", random.getCutDims()));
+          return choice;
         })
         .Case([&](arith::ConstantOp constant) -> FailureOr<Choice> {
           auto splat = cast<SplatElementsAttr>(constant.getValue());

@@ -193,6 +193,28 @@ static void addRearrangements(Random &random, std::vector<Case> &cases) {
   add("broadcast", {argument(smaller)}, shape, "broadcast %0 dims " + list(kept));
 }
 
+/// A part of a tensor that is cut along some dimensions; arguments say which part.
+static Case partOfRandom(Random &random) {
+  Shape part = pickShape(random, random.integer(1, 3)), whole = part;
+  llvm::SmallVector<int64_t> cut = random.selection(static_cast<int64_t>(part.size()));
+  if (cut.empty())
+    cut.push_back(0);
+  std::vector<Argument> places;
+  std::string names;
+  for (int64_t dim : cut) {
+    int64_t parts = random.integer(1, 4);
+    whole[dim] *= parts;
+    names += formatv("{0}%{1}", names.empty() ? "" : ", ", places.size());
+    places.push_back({{}, "i32", 0, static_cast<double>(parts - 1)});
+  }
+  return {"random part",
+          places,
+          {tensorType(part)},
+          formatv("%r = graph.random normal(0.5) seed({0}) stream({1}) part {2} along {3} of {4} : {5}",
+                  random.integer(0, 1 << 30), random.integer(0, 100), names, list(cut), list(whole), tensorType(part)),
+          {8 * kUlp, 8 * kUlp}};
+}
+
 static void addIndexing(Random &random, std::vector<Case> &cases) {
   const Bound equal{0, 0};
   Shape row = pickShape(random, random.integer(0, 2)), at = pickShape(random, random.integer(1, 2));
@@ -209,6 +231,12 @@ static void addIndexing(Random &random, std::vector<Case> &cases) {
        {tensorType(taken)},
        formatv("%r = graph.gather %0[%1] : ({0}, {1}) -> {2}", tensorType(table), indices.type(), tensorType(taken)),
        equal});
+  cases.push_back({"gather of integers",
+                   {{table, "i32", -1000, 1000}, indices},
+                   {tensorType(taken, "i32")},
+                   formatv("%r = graph.gather %0[%1] : ({0}, {1}) -> {2}", tensorType(table, "i32"), indices.type(),
+                           tensorType(taken, "i32")),
+                   equal});
   // At most as many terms as indices, each of at most 2.
   double count = static_cast<double>(HostTensor(at).count());
   cases.push_back({"scatter_add",
@@ -231,6 +259,7 @@ static void addIndexing(Random &random, std::vector<Case> &cases) {
                    formatv("%r = graph.random normal(0.5) seed({0}) stream({1}) : {2}", random.integer(0, 1 << 30),
                            random.integer(0, 100), tensorType(shape)),
                    {8 * kUlp, 8 * kUlp}});
+  cases.push_back(partOfRandom(random));
 }
 
 std::vector<Case> test::shapeCases(Random &random) {

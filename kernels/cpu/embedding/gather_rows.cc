@@ -31,7 +31,8 @@ class GatherRows : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  const DType element = FloatTypeOf(signature, 0);
+  const bool integers = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kI32;
+  const DType element = integers ? DType::kI32 : FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
       signature,
       {{"table", Access::kRead, element}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, element}}, {}));
@@ -43,8 +44,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 KernelDefinition GatherRowsDefinition() {
   return {"gather_rows",
-          "out[n..., :] = table[ids[n...], :]; table [V, D...] and out [N..., D...] both f32 or both "
-          "bf16, ids [N...] i32",
+          "out[n..., :] = table[ids[n...], :]; table [V, D...] and out [N..., D...] both f32, both "
+          "bf16 or both i32, ids [N...] i32",
           &Create};
 }
 

@@ -16,11 +16,13 @@
 namespace bowline::kernels {
 namespace {
 
-// Where the elements of a shard lie in the global tensor, with leading extents that are whole merged into rows.
+// Where the elements of a shard lie in the global tensor. Along each of some dimensions the global tensor may be cut
+// into parts of the shard's extent, and an operand says which of them this is.
 struct ShardShape {
   std::vector<int64_t> shape, global_shape, offsets;
+  std::vector<uint64_t> part_strides;  // by operand: global elements from the start of one part to that of the next
 
-  // Global element index of the first element of local row `row`; the rest of the row follows it.
+  // Global element index of the first element of local row `row` of the first parts; the rest of the row follows it.
   uint64_t RowStart(int64_t row) const {
     uint64_t index = offsets.back(), stride = global_shape.back();
     for (int64_t d = static_cast<int64_t>(shape.size()) - 2; d >= 0; --d) {
@@ -32,9 +34,29 @@ struct ShardShape {
   }
 };
 
-absl::StatusOr<ShardShape> ParseShard(const Signature& signature) {
+absl::Status ParseCuts(const Signature& signature, absl::Span<const int64_t> cut_dims, ShardShape& s) {
+  int64_t previous = -1;
+  for (const int64_t d : cut_dims) {
+    if (d <= previous || d >= static_cast<int64_t>(s.shape.size())) {
+      return Refuse(signature,
+                    absl::StrCat("attribute 'cut_dims' must name dimensions of argument 'out' in increasing ",
+                                 "order, but has ", d));
+    }
+    previous = d;
+    if (s.offsets[d] != 0 || s.global_shape[d] % s.shape[d] != 0) {
+      return Refuse(signature, absl::StrCat("dimension ", d, ": parts of extent ", s.shape[d], " from offset ",
+                                            s.offsets[d], " do not make up the global extent ", s.global_shape[d]));
+    }
+    uint64_t stride = s.shape[d];
+    for (size_t inner = d + 1; inner < s.shape.size(); ++inner) stride *= static_cast<uint64_t>(s.global_shape[inner]);
+    s.part_strides.push_back(stride);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<const int64_t> cut_dims) {
   ShardShape s;
-  s.shape = signature.arguments[0].shape;
+  s.shape = signature.arguments.back().shape;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.global_shape, signature.Ints("global_shape"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.offsets, signature.Ints("offsets"));
   if (s.global_shape.size() != s.shape.size() || s.offsets.size() != s.shape.size()) {
@@ -49,8 +71,26 @@ absl::StatusOr<ShardShape> ParseShard(const Signature& signature) {
     elements *= s.global_shape[d];
     if (elements > INT64_MAX) return Refuse(signature, "'global_shape' has more than 2^63 elements");
   }
-  if (s.shape.empty()) s = {{1}, {1}, {0}};
+  BOWLINE_KERNEL_RETURN_IF_ERROR(ParseCuts(signature, cut_dims, s));
+  if (s.shape.empty()) s = {{1}, {1}, {0}, {}};
   return s;
+}
+
+// The operands that say which part this is, one for each of 'cut_dims', then the result.
+absl::StatusOr<ShardShape> CheckShard(const Signature& signature, DType element,
+                                      std::initializer_list<std::string_view> attributes) {
+  std::vector<int64_t> cut_dims;
+  if (signature.Find("cut_dims") != nullptr) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(cut_dims, signature.Ints("cut_dims"));
+  }
+  std::vector<ArgumentRule> rules(cut_dims.size(), {"place", Access::kRead, DType::kI32, 0});
+  rules.push_back({"out", Access::kWrite, element});
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, rules, attributes));
+  return ParseShard(signature, cut_dims);
+}
+
+DType ResultType(const Signature& signature) {
+  return signature.arguments.empty() ? DType::kF32 : FloatTypeOf(signature, signature.arguments.size() - 1);
 }
 
 // out = bias + gain * value(global index).
@@ -64,14 +104,18 @@ class RandomKernel : public Kernel {
   }
 
   void Run(absl::Span<void* const> arguments, void*) const override {
-    T* out = static_cast<T*>(arguments[0]);
+    T* out = static_cast<T*>(arguments.back());
     const int64_t columns = shard_.shape.back();
+    uint64_t start = 0;
+    for (size_t i = 0; i < shard_.part_strides.size(); ++i) {
+      start += static_cast<uint64_t>(*static_cast<const int32_t*>(arguments[i])) * shard_.part_strides[i];
+    }
     // Rows may be few or short: cut the elements, whatever row they are in.
     ParallelFor(threads_, rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / columns;
         const int64_t stop = std::min(end, (row + 1) * columns);
-        FillRun(shard_.RowStart(row) + static_cast<uint64_t>(begin - row * columns), stop - begin, out + begin);
+        FillRun(start + shard_.RowStart(row) + static_cast<uint64_t>(begin - row * columns), stop - begin, out + begin);
         begin = stop;
       }
     });
@@ -106,10 +150,10 @@ absl::StatusOr<PhiloxKey> ParseKey(const Signature& signature) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNormal(const Signature& signature) {
-  const DType element = FloatTypeOf(signature, 0);
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, {{"out", Access::kWrite, element}},
-                                                {"seed", "key", "mean", "stddev", "global_shape", "offsets"}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(ShardShape shard, ParseShard(signature));
+  const DType element = ResultType(signature);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+      ShardShape shard,
+      CheckShard(signature, element, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "cut_dims"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double mean, FiniteFloat(signature, "mean"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double stddev, FiniteFloat(signature, "stddev"));
@@ -123,9 +167,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateNormal(const Signature& signature)
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature) {
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, {{"out", Access::kWrite, DType::kF32}},
-                                                {"seed", "key", "lo", "hi", "global_shape", "offsets"}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(ShardShape shard, ParseShard(signature));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+      ShardShape shard,
+      CheckShard(signature, DType::kF32, {"seed", "key", "lo", "hi", "global_shape", "offsets", "cut_dims"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double lo, FiniteFloat(signature, "lo"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double hi, FiniteFloat(signature, "hi"));
@@ -145,14 +189,17 @@ KernelDefinition RandomNormalDefinition() {
   return {
       "random_normal",
       "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or bf16 as those rounded; ints "
-      "seed, key, global_shape, offsets; floats mean, stddev",
+      "seed, key, global_shape, offsets; floats mean, stddev; ints cut_dims, if given: dimensions cut into parts of "
+      "out's "
+      "extents, with one i32 before out for each, which part it is",
       &CreateNormal};
 }
 
 KernelDefinition RandomUniformDefinition() {
   return {"random_uniform",
           "out uniform in [lo, hi) by global element index (registry/philox.h), f32; ints seed, key, global_shape, "
-          "offsets; floats lo, hi",
+          "offsets; floats lo, hi; ints cut_dims, if given: dimensions cut into parts of out's extents, with one i32 "
+          "before out for each, which part it is",
           &CreateUniform};
 }
 

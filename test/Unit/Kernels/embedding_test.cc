@@ -45,6 +45,19 @@ TEST(Embedding, GatherIsExact) {
   }
 }
 
+TEST(Embedding, GatherOfIntegers) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 40; ++i) {
+    const Size s = RandomSize(random);
+    std::vector<int32_t> table(s.rows * s.columns), out(s.tokens * s.columns), ids = RandomIds(random, s);
+    for (int32_t& element : table) element = static_cast<int32_t>(random());
+    RunKernel(Gather(s, 1 + i % 3, DType::kI32), {table.data(), ids.data(), out.data()});
+    for (int64_t e = 0; e < s.tokens * s.columns; ++e) {
+      ASSERT_EQ(out[e], table[ids[e / s.columns] * s.columns + e % s.columns]);
+    }
+  }
+}
+
 void CheckScatter(std::mt19937_64& random, const Size& s, DType updates_type, DType out_type) {
   Stored updates = RandomStored(random, updates_type, s.tokens * s.columns);
   Stored one = Unwritten(out_type, s.rows * s.columns);

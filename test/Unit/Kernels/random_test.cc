@@ -106,6 +106,66 @@ TEST(Random, SameValuesUnderEverySharding) {
   }
 }
 
+// `global` in parts along `cut_dims`, which operands choose.
+Signature InParts(Signature whole, const std::vector<int64_t>& parts) {
+  const std::vector<int64_t> global = whole.arguments.back().shape;
+  std::vector<int64_t> cut_dims;
+  for (size_t d = 0; d < global.size(); ++d) {
+    if (parts[d] == 0) continue;  // not cut; 1 is cut into one part
+    whole.arguments.back().shape[d] /= parts[d];
+    cut_dims.push_back(static_cast<int64_t>(d));
+    whole.arguments.insert(whole.arguments.begin(), In({}, DType::kI32));
+  }
+  whole.attributes.push_back(Ints("cut_dims", cut_dims));
+  return whole;
+}
+
+void ExpectPartsOfWhole(const Signature& whole, const std::vector<int64_t>& parts, DType dtype) {
+  const std::vector<int64_t> global = whole.arguments[0].shape;
+  Stored expected = Unwritten(dtype, Count(global));
+  RunKernel(whole, {expected.data()});
+  const std::vector<double> values = expected.Doubles();
+  const Signature signature = InParts(whole, parts);
+  const std::vector<int64_t> shape = signature.arguments.back().shape;
+  std::vector<int32_t> places(global.size(), 0);
+  for (;;) {
+    std::vector<void*> arguments;
+    for (size_t d = 0; d < global.size(); ++d) {
+      if (parts[d] > 0) arguments.push_back(&places[d]);
+    }
+    Stored part = Unwritten(dtype, Count(shape));
+    arguments.push_back(part.data());
+    RunKernel(signature, arguments);
+    const std::vector<double> actual = part.Doubles();
+    for (int64_t i = 0; i < Count(shape); ++i) {
+      int64_t index = 0, stride = 1, rest = i;
+      for (size_t d = global.size(); d-- > 0; rest /= shape[d], stride *= global[d]) {
+        index += (places[d] * shape[d] + rest % shape[d]) * stride;
+      }
+      ASSERT_EQ(actual[i], values[index]) << "element " << i;
+    }
+    size_t d = 0;
+    while (d < global.size() && ++places[d] >= std::max<int64_t>(1, parts[d])) places[d++] = 0;
+    if (d == global.size()) return;
+  }
+}
+
+TEST(Random, OperandsSayWhichPart) {
+  std::mt19937_64 random(std::random_device{}());
+  for (int i = 0; i < 60; ++i) {
+    std::vector<int64_t> global, parts;
+    for (int64_t rank = 1 + random() % 3; rank > 0; --rank) {
+      parts.push_back(random() % 4);
+      global.push_back((1 + random() % 9) * std::max<int64_t>(1, parts.back()));
+    }
+    Signature whole = Normal(global, global, std::vector<int64_t>(global.size(), 0), 1 + i % 4);
+    const DType dtype = i % 2 == 0 ? DType::kF32 : DType::kBF16;
+    whole.arguments[0].dtype = dtype;
+    ExpectPartsOfWhole(whole, parts, dtype);
+    ExpectPartsOfWhole(Uniform(global, -1, 2), parts, DType::kF32);
+  }
+}
+
 TEST(Random, IndicesBeyond32Bits) {
   const int64_t far = (int64_t{1} << 40) + 3;
   Floats out(2);
@@ -170,7 +230,28 @@ TEST(RandomRefusals, EverythingUnsafe) {
   ExpectRefused(Normal({2, 3}, {4, 3}, {INT64_MAX, 0}, 1), "must lie within the global extent");
   ExpectRefused(Normal({2, 3}, {4}, {0, 0}, 1), "rank");
   ExpectRefused(Normal({2, 3}, {INT64_MAX, 3}, {0, 0}, 1), "2^63");
-  Signature bad = Normal({2}, {2}, {0}, 1);
+  const Signature parts = InParts(Normal({2, 6}, {2, 6}, {0, 0}, 1), {0, 3});
+  ASSERT_TRUE(CreateKernel(parts).ok());
+  Signature bad = parts;
+  bad.attributes[5].ints = {0, 2};
+  ExpectRefused(bad, "do not make up the global extent");
+  bad = parts;
+  bad.attributes[4].ints = {2, 7};
+  ExpectRefused(bad, "do not make up the global extent");
+  bad = parts;
+  bad.attributes.back().ints = {2};
+  ExpectRefused(bad, "in increasing order");
+  bad.attributes.back().ints = {-1};
+  ExpectRefused(bad, "in increasing order");
+  bad.attributes.back().ints = {0, 1};
+  ExpectRefused(bad, "it takes 3");
+  bad = parts;
+  bad.arguments[0].dtype = DType::kF32;
+  ExpectRefused(bad, "only i32");
+  bad = parts;
+  bad.arguments[0].shape = {1};
+  ExpectRefused(bad, "rank 0 is needed");
+  bad = Normal({2}, {2}, {0}, 1);
   bad.attributes[3].floats = {-1};
   ExpectRefused(bad, "must not be negative");
   bad = Normal({2}, {2}, {0}, 1);
