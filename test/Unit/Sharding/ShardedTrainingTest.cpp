@@ -16,16 +16,16 @@
 
 #include "compiler/Interp/DistributedInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
-#include "frontends/hf/Import.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
-#include "test/Unit/Frontends/HfTestSupport.h"
+#include "test/Unit/Sharding/ShardedModel.h"
 
 using namespace mlir;
 using namespace bowline;
+using namespace bowline::test;
 using graph::HostTensor;
 
 namespace {
@@ -53,15 +53,7 @@ protected:
 
   OwningOpRef<ModuleOp> build() {
     const Case &c = GetParam();
-    hf::ModelConfig config = hf::test::configOf(c.model);
-    config.hidden = 24, config.heads = 4, config.kvHeads = StringRef(c.model).starts_with("llama") ? 2 : 4,
-    config.headDim = 6;
-    config.intermediate = 20, config.vocabulary = kVocabulary;
-    hf::ImportOptions options;
-    options.batch = kBatch / c.microbatches;
-    options.seq = kSeq;
-    absl::StatusOr<OwningOpRef<ModuleOp>> module = hf::importModel(context, config, options);
-    EXPECT_TRUE(module.ok()) << module.status();
+    OwningOpRef<ModuleOp> module = smallModel(context, c.model, kVocabulary, kBatch / c.microbatches, kSeq);
     DifferentiateOptions differentiate;
     differentiate.microbatches = c.microbatches;
     InsertOptimizerOptions optimizer;
@@ -75,8 +67,8 @@ protected:
     passes.addPass(createInsertInit(InsertInitOptions{7}));
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
-    EXPECT_TRUE(succeeded(passes.run(**module)));
-    return std::move(*module);
+    EXPECT_TRUE(succeeded(passes.run(*module)));
+    return module;
   }
 
   /// Shards as the flags of a user would, and the vocabulary by hand.
@@ -100,30 +92,13 @@ protected:
     ASSERT_TRUE(succeeded(passes.run(module)));
   }
 
-  HostTensor randomTokens(std::mt19937 &random, bool labels) {
-    const Case &c = GetParam();
-    std::vector<int64_t> shape = {kBatch / c.microbatches, kSeq};
-    if (c.microbatches > 1)
-      shape.insert(shape.begin(), c.microbatches);
-    HostTensor tokens(shape);
-    for (double &token : tokens.data)
-      token = labels && random() % 5 == 0 ? -100.0
-                                          : static_cast<double>(random() % kVocabulary); // some positions do not count
-    return tokens;
+  HostTensor tokens(std::mt19937 &random, bool labels) {
+    int64_t microbatches = GetParam().microbatches;
+    return randomTokens(random, microbatches, kBatch / microbatches, kSeq, kVocabulary, labels);
   }
 
   MLIRContext context;
 };
-
-/// The largest difference, relative to the largest element.
-double distance(const HostTensor &a, const HostTensor &b) {
-  double scale = 1e-30, worst = 0;
-  for (auto [x, y] : llvm::zip_equal(a.data, b.data)) {
-    scale = std::max(scale, std::abs(x));
-    worst = std::max(worst, std::abs(x - y));
-  }
-  return worst / scale;
-}
 
 } // namespace
 
@@ -143,7 +118,7 @@ TEST_P(ShardedTraining, EqualsOneRank) {
   }
   std::mt19937 random(3);
   for (int64_t step = 0; step < kSteps; ++step) {
-    HostTensor inputs[] = {randomTokens(random, false), randomTokens(random, true)};
+    HostTensor inputs[] = {tokens(random, false), tokens(random, true)};
     auto expected = one.run("train_step", inputs);
     auto actual = many.run("train_step", inputs);
     ASSERT_TRUE(succeeded(expected) && succeeded(actual));

@@ -1,0 +1,194 @@
+//===- LocalPipelineTest.cpp - All phases up to kernels on programs of several ranks
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Models go through the pipeline as a user's do. Right before kernels are selected, where fusions still have their
+// operations, all ranks are run by the reference interpreter and compared with the whole program on one rank. The
+// interpreter computes in f64, so that only the order of additions differs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/GenerateKernels.h"
+#include "compiler/Interp/DistributedInterpreter.h"
+#include "compiler/Pipelines/Pipeline.h"
+#include "compiler/Pipelines/VerifyPhase.h"
+#include "compiler/Support/Registration.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "test/Unit/Sharding/ShardedModel.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+using graph::HostTensor;
+
+namespace {
+
+struct Case {
+  const char *name, *model, *mesh;
+  bool sequenceParallel = false;
+  int64_t microbatches = 1;
+  const char *recompute = "none";
+  const char *cutVocabulary = ""; // the axis of the embedding's rows and the head's classes
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
+
+constexpr int64_t kBatch = 4, kSeq = 6, kSteps = 2;
+
+class LocalPipeline : public testing::TestWithParam<Case> {
+protected:
+  LocalPipeline() : context(registry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+
+  static DialectRegistry registry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    return registry;
+  }
+
+  int64_t batch() const { return kBatch / GetParam().microbatches; }
+  /// A prime, unless it is to be cut.
+  int64_t vocabulary() const { return *GetParam().cutVocabulary ? 20 : 23; }
+
+  OwningOpRef<ModuleOp> build() { return smallModel(context, GetParam().model, vocabulary(), batch(), kSeq); }
+
+  PipelineOptions options(bool whole) const {
+    const Case &c = GetParam();
+    PipelineOptions options;
+    options.recompute = c.recompute;
+    options.optimizer.microbatches = c.microbatches;
+    options.optimizer.weightDecay = 0.1;
+    options.optimizer.clipNorm = 1.0;
+    options.optimizer.lr = 1e-2;
+    options.threads = 2;
+    if (!whole) {
+      options.strategy.mesh = c.mesh;
+      options.strategy.sequenceParallel = c.sequenceParallel;
+    }
+    return options;
+  }
+
+  /// Runs the steps from `first` until before `last`, with the verifiers of the phases that they end.
+  LogicalResult runSteps(ModuleOp module, const PipelineOptions &options, StringRef first, StringRef last) {
+    PassManager passes(&context);
+    std::vector<Step> steps = pipelineSteps(options);
+    bool runs = first.empty();
+    for (auto [index, step] : llvm::enumerate(steps)) {
+      if (step.name == last)
+        break;
+      runs |= step.name == first;
+      if (!runs)
+        continue;
+      if (step.create)
+        passes.addPass(step.create());
+      if (index + 1 < steps.size() && steps[index + 1].phase != step.phase)
+        passes.addPass(createVerifyPhasePass(step.phase));
+    }
+    return passes.run(module);
+  }
+
+  void cutVocabulary(ModuleOp module) {
+    SmallVector<SmallVector<StringAttr>> rows = {{StringAttr::get(&context, GetParam().cutVocabulary)}, {}};
+    for (auto param : module.getOps<graph::ParamOp>())
+      if (*GetParam().cutVocabulary && llvm::is_contained({"embed", "head"}, param.getName()))
+        param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(&context, rows));
+  }
+
+  /// Collectives by name and function, in the order in which they are issued.
+  static std::vector<std::string> collectives(ModuleOp module) {
+    std::vector<std::string> result;
+    module.walk([&](graph::FuncOp function) {
+      for (Operation &op : function.getBody().front())
+        if (isa<dist::DistDialect>(op.getDialect()) && !isa<dist::CoordinateOp>(op)) {
+          std::string text = function.getName().str();
+          llvm::raw_string_ostream(text) << ' ' << op.getName() << ' ' << op.getAttr("axes") << ' '
+                                         << op.getResult(0).getType();
+          result.push_back(std::move(text));
+        }
+    });
+    return result;
+  }
+
+  MLIRContext context;
+};
+
+} // namespace
+
+TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
+  OwningOpRef<ModuleOp> whole = build(), local = build();
+  ASSERT_TRUE(whole && local);
+  PipelineOptions plain = options(/*whole=*/true), sharded = options(/*whole=*/false);
+  ASSERT_TRUE(succeeded(runSteps(*whole, plain, "", "measure-traffic")));
+  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "", "propagate-shardings")));
+  cutVocabulary(*local);
+  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "propagate-shardings", "measure-traffic")));
+  std::vector<std::string> issued = collectives(*local);
+  EXPECT_FALSE(issued.empty());
+  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "measure-traffic", "select-kernels")));
+
+  // Nothing is exchanged twice, nothing is left out.
+  std::vector<std::string> fused = collectives(*local);
+  llvm::sort(issued);
+  llvm::sort(fused);
+  EXPECT_EQ(fused, issued);
+
+  Interpreter one(*whole);
+  DistributedInterpreter many(*local);
+  ASSERT_TRUE(succeeded(one.initializeVariables()));
+  ASSERT_TRUE(succeeded(many.initialize()));
+  std::mt19937 random(3);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    auto tokens = [&](bool labels) {
+      return randomTokens(random, GetParam().microbatches, batch(), kSeq, vocabulary(), labels);
+    };
+    HostTensor inputs[] = {tokens(false), tokens(true)};
+    auto expected = one.run("train_step", inputs);
+    auto actual = many.run("train_step", inputs);
+    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
+      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+  }
+  HostTensor inputs[] = {randomTokens(random, 1, batch(), kSeq, vocabulary(), false),
+                         randomTokens(random, 1, batch(), kSeq, vocabulary(), true)};
+  auto expected = one.run("eval_step", inputs);
+  auto actual = many.run("eval_step", inputs);
+  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+  for (auto [a, b] : llvm::zip_equal(*expected, *actual))
+    EXPECT_LT(distance(a, b), 1e-11) << "evaluation";
+  for (auto param : whole->getOps<graph::ParamOp>()) {
+    FailureOr<HostTensor> value = many.getVariable(param.getName());
+    ASSERT_TRUE(succeeded(value));
+    EXPECT_LT(distance(*one.getVariable(param.getName()), *value), 1e-9) << param.getName().str();
+  }
+
+  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "select-kernels", "schedule-commands")));
+  std::vector<std::string> selected = collectives(*local);
+  llvm::sort(selected);
+  EXPECT_EQ(selected, issued);
+  PassManager codegen(&context);
+  codegen.addPass(createGenerateKernelsPass(sharded.cpu));
+  EXPECT_TRUE(succeeded(codegen.run(*local)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, LocalPipeline,
+    testing::Values(Case{"llama_dp2", "llama-tiny", "dp=2"}, Case{"llama_tp2", "llama-tiny", "tp=2"},
+                    Case{"llama_dp2_tp2", "llama-tiny", "dp=2,tp=2"},
+                    Case{"llama_sequence", "llama-tiny", "dp=2,tp=2", true, 2},
+                    Case{"llama_selective", "llama-tiny", "dp=2,tp=2", false, 2, "selective"},
+                    Case{"llama_full", "llama-tiny", "tp=2", false, 1, "full"},
+                    Case{"llama_sequence_full", "llama-tiny", "tp=2", true, 1, "full"},
+                    Case{"llama_vocabulary", "llama-tiny", "dp=2,tp=2", false, 2, "none", "tp"},
+                    Case{"llama_sequence_vocabulary", "llama-tiny", "tp=2", true, 1, "none", "tp"},
+                    Case{"tied_vocabulary_full", "llama-tied", "tp=2", false, 1, "full", "tp"},
+                    Case{"qwen2_dp2", "qwen2-tiny", "dp=2", false, 2}, Case{"qwen2_tp2", "qwen2-tiny", "tp=2"},
+                    Case{"qwen2_dp2_tp2", "qwen2-tiny", "dp=2,tp=2", true, 1, "full"},
+                    Case{"gpt2_dp2", "gpt2-tiny", "dp=2"}, Case{"gpt2_tp2", "gpt2-tiny", "tp=2", false, 2},
+                    Case{"gpt2_sequence", "gpt2-tiny", "dp=2,tp=2", true, 2, "selective"}),
+    [](const auto &info) { return std::string(info.param.name); });
