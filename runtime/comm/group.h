@@ -29,7 +29,7 @@ class CommunicatorGroup {
   // error that broke the group.
   virtual absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
                                                                                 absl::Span<const int> members,
-                                                                                const LinkOptions& link) = 0;
+                                                                                const LinkOptions& link = {}) = 0;
 
   // Ends all operations of all ranks, and all that come later, with `why`: for a rank that cannot go on, so that the
   // others do not wait for it. The first error stays. Does nothing when `why` is OK.

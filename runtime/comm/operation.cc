@@ -37,6 +37,11 @@ uint64_t Operation::Pack() const {
 
 Operation Operation::Unpack(uint64_t word) {
   Operation operation;
+  // The word may come from another process.
+  if ((word & 0xff) > static_cast<uint64_t>(OperationKind::kBarrier) ||
+      (word >> 8 & 0x7f) > static_cast<uint64_t>(kernels::DType::kBool)) {
+    return operation;
+  }
   operation.kind = static_cast<OperationKind>(word & 0xff);
   operation.dtype = static_cast<kernels::DType>(word >> 8 & 0x7f);
   operation.op = static_cast<hal::ReduceOp>(word >> 15 & 1);

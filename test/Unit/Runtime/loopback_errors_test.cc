@@ -2,7 +2,8 @@
 
 #include <chrono>
 
-#include "test/Unit/Runtime/loopback_fixture.h"
+#include "runtime/comm/loopback/loopback_group.h"
+#include "test/Unit/Runtime/comm_fixture.h"
 
 namespace bowline {
 namespace {
@@ -16,7 +17,7 @@ using testing::World;
 std::string TextOf(const absl::Status& status) { return std::string(status.message()); }
 
 // Longer than a test may take, so that only a mismatch can end an operation.
-constexpr LoopbackOptions kPatient = {.timeout = std::chrono::minutes(10)};
+constexpr std::chrono::nanoseconds kPatient = std::chrono::minutes(10);
 
 void ExpectOnAll(World& world, const std::function<absl::Status(int)>& body, absl::StatusCode code,
                  const ::testing::Matcher<std::string>& text) {
@@ -125,7 +126,7 @@ TEST(LoopbackMismatch, OfSendsAndReceives) {
 }
 
 TEST(LoopbackDeadline, NamesTheRankThatNeverComes) {
-  World world(4, {.timeout = std::chrono::milliseconds(50)});
+  World world(4, std::chrono::milliseconds(50));
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 2) return absl::OkStatus();
     return world.all(rank).AllReduce(world.stream(rank), {PieceOf(rank, 8)}, DType::kF32, ReduceOp::kSum);
@@ -137,17 +138,17 @@ TEST(LoopbackDeadline, NamesTheRankThatNeverComes) {
                 ::testing::MatchesRegex("rank [013] waited 0.05 s in all_reduce\\(sum\\) of 8 f32 \\(operation 0 of "
                                         "communicator 'all'\\) for rank 2; rank 2 is in no operation"));
   }
-  EXPECT_EQ(world.group().status(), results[0]);
+  EXPECT_EQ(world.group(0).status(), results[0]);
 }
 
 TEST(LoopbackDeadline, FollowsTheChainToItsEnd) {
-  World world(4, {.timeout = std::chrono::milliseconds(100)});
+  World world(4, std::chrono::milliseconds(100));
   const auto results = world.Run([&](int rank) -> absl::Status {
     const std::vector<int> pair = {1, 3};
     if (rank == 3) return absl::OkStatus();
     if (rank == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      BOWLINE_ASSIGN_OR_RETURN(const auto two, world.group().CreateCommunicator(1, "two", pair));
+      BOWLINE_ASSIGN_OR_RETURN(const auto two, world.group(1).CreateCommunicator("two", pair));
       return two->Receive(world.stream(1), {PieceOf(1, 5)}, DType::kF32, 1);
     }
     if (rank == 0) return world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
@@ -168,26 +169,26 @@ TEST(LoopbackDeadline, EndsWhenARankGivesUp) {
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      world.group().Abort(absl::DataLossError("rank 1 lost its data"));
-      return world.group().status();
+      world.group(1).Abort(absl::DataLossError("rank 1 lost its data"));
+      return world.group(0).status();
     }
     if (rank == 0) return world.all(0).Barrier(world.stream(0));
     return world.all(2).Receive(world.stream(2), {PieceOf(2, 5)}, DType::kF32, 1);
   });
   for (const absl::Status& status : results) EXPECT_EQ(status, absl::DataLossError("rank 1 lost its data"));
-  EXPECT_EQ(world.group().CreateCommunicator(0, "new", {0, 1, 2}).status(), results[0]);
+  EXPECT_EQ(world.group(0).CreateCommunicator("new", {0, 1, 2}).status(), results[0]);
 }
 
 TEST(LoopbackGroup, IsOneForAllItsRanks) {
   World world(3);
   for (int rank : {0, 1, 2}) {
-    EXPECT_EQ(world.view(rank).rank(), rank);
-    EXPECT_EQ(world.view(rank).ranks(), 3);
-    EXPECT_TRUE(world.view(rank).status().ok());
+    EXPECT_EQ(world.group(rank).rank(), rank);
+    EXPECT_EQ(world.group(rank).ranks(), 3);
+    EXPECT_TRUE(world.group(rank).status().ok());
   }
-  EXPECT_THAT(TextOf(world.view(2).CreateCommunicator("pair", {0, 1}, {}).status()), HasSubstr("rank 2, which asks"));
-  world.view(1).Abort(absl::DataLossError("rank 1 lost its data"));
-  for (int rank : {0, 1, 2}) EXPECT_EQ(world.view(rank).status(), absl::DataLossError("rank 1 lost its data"));
+  EXPECT_THAT(TextOf(world.group(2).CreateCommunicator("pair", {0, 1}, {}).status()), HasSubstr("rank 2, which asks"));
+  world.group(1).Abort(absl::DataLossError("rank 1 lost its data"));
+  for (int rank : {0, 1, 2}) EXPECT_EQ(world.group(rank).status(), absl::DataLossError("rank 1 lost its data"));
 }
 
 TEST(LoopbackErrors, TwoOperationsOfARankAtOnce) {

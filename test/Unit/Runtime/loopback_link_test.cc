@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "test/Unit/Runtime/allocation_counter.h"
-#include "test/Unit/Runtime/loopback_fixture.h"
+#include "test/Unit/Runtime/comm_fixture.h"
 
 namespace bowline {
 namespace {
@@ -78,7 +78,7 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
   constexpr int kRanks = 4;
   constexpr size_t kCount = 1000;  // 4000 bytes
   const LinkOptions link = {.bandwidth = 400e3, .latency = std::chrono::milliseconds(1)};
-  World world(kRanks, {}, link);
+  World world(kRanks, testing::kLong, link);
   std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount)), receive = send;
   using Call = std::function<absl::Status(hal::Communicator&, hal::Stream&, hal::Piece)>;
   const struct {
@@ -126,7 +126,7 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
 }
 
 TEST(Link, TooSlowForTheTimeoutIsAnError) {
-  World world(2, {.timeout = std::chrono::milliseconds(100)}, {.bandwidth = 1, .latency = {}});
+  World world(2, std::chrono::milliseconds(100), {.bandwidth = 1, .latency = {}});
   float values[2] = {};
   const auto results = world.Run([&](int rank) {
     return world.all(rank).AllReduce(world.stream(rank), {{&values[rank], &values[rank], 1}}, DType::kF32,
@@ -150,10 +150,10 @@ TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
       if (rank == 2) {
         while (started < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        broken.group().Abort(absl::AbortedError("enough"));
+        broken.group(0).Abort(absl::AbortedError("enough"));
         return absl::OkStatus();
       }
-      BOWLINE_ASSIGN_OR_RETURN(const auto two, broken.group().CreateCommunicator(rank, "two", pair, link));
+      BOWLINE_ASSIGN_OR_RETURN(const auto two, broken.group(rank).CreateCommunicator("two", pair, link));
       const auto start = steady_clock::now();
       ++started;
       hal::Stream& stream = broken.stream(rank);
@@ -174,7 +174,7 @@ TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
 TEST(Link, OverlapsWithComputeOnAnotherStream) {
   constexpr int kRanks = 2, kSteps = 4;
   const LinkOptions link = {.bandwidth = 0, .latency = std::chrono::milliseconds(10)};  // 20 ms for an all-reduce
-  World world(kRanks, {}, link);
+  World world(kRanks, testing::kLong, link);
   std::vector<std::unique_ptr<hal::Stream>> communication;
   for (int rank = 0; rank < kRanks; ++rank) {
     communication.push_back(*world.device(rank).CreateStream(hal::StreamMode::kWorker));
@@ -215,7 +215,7 @@ TEST(Loopback, AllocatesNothingInSteadyState) {
   for (hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
     constexpr int kRanks = 3;
     constexpr size_t kCount = 100;
-    World world(kRanks, {}, {.bandwidth = 1e12, .latency = std::chrono::nanoseconds(1)}, mode);
+    World world(kRanks, testing::kLong, {.bandwidth = 1e12, .latency = std::chrono::nanoseconds(1)}, mode);
     std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount, 1)), receive = send;
     uint64_t before = 0, after = 0;
     world.RunOk([&](int rank) -> absl::Status {

@@ -1,0 +1,114 @@
+#ifndef BOWLINE_RUNTIME_COMM_CONTROL_HUB_H_
+#define BOWLINE_RUNTIME_COMM_CONTROL_HUB_H_
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/file_descriptor.h"
+#include "runtime/comm/control/activity.h"
+#include "runtime/comm/control/connection.h"
+#include "runtime/comm/control/timing.h"
+
+namespace bowline {
+
+// First words of a rank to the hub.
+struct Hello {
+  static constexpr char kMagic[] = "bowline control 1";
+
+  int rank = 0;
+  int ranks = 1;
+  std::string job;        // tells runs apart that share an address
+  std::string where;      // "host a, pid 7"
+  uint64_t patience = 0;  // ns until the rank gives up waiting for the others
+
+  std::string Encode() const;
+  // False for what is no hello.
+  static bool Decode(absl::string_view bytes, Hello& hello);
+};
+
+// The key under which a rank says what the others need of it for a communicator.
+std::string CommunicatorKey(absl::string_view communicator, int rank);
+
+// Why a hello was refused, and whether another attempt, elsewhere, may be better.
+enum class RejectReason : uint8_t { kOtherJob, kWrong };
+
+struct HubOptions {
+  int ranks = 1;
+  std::string job;
+  ControlTiming timing;
+  std::chrono::nanoseconds rendezvous_timeout;
+};
+
+// Where all ranks of a run meet: a thread of rank 0's process that keeps a connection to each. It waits for all to
+// come, keeps texts by key, sees which rank died or fell silent, asks all what they do when one complains, and tells
+// all when the run is broken. No data passes through it. Strangers may connect and send anything; they are
+// disconnected.
+class Hub {
+ public:
+  static absl::StatusOr<std::unique_ptr<Hub>> Start(FileDescriptor listener, const HubOptions& options);
+  // Disconnects all ranks.
+  ~Hub();
+
+ private:
+  struct Peer {
+    Connection connection;
+    int rank = -1;  // -1 for a stranger
+    Clock::time_point connected, heard;
+  };
+  struct Rank {
+    Peer* peer = nullptr;
+    bool came = false, left = false, dead = false, answered = false;
+    std::string where;
+    std::vector<Activity> activities;
+  };
+
+  Hub(FileDescriptor listener, FileDescriptor wake, const HubOptions& options);
+
+  void Run();
+  void Linger();
+  void WaitForEvents();
+  void Accept();
+  void ReadFrom(Peer& peer);
+  void Handle(Peer& peer, const Message& message);
+  void HandleHello(Peer& peer, const Message& message);
+  void Reject(Peer& peer, RejectReason reason, const absl::Status& why);
+  void Welcome();
+  void CheckTime();
+
+  void Lose(Peer& peer);
+  // What only the hub knows: who is missing.
+  void CompleteWaits(Activity& activity) const;
+  void Inquire(const Complaint& complaint);
+  void Conclude();
+  void Break(const absl::Status& why);
+  void SendToAll(MessageType type, absl::string_view payload = {});
+  std::vector<int> Missing() const;
+
+  const HubOptions options_;
+  FileDescriptor listener_, wake_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+
+  // Of the thread alone.
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<Rank> ranks_;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<int>> waiting_;  // by key
+  std::string address_;                              // of this host, as another host sees it
+  bool welcomed_ = false, broken_ = false, done_ = false;
+  absl::Status why_broken_;
+  Clock::time_point give_up_;  // waiting for ranks to come
+  Clock::time_point next_beat_;
+  bool inquiring_ = false;
+  Complaint complaint_;
+  Clock::time_point conclude_at_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_COMM_CONTROL_HUB_H_

@@ -1,0 +1,202 @@
+#include "runtime/comm/control/rendezvous.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/atomic_file.h"
+
+namespace bowline {
+namespace {
+
+// Of a file that rank 0 writes. The name of the job is not trusted to have no line breaks, and comes last.
+constexpr absl::string_view kFileHeader = "bowline rendezvous 1\n";
+constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{200};
+// For one candidate to say that it is the hub.
+constexpr auto kAttempt = std::chrono::seconds(5);
+
+std::string FirstAddressOfThisMachine() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "127.0.0.1";
+  std::string found = "127.0.0.1";
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
+    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    found = NumericAddress(i->ifa_addr, sizeof(sockaddr_in));
+    break;
+  }
+  ::freeifaddrs(list);
+  return found;
+}
+
+struct Candidate {
+  std::string host;
+  int port = 0;
+};
+
+// Empty while there is no file of rank 0.
+std::vector<Candidate> CandidatesOf(const Rendezvous& rendezvous) {
+  std::vector<Candidate> candidates;
+  if (rendezvous.file.empty()) {
+    for (int i = 0; i < rendezvous.ports; ++i) candidates.push_back({rendezvous.host, rendezvous.port + i});
+    return candidates;
+  }
+  std::ifstream file(rendezvous.file, std::ios::binary);
+  std::string text(4096, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  absl::string_view rest = text;
+  if (!absl::ConsumePrefix(&rest, kFileHeader)) return candidates;
+  const std::vector<std::string> lines = absl::StrSplit(rest, absl::MaxSplits('\n', 2));
+  Candidate candidate;
+  if (lines.size() != 3 || !absl::SimpleAtoi(lines[1], &candidate.port)) return candidates;
+  if (candidate.port < 1 || candidate.port > 65535) return candidates;
+  candidate.host = lines[0];
+  candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
+// What came of asking a candidate.
+struct Attempt {
+  Connection connection;  // open when it is the hub and has accepted
+  absl::Status failure;
+  bool final = false;  // no other attempt can be better
+};
+
+Attempt Try(const Candidate& candidate, const Hello& hello, Clock::time_point deadline) {
+  Attempt attempt;
+  absl::StatusOr<FileDescriptor> socket = ConnectTo(candidate.host, candidate.port, deadline);
+  if (!socket.ok()) {
+    attempt.failure = socket.status();
+    return attempt;
+  }
+  Connection connection(std::move(*socket));
+  connection.Queue(MessageType::kHello, hello.Encode());
+  connection.set_limit(Connection::kMaxMessage);
+  while (true) {
+    if (attempt.failure = connection.Flush(); !attempt.failure.ok()) return attempt;
+    const absl::Status filled = connection.Fill();
+    absl::StatusOr<std::optional<Message>> message = connection.Next();
+    if (!message.ok()) {
+      attempt.failure = absl::UnavailableError("somebody else than rank 0 listens there");
+      return attempt;
+    }
+    if (message->has_value() && (**message).type == MessageType::kAccepted) {
+      attempt.connection = std::move(connection);
+      return attempt;
+    }
+    if (message->has_value() && (**message).type == MessageType::kRejected) {
+      WireReader reader((**message).payload);
+      attempt.final = reader.U8() == static_cast<uint8_t>(RejectReason::kWrong);
+      attempt.failure = reader.Status();
+      return attempt;
+    }
+    if (!filled.ok()) {
+      attempt.failure = filled;
+      return attempt;
+    }
+    if (!WaitForSocket(connection.descriptor(), connection.has_output(), deadline)) {
+      attempt.failure = absl::UnavailableError("who listens there does not answer as rank 0 would");
+      return attempt;
+    }
+  }
+}
+
+}  // namespace
+
+std::string Rendezvous::ToString() const {
+  if (!file.empty()) return absl::StrCat("file:", file);
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  const std::string address = absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", ":", port);
+  return ports == 1 ? address : absl::StrCat(address, " to ", port + ports - 1);
+}
+
+absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text) {
+  const auto refuse = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("rendezvous '", text, "': ", why,
+                                                   "; write file:PATH of a file that all ranks see, or HOST:PORT of "
+                                                   "rank 0, such as node1:29500"));
+  };
+  Rendezvous rendezvous;
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, "file:")) {
+    if (rest.empty()) return refuse("there is no path");
+    rendezvous.file = std::string(rest);
+    return rendezvous;
+  }
+  const size_t colon = text.rfind(':');
+  if (colon == absl::string_view::npos) return refuse("there is no port");
+  absl::string_view host = text.substr(0, colon);
+  const bool bracketed = absl::ConsumePrefix(&host, "[");
+  if (bracketed != absl::ConsumeSuffix(&host, "]")) return refuse("a bracket is not closed");
+  if (host.empty()) return refuse("there is no host");
+  if (!bracketed && host.find(':') != absl::string_view::npos) return refuse("an IPv6 address needs brackets");
+  if (!absl::SimpleAtoi(text.substr(colon + 1), &rendezvous.port) || rendezvous.port < 1 || rendezvous.port > 65535) {
+    return refuse(absl::StrCat("'", text.substr(colon + 1), "' is no port from 1 to 65535"));
+  }
+  rendezvous.host = std::string(host);
+  return rendezvous;
+}
+
+absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address) {
+  if (rendezvous.file.empty()) {
+    absl::Status failure;
+    for (int i = 0; i < rendezvous.ports; ++i) {
+      absl::StatusOr<FileDescriptor> listener = Listen(rendezvous.host, rendezvous.port + i);
+      if (listener.ok()) return listener;
+      failure = listener.status();
+    }
+    return absl::UnavailableError(absl::StrCat("rendezvous: rank 0 cannot listen at ", rendezvous.ToString(), ": ",
+                                               failure.message(),
+                                               "; is another run there? Take another port, or a file"));
+  }
+  // That of an earlier run would send the others to the wrong place.
+  if (::unlink(rendezvous.file.c_str()) != 0 && errno != ENOENT) return ErrnoToStatus(errno, rendezvous.file);
+  const std::string own = address.empty() ? FirstAddressOfThisMachine() : address;
+  BOWLINE_ASSIGN_OR_RETURN(FileDescriptor listener, Listen(own, 0));
+  BOWLINE_ASSIGN_OR_RETURN(const int port, PortOf(listener.get()));
+  BOWLINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(rendezvous.file));
+  BOWLINE_RETURN_IF_ERROR(file.Append(absl::StrCat(kFileHeader, own, "\n", port, "\n", rendezvous.job)));
+  BOWLINE_RETURN_IF_ERROR(file.CommitUnsynced());
+  return listener;
+}
+
+absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline) {
+  hello.job = rendezvous.job;
+  const Clock::time_point begin = Clock::now();
+  std::chrono::milliseconds pause = kFirstPause;
+  absl::Status failure = absl::UnavailableError("rank 0 has not written it");
+  while (true) {
+    for (const Candidate& candidate : CandidatesOf(rendezvous)) {
+      const Clock::time_point now = Clock::now();
+      hello.patience = static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(deadline - now).count()));
+      Attempt attempt = Try(candidate, hello, std::min(deadline, now + kAttempt));
+      if (attempt.connection.open()) return std::move(attempt.connection);
+      // A file may be that of an earlier run, whose hub is still there.
+      if (attempt.final && rendezvous.file.empty()) return Annotate(attempt.failure, "rendezvous");
+      failure = attempt.failure;
+    }
+    if (Clock::now() + pause >= deadline) break;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat("rendezvous: rank ", hello.rank, " did not find rank 0 at ", rendezvous.ToString(), " within ",
+                   std::chrono::duration<double>(deadline - begin).count(), " s (", failure.message(),
+                   "); see whether rank 0 was started, and whether this machine reaches it"));
+}
+
+}  // namespace bowline

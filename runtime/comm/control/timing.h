@@ -1,0 +1,49 @@
+#ifndef BOWLINE_RUNTIME_COMM_CONTROL_TIMING_H_
+#define BOWLINE_RUNTIME_COMM_CONTROL_TIMING_H_
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace bowline {
+
+using Clock = std::chrono::steady_clock;
+
+// What follows from how long an operation may wait.
+struct ControlTiming {
+  std::chrono::nanoseconds timeout;
+
+  // Between two signs of life.
+  std::chrono::nanoseconds beat() const {
+    return std::clamp<std::chrono::nanoseconds>(timeout / 10, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  }
+  // Without a sign of life for so long, a rank is taken for stopped: noticed before the operations that wait for it
+  // would end by their own timeout, which knows less about the cause.
+  std::chrono::nanoseconds silence() const { return timeout * 4 / 5; }
+  // For the answers of ranks that are asked what they do.
+  std::chrono::nanoseconds answer() const {
+    return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(100), std::chrono::seconds(5));
+  }
+};
+
+// Sees when its own thread did not run for a while (the process was stopped, or the machine slept), so that the others
+// are not blamed for a silence in which nobody listened.
+class StallDetector {
+ public:
+  explicit StallDetector(std::chrono::nanoseconds beat) : beat_(beat), last_(Clock::now()) {}
+
+  // At least once per beat. What to add to every deadline that was set before.
+  std::chrono::nanoseconds Tick() {
+    const Clock::time_point now = Clock::now();
+    const auto passed = now - std::exchange(last_, now);
+    return passed > 3 * beat_ ? passed - beat_ : std::chrono::nanoseconds(0);
+  }
+
+ private:
+  const std::chrono::nanoseconds beat_;
+  Clock::time_point last_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_COMM_CONTROL_TIMING_H_

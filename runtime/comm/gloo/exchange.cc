@@ -1,0 +1,252 @@
+#include "runtime/comm/gloo/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/comm/reduce.h"
+
+namespace bowline {
+namespace {
+
+constexpr size_t kStaging = size_t{4} << 20;
+constexpr size_t kSmallestChunk = size_t{32} << 10, kLargestChunk = size_t{512} << 10;
+
+// The share of member `rank` in `total` elements: whole cache lines of every type.
+struct Share {
+  size_t begin, end;
+};
+Share ShareOf(size_t total, size_t ranks, size_t rank) {
+  constexpr size_t kUnit = 64;
+  const size_t share = (total / ranks + kUnit) / kUnit * kUnit;
+  const size_t begin = std::min(total, rank * share);
+  return {begin, std::min(total, begin + share)};
+}
+
+PieceCursor At(absl::Span<const hal::Piece> pieces, size_t part, size_t element) {
+  PieceCursor cursor = {pieces, part};
+  cursor.Skip(element);
+  return cursor;
+}
+
+void CopyBytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+void PieceCursor::Skip(size_t elements) {
+  offset += elements;
+  while (piece < pieces.size() && offset >= pieces[piece].count) offset -= pieces[piece++].count;
+}
+
+const uint8_t* PieceCursor::send(size_t element_bytes) const {
+  return static_cast<const uint8_t*>(pieces[piece].send) + (part * pieces[piece].count + offset) * element_bytes;
+}
+
+uint8_t* PieceCursor::receive(size_t element_bytes) const {
+  return static_cast<uint8_t*>(pieces[piece].receive) + (part * pieces[piece].count + offset) * element_bytes;
+}
+
+Exchange::Exchange(GlooMesh& mesh, std::atomic<int>& waits_for)
+    : mesh_(mesh),
+      waits_for_(waits_for),
+      self_(static_cast<size_t>(mesh.self())),
+      peers_(static_cast<size_t>(mesh.size())),
+      sources_(peers_.size()) {
+  chunk_bytes_ = kLargestChunk;
+  if (peers_.size() == 1) return;
+  // The same for all members, who have to cut alike.
+  chunk_bytes_ = std::clamp(kStaging / (peers_.size() - 1) / 4096 * 4096, kSmallestChunk, kLargestChunk);
+  for (size_t peer = 0; peer < peers_.size(); ++peer) {
+    // Not written to, so that pages which are never used are never there.
+    if (peer != self_) peers_[peer].staging.reset(new uint8_t[4 * chunk_bytes_]);
+  }
+}
+
+uint8_t* Exchange::Staging(size_t peer, bool out, size_t slot) const {
+  return peers_[peer].staging.get() + ((out ? 2 : 0) + slot) * chunk_bytes_;
+}
+
+absl::Status Exchange::Run(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  Clear();
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return AllReduce(operation, pieces);
+    case OperationKind::kReduceScatter:
+      return ReduceScatter(operation, pieces);
+    case OperationKind::kAllGather:
+      return AllGather(operation, pieces);
+    case OperationKind::kAllToAll:
+      return AllToAll(operation, pieces);
+    case OperationKind::kSend:
+      peers_[static_cast<size_t>(operation.peer)].out = {At(pieces, 0, 0), TotalOf(pieces)};
+      return Move(operation, nullptr);
+    case OperationKind::kReceive:
+      peers_[static_cast<size_t>(operation.peer)].in = {At(pieces, 0, 0), TotalOf(pieces)};
+      return Move(operation, nullptr);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status Exchange::AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  const size_t total = TotalOf(pieces);
+  const Share mine = ShareOf(total, peers_.size(), self_);
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    const Share theirs = ShareOf(total, peers_.size(), After(n));
+    peer.out = {At(pieces, 0, theirs.begin), theirs.end - theirs.begin};
+    peer.in = {At(pieces, 0, mine.begin), mine.end - mine.begin};
+  }
+  Range own = {At(pieces, 0, mine.begin), mine.end - mine.begin};
+  BOWLINE_RETURN_IF_ERROR(Move(operation, &own));
+
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    const Share theirs = ShareOf(total, peers_.size(), After(n));
+    peer.out = {At(pieces, 0, mine.begin), mine.end - mine.begin, true};
+    peer.in = {At(pieces, 0, theirs.begin), theirs.end - theirs.begin};
+  }
+  return Move(operation, nullptr);
+}
+
+absl::Status Exchange::ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  const size_t total = TotalOf(pieces);
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    peer.out = {At(pieces, After(n), 0), total};
+    peer.in = {At(pieces, 0, 0), total};
+  }
+  Range own = {At(pieces, self_, 0), total};
+  return Move(operation, &own);
+}
+
+absl::Status Exchange::AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    peer.out = {At(pieces, 0, 0), total};
+    peer.in = {At(pieces, After(n), 0), total};
+  }
+  for (const hal::Piece& piece : pieces) {
+    const size_t size = piece.count * bytes;
+    CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size, piece.send, size);
+  }
+  return Move(operation, nullptr);
+}
+
+absl::Status Exchange::AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    peer.out = peer.in = {At(pieces, After(n), 0), total};
+  }
+  for (const hal::Piece& piece : pieces) {
+    const size_t size = piece.count * bytes;
+    CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size,
+              static_cast<const uint8_t*>(piece.send) + self_ * size, size);
+  }
+  return Move(operation, nullptr);
+}
+
+absl::Status Exchange::Move(const Operation& operation, Range* own) {
+  const size_t bytes = kernels::SizeOf(operation.dtype);
+  size_t longest = own == nullptr ? 0 : own->elements;
+  for (const Peer& peer : peers_) longest = std::max({longest, peer.out.elements, peer.in.elements});
+  const size_t elements = chunk_bytes_ / bytes, chunks = (longest + elements - 1) / elements;
+  if (chunks > 0) BOWLINE_RETURN_IF_ERROR(Start(bytes, 0, own != nullptr));
+  for (size_t chunk = 0; chunk < chunks; ++chunk) {
+    if (chunk + 1 < chunks) BOWLINE_RETURN_IF_ERROR(Start(bytes, (chunk + 1) % 2, own != nullptr));
+    BOWLINE_RETURN_IF_ERROR(Finish(bytes, chunk % 2, own != nullptr));
+    if (own != nullptr) Combine(operation, chunk % 2, *own);
+  }
+  waits_for_ = -1;
+  return absl::OkStatus();
+}
+
+absl::Status Exchange::Start(size_t element_bytes, size_t slot, bool reduce) {
+  const size_t chunk = chunk_bytes_ / element_bytes;
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    Incoming& in = peer.slots[slot];
+    in = {peer.in.cursor, std::min(chunk, peer.in.elements)};
+    if (in.elements == 0) continue;
+    in.staged = reduce || in.cursor.Together() < in.elements;
+    peer.in.cursor.Skip(in.elements);
+    peer.in.elements -= in.elements;
+    uint8_t* to = in.staged ? Staging(After(n), false, slot) : in.cursor.receive(element_bytes);
+    waits_for_ = static_cast<int>(After(n));
+    BOWLINE_RETURN_IF_ERROR(mesh_.Receive(Lane::kData, waits_for_, to, in.elements * element_bytes));
+  }
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    Range& out = peer.out;
+    const size_t elements = std::min(chunk, out.elements);
+    peer.sent[slot] = elements > 0;
+    if (elements == 0) continue;
+    const auto source = [&] {
+      return out.results ? out.cursor.receive(element_bytes) : out.cursor.send(element_bytes);
+    };
+    const uint8_t* from = source();
+    if (out.cursor.Together() < elements) {
+      uint8_t* packed = Staging(After(n), true, slot);
+      from = packed;
+      for (size_t done = 0; done < elements;) {
+        const size_t now = std::min(out.cursor.Together(), elements - done);
+        CopyBytes(packed + done * element_bytes, source(), now * element_bytes);
+        out.cursor.Skip(now);
+        done += now;
+      }
+    } else {
+      out.cursor.Skip(elements);
+    }
+    out.elements -= elements;
+    waits_for_ = static_cast<int>(After(n));
+    BOWLINE_RETURN_IF_ERROR(mesh_.Send(Lane::kData, waits_for_, from, elements * element_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Exchange::Finish(size_t element_bytes, size_t slot, bool reduce) {
+  for (size_t n = 1; n < peers_.size(); ++n) {
+    Peer& peer = peers_[After(n)];
+    Incoming& in = peer.slots[slot];
+    waits_for_ = static_cast<int>(After(n));
+    if (in.elements > 0) BOWLINE_RETURN_IF_ERROR(mesh_.WaitReceived(Lane::kData, waits_for_));
+    if (in.staged && !reduce) {
+      const uint8_t* packed = Staging(After(n), false, slot);
+      for (size_t done = 0; done < in.elements;) {
+        const size_t now = std::min(in.cursor.Together(), in.elements - done);
+        CopyBytes(in.cursor.receive(element_bytes), packed + done * element_bytes, now * element_bytes);
+        in.cursor.Skip(now);
+        done += now;
+      }
+    }
+    if (peer.sent[slot]) BOWLINE_RETURN_IF_ERROR(mesh_.WaitSent(Lane::kData, waits_for_));
+  }
+  return absl::OkStatus();
+}
+
+void Exchange::Combine(const Operation& operation, size_t slot, Range& own) {
+  const size_t bytes = kernels::SizeOf(operation.dtype);
+  const size_t elements = std::min(chunk_bytes_ / bytes, own.elements);
+  for (size_t done = 0; done < elements;) {
+    const size_t now = std::min(own.cursor.Together(), elements - done);
+    for (size_t r = 0; r < peers_.size(); ++r) {
+      sources_[r] = r == self_ ? own.cursor.send(bytes) : Staging(r, false, slot) + done * bytes;
+    }
+    // The result has one part only.
+    const hal::Piece& piece = own.cursor.pieces[own.cursor.piece];
+    Reduce(sources_, static_cast<uint8_t*>(piece.receive) + own.cursor.offset * bytes, now, operation.dtype,
+           operation.op);
+    own.cursor.Skip(now);
+    done += now;
+  }
+  own.elements -= elements;
+}
+
+void Exchange::Clear() {
+  for (Peer& peer : peers_) peer.out = peer.in = {};
+}
+
+}  // namespace bowline
