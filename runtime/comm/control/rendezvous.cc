@@ -27,6 +27,7 @@ constexpr absl::string_view kFileHeader = "bowline rendezvous 1\n";
 constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{200};
 // For one candidate to say that it is the hub.
 constexpr auto kAttempt = std::chrono::seconds(5);
+constexpr auto kAttemptAmongMany = std::chrono::seconds(1);
 
 std::string FirstAddressOfThisMachine() {
   ifaddrs* list = nullptr;
@@ -177,13 +178,14 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline) {
   hello.job = rendezvous.job;
   const Clock::time_point begin = Clock::now();
+  const auto patience = rendezvous.ports > 1 ? kAttemptAmongMany : kAttempt;
   std::chrono::milliseconds pause = kFirstPause;
   absl::Status failure = absl::UnavailableError("rank 0 has not written it");
   while (true) {
     for (const Candidate& candidate : CandidatesOf(rendezvous)) {
       const Clock::time_point now = Clock::now();
       hello.patience = static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(deadline - now).count()));
-      Attempt attempt = Try(candidate, hello, std::min(deadline, now + kAttempt));
+      Attempt attempt = Try(candidate, hello, std::min(deadline, now + patience));
       if (attempt.connection.open()) return std::move(attempt.connection);
       // A file may be that of an earlier run, whose hub is still there.
       if (attempt.final && rendezvous.file.empty()) return Annotate(attempt.failure, "rendezvous");

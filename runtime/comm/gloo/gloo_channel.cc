@@ -7,25 +7,14 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/futex.h"
 #include "runtime/comm/control/hub.h"
+#include "runtime/comm/hash.h"
 
 namespace bowline {
 namespace {
 
-// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv.
-class Hash {
- public:
-  void Add(uint64_t value) {
-    for (int i = 0; i < 8; ++i) hash_ = (hash_ ^ (value >> (8 * i) & 0xff)) * 0x100000001b3;
-  }
-  uint64_t value() const { return hash_; }
-
- private:
-  uint64_t hash_ = 0xcbf29ce484222325;
-};
-
 uint64_t GreetingOf(const std::string& name, const std::vector<int>& ranks) {
   Hash hash;
-  for (char c : name) hash.Add(static_cast<uint8_t>(c));
+  hash.Add(HashOf(name));
   for (int rank : ranks) hash.Add(static_cast<uint64_t>(rank));
   return hash.value();
 }

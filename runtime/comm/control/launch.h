@@ -1,0 +1,57 @@
+#ifndef BOWLINE_RUNTIME_COMM_CONTROL_LAUNCH_H_
+#define BOWLINE_RUNTIME_COMM_CONTROL_LAUNCH_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "runtime/comm/control/rendezvous.h"
+
+namespace bowline {
+
+// What a user said: --rank, --world-size, --local-rank, --rendezvous.
+struct LaunchFlags {
+  std::optional<int> rank = {}, world_size = {}, local_rank = {};
+  std::optional<std::string> rendezvous = {};
+};
+
+// Which rank of how many this process is, and where they meet.
+struct Launch {
+  int rank = 0;
+  int ranks = 1;
+  int local_rank = 0;     // among those of this machine; 0 where nobody says
+  std::string source;     // who said so: "--rank", "RANK", ...; empty for one rank by default
+  Rendezvous rendezvous;  // of more than one rank
+};
+
+// The value of an environment variable; nothing when it is not set.
+using Environment = absl::FunctionRef<std::optional<std::string>(const char* name)>;
+
+// From the first of these that says something:
+//   rank          --rank and --world-size
+//                 RANK, WORLD_SIZE, LOCAL_RANK                                 torchrun, Kubeflow, by hand
+//                 OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK                     mpirun of Open MPI
+//                 PMI_RANK, PMI_SIZE, MPI_LOCALRANKID                          mpirun of MPICH and its kin
+//                 SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID   srun; a batch script, which has
+//                                                                              no SLURM_STEP_ID, is one rank
+//   rendezvous    --rendezvous
+//                 MASTER_ADDR and MASTER_PORT
+//                 Slurm: the first host of the step and a port from the ids of job and step
+//                 Open MPI, all ranks on one machine: that machine and a port from the job's name
+// Where torchrun's agent itself listens at MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE=True), and where a port is
+// derived, 16 ports are tried; runs are told apart by their job id (TORCHELASTIC_RUN_ID and restart count, Slurm's,
+// Open MPI's).
+//
+// kInvalidArgument naming the variable, its value and what to do: half of a pair, what is no number, a rank beyond the
+// size, two launchers that say different ranks of the same size, nowhere to meet.
+absl::StatusOr<Launch> DetectLaunch(const LaunchFlags& flags, Environment environment);
+
+// Of this process.
+std::optional<std::string> ProcessEnvironment(const char* name);
+
+// "gpu[03-05,9]-a,gpu7" -> "gpu03-a". Empty when it is no list of hosts.
+std::string FirstHostOf(absl::string_view slurm_node_list);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_COMM_CONTROL_LAUNCH_H_
