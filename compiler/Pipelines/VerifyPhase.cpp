@@ -65,7 +65,7 @@ static bool isFusedLevel(Operation *op) {
 }
 
 static bool isPlanLevel(Operation *op) {
-  return isa<ModuleOp, dist::MeshOp>(op) || (isIn(op, "plan") && !isa<plan::CallOp>(op));
+  return isa<ModuleOp, dist::MeshOp>(op) || isStrategy(op) || (isIn(op, "plan") && !isa<plan::CallOp>(op));
 }
 
 static LogicalResult refuse(Operation *op, Phase phase, StringRef why) {

@@ -99,6 +99,11 @@ void ShardingState::seed(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op))
     *find(reshard.getResult()) = Cut::from(reshard.getSharding().closed(), "a reshard");
   auto shardings = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kShardingsAttr);
+  // A parameter in another precision is cut as the parameter is: a choice that other tensors do not overrule.
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op) && !shardings)
+    if (auto read = op->getOperand(0).getDefiningOp<graph::ReadOp>())
+      if (Cut *cut = find(read.getVariable()))
+        *find(op->getResult(0)) = *cut;
   if (!shardings || isa<graph::ReadOp>(op)) // a read has the cut of its variable
     return;
   for (auto [sharding, result] : llvm::zip_equal(shardings.getAsRange<dist::ShardingAttr>(), op->getResults()))
