@@ -17,9 +17,9 @@ struct ControlTiming {
   std::chrono::nanoseconds beat() const {
     return std::clamp<std::chrono::nanoseconds>(timeout / 10, std::chrono::milliseconds(10), std::chrono::seconds(1));
   }
-  // Without a sign of life for so long, a rank is taken for stopped: noticed before the operations that wait for it
-  // would end by their own timeout, which knows less about the cause.
-  std::chrono::nanoseconds silence() const { return timeout * 4 / 5; }
+  // Without a sign of life for so long, a rank is asked and then taken for stopped: before operations that wait for it
+  // end by their own timeout, with which less is known about the cause.
+  std::chrono::nanoseconds silence() const { return timeout * 3 / 5; }
   // For the answers of ranks that are asked what they do.
   std::chrono::nanoseconds answer() const {
     return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(100), std::chrono::seconds(5));

@@ -1,0 +1,79 @@
+#ifndef BOWLINE_TEST_UNIT_RUNTIME_PROCESS_FIXTURE_H_
+#define BOWLINE_TEST_UNIT_RUNTIME_PROCESS_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/gloo/gloo_group.h"
+#include "runtime/drivers/cpu/cpu_device.h"
+
+namespace bowline::testing {
+
+// What a rank's process has.
+struct RankProcess {
+  std::unique_ptr<GlooGroup> group;
+  std::unique_ptr<hal::Device> device;
+  std::unique_ptr<hal::Communicator> all;
+  std::unique_ptr<hal::Stream> stream;
+
+  // Creates all of it.
+  absl::Status Start(const GlooOptions& options);
+  absl::Status Barrier() { return Finish(all->Barrier(*stream)); }
+  // Sums a vector of ones, and checks the sums.
+  absl::Status SumOnes(size_t count);
+  // Takes part in sums until there is an error.
+  absl::Status SumForever(size_t count);
+  absl::Status Finish(const absl::Status& issued);
+
+  // Tells the test that it has come here.
+  void Tell() const;
+  int tell = -1;
+};
+
+// How a process ended.
+struct Outcome {
+  bool ended = false;  // of its own, with a status
+  absl::Status status;
+  double seconds = 0;  // from the last Mark of the test
+};
+
+// Processes that the test forks; none survives it. Only of tests without threads.
+class Processes {
+ public:
+  Processes() = default;
+  Processes(const Processes&) = delete;
+  ~Processes();
+
+  // Forks one that calls `body` and reports what it returns. Its number is 0, 1, ...
+  int Fork(const std::function<absl::Status(RankProcess&)>& body);
+  // Waits until it calls Tell.
+  void WaitForTell(int process);
+  void Signal(int process, int signal);
+  // Outcomes count their time from here.
+  void Mark() { mark_ = std::chrono::steady_clock::now(); }
+  // Waits for its end, at most `limit`; a process that does not end by then, or that crashed, is a failure.
+  Outcome Wait(int process, std::chrono::seconds limit = std::chrono::seconds(60));
+  int pid(int process) const { return children_[static_cast<size_t>(process)].pid; }
+
+ private:
+  struct Child {
+    int pid = -1, told = -1, report = -1;
+  };
+  std::vector<Child> children_;
+  std::chrono::steady_clock::time_point mark_ = std::chrono::steady_clock::now();
+};
+
+// Options for rank `rank` of `ranks` that meet at a file of this test, or at a free port.
+GlooOptions OptionsAtFile(int ranks, std::chrono::nanoseconds timeout);
+GlooOptions OptionsAtPort(int ranks, std::chrono::nanoseconds timeout);
+GlooOptions WithRank(GlooOptions options, int rank);
+
+}  // namespace bowline::testing
+
+#endif  // BOWLINE_TEST_UNIT_RUNTIME_PROCESS_FIXTURE_H_

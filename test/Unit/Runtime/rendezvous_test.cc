@@ -1,0 +1,235 @@
+// How processes find each other: strangers and garbage on the port, two runs at one address, files of earlier runs.
+
+#include <sys/socket.h>
+
+#include <csignal>
+#include <fstream>
+#include <random>
+
+#include "runtime/comm/agree.h"
+#include "test/Unit/Runtime/process_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::OptionsAtFile;
+using testing::OptionsAtPort;
+using testing::Processes;
+using testing::RankProcess;
+using testing::WithRank;
+
+constexpr auto kPatient = std::chrono::minutes(5);
+
+std::string TextOf(const testing::Outcome& outcome) { return std::string(outcome.status.message()); }
+
+// Connects to the port of a run and sends.
+Connection Stranger(const GlooOptions& options, absl::string_view bytes = {}) {
+  auto socket = ConnectTo(options.rendezvous.host, options.rendezvous.port, Clock::now() + std::chrono::seconds(10));
+  if (!socket.ok()) return {};
+  if (!bytes.empty()) ::send(socket->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return Connection(std::move(*socket));
+}
+
+std::string Framed(MessageType type, absl::string_view payload) {
+  std::string bytes = WireWriter().U32(static_cast<uint32_t>(payload.size() + 1)).bytes();
+  bytes.push_back(static_cast<char>(type));
+  return bytes + std::string(payload);
+}
+
+std::vector<std::string> Garbage(int ranks) {
+  std::mt19937_64 random(std::random_device{}());
+  std::vector<std::string> garbage = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", std::string(4, '\0'),
+                                      std::string(100000, '\xff'), "\x05"};
+  for (int i = 0; i < 40; ++i) {
+    std::string bytes(random() % 3000, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    garbage.push_back(bytes);
+    // A length that is possible, and what it says nonsense.
+    garbage.push_back(Framed(static_cast<MessageType>(random() % 20), bytes.substr(0, 500)));
+  }
+  for (int rank : {-1, ranks, 1 << 30, -(1 << 30)}) {
+    Hello hello;
+    hello.rank = rank;
+    hello.ranks = ranks;
+    garbage.push_back(Framed(MessageType::kHello, hello.Encode()));
+    garbage.push_back(Framed(MessageType::kHello, hello.Encode().substr(0, 30)));
+  }
+  return garbage;
+}
+
+TEST(Rendezvous, BearsStrangersAndGarbage) {
+  Processes processes;
+  const GlooOptions options = OptionsAtPort(3, kPatient);
+  const auto fork = [&](int rank) {
+    return processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      self.Tell();
+      BOWLINE_RETURN_IF_ERROR(self.SumOnes(100000));
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      return self.Barrier();
+    });
+  };
+  fork(0);
+  fork(1);
+  std::vector<Connection> open;
+  while (open.empty() || !open[0].open()) {
+    open.clear();
+    open.push_back(Stranger(options));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  // Some stay open, some close.
+  for (const std::string& bytes : Garbage(3)) open.push_back(Stranger(options, bytes));
+  for (const std::string& bytes : Garbage(3)) Stranger(options, bytes);
+  // More than the hub keeps.
+  for (int i = 0; i < 300; ++i) open.push_back(Stranger(options));
+  fork(2);
+  processes.WaitForTell(2);
+  for (const std::string& bytes : Garbage(3)) open.push_back(Stranger(options, bytes));
+  for (int rank : {0, 1, 2}) EXPECT_TRUE(processes.Wait(rank).status.ok());
+}
+
+// Says nothing, or nonsense, where rank 0 should be.
+TEST(Rendezvous, SomebodyElseAtThePort) {
+  for (bool talks : {false, true}) {
+    GlooOptions options = OptionsAtPort(2, kPatient);
+    options.rendezvous_timeout = std::chrono::milliseconds(500);
+    auto listener = Listen("127.0.0.1", options.rendezvous.port);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    Processes processes;
+    const int process = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
+    FileDescriptor accepted;
+    ASSERT_TRUE(WaitForSocket(listener->get(), false, Clock::now() + std::chrono::seconds(10)));
+    accepted = FileDescriptor(::accept(listener->get(), nullptr, nullptr));
+    const std::string nonsense(64, talks ? '\xff' : '\0');
+    if (talks) ::send(accepted.get(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
+    EXPECT_THAT(TextOf(processes.Wait(process)),
+                AllOf(HasSubstr("rank 1 did not find rank 0 at 127.0.0.1:"), HasSubstr("listens there")));
+    // Rank 0 itself cannot take the port.
+    const int zero = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 0)); });
+    EXPECT_THAT(TextOf(processes.Wait(zero)), HasSubstr("rank 0 cannot listen at 127.0.0.1:"));
+  }
+}
+
+TEST(Rendezvous, OtherNumbersOfRanksAndTwoOfOneAreRefused) {
+  Processes processes;
+  GlooOptions options = OptionsAtPort(3, kPatient);
+  options.rendezvous_timeout = std::chrono::seconds(3);
+  processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 0)); });
+  processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const int second = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
+  EXPECT_THAT(TextOf(processes.Wait(second)), HasSubstr("rendezvous: two processes are rank 1: host "));
+  const int other = processes.Fork([&](RankProcess& self) {
+    GlooOptions of_four = WithRank(options, 2);
+    of_four.ranks = 4;
+    return self.Start(of_four);
+  });
+  const testing::Outcome outcome = processes.Wait(other);
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(TextOf(outcome), HasSubstr("was started as one of 4 ranks, but rank 0 as one of 3"));
+  for (int rank : {0, 1}) EXPECT_THAT(TextOf(processes.Wait(rank)), HasSubstr("rank 2 of 3 did not come"));
+}
+
+TEST(Rendezvous, TwoRunsAtTheSamePorts) {
+  Processes processes;
+  std::vector<GlooOptions> runs = {OptionsAtPort(2, kPatient)};
+  runs[0].rendezvous.ports = 8;
+  runs.push_back(runs[0]);
+  runs[0].rendezvous.job = "first";
+  runs[1].rendezvous.job = "second";
+  for (int rank : {1, 0}) {
+    for (const GlooOptions& run : runs) {
+      processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+        BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(run, rank)));
+        BOWLINE_RETURN_IF_ERROR(AgreeOn(*self.all, *self.stream, {{"job", run.rendezvous.job}}));
+        return self.SumOnes(1000);
+      });
+    }
+  }
+  for (int process = 0; process < 4; ++process) EXPECT_TRUE(processes.Wait(process).status.ok());
+}
+
+TEST(Rendezvous, AFileOfAnEarlierRun) {
+  for (const char* content : {"", "bowline rendezvous 1\n127.0.0.1\n1\n", "bowline rendezvous 1\n127.0.0.1\n99999\n",
+                              "???", "bowline rendezvous 1\n"}) {
+    Processes processes;
+    const GlooOptions options = OptionsAtFile(2, kPatient);
+    std::ofstream(options.rendezvous.file) << content;
+    for (int rank : {1, 0}) {
+      processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+        if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+        return self.SumOnes(10);
+      });
+    }
+    for (int process : {0, 1}) {
+      const testing::Outcome outcome = processes.Wait(process);
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+    }
+  }
+}
+
+// A rank that is killed while the others still come may be started again.
+TEST(Rendezvous, ARankMayComeAgain) {
+  Processes processes;
+  const GlooOptions options = OptionsAtFile(3, kPatient);
+  const auto fork = [&](int rank) {
+    return processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      self.Tell();
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      return self.SumOnes(10);
+    });
+  };
+  const int zero = fork(0), first = fork(1);
+  processes.WaitForTell(first);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  processes.Signal(first, SIGKILL);
+  const int again = fork(1), two = fork(2);
+  for (int process : {zero, again, two}) {
+    const testing::Outcome outcome = processes.Wait(process);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+}
+
+TEST(Wire, ReadsNothingThatIsNotThere) {
+  std::mt19937_64 random(std::random_device{}());
+  std::vector<Activity> activities(2);
+  activities[0].communicator = "all";
+  activities[0].ranks = {0, 1, 2};
+  activities[1].waits_for = {7};
+  WireWriter writer;
+  Write(writer, activities);
+  {
+    WireReader reader(writer.bytes());
+    const std::vector<Activity> read = ReadActivities(reader);
+    ASSERT_EQ(read.size(), 2u);
+    EXPECT_EQ(read[0].ranks, activities[0].ranks);
+    EXPECT_EQ(read[1].waits_for, activities[1].waits_for);
+    EXPECT_TRUE(reader.complete());
+  }
+  for (size_t size = 0; size < writer.bytes().size(); ++size) {
+    WireReader reader(absl::string_view(writer.bytes()).substr(0, size));
+    EXPECT_TRUE(ReadActivities(reader).empty());
+    EXPECT_FALSE(reader.complete());
+  }
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = writer.bytes();
+    for (uint64_t change = random() % 4 + 1; change > 0; --change)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    WireReader reader(bytes);
+    Complaint complaint;
+    complaint.rank = 0;
+    std::vector<RankState> states(3);
+    states[1].activities = ReadActivities(reader);
+    if (!states[1].activities.empty()) complaint.activity = states[1].activities[0];
+    EXPECT_FALSE(Explain(complaint, states).ok());
+    WireReader again(bytes);
+    ReadComplaint(again);
+    EXPECT_FALSE(WireReader(bytes).Status().ok());
+  }
+}
+
+}  // namespace
+}  // namespace bowline
