@@ -108,19 +108,46 @@ static HostTensor resized(const HostTensor &from, ArrayRef<int64_t> shape) {
   return to;
 }
 
-FailureOr<HostTensor> DistributedInterpreter::join(Operation *variable, const dist::Layout &layout) const {
+HostTensor DistributedInterpreter::shardOf(HostTensor piece, const dist::Layout &layout, int64_t rank) const {
+  if (!layout.isFlat())
+    return piece;
+  dist::MeshOp grid = mesh;
+  int64_t parts = grid.getSize(layout.flatAxes);
+  piece.data.resize(layout.shard * parts, 0.0);
+  piece.shape = {layout.shard * parts};
+  return partOf(piece, 0, placeOf(rank, layout.flatAxes), parts);
+}
+
+FailureOr<HostTensor> DistributedInterpreter::joinShards(Operation *variable, const dist::Layout &layout,
+                                                         int64_t rank) const {
   StringRef name = SymbolTable::getSymbolName(variable).getValue();
+  if (!layout.isFlat())
+    return *ranks[rank].getVariable(name);
+  HostTensor piece(std::vector<int64_t>(layout.local.begin(), layout.local.end()));
+  size_t next = 0;
+  for (int64_t member : groupOf(rank, layout.flatAxes))
+    for (double value : ranks[member].getVariable(name)->data)
+      if (next < piece.data.size())
+        piece.data[next++] = value;
+      else if (value != 0)
+        return variable->emitOpError("has ") << value << " behind its last element, where zeros must be";
+  return piece;
+}
+
+FailureOr<HostTensor> DistributedInterpreter::join(Operation *variable, const dist::Layout &layout) const {
   HostTensor whole(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
   std::vector<bool> known(whole.data.size(), false);
   std::vector<int64_t> strides = whole.strides();
-  for (auto [rank, interpreter] : llvm::enumerate(ranks)) {
-    const HostTensor *piece = interpreter.getVariable(name);
+  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
+    FailureOr<HostTensor> piece = joinShards(variable, layout, rank);
+    if (failed(piece))
+      return failure();
     bool addend = !layout.unreduced.empty() && placeOf(rank, layout.unreduced) > 0;
     int64_t next = 0;
     bool equal = true;
     forEachIndex(piece->shape, [&](std::vector<int64_t> index) {
       for (auto [at, local, axes] : llvm::zip_equal(index, piece->shape, layout.axes))
-        at += placeOf(static_cast<int64_t>(rank), axes) * local;
+        at += placeOf(rank, axes) * local;
       int64_t offset = offsetOf(index, strides);
       double value = piece->data[next++];
       if (addend)
@@ -168,8 +195,8 @@ LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTens
   HostTensor whole = value;
   whole.shape.assign(layout->view.begin(), layout->view.end());
   whole = resized(whole, layout->padded);
-  for (auto [rank, interpreter] : llvm::enumerate(ranks))
-    if (failed(interpreter.setVariable(name, pieceOf(whole, layout->axes, static_cast<int64_t>(rank)))))
+  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank)
+    if (failed(ranks[rank].setVariable(name, shardOf(pieceOf(whole, layout->axes, rank), *layout, rank))))
       return failure();
   return success();
 }
@@ -280,54 +307,59 @@ LogicalResult DistributedInterpreter::executeCollective(Operation *op, Environme
   auto attr = op->getAttrOfType<ArrayAttr>("axes");
   if (!attr)
     return op->emitOpError("has no meaning on local tensors");
-  SmallVector<StringAttr> axes = llvm::to_vector(attr.getAsRange<StringAttr>());
-  int64_t size = mesh.getSize(axes);
-  std::vector<HostTensor> results(ranks.size());
-  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
-    int64_t place = placeOf(rank, axes);
-    SmallVector<const HostTensor *> group;
-    if (op->getNumOperands() > 0)
-      for (int64_t member : groupOf(rank, axes))
-        group.push_back(&environments[member].find(op->getOperand(0))->second);
-    auto join = [&](int64_t dim, function_ref<HostTensor(const HostTensor &)> part) {
-      HostTensor result(cast<RankedTensorType>(op->getResult(0).getType()).getShape().vec());
-      for (auto [index, value] : llvm::enumerate(group))
-        putPart(result, part(*value), dim, static_cast<int64_t>(index));
-      return result;
-    };
-    bool known = llvm::TypeSwitch<Operation *, bool>(op)
-                     .Case([&](dist::AllReduceOp all) {
-                       results[rank] = combine(group, all.getKind());
-                       return true;
-                     })
-                     .Case([&](dist::ReduceScatterOp scatter) {
-                       results[rank] = partOf(combine(group, scatter.getKind()), scatter.getDim(), place, size);
-                       return true;
-                     })
-                     .Case([&](dist::AllGatherOp gather) {
-                       results[rank] = join(gather.getDim(), [](const HostTensor &value) { return value; });
-                       return true;
-                     })
-                     .Case([&](dist::AllToAllOp move) {
-                       results[rank] = join(move.getConcatDim(), [&](const HostTensor &value) {
-                         return partOf(value, move.getSplitDim(), place, size);
-                       });
-                       return true;
-                     })
-                     .Case([&](dist::SliceOp slice) {
-                       results[rank] = partOf(*group[place], slice.getDim(), place, size);
-                       return true;
-                     })
-                     .Case([&](dist::CoordinateOp) {
-                       results[rank] = HostTensor(std::vector<int64_t>{});
-                       results[rank].data[0] = static_cast<double>(place);
-                       return true;
-                     })
-                     .Default([](Operation *) { return false; });
-    if (!known)
-      return op->emitOpError("has no meaning on local tensors");
-  }
-  for (auto [environment, result] : llvm::zip_equal(environments, results))
-    environment[op->getResult(0)] = std::move(result);
+  // Results become visible together: in a bucket none is an operand of another.
+  std::vector<SmallVector<HostTensor>> results(ranks.size());
+  for (auto [rank, own] : llvm::enumerate(results))
+    for (unsigned index = 0; index < op->getNumResults(); ++index) {
+      std::optional<HostTensor> result = collect(op, index, static_cast<int64_t>(rank), environments);
+      if (!result)
+        return op->emitOpError("has no meaning on local tensors");
+      own.push_back(std::move(*result));
+    }
+  for (auto [environment, own] : llvm::zip_equal(environments, results))
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), own))
+      environment[result] = std::move(value);
   return success();
+}
+
+std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigned index, int64_t rank,
+                                                          const Environments &environments) const {
+  SmallVector<StringAttr> axes = llvm::to_vector(op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>());
+  dist::MeshOp grid = mesh;
+  int64_t size = grid.getSize(axes), place = placeOf(rank, axes);
+  SmallVector<const HostTensor *> group;
+  if (op->getNumOperands() > 0)
+    for (int64_t member : groupOf(rank, axes))
+      group.push_back(&environments[member].find(op->getOperand(index))->second);
+  auto join = [&](int64_t dim, function_ref<HostTensor(const HostTensor &)> part) {
+    HostTensor result(cast<RankedTensorType>(op->getResult(index).getType()).getShape().vec());
+    for (auto [member, value] : llvm::enumerate(group))
+      putPart(result, part(*value), dim, static_cast<int64_t>(member));
+    return result;
+  };
+  auto identity = [](const HostTensor &value) { return value; };
+  using Result = std::optional<HostTensor>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](dist::AllReduceOp all) -> Result { return combine(group, all.getKind()); })
+      .Case([&](dist::ReduceScatterOp scatter) -> Result {
+        return partOf(combine(group, scatter.getKind()), scatter.getDim(), place, size);
+      })
+      .Case([&](dist::AllGatherOp gather) -> Result { return join(gather.getDim(), identity); })
+      .Case([&](dist::BucketOp bucket) -> Result {
+        if (bucket.getKind() == dist::CollectiveKind::AllGather)
+          return join(0, identity);
+        HostTensor all = combine(group, *bucket.getReduction());
+        return bucket.getKind() == dist::CollectiveKind::AllReduce ? all : partOf(all, 0, place, size);
+      })
+      .Case([&](dist::AllToAllOp move) -> Result {
+        return join(move.getConcatDim(),
+                    [&](const HostTensor &value) { return partOf(value, move.getSplitDim(), place, size); });
+      })
+      .Case([&](dist::SliceOp slice) -> Result { return partOf(*group[place], slice.getDim(), place, size); })
+      .Case([&](dist::CoordinateOp) -> Result {
+        HostTensor result(std::vector<int64_t>{});
+        result.data[0] = static_cast<double>(place);
+        return result;
+      })
+      .Default([](Operation *) { return std::nullopt; });
 }

@@ -12,6 +12,8 @@
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Dist/Layout.h"
 
+#include <optional>
+
 namespace bowline {
 
 /// Runs a module of local tensors on every rank of its mesh, operation by operation, all ranks in step. Callers see
@@ -44,6 +46,9 @@ private:
   llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environments &environments);
   llvm::LogicalResult executeCollective(mlir::Operation *op, Environments &environments);
+  /// Result `index` of a collective on one rank; none for what is no collective.
+  std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
+                                    const Environments &environments) const;
 
   /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
   int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
@@ -51,6 +56,10 @@ private:
   llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// `axes` may be empty for a tensor that is whole everywhere.
   HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
+  /// The part of its piece that a rank keeps: all of it, or a flat shard.
+  HostTensor shardOf(HostTensor piece, const dist::Layout &layout, int64_t rank) const;
+  /// The piece of a variable that this rank has, or has a shard of.
+  llvm::FailureOr<HostTensor> joinShards(mlir::Operation *variable, const dist::Layout &layout, int64_t rank) const;
   /// The padded view of a variable.
   llvm::FailureOr<HostTensor> join(mlir::Operation *variable, const dist::Layout &layout) const;
 

@@ -65,4 +65,14 @@ def Dist_ReduceKind : EnumAttr<Dist_Dialect, Dist_ReduceKindEnum, "reduce_kind">
   let assemblyFormat = "$value";
 }
 
+def Dist_CollectiveKindEnum : I32EnumAttr<"CollectiveKind", "what ranks do with their tensors", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">]> {
+  let cppNamespace = "::bowline::dist";
+  let genSpecializedAttr = 0;
+}
+def Dist_CollectiveKind : EnumAttr<Dist_Dialect, Dist_CollectiveKindEnum, "collective_kind"> {
+  let assemblyFormat = "$value";
+}
+
 #endif // BOWLINE_DIALECTS_DIST_DISTATTRS_TD

@@ -15,6 +15,9 @@ def Dist_Dialect : Dialect {
     | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
     | `dist.global_shape` | the same, once types are local; before, on variables that are viewed otherwise | the shape of the whole tensor, that of a variable in checkpoints |
     | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are cut; without padding |
+    | `dist.flat_shape`, `dist.flat_axes` | `graph.param`, `graph.state` | the variable is a flat shard: a piece of this shape, its elements in row-major order, zeros at the end, cut over these axes, of which the first is outermost |
+    | `dist.prefetch` | gathers of parameters | how many of them may be under way before their results are used |
+    | `dist.repetition` | gathers | counts those of one parameter in a function: they are not merged, because the first result is not kept |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
     Propagation starts from those that it finds, and leaves one on everything. `Layout.h` reads those of a variable.
@@ -33,6 +36,10 @@ def Dist_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kShardingAttr = "dist.sharding";
     static constexpr ::llvm::StringLiteral kGlobalShapeAttr = "dist.global_shape";
     static constexpr ::llvm::StringLiteral kViewAttr = "dist.view";
+    static constexpr ::llvm::StringLiteral kFlatShapeAttr = "dist.flat_shape";
+    static constexpr ::llvm::StringLiteral kFlatAxesAttr = "dist.flat_axes";
+    static constexpr ::llvm::StringLiteral kPrefetchAttr = "dist.prefetch";
+    static constexpr ::llvm::StringLiteral kRepetitionAttr = "dist.repetition";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
   }];
 }

@@ -96,6 +96,35 @@ MeshOp MeshOp::of(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Axes
+//===----------------------------------------------------------------------===//
+
+/// A module without a mesh is a fragment under test: its axes are not checked.
+static LogicalResult checkAxis(Operation *op, MeshOp mesh, StringAttr axis) {
+  if (!mesh || mesh.getAxis(axis))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("names axis ") << axis << ", but the mesh has ";
+  llvm::interleaveComma(mesh.getAxisNames().getAsRange<StringAttr>(), diagnostic);
+  return diagnostic;
+}
+
+/// The ranks of a group; fails with a diagnostic. Without a mesh: 0, which checks no sizes.
+static FailureOr<int64_t> groupSize(Operation *op, ArrayAttr axes) {
+  if (axes.empty())
+    return op->emitOpError("names no axis");
+  MeshOp mesh = MeshOp::of(op);
+  SmallVector<StringAttr> names;
+  for (auto axis : axes.getAsRange<StringAttr>()) {
+    if (llvm::is_contained(names, axis))
+      return op->emitOpError("names axis ") << axis << " twice";
+    if (failed(checkAxis(op, mesh, axis)))
+      return failure();
+    names.push_back(axis);
+  }
+  return mesh ? mesh.getSize(names) : 0;
+}
+
+//===----------------------------------------------------------------------===//
 // Discardable attributes
 //===----------------------------------------------------------------------===//
 
@@ -125,13 +154,41 @@ static FailureOr<int64_t> countElements(Operation *op, NamedAttribute attribute)
          << attribute.getName() << ", not " << attribute.getValue();
 }
 
+/// What a rank's tensor is a part of, or is: the piece that the sharding gives it, before that is flattened. Null where
+/// there is none.
+static RankedTensorType pieceOf(Operation *variable) {
+  auto type = variable->getAttrOfType<TypeAttr>("type");
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  auto flat = variable->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kFlatShapeAttr);
+  return tensor && flat ? tensor.clone(flat.asArrayRef()) : tensor;
+}
+
+/// A flat shard has one dimension, with its share of the piece, rounded up.
+static LogicalResult checkFlat(Operation *op, NamedAttribute attribute) {
+  FailureOr<int64_t> elements = countElements(op, attribute);
+  if (failed(elements))
+    return failure();
+  auto axes = op->getAttrOfType<ArrayAttr>(DistDialect::kFlatAxesAttr);
+  if (!axes || axes.empty() || !llvm::all_of(axes, llvm::IsaPred<StringAttr>))
+    return op->emitOpError("is flat, but names no axes in ") << DistDialect::kFlatAxesAttr;
+  FailureOr<int64_t> parts = groupSize(op, axes);
+  if (failed(parts))
+    return failure();
+  auto type = op->getAttrOfType<TypeAttr>("type");
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  if (tensor && tensor.getRank() == 1 && (*parts == 0 || tensor.getDimSize(0) == llvm::divideCeil(*elements, *parts)))
+    return success();
+  return op->emitOpError("has type ") << Type(tensor) << ", but a shard of " << *elements << " elements over " << *parts
+                                      << " ranks has one dimension of "
+                                      << llvm::divideCeil(*elements, std::max<int64_t>(*parts, 1));
+}
+
 /// A view has the dimensions of the variable and the elements of the global shape.
 static LogicalResult checkView(Operation *op, NamedAttribute attribute) {
   FailureOr<int64_t> elements = countElements(op, attribute);
   if (failed(elements))
     return failure();
-  auto type = op->getAttrOfType<TypeAttr>("type");
-  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  RankedTensorType tensor = pieceOf(op);
   auto view = cast<DenseI64ArrayAttr>(attribute.getValue());
   if (!tensor || view.size() != tensor.getRank())
     return op->emitOpError("has a view of ") << view.size() << " dimensions for " << Type(tensor);
@@ -149,10 +206,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return countElements(op, attribute);
   if (attribute.getName() == kViewAttr)
     return checkView(op, attribute);
-  if (attribute.getName() == kShardingAttr) {
-    auto type = op->getAttrOfType<TypeAttr>("type");
-    return checkSharding(op, attribute.getValue(), type ? type.getValue() : Type());
-  }
+  if (attribute.getName() == kFlatShapeAttr)
+    return checkFlat(op, attribute);
+  if (attribute.getName() == kShardingAttr)
+    return checkSharding(op, attribute.getValue(), pieceOf(op));
   if (attribute.getName() != kShardingsAttr)
     return success();
   auto shardings = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -174,31 +231,6 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
 //===----------------------------------------------------------------------===//
 // Checks against the mesh
 //===----------------------------------------------------------------------===//
-
-/// A module without a mesh is a fragment under test: its axes are not checked.
-static LogicalResult checkAxis(Operation *op, MeshOp mesh, StringAttr axis) {
-  if (!mesh || mesh.getAxis(axis))
-    return success();
-  InFlightDiagnostic diagnostic = op->emitOpError("names axis ") << axis << ", but the mesh has ";
-  llvm::interleaveComma(mesh.getAxisNames().getAsRange<StringAttr>(), diagnostic);
-  return diagnostic;
-}
-
-/// The ranks of a group; fails with a diagnostic. Without a mesh: 0, which checks no sizes.
-static FailureOr<int64_t> groupSize(Operation *op, ArrayAttr axes) {
-  if (axes.empty())
-    return op->emitOpError("names no axis");
-  MeshOp mesh = MeshOp::of(op);
-  SmallVector<StringAttr> names;
-  for (auto axis : axes.getAsRange<StringAttr>()) {
-    if (llvm::is_contained(names, axis))
-      return op->emitOpError("names axis ") << axis << " twice";
-    if (failed(checkAxis(op, mesh, axis)))
-      return failure();
-    names.push_back(axis);
-  }
-  return mesh ? mesh.getSize(names) : 0;
-}
 
 /// Fails unless `whole` is `part` with `scale` times the elements along `dim`; a scale of 0 is any.
 static LogicalResult checkScaled(Operation *op, RankedTensorType part, RankedTensorType whole, int64_t dim,
@@ -240,6 +272,29 @@ LogicalResult AllGatherOp::verify() {
 LogicalResult ReduceScatterOp::verify() {
   auto size = groupSize(*this, getAxes());
   return failed(size) ? failure() : checkScaled(*this, getResult().getType(), getInput().getType(), getDim(), *size);
+}
+
+LogicalResult BucketOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  if (failed(size))
+    return failure();
+  if (getInputs().empty() || getInputs().size() != getOutputs().size())
+    return emitOpError("needs operands and one result for each, not ")
+           << getOutputs().size() << " for " << getInputs().size();
+  if ((getKind() != CollectiveKind::AllGather) != getReduction().has_value())
+    return emitOpError(getReduction() ? "gathers, and has a reduction" : "reduces, and does not say how");
+  Type element = cast<RankedTensorType>(getInputs().front().getType()).getElementType();
+  for (auto [input, output] : llvm::zip_equal(getInputs(), getOutputs())) {
+    auto before = cast<RankedTensorType>(input.getType()), after = cast<RankedTensorType>(output.getType());
+    if (before.getElementType() != element)
+      return emitOpError("has elements of ") << element << " and of " << before.getElementType();
+    bool fits = getKind() == CollectiveKind::AllReduce   ? before == after
+                : getKind() == CollectiveKind::AllGather ? succeeded(checkScaled(*this, before, after, 0, *size))
+                                                         : succeeded(checkScaled(*this, after, before, 0, *size));
+    if (!fits)
+      return getKind() == CollectiveKind::AllReduce ? emitOpError("must not change ") << before : failure();
+  }
+  return success();
 }
 
 LogicalResult SliceOp::verify() {

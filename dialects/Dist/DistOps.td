@@ -267,6 +267,28 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
   }];
 }
 
+def Dist_BucketOp : Dist_CollectiveOp<"bucket"> {
+  let summary = "Several collectives of one kind as one operation";
+  let description = [{
+    Each result is what the collective gives for its operand alone; parts are cut and joined along dimension 0. A
+    communicator starts it once, with one piece per operand, so nothing is copied together.
+
+    ```mlir
+    %a, %b = dist.bucket all_gather %x, %y over ["fsdp"] : (tensor<8xf32>, tensor<3xf32>) -> (tensor<16xf32>, tensor<6xf32>)
+    %c, %d = dist.bucket reduce_scatter(sum) %p, %q over ["dp"] : (tensor<6xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<1xf32>)
+    ```
+
+    **Constraints:** at least one operand, one result per operand, one element type; each pair as for the collective; a
+    reduction exactly for those that reduce.
+  }];
+  let arguments = (ins Dist_CollectiveKind:$kind, OptionalAttr<Dist_ReduceKind>:$reduction,
+                   Variadic<AnyRankedTensor>:$inputs, StrArrayAttr:$axes, DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    $kind (`(` $reduction^ `)`)? $inputs `over` $axes (`why` $why^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
 def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
   let summary = "Each rank of a group keeps its part along a dimension; nothing is sent";
   let description = [{

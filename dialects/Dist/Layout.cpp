@@ -18,19 +18,42 @@ static ArrayRef<int64_t> shapeIn(Operation *variable, StringRef name) {
   return shape ? shape.asArrayRef() : ArrayRef<int64_t>();
 }
 
+bool Layout::isPadded() const { return view != padded || (isFlat() && llvm::product_of(local) % shard != 0); }
+
+/// Reads what makes a variable a flat shard, and returns the shape of the piece that it is a part of.
+static FailureOr<ArrayRef<int64_t>> readFlat(Operation *variable, RankedTensorType tensor, MeshOp mesh,
+                                             Layout &layout) {
+  ArrayRef<int64_t> piece = shapeIn(variable, DistDialect::kFlatShapeAttr);
+  if (piece.empty())
+    return tensor.getShape();
+  auto axes = variable->getAttrOfType<ArrayAttr>(DistDialect::kFlatAxesAttr);
+  if (tensor.getRank() != 1 || !axes || axes.empty())
+    return variable->emitOpError("is flat, but has type ") << tensor << " or no " << DistDialect::kFlatAxesAttr;
+  layout.flatAxes = llvm::to_vector(axes.getAsRange<StringAttr>());
+  layout.shard = tensor.getDimSize(0);
+  int64_t elements = llvm::product_of(piece), parts = mesh ? mesh.getSize(layout.flatAxes) : 1;
+  if (layout.shard != static_cast<int64_t>(llvm::divideCeil(elements, parts)))
+    return variable->emitOpError("has ") << layout.shard << " elements, but a shard of " << elements << " over "
+                                         << parts << " ranks has " << llvm::divideCeil(elements, parts);
+  return piece;
+}
+
 FailureOr<Layout> Layout::of(Operation *variable) {
   auto type = variable->getAttrOfType<TypeAttr>("type");
   auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
   if (!tensor)
     return variable->emitOpError("has no tensor type");
-  auto sharding = variable->getAttrOfType<ShardingAttr>(DistDialect::kShardingAttr);
-  if (!sharding)
-    sharding = ShardingAttr::replicated(variable->getContext(), tensor.getRank());
   MeshOp mesh = MeshOp::of(variable);
   Layout layout;
-  layout.local = llvm::to_vector(tensor.getShape());
+  FailureOr<ArrayRef<int64_t>> piece = readFlat(variable, tensor, mesh, layout);
+  if (failed(piece))
+    return failure();
+  layout.local = llvm::to_vector(*piece);
+  auto sharding = variable->getAttrOfType<ShardingAttr>(DistDialect::kShardingAttr);
+  if (!sharding)
+    sharding = ShardingAttr::replicated(variable->getContext(), static_cast<int64_t>(piece->size()));
   layout.unreduced = llvm::to_vector(sharding.getUnreduced());
-  for (auto [size, dim] : llvm::zip_equal(tensor.getShape(), sharding.getDims())) {
+  for (auto [size, dim] : llvm::zip_equal(layout.local, sharding.getDims())) {
     layout.axes.push_back(llvm::to_vector(dim.getAxes()));
     int64_t &padded = layout.padded.emplace_back();
     if (llvm::MulOverflow(size, mesh ? mesh.getSize(dim.getAxes()) : 1, padded))

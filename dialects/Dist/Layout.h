@@ -19,12 +19,17 @@ namespace bowline::dist {
 ///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);
 ///   3. zeros are added at the end of every dimension, up to the shape `padded`;
 ///   4. dimension d is cut into equal parts over the axes `axes[d]` (`dist.sharding`), the first one outermost: each
-///      rank has a tensor of shape `local`, the variable's type.
+///      rank has a piece of shape `local`, which is the variable's type unless
+///   5. the piece is divided further over the axes `flatAxes` (`dist.flat_axes`): its elements in row-major order and
+///      zeros at the end are cut into equal parts of `shard` elements, the variable's type.
 ///
 /// Along the other axes of the mesh ranks hold equal copies. A variable without these attributes is whole everywhere.
 struct Layout {
   llvm::SmallVector<int64_t> global, view, padded, local;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
+  /// Empty where a rank has the whole of its piece; the first one is outermost.
+  llvm::SmallVector<mlir::StringAttr> flatAxes;
+  int64_t shard = 0;
   /// Of an accumulator, which no checkpoint has: the axes over which ranks hold summands.
   llvm::SmallVector<mlir::StringAttr> unreduced;
 
@@ -33,7 +38,8 @@ struct Layout {
   static llvm::FailureOr<Layout> of(mlir::Operation *variable);
 
   /// Whether a rank may hold zeros that no checkpoint has.
-  bool isPadded() const { return view != padded; }
+  bool isPadded() const;
+  bool isFlat() const { return !flatAxes.empty(); }
 };
 
 } // namespace bowline::dist

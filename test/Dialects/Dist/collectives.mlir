@@ -29,3 +29,14 @@ graph.func @local(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %6 = graph.reshape %4 : (tensor<1x512xf32>) -> tensor<8x64xf32>
   graph.return %6 : tensor<8x64xf32>
 }
+
+// CHECK-LABEL: graph.func @buckets
+graph.func @buckets(%x: tensor<8xf32>, %y: tensor<4x3xf32>) -> (tensor<16xf32>, tensor<2x3xf32>, tensor<4x3xf32>) {
+  // CHECK: %[[G:.*]]:2 = dist.bucket {{ *}}all_gather %{{.*}}, %{{.*}} over ["dp"] why "parameters" : (tensor<8xf32>, tensor<4x3xf32>) -> (tensor<16xf32>, tensor<8x3xf32>)
+  %0:2 = dist.bucket all_gather %x, %y over ["dp"] why "parameters" : (tensor<8xf32>, tensor<4x3xf32>) -> (tensor<16xf32>, tensor<8x3xf32>)
+  // CHECK: dist.bucket {{ *}}reduce_scatter({{ *}}sum) %[[G]]#1 over ["tp"] : (tensor<8x3xf32>) -> tensor<2x3xf32>
+  %1 = dist.bucket reduce_scatter(sum) %0#1 over ["tp"] : (tensor<8x3xf32>) -> tensor<2x3xf32>
+  // CHECK: dist.bucket {{ *}}all_reduce({{ *}}max) %{{.*}}, %[[G]]#0 over ["dp", "tp"]
+  %2:2 = dist.bucket all_reduce(max) %y, %0#0 over ["dp", "tp"] : (tensor<4x3xf32>, tensor<16xf32>) -> (tensor<4x3xf32>, tensor<16xf32>)
+  graph.return %2#1, %1, %2#0 : tensor<16xf32>, tensor<2x3xf32>, tensor<4x3xf32>
+}

@@ -49,3 +49,30 @@ graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w")
 // expected-error @+1 {{needs a shape of positive sizes in "dist.global_shape"}}
 graph.param @w : tensor<4x4xf32> init(#graph.fill<0.0>) key("w")
     {dist.global_shape = 7 : i32, dist.view = array<i64: 4, 4>}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [2, 3]
+// expected-error @+1 {{is flat, but names no axes in dist.flat_axes}}
+graph.param @w : tensor<8xf32> init(#graph.fill<0.0>) key("w") {dist.flat_shape = array<i64: 4, 4>}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [2, 3]
+// expected-error @+1 {{names axis "fsdp", but the mesh has "dp", "tp"}}
+graph.param @w : tensor<8xf32> init(#graph.fill<0.0>) key("w")
+    {dist.flat_shape = array<i64: 4, 4>, dist.flat_axes = ["fsdp"]}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [2, 3]
+// expected-error @+1 {{has type 'tensor<5xf32>', but a shard of 16 elements over 3 ranks has one dimension of 6}}
+graph.param @w : tensor<5xf32> init(#graph.fill<0.0>) key("w")
+    {dist.flat_shape = array<i64: 4, 4>, dist.flat_axes = ["tp"]}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [2, 3]
+// expected-error @+1 {{has a sharding of 1 dimensions for 'tensor<4x4xf32>'}}
+graph.param @w : tensor<6xf32> init(#graph.fill<0.0>) key("w")
+    {dist.flat_shape = array<i64: 4, 4>, dist.flat_axes = ["tp"], dist.sharding = #dist.sharding<[{}]>}

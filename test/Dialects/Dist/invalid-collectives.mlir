@@ -67,3 +67,52 @@ graph.func @rank(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %0 = dist.reshard %x to <[{"tp"}]> : tensor<8x64xf32>
   graph.return %0 : tensor<8x64xf32>
 }
+
+// -----
+
+graph.func @empty_bucket() {
+  // expected-error @below {{needs operands and one result for each, not 0 for 0}}
+  dist.bucket all_gather over ["dp"] : () -> ()
+  graph.return
+}
+
+// -----
+
+graph.func @bucket_without_reduction(%x: tensor<8xf32>) {
+  // expected-error @below {{reduces, and does not say how}}
+  %0 = dist.bucket all_reduce %x over ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @bucket_with_reduction(%x: tensor<8xf32>) {
+  // expected-error @below {{gathers, and has a reduction}}
+  %0 = dist.bucket all_gather(sum) %x over ["dp"] : (tensor<8xf32>) -> tensor<16xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @bucket_of_two_types(%x: tensor<8xf32>, %y: tensor<8xbf16>) {
+  // expected-error @below {{has elements of 'f32' and of 'bf16'}}
+  %0:2 = dist.bucket all_reduce(sum) %x, %y over ["dp"] : (tensor<8xf32>, tensor<8xbf16>) -> (tensor<8xf32>, tensor<8xbf16>)
+  graph.return
+}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [2, 4]
+graph.func @bucket_size(%x: tensor<8xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{dimension 0 of the whole must be the group's size times that of the part}}
+  %0:2 = dist.bucket all_gather %x, %y over ["dp"] : (tensor<8xf32>, tensor<4xf32>) -> (tensor<16xf32>, tensor<16xf32>)
+  graph.return
+}
+
+// -----
+
+graph.func @bucket_changes(%x: tensor<8xf32>) {
+  // expected-error @below {{must not change 'tensor<8xf32>'}}
+  %0 = dist.bucket all_reduce(sum) %x over ["dp"] : (tensor<8xf32>) -> tensor<16xf32>
+  graph.return
+}

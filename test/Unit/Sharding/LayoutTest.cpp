@@ -98,3 +98,40 @@ TEST_F(Layout, RanksHoldWhatItSays) {
   ASSERT_NE(last, nullptr);
   EXPECT_EQ(last->data, (std::vector<double>{35, 0, 40, 0, 45, 0, 0, 0, 0, 0, 0, 0}));
 }
+
+TEST_F(Layout, FlatShardsOfPieces) {
+  OwningOpRef<ModuleOp> module = parse("8", R"(dist.sharding = #dist.sharding<[{}, {"tp"}]>,
+    dist.global_shape = array<i64: 5, 9>, dist.flat_shape = array<i64: 5, 3>, dist.flat_axes = ["dp"])");
+  FailureOr<dist::Layout> layout = dist::Layout::of(variable(*module));
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->global, (Shape{5, 9}));
+  EXPECT_EQ(layout->padded, (Shape{5, 9}));
+  EXPECT_EQ(layout->local, (Shape{5, 3}));
+  EXPECT_EQ(layout->flatAxes.front(), "dp");
+  EXPECT_EQ(layout->shard, 8);
+  EXPECT_TRUE(layout->isFlat());
+  EXPECT_TRUE(layout->isPadded());
+
+  DistributedInterpreter ranks(*module);
+  HostTensor value(std::vector<int64_t>{5, 9});
+  std::iota(value.data.begin(), value.data.end(), 1.0);
+  ASSERT_TRUE(succeeded(ranks.setVariable("w", value)));
+  FailureOr<HostTensor> back = ranks.getVariable("w");
+  ASSERT_TRUE(succeeded(back));
+  EXPECT_EQ(back->shape, value.shape);
+  EXPECT_EQ(back->data, value.data);
+  // Columns 3 to 5, which the second rank of tp has, in two runs of eight: 15 elements and a zero.
+  EXPECT_EQ(ranks.getLocal(1, "w")->data, (std::vector<double>{4, 5, 6, 13, 14, 15, 22, 23}));
+  EXPECT_EQ(ranks.getLocal(4, "w")->data, (std::vector<double>{24, 31, 32, 33, 40, 41, 42, 0}));
+}
+
+TEST_F(Layout, FlatShardsOverTwoAxesTheFirstOutermost) {
+  OwningOpRef<ModuleOp> module = parse("2", R"(dist.flat_shape = array<i64: 3, 4>, dist.flat_axes = ["tp", "dp"])");
+  DistributedInterpreter ranks(*module);
+  HostTensor value(std::vector<int64_t>{3, 4});
+  std::iota(value.data.begin(), value.data.end(), 1.0);
+  ASSERT_TRUE(succeeded(ranks.setVariable("w", value)));
+  EXPECT_EQ(ranks.getVariable("w")->data, value.data);
+  EXPECT_EQ(ranks.getLocal(1, "w")->data, (std::vector<double>{5, 6})); // dp=0, tp=1
+  EXPECT_EQ(ranks.getLocal(3, "w")->data, (std::vector<double>{3, 4})); // dp=1, tp=0
+}
