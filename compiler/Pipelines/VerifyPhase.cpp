@@ -48,7 +48,7 @@ static bool isGraphTensor(Type type) {
 /// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
 static bool isCommunication(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<dist::AllReduceOp, dist::CoordinateOp>([](auto) { return true; })
+      .Case<dist::AllReduceOp, dist::BucketOp, dist::CoordinateOp>([](auto) { return true; })
       .Case<dist::AllGatherOp, dist::ReduceScatterOp>([](auto collective) { return collective.getDim() == 0; })
       .Case([](dist::AllToAllOp move) { return move.getSplitDim() == 0 && move.getConcatDim() == 0; })
       .Default([](Operation *) { return false; });

@@ -60,4 +60,19 @@ def LowerCollectives : Pass<"lower-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
+def CoalesceCollectives : Pass<"coalesce-collectives", "::mlir::ModuleOp"> {
+  let summary = "Fewer and larger collectives";
+  let description = [{
+    Sums of scalars to which ranks contribute, such as the norm of all gradients, are added up before they are
+    all-reduced: one collective per set of axes.
+
+    Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
+    long as none depends on another and their tensors have at most `bucket-bytes` together. A bucket starts when the
+    last of its members can; what depends on the first ones waits. The default is that of PyTorch's
+    DistributedDataParallel.
+  }];
+  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20", "Bytes of a bucket; 0: no buckets">];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // BOWLINE_PASSES_SHARDING_PASSES_TD

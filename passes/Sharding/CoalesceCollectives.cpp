@@ -1,0 +1,46 @@
+//===- CoalesceCollectives.cpp - Fewer and larger collectives
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Sharding/CollectiveBuckets.h"
+#include "passes/Sharding/Passes.h"
+#include "passes/Sharding/ScalarSums.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_COALESCECOLLECTIVES
+#include "passes/Sharding/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class CoalesceCollectives : public bowline::impl::CoalesceCollectivesBase<CoalesceCollectives> {
+public:
+  using CoalesceCollectivesBase::CoalesceCollectivesBase;
+
+  void runOnOperation() override {
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    if (!mesh || mesh.getRankCount() == 1)
+      return markAllAnalysesPreserved();
+    if (bucketBytes < 0) {
+      getOperation().emitError("a bucket cannot have ")
+          << bucketBytes.getValue() << " bytes; the nearest valid number is 0";
+      return signalPassFailure();
+    }
+    for (auto function : getOperation().getOps<graph::FuncOp>()) {
+      Block &body = function.getBody().front();
+      ScalarSums(mesh).run(body);
+      CollectiveBuckets(bucketBytes).run(body);
+    }
+  }
+};
+
+} // namespace
