@@ -61,6 +61,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
 
   step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
        [] { return createGlobalToLocal(); });
+  step("apply-zero", Phase::Local, "gradients and states are whole until the program is that of one rank", false,
+       [] { return createApplyZero(); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,

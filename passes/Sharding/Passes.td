@@ -50,6 +50,22 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def ApplyZero : Pass<"apply-zero", "::mlir::ModuleOp"> {
+  let summary = "Ranks divide optimizer states, gradients and parameters instead of keeping copies";
+  let description = [{
+    ZeRO at the level and along the axis that the module's `dist.strategy` says, on the program of one rank. Variables
+    become flat shards: all elements in row-major order, zeros at the end, an equal part for each rank, so that any size
+    divides. Gradients are reduce-scattered, updates computed on shards, new values gathered; from level 2 on gradients
+    are accumulated in shards, and with level 3 parameters are gathered before they are used, in the forward and again in
+    the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
+
+    A module without a strategy, or with level 0, stays as it is. Diagnosed: no gradient is summed over the axis.
+  }];
+  let options = [Option<"prefetch", "prefetch", "int64_t", "1",
+                        "With level 3: gathers of parameters that may be under way ahead of use">];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
 def LowerCollectives : Pass<"lower-collectives", "::mlir::ModuleOp"> {
   let summary = "Collectives on contiguous memory, and slices as local operations";
   let description = [{

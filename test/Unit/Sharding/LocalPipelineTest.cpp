@@ -36,6 +36,7 @@ struct Case {
   int64_t microbatches = 1;
   const char *recompute = "none";
   const char *cutVocabulary = ""; // the axis of the embedding's rows and the head's classes
+  int64_t zero = 0;
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
@@ -70,6 +71,7 @@ protected:
     if (!whole) {
       options.strategy.mesh = c.mesh;
       options.strategy.sequenceParallel = c.sequenceParallel;
+      options.strategy.zero = c.zero;
     }
     return options;
   }
@@ -190,5 +192,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"qwen2_dp2", "qwen2-tiny", "dp=2", false, 2}, Case{"qwen2_tp2", "qwen2-tiny", "tp=2"},
                     Case{"qwen2_dp2_tp2", "qwen2-tiny", "dp=2,tp=2", true, 1, "full"},
                     Case{"gpt2_dp2", "gpt2-tiny", "dp=2"}, Case{"gpt2_tp2", "gpt2-tiny", "tp=2", false, 2},
-                    Case{"gpt2_sequence", "gpt2-tiny", "dp=2,tp=2", true, 2, "selective"}),
+                    Case{"gpt2_sequence", "gpt2-tiny", "dp=2,tp=2", true, 2, "selective"},
+                    Case{"llama_zero_1", "llama-tiny", "dp=4", false, 1, "none", "", 1},
+                    Case{"llama_zero_2", "llama-tiny", "dp=2,tp=2", true, 2, "none", "", 2},
+                    Case{"llama_zero_3", "llama-tiny", "dp=2,tp=2", false, 2, "none", "", 3},
+                    Case{"tied_zero_3_full", "llama-tied", "dp=4", false, 1, "full", "", 3},
+                    Case{"qwen2_zero_3_hybrid", "qwen2-tiny", "dp=2,fsdp=2", false, 1, "selective", "", 3},
+                    Case{"gpt2_zero_2_full", "gpt2-tiny", "dp=2,fsdp=2", false, 1, "full", "", 2},
+                    Case{"gpt2_zero_3", "gpt2-tiny", "dp=2,tp=2", true, 2, "none", "", 3}),
     [](const auto &info) { return std::string(info.param.name); });

@@ -1,0 +1,85 @@
+//===- ZeroSharding.cpp - Ranks divide states, gradients and parameters instead of keeping copies
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/ZeroSharding.h"
+
+using namespace mlir;
+using namespace bowline;
+using dist::DistDialect;
+
+static dist::ShardingAttr shardingOf(Operation *variable) {
+  return variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+}
+
+static bool isGradient(graph::StateOp state) {
+  return state.getRole() == graph::StateRole::Accumulator && state.getTensorType().getRank() > 0;
+}
+
+LogicalResult ZeroSharding::run() {
+  if (shards.getCount() == 1)
+    return success();
+  if (failed(checkAxis()))
+    return failure();
+  chooseVariables();
+  // Functions are read while the attributes of variables still say what they were.
+  for (auto function : module.getOps<graph::FuncOp>())
+    if (failed(FunctionSharding(function, shards, symbols, variables, prefetch).run()))
+      return failure();
+  for (const auto &[name, variable] : variables)
+    divide(symbols.lookup(name), variable);
+  return success();
+}
+
+LogicalResult ZeroSharding::checkAxis() {
+  llvm::SmallSetVector<Attribute, 4> axes;
+  bool any = false;
+  for (auto state : module.getOps<graph::StateOp>()) {
+    if (!isGradient(state))
+      continue;
+    any = true;
+    if (dist::ShardingAttr sharding = shardingOf(state))
+      axes.insert_range(sharding.getUnreduced());
+  }
+  if (!any || axes.contains(shards.getAxis()))
+    return success();
+  InFlightDiagnostic diagnostic = module.emitError("ZeRO divides along ")
+                                  << shards.getAxis() << ", but no gradient is summed over it";
+  if (!axes.empty())
+    diagnostic << "; the axes of which that is true are ";
+  llvm::interleaveComma(axes, diagnostic);
+  return diagnostic;
+}
+
+void ZeroSharding::chooseVariables() {
+  for (Operation &op : *module.getBody()) {
+    dist::ShardingAttr sharding = shardingOf(&op);
+    bool isCut = isCutAlong(sharding, shards.getAxis()), isSummand = isSummedAlong(sharding, shards.getAxis());
+    if (auto param = dyn_cast<graph::ParamOp>(op); param && level >= 3 && !isCut && param.getTensorType().getRank() > 0)
+      variables[param.getName()] = {param.getTensorType(), /*isSummand=*/false, /*isParameter=*/true};
+    auto state = dyn_cast<graph::StateOp>(op);
+    if (!state || isCut || state.getTensorType().getRank() == 0)
+      continue;
+    bool isMoment = state.getRole() == graph::StateRole::Optimizer && !isSummand;
+    if (isMoment || (level >= 2 && isGradient(state)))
+      variables[state.getName()] = {state.getTensorType(), isSummand, /*isParameter=*/false,
+                                    /*isZeroPadded=*/isGradient(state)};
+  }
+}
+
+void ZeroSharding::divide(Operation *variable, const ShardedVariable &sharded) {
+  MLIRContext *context = variable->getContext();
+  variable->setAttr("type", TypeAttr::get(shards.shardOf(sharded.whole)));
+  variable->setAttr(DistDialect::kFlatAxesAttr, ArrayAttr::get(context, {shards.getAxis()}));
+  variable->setAttr(DistDialect::kFlatShapeAttr, DenseI64ArrayAttr::get(context, sharded.whole.getShape()));
+  if (!sharded.isSummand)
+    return;
+  dist::ShardingAttr sharding = shardingOf(variable);
+  SmallVector<StringAttr> others =
+      llvm::filter_to_vector(sharding.getUnreduced(), [&](StringAttr axis) { return axis != shards.getAxis(); });
+  variable->setAttr(DistDialect::kShardingAttr, sharding.withUnreduced(others));
+}

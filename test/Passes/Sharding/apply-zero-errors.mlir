@@ -1,0 +1,27 @@
+// What cannot be divided is refused.
+// RUN: bowline-opt %s --apply-zero --split-input-file --verify-diagnostics
+
+// expected-error @below {{ZeRO divides along "tp", but no gradient is summed over it; the axes of which that is true are "dp"}}
+module {
+  dist.strategy @strategy {
+    mesh @mesh ["dp", "tp"] [2, 2]
+    zero level 1 axis "tp"
+  }
+  dist.mesh @mesh ["dp", "tp"] [2, 2]
+  graph.state @g accumulator : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
+}
+
+// -----
+
+dist.strategy @strategy {
+  mesh @mesh ["dp"] [2]
+  zero level 2
+}
+dist.mesh @mesh ["dp"] [2]
+graph.state @g accumulator : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
+graph.func @update() -> tensor<4xf32> {
+  %g = graph.read @g : tensor<4xf32>
+  // expected-error @below {{uses the parts of a sum over "dp" that ZeRO divides; only additions and all-reduces can be divided with them. Use level 1}}
+  %y = arith.negf %g : tensor<4xf32>
+  graph.return %y : tensor<4xf32>
+}

@@ -1,0 +1,337 @@
+//===- ZeroTrainingTest.cpp - What ranks divide trains as what each of them has
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// A training step of a small model, sharded, divided by ZeRO, with its collectives coalesced, on all ranks of a mesh by
+// the reference interpreter, beside the same step on one rank. Everything is f64, so that only the order of additions
+// differs. Sizes are chosen so that few divide.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Interp/DistributedInterpreter.h"
+#include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Import.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Sharding/Passes.h"
+#include "passes/Sharding/Strategy.h"
+#include "passes/Sharding/Volumes.h"
+#include "passes/Training/Passes.h"
+#include "test/Unit/Sharding/ShardedModel.h"
+#include "gmock/gmock.h"
+
+using namespace mlir;
+using namespace bowline;
+using bowline::test::distance;
+using dist::DistDialect;
+using graph::HostTensor;
+
+namespace {
+
+struct Case {
+  const char *name, *model, *mesh;
+  int64_t level, microbatches = 1;
+  bool sequenceParallel = false;
+  double clipNorm = 0.5;
+  const char *optimizer = "adamw";
+  int64_t bucketBytes = 1000;
+  const char *zeroAxis = "";
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
+
+constexpr int64_t kSeq = 6, kSteps = 3, kVocabulary = 19;
+
+class ZeroTraining : public testing::TestWithParam<Case> {
+protected:
+  ZeroTraining() {
+    DialectRegistry registry;
+    registry.insert<graph::GraphDialect, dist::DistDialect>();
+    graph::registerElementwiseModels(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  /// The training program of one rank for `sequences` per microbatch.
+  OwningOpRef<ModuleOp> build(const Case &c, int64_t sequences) {
+    hf::ModelConfig config = hf::test::configOf(c.model);
+    config.hidden = 22, config.heads = 4, config.kvHeads = StringRef(c.model).starts_with("llama") ? 2 : 4,
+    config.headDim = 6;
+    config.intermediate = 14, config.vocabulary = kVocabulary;
+    if (StringRef(c.model).starts_with("gpt2"))
+      config.hidden = 24;
+    hf::ImportOptions options;
+    options.batch = sequences;
+    options.seq = kSeq;
+    absl::StatusOr<OwningOpRef<ModuleOp>> module = hf::importModel(context, config, options);
+    EXPECT_TRUE(module.ok()) << module.status();
+    DifferentiateOptions differentiate;
+    differentiate.microbatches = c.microbatches;
+    InsertOptimizerOptions optimizer;
+    optimizer.kind = c.optimizer;
+    optimizer.microbatches = c.microbatches;
+    optimizer.weightDecay = 0.1;
+    optimizer.clipNorm = c.clipNorm;
+    optimizer.lr = 1e-2;
+    PassManager passes(&context);
+    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createInsertOptimizer(optimizer));
+    passes.addPass(createInsertInit(InsertInitOptions{7}));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    EXPECT_TRUE(succeeded(passes.run(**module)));
+    return std::move(*module);
+  }
+
+  void shard(const Case &c, ModuleOp module) {
+    ApplyStrategyOptions options;
+    options.mesh = c.mesh;
+    options.sequenceParallel = c.sequenceParallel;
+    options.zero = c.level;
+    options.zeroAxis = c.zeroAxis;
+    CoalesceCollectivesOptions coalesce;
+    coalesce.bucketBytes = c.bucketBytes;
+    PassManager passes(&context);
+    passes.addPass(createApplyStrategy(options));
+    passes.addPass(createPropagateShardings());
+    passes.addPass(createGlobalToLocal());
+    passes.addPass(createApplyZero());
+    passes.addPass(createLowerCollectives());
+    passes.addPass(createCoalesceCollectives(coalesce));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) {
+      return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
+    });
+    ASSERT_TRUE(succeeded(passes.run(module)));
+  }
+
+  Strategy strategyOf(const Case &c) {
+    return *Strategy::fromFlags({.mesh = c.mesh, .zero = c.level, .zeroAxis = c.zeroAxis},
+                                [&] { return emitError(UnknownLoc::get(&context)); });
+  }
+
+  /// Among which the batch is divided: one sequence for each.
+  int64_t batchRanks(const Case &c) {
+    Strategy strategy = strategyOf(c);
+    int64_t ranks = 1;
+    for (const std::string &axis : strategy.batchAxes)
+      ranks *= strategy.getSize(axis);
+    return ranks;
+  }
+
+  HostTensor tokens(int64_t sequences, int64_t microbatches, bool labels) {
+    return test::randomTokens(random, microbatches, sequences, kSeq, kVocabulary, labels);
+  }
+
+  MLIRContext context;
+  std::mt19937 random{3};
+};
+
+/// The place of a rank along an axis.
+int64_t placeAlong(dist::MeshOp mesh, int64_t rank, StringRef name) {
+  int64_t place = 0, stride = 1;
+  for (size_t i = mesh.getAxisSizes().size(); i-- > 0;) {
+    if (cast<StringAttr>(mesh.getAxisNames()[i]).getValue() == name)
+      place = rank / stride % mesh.getAxisSizes()[i];
+    stride *= mesh.getAxisSizes()[i];
+  }
+  return place;
+}
+
+/// What a rank must have of a variable, from the definition: its block of the whole, then its run of that.
+std::vector<double> expectedLocal(Operation *variable, const HostTensor &whole, int64_t rank) {
+  dist::MeshOp mesh = dist::MeshOp::of(variable);
+  auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  std::vector<int64_t> first, count;
+  for (auto [size, dim] : llvm::zip_equal(whole.shape, sharding.getDims())) {
+    int64_t place = 0;
+    for (StringAttr axis : dim.getAxes())
+      place = place * mesh.getSize(axis) + placeAlong(mesh, rank, axis);
+    count.push_back(size / mesh.getSize(dim.getAxes()));
+    first.push_back(place * count.back());
+  }
+  std::vector<double> piece;
+  std::vector<int64_t> strides = whole.strides();
+  graph::forEachIndex(count, [&](const std::vector<int64_t> &index) {
+    int64_t at = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      at += (first[i] + index[i]) * strides[i];
+    piece.push_back(whole.data[at]);
+  });
+  auto axes = variable->getAttrOfType<ArrayAttr>(DistDialect::kFlatAxesAttr);
+  if (!axes)
+    return piece;
+  auto axis = cast<StringAttr>(axes[0]);
+  size_t parts = mesh.getSize(axis), part = (piece.size() + parts - 1) / parts;
+  piece.resize(part * parts, 0.0);
+  auto begin = piece.begin() + static_cast<int64_t>(part) * placeAlong(mesh, rank, axis);
+  return {begin, begin + static_cast<int64_t>(part)};
+}
+
+bool isDivided(Operation *variable) { return variable->hasAttr(DistDialect::kFlatAxesAttr); }
+
+} // namespace
+
+TEST_P(ZeroTraining, EqualsOneRank) {
+  const Case &c = GetParam();
+  int64_t ranks = batchRanks(c);
+  OwningOpRef<ModuleOp> whole = build(c, ranks);
+  OwningOpRef<ModuleOp> local = whole->clone();
+  ASSERT_NO_FATAL_FAILURE(shard(c, *local));
+
+  Interpreter one(*whole);
+  DistributedInterpreter many(*local);
+  ASSERT_TRUE(succeeded(one.initializeVariables()));
+  ASSERT_TRUE(succeeded(many.initialize()));
+  auto checkVariables = [&](double bound) {
+    dist::MeshOp mesh = dist::MeshOp::of(*local);
+    for (Operation &variable : *local->getBody()) {
+      auto state = dyn_cast<graph::StateOp>(variable);
+      if (!isa<graph::ParamOp>(variable) && !(state && state.getRole() != graph::StateRole::Accumulator))
+        continue;
+      StringRef name = SymbolTable::getSymbolName(&variable).getValue();
+      const HostTensor &expected = *one.getVariable(name);
+      FailureOr<HostTensor> joined = many.getVariable(name);
+      ASSERT_TRUE(succeeded(joined)) << name.str();
+      ASSERT_EQ(joined->shape, expected.shape) << name.str();
+      EXPECT_LE(distance(expected, *joined), bound) << name.str();
+      double scale = 1e-30;
+      for (double value : expected.data)
+        scale = std::max(scale, std::abs(value));
+      for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
+        EXPECT_THAT(many.getLocal(rank, name)->data,
+                    testing::Pointwise(testing::DoubleNear(bound * scale), expectedLocal(&variable, expected, rank)))
+            << name.str() << " on rank " << rank;
+    }
+  };
+  checkVariables(0); // the same random numbers
+  for (int64_t step = 0; step < kSteps; ++step) {
+    HostTensor inputs[] = {tokens(ranks, c.microbatches, false), tokens(ranks, c.microbatches, true)};
+    auto expected = one.run("train_step", inputs);
+    auto actual = many.run("train_step", inputs);
+    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
+      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+  }
+  checkVariables(1e-9);
+  HostTensor inputs[] = {tokens(ranks, 1, false), tokens(ranks, 1, true)};
+  auto expected = one.run("loss", inputs);
+  auto actual = many.run("loss", inputs);
+  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+  EXPECT_LT(distance(expected->front(), actual->front()), 1e-11);
+}
+
+TEST_P(ZeroTraining, DividesWhatItsLevelSays) {
+  const Case &c = GetParam();
+  Strategy strategy = strategyOf(c);
+  OwningOpRef<ModuleOp> module = build(c, batchRanks(c));
+  ASSERT_NO_FATAL_FAILURE(shard(c, *module));
+  auto check = [&](Operation *variable, RankedTensorType type, bool divided) {
+    ASSERT_EQ(isDivided(variable), divided) << SymbolTable::getSymbolName(variable).str();
+    if (!divided)
+      return;
+    int64_t elements = 1, parts = strategy.getSize(strategy.zeroAxis);
+    for (int64_t size : variable->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kFlatShapeAttr).asArrayRef())
+      elements *= size;
+    EXPECT_EQ(type.getShape(), ArrayRef<int64_t>{(elements + parts - 1) / parts});
+  };
+  for (auto param : module->getOps<graph::ParamOp>())
+    check(param, param.getTensorType(), c.level >= 3);
+  for (auto state : module->getOps<graph::StateOp>())
+    check(state, state.getTensorType(),
+          state.getRole() == graph::StateRole::Optimizer || (c.level >= 2 && state.getName().ends_with(".grad")));
+}
+
+namespace {
+
+class ZeroVolumes : public ZeroTraining {};
+
+/// Bytes that a rank sends in a step, but for scalars.
+int64_t sentTensors(ModuleOp module) {
+  int64_t bytes = 0;
+  auto entry = module.lookupSymbol<graph::EntryOp>("train_step");
+  for (auto [name, repeat] : llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
+    module.lookupSymbol(name.getAttr())->walk([&, repeat = repeat](Operation *op) {
+      if (isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::BucketOp>(op) &&
+          cast<RankedTensorType>(op->getOperand(0).getType()).getRank() > 0)
+        bytes += repeat * Volumes::sentBy(op);
+    });
+  return bytes;
+}
+
+} // namespace
+
+// 2 P, 2 P and 3 P of the paper's table, with the (n-1)/n that it leaves out; and what microbatches add.
+TEST_P(ZeroVolumes, KeepsAndSendsWhatThePaperSays) {
+  const Case &c = GetParam();
+  OwningOpRef<ModuleOp> module = build(c, 2);
+  int64_t parameters = 0, gatheredOnce = 0;
+  for (auto param : module->getOps<graph::ParamOp>()) {
+    int64_t bytes = 4 * param.getTensorType().getNumElements();
+    ASSERT_EQ(bytes % 8, 0);
+    parameters += bytes;
+    // The backward pass needs no embedding, and the head while it is still there.
+    if (llvm::is_contained({"embed", "head"}, param.getName()))
+      gatheredOnce += bytes;
+  }
+  ASSERT_NO_FATAL_FAILURE(shard(c, *module));
+  int64_t kept[] = {4 * parameters, parameters * 3, parameters * 5 / 2, parameters * 2};
+  int64_t scalars = 4 + 4 + 4; // sum of losses, tokens, step
+  EXPECT_EQ(Volumes(*module).ofVariables(), kept[c.level] + scalars);
+  int64_t m = c.microbatches;
+  int64_t sent[] = {2 * parameters, 2 * parameters, (m + 1) * parameters, m * (3 * parameters - gatheredOnce)};
+  EXPECT_EQ(sentTensors(*module), sent[c.level] / 2);
+  // Beside these: loss and tokens, and the norm if it is that of shards; one number each.
+  int64_t norm = c.level > 0 ? 4 : 0;
+  EXPECT_EQ(Volumes(*module).sentIn(module->lookupSymbol<graph::EntryOp>("train_step")) - sentTensors(*module),
+            8 + norm);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, ZeroVolumes,
+                         testing::Values(Case{"none", "llama-tiny", "dp=2", 0, 1},
+                                         Case{"one", "llama-tiny", "dp=2", 1, 1},
+                                         Case{"two", "llama-tiny", "dp=2", 2, 1},
+                                         Case{"three", "llama-tiny", "dp=2", 3, 1},
+                                         Case{"none_microbatches", "llama-tiny", "dp=2", 0, 3},
+                                         Case{"one_microbatches", "llama-tiny", "dp=2", 1, 3},
+                                         Case{"two_microbatches", "llama-tiny", "dp=2", 2, 3},
+                                         Case{"three_microbatches", "llama-tiny", "dp=2", 3, 3}),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, ZeroTraining,
+    testing::Values(
+        Case{"llama_1_dp2", "llama-tiny", "dp=2", 1}, Case{"llama_2_dp2", "llama-tiny", "dp=2", 2},
+        Case{"llama_3_dp2", "llama-tiny", "dp=2", 3}, Case{"llama_1_dp3_m2", "llama-tiny", "dp=3", 1, 2},
+        Case{"llama_2_dp3_m2", "llama-tiny", "dp=3", 2, 2}, Case{"llama_3_dp3_m2", "llama-tiny", "dp=3", 3, 2},
+        Case{"llama_1_dp3_tp2", "llama-tiny", "dp=3,tp=2", 1, 2},
+        Case{"llama_2_dp3_tp2", "llama-tiny", "dp=3,tp=2", 2, 2},
+        Case{"llama_3_dp3_tp2", "llama-tiny", "dp=3,tp=2", 3, 2},
+        Case{"llama_1_sequence", "llama-tiny", "dp=3,tp=2", 1, 2, true},
+        Case{"llama_2_sequence", "llama-tiny", "tp=2,dp=3", 2, 2, true},
+        Case{"llama_3_sequence", "llama-tiny", "dp=3,tp=2", 3, 1, true},
+        Case{"llama_1_hybrid", "llama-tiny", "dp=2,fsdp=3", 1, 2},
+        Case{"llama_2_hybrid", "llama-tiny", "dp=2,fsdp=3", 2, 2},
+        Case{"llama_3_hybrid", "llama-tiny", "fsdp=3,dp=2", 3, 2},
+        Case{"llama_3_hybrid_tp2_sequence", "llama-tiny", "dp=2,fsdp=3,tp=2", 3, 2, true},
+        Case{"llama_2_outer_axis", "llama-tiny", "dp=3,fsdp=2", 2, 2, false, 0.5, "adamw", 1000, "dp"},
+        Case{"llama_1_no_clipping", "llama-tiny", "dp=3", 1, 1, false, 0.0},
+        Case{"llama_3_no_clipping", "llama-tiny", "dp=3", 3, 2, false, 0.0},
+        Case{"llama_1_sgd", "llama-tiny", "dp=3", 1, 2, false, 0.5, "sgd"},
+        Case{"llama_2_sgd", "llama-tiny", "dp=5", 2, 2, false, 0.5, "sgd"},
+        Case{"llama_3_sgd", "llama-tiny", "dp=3,tp=2", 3, 1, false, 0.0, "sgd"},
+        Case{"llama_1_no_buckets", "llama-tiny", "dp=3", 1, 1, false, 0.5, "adamw", 0},
+        Case{"llama_3_large_buckets", "llama-tiny", "dp=3", 3, 2, false, 0.5, "adamw", 1 << 20},
+        Case{"tied_1_dp4", "llama-tied", "dp=4", 1}, Case{"tied_2_dp3_tp2", "llama-tied", "dp=3,tp=2", 2, 2},
+        Case{"tied_3_dp3_tp2", "llama-tied", "dp=3,tp=2", 3, 2}, Case{"qwen2_1_hybrid", "qwen2-tiny", "dp=2,fsdp=2", 1},
+        Case{"qwen2_2_dp3_tp2", "qwen2-tiny", "dp=3,tp=2", 2, 1, true}, Case{"qwen2_3_dp4", "qwen2-tiny", "dp=4", 3, 3},
+        Case{"gpt2_1_dp5", "gpt2-tiny", "dp=5", 1, 2}, Case{"gpt2_2_hybrid_tp2", "gpt2-tiny", "dp=2,fsdp=2,tp=2", 2, 2},
+        Case{"gpt2_3_dp3_tp2", "gpt2-tiny", "dp=3,tp=2", 3, 2, true}),
+    [](const auto &info) { return std::string(info.param.name); });
