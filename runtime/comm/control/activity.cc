@@ -139,9 +139,13 @@ absl::Status ExplainChain(const Complaint& complaint, const std::vector<RankStat
     }
     if (!waits_for_somebody) ends.push_back(rank);
   }
+  // Whoever waits for a rank that left waits in vain, even where that rank was the one to complain.
   std::vector<int> left;
-  for (int rank : ends) {
-    if (ranks[static_cast<size_t>(rank)].health == Health::kLeft) left.push_back(rank);
+  for (int rank : frontier) {
+    if (inquiry.Knows(rank) && ranks[static_cast<size_t>(rank)].health == Health::kLeft &&
+        std::count(left.begin(), left.end(), rank) == 0) {
+      left.push_back(rank);
+    }
   }
   if (!left.empty()) {
     absl::StrAppend(&text, "; cause: ", inquiry.Named(left), " left the group before the others were done");

@@ -101,7 +101,8 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Create(std::shared_ptr<gloo:
 }
 
 GlooMesh::GlooMesh(int self) : self_(self) {}
-GlooMesh::~GlooMesh() = default;
+// Before the buffers go, to which Gloo's thread writes.
+GlooMesh::~GlooMesh() { Close(); }
 
 absl::Status GlooMesh::Connect(int peer, absl::string_view address) {
   absl::Status status = Guarded([&] {

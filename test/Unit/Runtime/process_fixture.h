@@ -52,8 +52,11 @@ class Processes {
 
   // Forks one that calls `body` and reports what it returns. Its number is 0, 1, ...
   int Fork(const std::function<absl::Status(RankProcess&)>& body);
-  // Waits until it calls Tell.
-  void WaitForTell(int process);
+  // Waits until it calls Tell; false when it ends before.
+  bool HasTold(int process);
+  void WaitForTell(int process) {
+    ASSERT_TRUE(HasTold(process)) << "process " << process << " ended before it told anything";
+  }
   void Signal(int process, int signal);
   // Outcomes count their time from here.
   void Mark() { mark_ = std::chrono::steady_clock::now(); }

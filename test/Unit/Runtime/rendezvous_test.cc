@@ -193,43 +193,5 @@ TEST(Rendezvous, ARankMayComeAgain) {
   }
 }
 
-TEST(Wire, ReadsNothingThatIsNotThere) {
-  std::mt19937_64 random(std::random_device{}());
-  std::vector<Activity> activities(2);
-  activities[0].communicator = "all";
-  activities[0].ranks = {0, 1, 2};
-  activities[1].waits_for = {7};
-  WireWriter writer;
-  Write(writer, activities);
-  {
-    WireReader reader(writer.bytes());
-    const std::vector<Activity> read = ReadActivities(reader);
-    ASSERT_EQ(read.size(), 2u);
-    EXPECT_EQ(read[0].ranks, activities[0].ranks);
-    EXPECT_EQ(read[1].waits_for, activities[1].waits_for);
-    EXPECT_TRUE(reader.complete());
-  }
-  for (size_t size = 0; size < writer.bytes().size(); ++size) {
-    WireReader reader(absl::string_view(writer.bytes()).substr(0, size));
-    EXPECT_TRUE(ReadActivities(reader).empty());
-    EXPECT_FALSE(reader.complete());
-  }
-  for (int round = 0; round < 2000; ++round) {
-    std::string bytes = writer.bytes();
-    for (uint64_t change = random() % 4 + 1; change > 0; --change)
-      bytes[random() % bytes.size()] = static_cast<char>(random());
-    WireReader reader(bytes);
-    Complaint complaint;
-    complaint.rank = 0;
-    std::vector<RankState> states(3);
-    states[1].activities = ReadActivities(reader);
-    if (!states[1].activities.empty()) complaint.activity = states[1].activities[0];
-    EXPECT_FALSE(Explain(complaint, states).ok());
-    WireReader again(bytes);
-    ReadComplaint(again);
-    EXPECT_FALSE(WireReader(bytes).Status().ok());
-  }
-}
-
 }  // namespace
 }  // namespace bowline
