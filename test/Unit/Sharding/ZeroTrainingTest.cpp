@@ -23,7 +23,9 @@
 #include "passes/Sharding/Strategy.h"
 #include "passes/Sharding/Volumes.h"
 #include "passes/Training/Passes.h"
+#include "test/Unit/Interp/OpHarness.h"
 #include "test/Unit/Sharding/ShardedModel.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gmock/gmock.h"
 
 using namespace mlir;
@@ -35,8 +37,8 @@ using graph::HostTensor;
 namespace {
 
 struct Case {
-  const char *name, *model, *mesh;
-  int64_t level, microbatches = 1;
+  const char *name, *model = "", *mesh = "";
+  int64_t level = 0, microbatches = 1;
   bool sequenceParallel = false;
   double clipNorm = 0.5;
   const char *optimizer = "adamw";
@@ -136,9 +138,13 @@ protected:
     return ranks;
   }
 
-  HostTensor tokens(int64_t sequences, int64_t microbatches, bool labels) {
-    return test::randomTokens(random, microbatches, sequences, kSeq, vocabularyOf(GetParam()), labels);
+  HostTensor tokens(const Case &c, int64_t microbatches, bool labels) {
+    return test::randomTokens(random, microbatches, batchRanks(c), kSeq, vocabularyOf(c), labels);
   }
+
+  /// Trains and evaluates on one rank and on all, and compares what is returned, variables, and each rank's part of
+  /// them.
+  void expectEqualsOneRank(const Case &c);
 
   MLIRContext context;
   std::mt19937 random{3};
@@ -159,6 +165,8 @@ int64_t placeAlong(dist::MeshOp mesh, int64_t rank, StringRef name) {
 std::vector<double> expectedLocal(Operation *variable, const HostTensor &whole, int64_t rank) {
   dist::MeshOp mesh = dist::MeshOp::of(variable);
   auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  if (!sharding)
+    return whole.data; // a mesh of one rank
   std::vector<int64_t> first, count;
   for (auto [size, dim] : llvm::zip_equal(whole.shape, sharding.getDims())) {
     int64_t place = 0;
@@ -189,10 +197,8 @@ bool isDivided(Operation *variable) { return variable->hasAttr(DistDialect::kFla
 
 } // namespace
 
-TEST_P(ZeroTraining, EqualsOneRank) {
-  const Case &c = GetParam();
-  int64_t ranks = batchRanks(c);
-  OwningOpRef<ModuleOp> whole = build(c, ranks);
+void ZeroTraining::expectEqualsOneRank(const Case &c) {
+  OwningOpRef<ModuleOp> whole = build(c, batchRanks(c));
   OwningOpRef<ModuleOp> local = whole->clone();
   ASSERT_NO_FATAL_FAILURE(shard(c, *local));
 
@@ -223,7 +229,7 @@ TEST_P(ZeroTraining, EqualsOneRank) {
   };
   checkVariables(0); // the same random numbers
   for (int64_t step = 0; step < kSteps; ++step) {
-    HostTensor inputs[] = {tokens(ranks, c.microbatches, false), tokens(ranks, c.microbatches, true)};
+    HostTensor inputs[] = {tokens(c, c.microbatches, false), tokens(c, c.microbatches, true)};
     auto expected = one.run("train_step", inputs);
     auto actual = many.run("train_step", inputs);
     ASSERT_TRUE(succeeded(expected) && succeeded(actual));
@@ -231,12 +237,52 @@ TEST_P(ZeroTraining, EqualsOneRank) {
       EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
   }
   checkVariables(1e-9);
-  HostTensor inputs[] = {tokens(ranks, 1, false), tokens(ranks, 1, true)};
+  HostTensor inputs[] = {tokens(c, 1, false), tokens(c, 1, true)};
   auto expected = one.run("loss", inputs);
   auto actual = many.run("loss", inputs);
   ASSERT_TRUE(succeeded(expected) && succeeded(actual));
   EXPECT_LT(distance(expected->front(), actual->front()), 1e-11);
 }
+
+TEST_P(ZeroTraining, EqualsOneRank) { expectEqualsOneRank(GetParam()); }
+
+namespace {
+class RandomZeroTraining : public ZeroTraining {};
+} // namespace
+
+TEST_P(RandomZeroTraining, EqualsOneRank) {
+  test::Random random;
+  SCOPED_TRACE(random.trace());
+  auto pick = [&](std::vector<const char *> choices) {
+    return choices[random.integer(0, static_cast<int64_t>(choices.size()) - 1)];
+  };
+  for (int i = 0; i < 8; ++i) {
+    std::vector<std::string> axes = {"dp=" + std::to_string(random.integer(1, 3)),
+                                     "fsdp=" + std::to_string(random.integer(1, 3)),
+                                     "tp=" + std::to_string(random.integer(1, 2))};
+    std::string mesh;
+    for (int64_t axis : random.permutation(3))
+      mesh += (mesh.empty() ? "" : ",") + axes[axis];
+    Case c{"random", pick({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"}), mesh.c_str(), random.integer(1, 3)};
+    c.microbatches = random.integer(1, 3);
+    c.sequenceParallel = random.flip();
+    c.clipNorm = random.flip() ? 0.5 : 0.0;
+    c.optimizer = pick({"adamw", "sgd"});
+    c.bucketBytes = random.pick({0, 300, 5000, 1 << 20});
+    c.zeroAxis = pick({"", "dp"});
+    c.cutVocabulary = pick({"", "", "tp"});
+    SCOPED_TRACE(llvm::formatv("{0} {1} level {2} {3}, {4} microbatches, sequence {5}, clip {6}, {7}, buckets {8}, {9}",
+                               c.model, mesh, c.level, c.zeroAxis, c.microbatches, c.sequenceParallel, c.clipNorm,
+                               c.optimizer, c.bucketBytes, c.cutVocabulary)
+                     .str());
+    expectEqualsOneRank(c);
+    if (testing::Test::HasFailure())
+      return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Any, RandomZeroTraining, testing::Values(Case{"strategies"}),
+                         [](const auto &info) { return std::string(info.param.name); });
 
 TEST_P(ZeroTraining, DividesWhatItsLevelSays) {
   const Case &c = GetParam();
