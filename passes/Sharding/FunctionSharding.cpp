@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/FunctionSharding.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,6 +20,9 @@ using dist::DistDialect;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
+
+/// Element i of the result follows from elements i of the operands.
+static bool worksByElement(Operation *op) { return op->hasTrait<OpTrait::Elementwise>() || isa<stage::TransferOp>(op); }
 
 FunctionSharding::FunctionSharding(graph::FuncOp function, const FlatShards &shards, const SymbolTable &symbols,
                                    const Variables &variables, int64_t prefetch)
@@ -54,7 +58,7 @@ const ShardedVariable *FunctionSharding::lookup(StringRef variable) const {
 
 /// Whether a shard of the result follows from shards of the operands: one shape, and every rank computes the same.
 bool FunctionSharding::isElementwise(Operation *op) const {
-  if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || isScalar(op->getResult(0)))
+  if (!worksByElement(op) || op->getNumResults() != 1 || isScalar(op->getResult(0)))
     return false;
   ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   if (!llvm::all_of(op->getOperands(),
@@ -62,28 +66,30 @@ bool FunctionSharding::isElementwise(Operation *op) const {
     return false;
   // A gather of the narrow value moves fewer bytes than one of the wide value.
   return !isa<arith::ExtFOp>(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return user->hasTrait<OpTrait::Elementwise>() && typeOf(user->getResult(0)).getShape() == shape;
+    return worksByElement(user) && typeOf(user->getResult(0)).getShape() == shape;
   });
 }
 
-bool FunctionSharding::isSummandAccumulator(graph::ReadOp read) const {
-  auto state = symbols.lookup<graph::StateOp>(read.getVariable());
+bool FunctionSharding::isSummandAccumulator(Operation *op) const {
+  auto read = dyn_cast<graph::ReadOp>(op);
+  auto state = !read ? graph::StateOp() : symbols.lookup<graph::StateOp>(read.getVariable());
   return state && state.getRole() == graph::StateRole::Accumulator && state.getTensorType().getRank() > 0 &&
          isSummedAlong(state->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr), shards.getAxis());
 }
 
-/// Whether \p all completes, along the axis, what an accumulator has.
+/// Whether \p all completes, along the axis, what accumulators have.
 bool FunctionSharding::isGradientSum(dist::AllReduceOp all) const {
-  if (all.getKind() != dist::ReduceKind::Sum || !llvm::is_contained(all.getAxes(), shards.getAxis()))
-    return false;
-  auto read = all.getInput().getDefiningOp<graph::ReadOp>();
-  return summands.contains(all.getInput()) || (read && isSummandAccumulator(read));
+  return all.getKind() == dist::ReduceKind::Sum && llvm::is_contained(all.getAxes(), shards.getAxis()) &&
+         gradients.contains(all.getInput());
 }
 
 LogicalResult FunctionSharding::classify(Operation *op) {
   auto has = [&](const llvm::DenseSet<Value> &set) {
     return llvm::any_of(op->getOperands(), [&](Value operand) { return set.contains(operand); });
   };
+  bool isSum = isa<arith::AddFOp, stage::TransferOp>(op);
+  if (isSummandAccumulator(op) || (isSum && has(gradients)))
+    gradients.insert(op->getResult(0));
   if (auto read = dyn_cast<graph::ReadOp>(op)) {
     if (const ShardedVariable *variable = lookup(read.getVariable()))
       (variable->isSummand ? summands : divided).insert(read);
@@ -100,7 +106,7 @@ LogicalResult FunctionSharding::classify(Operation *op) {
     return success();
   }
   if (has(summands)) {
-    if (!isa<arith::AddFOp>(op))
+    if (!isSum)
       return op->emitOpError("uses the parts of a sum over ")
              << shards.getAxis() << " that ZeRO divides; only additions and all-reduces can be divided with them. Use "
              << "level 1";
@@ -208,19 +214,27 @@ void FunctionSharding::rewrite(Operation *op) {
     rewriteWrite(write);
   } else if (auto all = dyn_cast<dist::AllReduceOp>(op); all && divided.contains(all)) {
     rewriteGradientSum(all);
-  } else if (auto add = dyn_cast<arith::AddFOp>(op); add && summands.contains(add)) {
-    std::string why = "each rank adds up a part";
-    for (Value operand : op->getOperands())
-      if (auto accumulator = operand.getDefiningOp<graph::ReadOp>())
-        why += (" of '" + accumulator.getVariable() + "'").str();
-    Value lhs = summandShardOf(add.getLhs(), why), rhs = summandShardOf(add.getRhs(), why);
-    shardOfSummand[add] = arith::AddFOp::create(builder, lhs, rhs, add.getFastmathAttr());
-    replaced.insert(op);
+  } else if (op->getNumResults() == 1 && summands.contains(op->getResult(0))) {
+    rewriteSummand(op);
   } else if (auto reduce = dyn_cast<graph::ReduceOp>(op); reduce && divided.contains(reduce.getInput())) {
     rewriteSum(reduce);
   } else if (op->getNumResults() == 1 && (divided.contains(op->getResult(0)) || wanted.contains(op->getResult(0)))) {
     rewriteElementwise(op);
   }
+}
+
+void FunctionSharding::rewriteSummand(Operation *op) {
+  std::string why = "each rank adds up a part";
+  for (Value operand : op->getOperands())
+    if (auto accumulator = operand.getDefiningOp<graph::ReadOp>())
+      why += (" of '" + accumulator.getVariable() + "'").str();
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, summandShardOf(operand, why));
+  Value shard = OpBuilder(op).clone(*op, mapping)->getResult(0);
+  shard.setType(shards.shardOf(typeOf(op->getResult(0))));
+  shardOfSummand[op->getResult(0)] = shard;
+  replaced.insert(op);
 }
 
 void FunctionSharding::rewriteWrite(graph::WriteOp write) {
@@ -247,8 +261,8 @@ bool FunctionSharding::keepsZeros(Operation *op) const {
   auto isZero = [&](Value operand) { return zeroPadded.contains(operand); };
   if (isa<arith::MulFOp>(op))
     return llvm::any_of(op->getOperands(), isZero);
-  return isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::TruncFOp, arith::ExtFOp, math::SqrtOp, math::AbsFOp>(
-             op) &&
+  return isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::TruncFOp, arith::ExtFOp, math::SqrtOp, math::AbsFOp,
+             stage::TransferOp>(op) &&
          llvm::all_of(op->getOperands(), isZero);
 }
 

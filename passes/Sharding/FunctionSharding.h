@@ -32,6 +32,7 @@ struct ShardedVariable {
 ///   * What is computed elementwise from shards is computed on shards, and so is what such operations need beside them,
 ///     if all ranks have it equal: constants, scalars, slices of whole variables.
 ///   * The all-reduce that completes a gradient becomes a reduce-scatter; along its other axes shards are all-reduced.
+///   * So is what goes to another stage of a pipeline.
 ///   * A sum of all elements is taken over the shard, then over the ranks.
 ///   * Gradients are reduce-scattered before they are added to an accumulator that is a shard, as soon as they are
 ///   known.
@@ -59,11 +60,12 @@ private:
   bool isGradientSum(dist::AllReduceOp all) const;
   void findWanted();
   const ShardedVariable *lookup(llvm::StringRef variable) const;
-  bool isSummandAccumulator(graph::ReadOp read) const;
+  bool isSummandAccumulator(mlir::Operation *op) const;
 
   // Making them.
   void rewrite(mlir::Operation *op);
   void rewriteWrite(graph::WriteOp write);
+  void rewriteSummand(mlir::Operation *op);
   void rewriteElementwise(mlir::Operation *op);
   void rewriteGradientSum(dist::AllReduceOp all);
   bool rewriteSum(graph::ReduceOp reduce);
@@ -92,9 +94,9 @@ private:
   int64_t prefetch;
   UniformValues uniform;
 
-  /// Values of the function as it was: sums of parts that are known in shards only; values that are; and further ones
-  /// that shards are computed with.
-  llvm::DenseSet<mlir::Value> summands, divided, wanted;
+  /// Values of the function as it was: sums of what accumulators have of gradients, and those of them that are known in
+  /// shards only; values that are; and further ones that shards are computed with.
+  llvm::DenseSet<mlir::Value> gradients, summands, divided, wanted;
   llvm::DenseMap<mlir::Value, mlir::Value> shardOfValue, shardOfSummand;
   llvm::DenseSet<mlir::Value> zeroPadded; ///< shards
   llvm::MapVector<mlir::Value, llvm::SmallVector<Demand>> demands;

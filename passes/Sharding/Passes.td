@@ -85,7 +85,7 @@ def CoalesceCollectives : Pass<"coalesce-collectives", "::mlir::ModuleOp"> {
     Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
     long as none depends on another and their tensors have at most `bucket-bytes` together. A bucket starts when the
     last of its members can; what depends on the first ones waits. The default is that of PyTorch's
-    DistributedDataParallel.
+    DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
   }];
   let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20", "Bytes of a bucket; 0: no buckets">];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];

@@ -21,9 +21,9 @@ graph.func @bytes(%x: tensor<4xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tenso
   graph.return %a, %1, %2, %0 : tensor<8xf32>, tensor<16xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
-// What depends on another, goes over other axes, has other elements or another reduction stays apart.
+// What depends on another, goes over other axes, has other elements, reductions or attributes stays apart.
 // CHECK-LABEL: graph.func @apart
-graph.func @apart(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>) {
+graph.func @apart(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>) {
   // CHECK-NOT: dist.bucket
   // CHECK: graph.return
   %0 = dist.all_reduce sum %x over ["dp"] : tensor<4xf32>
@@ -32,7 +32,9 @@ graph.func @apart(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tenso
   %3 = dist.all_reduce sum %x over ["tp"] : tensor<4xf32>
   %4 = dist.all_reduce sum %i over ["dp"] : tensor<4xi32>
   %5 = dist.all_reduce max %x over ["dp"] : tensor<4xf32>
-  graph.return %2, %3, %4, %5 : tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>
+  %6 = dist.all_gather %x dim 0 over ["dp"] {dist.prefetch = 1 : i64} : tensor<4xf32> -> tensor<8xf32>
+  %7 = dist.all_gather %x dim 0 over ["dp"] {dist.prefetch = 2 : i64} : tensor<4xf32> -> tensor<8xf32>
+  graph.return %2, %3, %4, %5, %6, %7 : tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
 // A write that has to wait takes with it what reads the same variable after it.

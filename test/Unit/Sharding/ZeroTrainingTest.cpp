@@ -15,6 +15,7 @@
 
 #include "compiler/Interp/DistributedInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "frontends/hf/Import.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -22,6 +23,7 @@
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Strategy.h"
 #include "passes/Sharding/Volumes.h"
+#include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "test/Unit/Sharding/ShardedModel.h"
@@ -58,14 +60,14 @@ class ZeroTraining : public testing::TestWithParam<Case> {
 protected:
   ZeroTraining() {
     DialectRegistry registry;
-    registry.insert<graph::GraphDialect, dist::DistDialect>();
+    registry.insert<graph::GraphDialect, dist::DistDialect, stage::StageDialect>();
     graph::registerElementwiseModels(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }
 
-  /// The training program of one rank for `sequences` per microbatch.
-  OwningOpRef<ModuleOp> build(const Case &c, int64_t sequences) {
+  /// The training program of one rank for `sequences` per microbatch; or divided into stages, with its strategy.
+  OwningOpRef<ModuleOp> build(const Case &c, int64_t sequences, bool staged = false) {
     hf::ModelConfig config = hf::test::configOf(c.model);
     config.hidden = 22, config.heads = 4, config.kvHeads = StringRef(c.model).starts_with("llama") ? 2 : 4,
     config.headDim = 6;
@@ -86,6 +88,11 @@ protected:
     optimizer.clipNorm = c.clipNorm;
     optimizer.lr = 1e-2;
     PassManager passes(&context);
+    if (staged) {
+      auto builder = OpBuilder::atBlockBegin((*module)->getBody());
+      strategyOf(c).write(builder, builder.getUnknownLoc(), "strategy");
+      passes.addPass(createAssignStages());
+    }
     passes.addPass(createDifferentiate(differentiate));
     passes.addPass(createInsertOptimizer(optimizer));
     passes.addPass(createInsertInit(InsertInitOptions{7}));
@@ -107,7 +114,7 @@ protected:
       return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
     });
     PassManager strategy(&context);
-    strategy.addPass(createApplyStrategy(options));
+    strategy.addPass(createApplyStrategy(Strategy::find(module) ? ApplyStrategyOptions() : options));
     ASSERT_TRUE(succeeded(strategy.run(module)));
     SmallVector<SmallVector<StringAttr>> rows = {{StringAttr::get(&context, c.cutVocabulary)}, {}};
     for (auto param : module.getOps<graph::ParamOp>())
@@ -125,8 +132,17 @@ protected:
   }
 
   Strategy strategyOf(const Case &c) {
-    return *Strategy::fromFlags({.mesh = c.mesh, .zero = c.level, .zeroAxis = c.zeroAxis},
-                                [&] { return emitError(UnknownLoc::get(&context)); });
+    StrategyFlags flags;
+    flags.mesh = c.mesh;
+    flags.sequenceParallel = c.sequenceParallel;
+    flags.zero = c.level;
+    flags.zeroAxis = c.zeroAxis;
+    return *Strategy::fromFlags(flags, [&] { return emitError(UnknownLoc::get(&context)); });
+  }
+
+  bool isStaged(const Case &c) {
+    Strategy strategy = strategyOf(c);
+    return strategy.getSize(strategy.stageAxis) > 1;
   }
 
   /// Among which the batch is divided: one sequence for each.
@@ -199,8 +215,11 @@ bool isDivided(Operation *variable) { return variable->hasAttr(DistDialect::kFla
 
 void ZeroTraining::expectEqualsOneRank(const Case &c) {
   OwningOpRef<ModuleOp> whole = build(c, batchRanks(c));
-  OwningOpRef<ModuleOp> local = whole->clone();
+  OwningOpRef<ModuleOp> local = isStaged(c) ? build(c, batchRanks(c), /*staged=*/true) : whole->clone();
   ASSERT_NO_FATAL_FAILURE(shard(c, *local));
+  bool transfers = false;
+  local->walk([&](stage::TransferOp) { transfers = true; });
+  EXPECT_EQ(transfers, isStaged(c));
 
   Interpreter one(*whole);
   DistributedInterpreter many(*local);
@@ -213,7 +232,8 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
       if (!isa<graph::ParamOp>(variable) && !(state && state.getRole() != graph::StateRole::Accumulator))
         continue;
       StringRef name = SymbolTable::getSymbolName(&variable).getValue();
-      const HostTensor &expected = *one.getVariable(name);
+      auto owner = variable.getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
+      const HostTensor &expected = *one.getVariable(owner ? owner.getValue() : name);
       FailureOr<HostTensor> joined = many.getVariable(name);
       ASSERT_TRUE(succeeded(joined)) << name.str();
       ASSERT_EQ(joined->shape, expected.shape) << name.str();
@@ -287,7 +307,7 @@ INSTANTIATE_TEST_SUITE_P(Any, RandomZeroTraining, testing::Values(Case{"strategi
 TEST_P(ZeroTraining, DividesWhatItsLevelSays) {
   const Case &c = GetParam();
   Strategy strategy = strategyOf(c);
-  OwningOpRef<ModuleOp> module = build(c, batchRanks(c));
+  OwningOpRef<ModuleOp> module = build(c, batchRanks(c), isStaged(c));
   ASSERT_NO_FATAL_FAILURE(shard(c, *module));
   auto check = [&](Operation *variable, RankedTensorType type, bool divided) {
     // Once more along the same axis is not possible.
@@ -397,6 +417,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama_1_vocabulary", "llama-tiny", "dp=3,tp=2", 1, 2, true, 0.5, "adamw", 1000, "", "tp"},
         Case{"llama_2_vocabulary", "llama-tiny", "dp=5,tp=2", 2, 1, false, 0.5, "adamw", 1000, "", "tp"},
         Case{"llama_3_vocabulary", "llama-tiny", "dp=2,fsdp=3,tp=2", 3, 2, false, 0.5, "adamw", 1000, "", "tp"},
+        // A transfer between stages takes shards; the tied embedding has a mirror in the last stage.
+        Case{"llama_1_stages", "llama-tiny", "pp=2,dp=3", 1, 2}, Case{"tied_1_stages", "llama-tied", "pp=2,dp=3", 1, 2},
+        Case{"tied_2_stages", "llama-tied", "pp=2,dp=2,tp=2", 2, 2, true},
+        Case{"tied_3_stages", "llama-tied", "dp=3,pp=2", 3, 2},
+        Case{"gpt2_3_stages_hybrid", "gpt2-tiny", "pp=2,dp=2,fsdp=3", 3, 1},
         // The axis of ZeRO cuts two parameters already; the others are divided.
         Case{"llama_1_vocabulary_over_dp", "llama-tiny", "dp=3", 1, 2, false, 0.5, "adamw", 1000, "", "dp"},
         Case{"llama_2_vocabulary_over_dp", "llama-tiny", "dp=3,tp=2", 2, 2, false, 0.5, "adamw", 1000, "", "dp"},
