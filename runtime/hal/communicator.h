@@ -40,8 +40,8 @@ class Communicator {
                                      ReduceOp op) = 0;
   virtual absl::Status AllToAll(Stream& stream, absl::Span<const Piece> pieces, kernels::DType dtype) = 0;
 
-  // send[count] of each of one rank's pieces goes to receive[count] of its peer's. Nothing is buffered: a send ends
-  // when its peer has received. Two ranks that both send first wait for each other, which is an error (see below).
+  // send[count] of each of one rank's pieces goes to receive[count] of its peer's. Nothing is buffered: a send does not
+  // end before its peer receives. Two ranks that both send first wait for each other, which is an error (see below).
   virtual absl::Status Send(Stream& stream, absl::Span<const Piece> pieces, kernels::DType dtype, int peer) = 0;
   virtual absl::Status Receive(Stream& stream, absl::Span<const Piece> pieces, kernels::DType dtype, int peer) = 0;
 
@@ -60,8 +60,9 @@ class Communicator {
   //   a type, a peer or a size that is not possible. Errors of the stream: kInvalidArgument when members issue
   //   operations that do not belong together (kind, reduction, type, counts, peer), naming two of them and what each
   //   called. kDeadlineExceeded when a member does not come in time, saying who waits for whom: rank, operation, and
-  //   its number on this communicator, from 0. After an error the ranks cannot know where they are: all communicators
-  //   made with this one are broken, and what waits on them, or is issued later, ends with the same error.
+  //   its number on this communicator, from 0. kUnavailable, with the same, when a member's process died, was stopped
+  //   or cannot be reached. After an error the ranks cannot know where they are: all communicators made with this one
+  //   are broken, and what waits on them, or is issued later, ends with the same error.
 };
 
 }  // namespace bowline::hal

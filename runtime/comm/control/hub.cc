@@ -228,7 +228,7 @@ void Hub::HandleHello(Peer& peer, const Message& message) {
     address_ = local;
   }
   const auto patience = std::chrono::nanoseconds(std::min<uint64_t>(hello.patience, uint64_t{1} << 60));
-  give_up_ = std::min(give_up_, Clock::now() + patience);
+  rank.give_up = Clock::now() + patience;
   if (Missing().empty()) Welcome();
 }
 
@@ -257,7 +257,11 @@ void Hub::CheckTime() {
   for (const auto& peer : peers_) {
     if (peer->rank < 0 && now - peer->connected > kStrangerPatience) peer->connection.Close();
   }
-  if (!welcomed_ && !broken_ && now >= give_up_) {
+  Clock::time_point give_up = give_up_;
+  for (const Rank& rank : ranks_) {
+    if (rank.came) give_up = std::min(give_up, rank.give_up);
+  }
+  if (!welcomed_ && !broken_ && now >= give_up) {
     const std::vector<int> missing = Missing();
     const double seconds = std::chrono::duration<double>(options_.rendezvous_timeout).count();
     Break(absl::DeadlineExceededError(absl::StrCat(

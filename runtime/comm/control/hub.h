@@ -63,6 +63,7 @@ class Hub {
   struct Rank {
     Peer* peer = nullptr;
     bool came = false, left = false, dead = false, answered = false;
+    Clock::time_point give_up;  // when it stops waiting for the others to come
     std::string where;
     std::vector<Activity> activities;
   };
@@ -102,7 +103,7 @@ class Hub {
   std::string address_;                              // of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
-  Clock::time_point give_up_;  // waiting for ranks to come
+  const Clock::time_point give_up_;  // waiting for ranks to come
   Clock::time_point next_beat_;
   bool inquiring_ = false;
   Complaint complaint_;

@@ -20,9 +20,9 @@ struct ControlTiming {
   // Without a sign of life for so long, a rank is asked and then taken for stopped: before operations that wait for it
   // end by their own timeout, with which less is known about the cause.
   std::chrono::nanoseconds silence() const { return timeout * 3 / 5; }
-  // For the answers of ranks that are asked what they do.
+  // For the answers of ranks that are asked what they do. Usually they come at once; a busy machine may need longer.
   std::chrono::nanoseconds answer() const {
-    return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(100), std::chrono::seconds(5));
+    return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(300), std::chrono::seconds(5));
   }
 };
 

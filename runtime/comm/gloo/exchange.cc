@@ -4,23 +4,13 @@
 #include <cstring>
 
 #include "runtime/comm/reduce.h"
+#include "runtime/comm/share.h"
 
 namespace bowline {
 namespace {
 
 constexpr size_t kStaging = size_t{4} << 20;
 constexpr size_t kSmallestChunk = size_t{32} << 10, kLargestChunk = size_t{512} << 10;
-
-// The share of member `rank` in `total` elements: whole cache lines of every type.
-struct Share {
-  size_t begin, end;
-};
-Share ShareOf(size_t total, size_t ranks, size_t rank) {
-  constexpr size_t kUnit = 64;
-  const size_t share = (total / ranks + kUnit) / kUnit * kUnit;
-  const size_t begin = std::min(total, rank * share);
-  return {begin, std::min(total, begin + share)};
-}
 
 PieceCursor At(absl::Span<const hal::Piece> pieces, size_t part, size_t element) {
   PieceCursor cursor = {pieces, part};

@@ -6,6 +6,7 @@
 
 #include "runtime/comm/operation.h"
 #include "runtime/comm/reduce.h"
+#include "runtime/comm/share.h"
 
 namespace bowline {
 namespace {
@@ -24,11 +25,7 @@ void CopyBytes(void* to, const void* from, size_t bytes) {
 // Calls body(piece, offset, count) for what of the pieces, laid end to end, is the share of member `rank`.
 template <typename Body>
 void ForShare(absl::Span<const hal::Piece> pieces, size_t ranks, size_t rank, Body body) {
-  // Whole cache lines of every type, so that two ranks do not write to one line of an aligned buffer.
-  constexpr size_t kUnit = 64;
-  const size_t total = TotalOf(pieces);
-  const size_t share = (total / ranks + kUnit) / kUnit * kUnit;
-  const size_t begin = std::min(total, rank * share), end = std::min(total, begin + share);
+  const auto [begin, end] = ShareOf(TotalOf(pieces), ranks, rank);
   size_t first = 0;
   for (size_t i = 0; i < pieces.size() && first < end; ++i) {
     const size_t last = first + pieces[i].count;

@@ -41,6 +41,24 @@ TEST(GlooProcesses, WorkTogether) {
   }
 }
 
+TEST(GlooProcesses, WorkTogetherByIpv6) {
+  if (const auto listener = Listen("::1", 0); !listener.ok()) GTEST_SKIP() << "no IPv6: " << listener.status();
+  Processes processes;
+  GlooOptions options = OptionsAtPort(2, kPatient);
+  options.rendezvous.host = "::1";
+  options.address.clear();
+  for (int rank = 0; rank < 2; ++rank) {
+    processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      return self.SumOnes(1000);
+    });
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    const Outcome outcome = processes.Wait(rank);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+}
+
 TEST(GlooProcesses, DifferentPlansAreRefusedEverywhere) {
   Processes processes;
   const GlooOptions options = OptionsAtFile(3, kPatient);
@@ -145,6 +163,28 @@ TEST(GlooProcesses, SaysWhoWaitsForTheDead) {
           AllOf(receive, HasSubstr("rank 1 waits for ranks 0, 2 in barrier (operation 0 of communicator 'all')")));
       EXPECT_EQ(of_1.status, of_other.status);
     }
+  }
+}
+
+TEST(GlooProcesses, ARankThatDiesWhileOthersCreateACommunicatorIsNamed) {
+  Processes processes;
+  const GlooOptions options = OptionsAtFile(3, kPatient);
+  for (int rank = 0; rank < 3; ++rank) {
+    processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      self.Tell();
+      if (rank == 2) ::pause();
+      return self.group->CreateCommunicator("second", {0, 1, 2}).status();
+    });
+  }
+  for (int rank : {0, 1, 2}) processes.WaitForTell(rank);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  processes.Signal(2, SIGKILL);
+  for (int rank : {0, 1}) {
+    EXPECT_THAT(TextOf(processes.Wait(rank)),
+                AllOf(HasSubstr("rank 0 waits for rank 2 in the creation of communicator 'second'"),
+                      HasSubstr("rank 1 waits for rank 2 in the creation of communicator 'second'"),
+                      HasSubstr("; cause: rank 2 (host ")));
   }
 }
 
