@@ -24,4 +24,25 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::stage::StageDialect"];
 }
 
+def LabelStages : Pass<"label-stages", "::mlir::ModuleOp"> {
+  let summary = "Write down which stage computes what";
+  let description = [{
+    For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
+    transfers between stages, and `stage.phase` on the operations of `@loss` and `@train_microbatch`. What was there is
+    replaced.
+
+    A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every
+    stage that needs it. A variable is in the stage of what is written to it, or in those that read it. An operation is
+    forward if the loss or the token count depends on it, `both` if each phase may as well make its own, and backward
+    else.
+
+    In functions that run once per step or evaluation, scalars of several stages that are added become one `stage.sum`,
+    after those of each stage are added; other scalars that a second stage or the caller needs get a `stage.broadcast`.
+
+    Diagnosed: tensors of two stages that meet without a transfer, a parameter that two stages use, transfers of a
+    microbatch that do not go from each stage to the next and back, a tensor as a result.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect"];
+}
+
 #endif // BOWLINE_PASSES_STAGES_PASSES_TD

@@ -1,0 +1,34 @@
+//===- MicrobatchPhases.h - What of a microbatch is forward, and what backward
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STAGES_MICROBATCHPHASES_H
+#define BOWLINE_PASSES_STAGES_MICROBATCHPHASES_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bowline {
+
+enum class StagePhase { Forward, Backward, Both };
+
+/// Divides `@loss` or `@train_microbatch`. Forward is what its results and its writes depend on, but for the writes of
+/// gradients; the rest is backward. What both use, and what depends on arguments or on parameters but not on both nor
+/// on another stage, is in both: each phase makes its own, rather than keep it from one to the other.
+class MicrobatchPhases {
+public:
+  /// \p symbols is that of the function's module.
+  MicrobatchPhases(graph::FuncOp function, mlir::SymbolTable &symbols);
+  StagePhase phaseOf(mlir::Operation *op) const;
+
+private:
+  llvm::DenseMap<mlir::Operation *, StagePhase> phases;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STAGES_MICROBATCHPHASES_H

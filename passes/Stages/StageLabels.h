@@ -1,0 +1,48 @@
+//===- StageLabels.h - The stages and the phase of every operation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STAGES_STAGELABELS_H
+#define BOWLINE_PASSES_STAGES_STAGELABELS_H
+
+#include "passes/Stages/MicrobatchPhases.h"
+#include "passes/Stages/StageDataflow.h"
+
+namespace bowline {
+
+/// Writes `stage.index` on every variable and every operation of every function, and `stage.phase` on those of what
+/// runs per microbatch, in place of what was there.
+///
+/// A transfer is in its two stages, a `stage.sum`, a `stage.broadcast` and the end of a function in all. An operation
+/// is in the stage of its operands. What floats is in every stage that needs it, and each makes its own.
+class StageLabels {
+public:
+  /// `flow` is that of the module, whose operations have not changed since.
+  StageLabels(mlir::ModuleOp module, const StageDataflow &flow) : module(module), symbols(module), flow(flow) {}
+
+  /// Fails with diagnostics, having changed nothing, where values of two stages meet without a transfer, two stages use
+  /// one parameter, or a microbatch does not flow from each stage to the next and back.
+  mlir::LogicalResult run();
+
+private:
+  mlir::LogicalResult checkOperands(mlir::Operation *op);
+  mlir::LogicalResult checkWrite(graph::WriteOp write);
+  mlir::LogicalResult checkReturn(mlir::Operation *op);
+  mlir::LogicalResult checkParameter(graph::ParamOp param);
+  mlir::LogicalResult checkTransfer(stage::TransferOp transfer, StagePhase phase);
+  mlir::LogicalResult checkFunction(graph::FuncOp function);
+  bool runsPerMicrobatch(graph::FuncOp function);
+  void label(mlir::Operation *op, const StageDataflow::Stages &stages);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  const StageDataflow &flow;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STAGES_STAGELABELS_H
