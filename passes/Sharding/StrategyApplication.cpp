@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/StrategyApplication.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Sharding/TensorParallel.h"
@@ -63,8 +64,11 @@ void StrategyApplication::replaceMesh() {
 // Parameters
 //===----------------------------------------------------------------------===//
 
+static bool isMirror(graph::ParamOp param) { return param->hasAttr(stage::StageDialect::kMirrorOfAttr); }
+
 LogicalResult StrategyApplication::shardParameters() {
   SmallVector<graph::ParamOp> params = llvm::to_vector(module.getOps<graph::ParamOp>());
+  llvm::erase_if(params, [](graph::ParamOp param) { return isMirror(param); });
   for (graph::ParamOp param : params)
     param->setAttr(dist::DistDialect::kShardingAttr,
                    dist::ShardingAttr::replicated(module.getContext(), param.getTensorType().getRank()));
@@ -75,7 +79,19 @@ LogicalResult StrategyApplication::shardParameters() {
   llvm::erase_if(params, [&](graph::ParamOp param) { return matched.contains(param); });
   if (strategy.getSize(strategy.tensorAxis) > 1)
     shardByDefault(params);
+  shardMirrors();
   return success();
+}
+
+/// The gradient of a mirror is added to its owner's, and its value copied: both in the same pieces.
+void StrategyApplication::shardMirrors() {
+  SymbolTable symbols(module);
+  for (auto mirror : module.getOps<graph::ParamOp>())
+    if (isMirror(mirror)) {
+      auto owner = mirror->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
+      mirror->setAttr(dist::DistDialect::kShardingAttr,
+                      symbols.lookup(owner.getValue())->getAttr(dist::DistDialect::kShardingAttr));
+    }
 }
 
 void StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {

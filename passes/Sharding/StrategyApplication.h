@@ -29,6 +29,7 @@ public:
 private:
   void replaceMesh();
   mlir::LogicalResult shardParameters();
+  void shardMirrors();
   void shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
   /// Adds the parameters that it decides to \p matched.
   mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,

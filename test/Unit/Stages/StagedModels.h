@@ -1,0 +1,96 @@
+//===- StagedModels.h - Training programs of small models, whole and in stages
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_TEST_UNIT_STAGES_STAGEDMODELS_H
+#define BOWLINE_TEST_UNIT_STAGES_STAGEDMODELS_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
+#include "frontends/hf/Import.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Sharding/Strategy.h"
+#include "passes/Stages/Passes.h"
+#include "passes/Training/Passes.h"
+#include "test/Unit/Frontends/HfTestSupport.h"
+
+namespace bowline::test {
+
+struct StagedModel {
+  const char *model;
+  int64_t layers;
+  int64_t microbatches = 1;
+  double clipNorm = 0;
+  bool bf16 = false;
+};
+
+constexpr int64_t kBatch = 4, kSeq = 6, kVocabulary = 20;
+
+/// Builds modules in a context of its own.
+class StagedModels : public testing::Test {
+protected:
+  StagedModels() {
+    mlir::DialectRegistry registry;
+    registry.insert<graph::GraphDialect, dist::DistDialect, stage::StageDialect>();
+    graph::registerElementwiseModels(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  /// A training program; with a strategy, divided into its stages.
+  mlir::OwningOpRef<mlir::ModuleOp> build(const StagedModel &c, const StrategyFlags *flags = nullptr) {
+    hf::ModelConfig config = hf::test::configOf(c.model);
+    config.layers = c.layers;
+    config.hidden = 24, config.heads = 4, config.headDim = 6;
+    config.kvHeads = llvm::StringRef(c.model).starts_with("llama") ? 2 : 4;
+    config.intermediate = 20, config.vocabulary = kVocabulary;
+    hf::ImportOptions import;
+    import.batch = kBatch / c.microbatches;
+    import.seq = kSeq;
+    absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
+    EXPECT_TRUE(module.ok()) << module.status();
+    if (flags)
+      writeStrategy(**module, *flags);
+
+    DifferentiateOptions differentiate;
+    differentiate.microbatches = c.microbatches;
+    InsertOptimizerOptions optimizer;
+    optimizer.microbatches = c.microbatches;
+    optimizer.clipNorm = c.clipNorm;
+    optimizer.lr = 1e-2;
+    mlir::PassManager passes(&context);
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(mlir::createCSEPass());
+    if (c.bf16)
+      passes.addPass(createLowerPrecision());
+    passes.addPass(createAssignStages());
+    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createInsertOptimizer(optimizer));
+    passes.addPass(createInsertInit(InsertInitOptions{7}));
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(mlir::createCSEPass());
+    passes.addPass(createKeepAccumulators());
+    passes.addPass(createLabelStages());
+    EXPECT_TRUE(succeeded(passes.run(**module)));
+    return std::move(*module);
+  }
+
+  void writeStrategy(mlir::ModuleOp module, const StrategyFlags &flags) {
+    auto strategy = Strategy::fromFlags(flags, [&] { return module.emitError(); });
+    ASSERT_TRUE(succeeded(strategy));
+    auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
+    strategy->write(builder, module.getLoc(), "strategy");
+  }
+
+  mlir::MLIRContext context;
+};
+
+} // namespace bowline::test
+
+#endif // BOWLINE_TEST_UNIT_STAGES_STAGEDMODELS_H
