@@ -16,6 +16,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
+#include "passes/Stages/Passes.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -40,6 +41,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training}); });
 
   if (options.training) {
+    step("assign-stages", Phase::Graph, "before differentiation, which then divides the backward pass too", false,
+         [] { return createAssignStages(); });
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
          [=] { return createDifferentiate(DifferentiateOptions{microbatches}); });
     step("insert-optimizer", Phase::Train, "what runs once per step", false,
@@ -52,6 +55,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createCSEPass(); });
     step("keep-accumulators", Phase::Train, "after canonicalisation, which leaves one cast per gradient", true,
          [] { return createKeepAccumulators(); });
+    step("combine-stages", Phase::Train, "scalars that stages share are named while tensors are whole", false,
+         [] { return createLabelStages(); });
   }
 
   step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
@@ -69,6 +74,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
+  step("label-stages", Phase::Local, "last: what divides the program reads a label on every operation", false,
+       [] { return createLabelStages(); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });

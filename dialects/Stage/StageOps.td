@@ -17,7 +17,7 @@ class Stage_Op<string name, list<Trait> traits = []> : Op<Stage_Dialect, name, !
   let hasVerifier = 1;
 }
 
-def Stage_TransferOp : Stage_Op<"transfer", [DeclareOpInterfaceMethods<Graph_Differentiable>]> {
+def Stage_TransferOp : Stage_Op<"transfer", [Elementwise, DeclareOpInterfaceMethods<Graph_Differentiable>]> {
   let summary = "A value goes from one stage to another";
   let description = [{
     The identity: the operand is a value of stage `from`, the result the same value in stage `to`. Its gradient is the

@@ -21,9 +21,6 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 static bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
 
-/// Element i of the result follows from elements i of the operands.
-static bool worksByElement(Operation *op) { return op->hasTrait<OpTrait::Elementwise>() || isa<stage::TransferOp>(op); }
-
 FunctionSharding::FunctionSharding(graph::FuncOp function, const FlatShards &shards, const SymbolTable &symbols,
                                    const Variables &variables, int64_t prefetch)
     : function(function), shards(shards), symbols(symbols), variables(variables), prefetch(prefetch),
@@ -58,7 +55,7 @@ const ShardedVariable *FunctionSharding::lookup(StringRef variable) const {
 
 /// Whether a shard of the result follows from shards of the operands: one shape, and every rank computes the same.
 bool FunctionSharding::isElementwise(Operation *op) const {
-  if (!worksByElement(op) || op->getNumResults() != 1 || isScalar(op->getResult(0)))
+  if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || isScalar(op->getResult(0)))
     return false;
   ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   if (!llvm::all_of(op->getOperands(),
@@ -66,7 +63,7 @@ bool FunctionSharding::isElementwise(Operation *op) const {
     return false;
   // A gather of the narrow value moves fewer bytes than one of the wide value.
   return !isa<arith::ExtFOp>(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return worksByElement(user) && typeOf(user->getResult(0)).getShape() == shape;
+    return user->hasTrait<OpTrait::Elementwise>() && typeOf(user->getResult(0)).getShape() == shape;
   });
 }
 

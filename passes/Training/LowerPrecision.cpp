@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Training/Passes.h"
@@ -41,7 +40,7 @@ Rule ruleOf(Operation *op) {
   if (op->hasTrait<OpTrait::Elementwise>())
     return Rule::Promote;
   if (isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
-          graph::GatherOp, graph::RopeOp, stage::TransferOp>(op))
+          graph::GatherOp, graph::RopeOp>(op))
     return Rule::Follow;
   return Rule::Keep;
 }

@@ -34,6 +34,7 @@ struct Case {
   const char *schedule = "1f1b", *split = "balanced";
   int64_t dp = 1, tp = 1;
   bool vocabulary = false; // tables are cut too
+  int64_t zero = 0;
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
@@ -48,6 +49,7 @@ protected:
       flags.mesh += ",dp=" + std::to_string(c.dp) + ",tp=" + std::to_string(c.tp);
     flags.schedule = c.schedule;
     flags.stages = c.split;
+    flags.zero = c.zero;
     return flags;
   }
 
@@ -60,10 +62,16 @@ protected:
       if (GetParam().vocabulary && (param.getName().starts_with("embed") || param.getName() == "head"))
         param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(&context, rows));
     PassManager passes(&context);
+    CoalesceCollectivesOptions coalesce;
+    coalesce.bucketBytes = 1000;
     passes.addPass(createPropagateShardings());
     passes.addPass(createGlobalToLocal());
+    passes.addPass(createApplyZero());
+    passes.addPass(createLowerCollectives());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
+    passes.addPass(createLabelStages()); // so that collectives of two stages stay two
+    passes.addPass(createCoalesceCollectives(coalesce));
     passes.addPass(createLabelStages());
     ASSERT_TRUE(succeeded(passes.run(module)));
   }
@@ -240,5 +248,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"tied_vocabulary_dp2_tp2", {"llama-tied", 3, 1, 1.0}, 3, "1f1b", "balanced", 2, 2, true},
                     Case{"gpt2_dp2_tp2", {"gpt2-tiny", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 2},
                     Case{"gpt2_vocabulary_dp2_tp2", {"gpt2-tiny", 2, 2, 1.0}, 2, "1f1b", "balanced", 2, 2, true},
-                    Case{"qwen2_dp2_tp2", {"qwen2-tiny", 3, 1, 1.0}, 2, "1f1b", "balanced", 2, 2}),
+                    Case{"qwen2_dp2_tp2", {"qwen2-tiny", 3, 1, 1.0}, 2, "1f1b", "balanced", 2, 2},
+                    Case{"tied_zero1", {"llama-tied", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 1, false, 1},
+                    Case{"tied_zero2", {"llama-tied", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 1, false, 2},
+                    Case{"tied_zero3", {"llama-tied", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 1, false, 3},
+                    Case{"gpt2_zero2_tp2", {"gpt2-tiny", 3, 1, 1.0}, 3, "1f1b", "balanced", 2, 2, false, 2}),
     [](const auto &info) { return std::string(info.param.name); });
