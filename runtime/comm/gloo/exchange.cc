@@ -10,6 +10,8 @@ namespace bowline {
 namespace {
 
 constexpr size_t kStaging = size_t{4} << 20;
+// Up to so many bytes, all members making the same sums takes less time than a second exchange.
+constexpr size_t kFewBytes = size_t{4} << 10;
 constexpr size_t kSmallestChunk = size_t{32} << 10, kLargestChunk = size_t{512} << 10;
 
 PieceCursor At(absl::Span<const hal::Piece> pieces, size_t part, size_t element) {
@@ -81,6 +83,7 @@ absl::Status Exchange::Run(const Operation& operation, absl::Span<const hal::Pie
 
 absl::Status Exchange::AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   const size_t total = TotalOf(pieces);
+  if (total <= kFewBytes / kernels::SizeOf(operation.dtype)) return AllReduceFew(operation, pieces);
   const Share mine = ShareOf(total, peers_.size(), self_);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -98,6 +101,12 @@ absl::Status Exchange::AllReduce(const Operation& operation, absl::Span<const ha
     peer.in = {At(pieces, 0, theirs.begin), theirs.end - theirs.begin};
   }
   return Move(operation, nullptr);
+}
+
+absl::Status Exchange::AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+  Range own = {At(pieces, 0, 0), TotalOf(pieces)};
+  for (size_t n = 1; n < peers_.size(); ++n) peers_[After(n)].out = peers_[After(n)].in = own;
+  return Move(operation, &own);
 }
 
 absl::Status Exchange::ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces) {

@@ -28,11 +28,12 @@ struct PieceCursor {
 //
 // Every two members exchange what they have for each other directly, in chunks, two of them under way. Sums are made
 // where they are needed, of all members' values in the order of members: an all-reduce is one exchange after which each
-// member has its share of the sums, and one that spreads the shares. On a network each member sends and receives what a
-// ring would, (n-1)/n of the bytes per exchange, in one step instead of n-1.
+// member has its share of the sums, and one that spreads the shares; of a few values every member makes all sums. On a
+// network each member sends and receives what a ring would, (n-1)/n of the bytes per exchange, in one step instead of
+// n-1.
 //
 // What lies together is sent from and received to where it is; small pieces are packed. Memory: at most 16 MiB, but for
-// more than 33 members 128 KiB per member.
+// more than 129 members 128 KiB per member.
 class Exchange {
  public:
   // `waits_for` is where others see which member is waited for, -1 for none.
@@ -61,6 +62,7 @@ class Exchange {
   };
 
   absl::Status AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces);
+  absl::Status AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces);
   absl::Status ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces);
   absl::Status AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces);
   absl::Status AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces);
