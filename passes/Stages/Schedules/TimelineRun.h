@@ -1,0 +1,35 @@
+//===- TimelineRun.h - When the steps of a timeline run
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STAGES_SCHEDULES_TIMELINERUN_H
+#define BOWLINE_PASSES_STAGES_SCHEDULES_TIMELINERUN_H
+
+#include "passes/Stages/Schedules/PipelineTimeline.h"
+
+namespace bowline {
+
+struct TimelineTimes {
+  /// Per rank and step, in ticks: when a computation starts, when a transfer ends.
+  std::vector<std::vector<int64_t>> ranks;
+};
+
+/// How long a computation takes, in units: F, I and W one, B two.
+int64_t unitCostOf(StepKind computation);
+
+struct TimelineCosts {
+  int64_t unit = 1; // ticks
+  int64_t transfer = 1;
+};
+
+/// Runs a timeline as PipelineTimeline.h says, with as many slots as it needs. Internal, naming a rank and a step, when
+/// it does not come to its end.
+absl::StatusOr<TimelineTimes> runTimeline(const PipelineTimeline &timeline, const TimelineCosts &costs);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STAGES_SCHEDULES_TIMELINERUN_H
