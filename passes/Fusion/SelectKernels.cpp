@@ -104,6 +104,16 @@ private:
     return fusion.getResult(0);
   }
 
+  /// Whether a part may go beyond the end of the whole.
+  static bool isPadded(graph::RandomOp random) {
+    if (!random.getWhole())
+      return false;
+    bool padded = false;
+    for (auto [dim, whole, part] : llvm::enumerate(*random.getWhole(), random.getType().getShape()))
+      padded |= llvm::is_contained(random.getCutDims(), static_cast<int64_t>(dim)) ? whole % part != 0 : whole < part;
+    return padded;
+  }
+
   LogicalResult select(Operation *op, KernelDeclarations &kernels) {
     if (isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp, graph::ReturnOp>(op) ||
         isa<dist::DistDialect>(op->getDialect()))
@@ -188,6 +198,8 @@ private:
                          integers("offsets", SmallVector<int64_t>(shape.size(), 0))}};
           if (!random.getPlaces().empty())
             choice.config.push_back(integers("cut_dims", random.getCutDims()));
+          if (isPadded(random))
+            choice.config.push_back(integer("padded", 1));
           return choice;
         })
         .Case([&](arith::ConstantOp constant) -> FailureOr<Choice> {

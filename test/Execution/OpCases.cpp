@@ -203,7 +203,7 @@ static Case partOfRandom(Random &random) {
   std::string names;
   for (int64_t dim : cut) {
     int64_t parts = random.integer(1, 4);
-    whole[dim] *= parts;
+    whole[dim] = part[dim] * parts - random.integer(0, part[dim] - 1); // the last part may go beyond the end
     names += formatv("{0}%{1}", names.empty() ? "" : ", ", places.size());
     places.push_back({{}, "i32", 0, static_cast<double>(parts - 1)});
   }

@@ -20,22 +20,34 @@ namespace {
 // into parts of the shard's extent, and an operand says which of them this is.
 struct ShardShape {
   std::vector<int64_t> shape, global_shape, offsets;
-  std::vector<uint64_t> part_strides;  // by operand: global elements from the start of one part to that of the next
+  std::vector<int> operands;  // by dimension: the operand that says which part this is, or -1
+  bool padded = false;        // elements may lie beyond the end of the global tensor
 
-  // Global element index of the first element of local row `row` of the first parts; the rest of the row follows it.
-  uint64_t RowStart(int64_t row) const {
-    uint64_t index = offsets.back(), stride = global_shape.back();
+  // Where the shard begins along dimension `d`.
+  int64_t Start(absl::Span<void* const> places, size_t d) const {
+    return operands[d] < 0 ? offsets[d] : *static_cast<const int32_t*>(places[operands[d]]) * shape[d];
+  }
+
+  // The global index of the first element of local row `row`, and how many of the row lie in the global tensor: these
+  // follow the first.
+  std::pair<uint64_t, int64_t> Row(absl::Span<void* const> places, int64_t row) const {
+    const int64_t last = Start(places, shape.size() - 1);
+    const int64_t count = std::clamp<int64_t>(global_shape.back() - last, 0, shape.back());
+    uint64_t index = last, stride = global_shape.back();
     for (int64_t d = static_cast<int64_t>(shape.size()) - 2; d >= 0; --d) {
-      index += stride * static_cast<uint64_t>(offsets[d] + row % shape[d]);
+      const int64_t at = Start(places, d) + row % shape[d];
+      if (at >= global_shape[d]) return {0, 0};
+      index += stride * static_cast<uint64_t>(at);
       stride *= static_cast<uint64_t>(global_shape[d]);
       row /= shape[d];
     }
-    return index;
+    return {index, count};
   }
 };
 
 absl::Status ParseCuts(const Signature& signature, absl::Span<const int64_t> cut_dims, ShardShape& s) {
   int64_t previous = -1;
+  int count = 0;
   for (const int64_t d : cut_dims) {
     if (d <= previous || d >= static_cast<int64_t>(s.shape.size())) {
       return Refuse(signature,
@@ -43,13 +55,11 @@ absl::Status ParseCuts(const Signature& signature, absl::Span<const int64_t> cut
                                  "order, but has ", d));
     }
     previous = d;
-    if (s.offsets[d] != 0 || s.global_shape[d] % s.shape[d] != 0) {
+    if (s.offsets[d] != 0 || (!s.padded && s.global_shape[d] % s.shape[d] != 0)) {
       return Refuse(signature, absl::StrCat("dimension ", d, ": parts of extent ", s.shape[d], " from offset ",
                                             s.offsets[d], " do not make up the global extent ", s.global_shape[d]));
     }
-    uint64_t stride = s.shape[d];
-    for (size_t inner = d + 1; inner < s.shape.size(); ++inner) stride *= static_cast<uint64_t>(s.global_shape[inner]);
-    s.part_strides.push_back(stride);
+    s.operands[d] = count++;
   }
   return absl::OkStatus();
 }
@@ -62,9 +72,15 @@ absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<con
   if (s.global_shape.size() != s.shape.size() || s.offsets.size() != s.shape.size()) {
     return Refuse(signature, "attributes 'global_shape' and 'offsets' must have the rank of argument 'out'");
   }
+  if (signature.Find("padded") != nullptr) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t padded, signature.Int("padded"));
+    s.padded = padded != 0;
+  }
+  s.operands.assign(s.shape.size(), -1);
   __int128 elements = 1;
   for (size_t d = 0; d < s.shape.size(); ++d) {
-    if (s.offsets[d] < 0 || s.global_shape[d] < s.shape[d] || s.offsets[d] > s.global_shape[d] - s.shape[d]) {
+    const int64_t needed = s.padded ? 1 : s.shape[d];
+    if (s.offsets[d] < 0 || s.global_shape[d] < needed || s.offsets[d] > s.global_shape[d] - needed) {
       return Refuse(signature, absl::StrCat("dimension ", d, ": offset ", s.offsets[d], " plus extent ", s.shape[d],
                                             " of the shard must lie within the global extent ", s.global_shape[d]));
     }
@@ -72,7 +88,7 @@ absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<con
     if (elements > INT64_MAX) return Refuse(signature, "'global_shape' has more than 2^63 elements");
   }
   BOWLINE_KERNEL_RETURN_IF_ERROR(ParseCuts(signature, cut_dims, s));
-  if (s.shape.empty()) s = {{1}, {1}, {0}, {}};
+  if (s.shape.empty()) s = {{1}, {1}, {0}, {-1}, false};
   return s;
 }
 
@@ -106,16 +122,16 @@ class RandomKernel : public Kernel {
   void Run(absl::Span<void* const> arguments, void*) const override {
     T* out = static_cast<T*>(arguments.back());
     const int64_t columns = shard_.shape.back();
-    uint64_t start = 0;
-    for (size_t i = 0; i < shard_.part_strides.size(); ++i) {
-      start += static_cast<uint64_t>(*static_cast<const int32_t*>(arguments[i])) * shard_.part_strides[i];
-    }
     // Rows may be few or short: cut the elements, whatever row they are in.
     ParallelFor(threads_, rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / columns;
         const int64_t stop = std::min(end, (row + 1) * columns);
-        FillRun(start + shard_.RowStart(row) + static_cast<uint64_t>(begin - row * columns), stop - begin, out + begin);
+        const auto [first, inside] = shard_.Row(arguments, row);
+        const int64_t column = begin - row * columns;
+        const int64_t filled = std::clamp<int64_t>(inside - column, 0, stop - begin);
+        if (filled > 0) FillRun(first + static_cast<uint64_t>(column), filled, out + begin);
+        std::fill(out + begin + filled, out + stop, T{});
         begin = stop;
       }
     });
@@ -152,8 +168,8 @@ absl::StatusOr<PhiloxKey> ParseKey(const Signature& signature) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNormal(const Signature& signature) {
   const DType element = ResultType(signature);
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-      ShardShape shard,
-      CheckShard(signature, element, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "cut_dims"}));
+      ShardShape shard, CheckShard(signature, element,
+                                   {"seed", "key", "mean", "stddev", "global_shape", "offsets", "cut_dims", "padded"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double mean, FiniteFloat(signature, "mean"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double stddev, FiniteFloat(signature, "stddev"));
@@ -190,8 +206,8 @@ KernelDefinition RandomNormalDefinition() {
       "random_normal",
       "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or bf16 as those rounded; ints "
       "seed, key, global_shape, offsets; floats mean, stddev; ints cut_dims, if given: dimensions cut into parts of "
-      "out's "
-      "extents, with one i32 before out for each, which part it is",
+      "out's extents, with one i32 before out for each, which part it is; int padded, if 1: elements beyond "
+      "global_shape are zero",
       &CreateNormal};
 }
 

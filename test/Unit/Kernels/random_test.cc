@@ -166,6 +166,53 @@ TEST(Random, OperandsSayWhichPart) {
   }
 }
 
+// Parts of one size may go beyond the end of what they are parts of.
+TEST(Random, ZeroBeyondTheEnd) {
+  std::mt19937_64 random(std::random_device{}());
+  for (int i = 0; i < 60; ++i) {
+    std::vector<int64_t> global, shape, cut_dims;
+    std::vector<int32_t> places;
+    std::vector<int64_t> first;
+    const DType dtype = i % 2 == 0 ? DType::kF32 : DType::kBF16;
+    for (int64_t d = 0, rank = 1 + random() % 3; d < rank; ++d) {
+      global.push_back(1 + random() % 9);
+      shape.push_back(1 + random() % 9);
+      if (random() % 2 == 0) {
+        cut_dims.push_back(d);
+        places.push_back(static_cast<int32_t>(random() % 4));
+        first.push_back(places.back() * shape.back());
+      } else {
+        shape.back() = global.back() + static_cast<int64_t>(random() % 3);
+        first.push_back(0);
+      }
+    }
+    Signature whole = Normal(global, global, std::vector<int64_t>(global.size(), 0), 1);
+    whole.arguments[0].dtype = dtype;
+    Stored values = Unwritten(dtype, Count(global));
+    RunKernel(whole, {values.data()});
+    Signature part = Normal(shape, global, std::vector<int64_t>(global.size(), 0), 1 + i % 4);
+    part.arguments[0].dtype = dtype;
+    part.arguments.insert(part.arguments.begin(), cut_dims.size(), In({}, DType::kI32));
+    part.attributes.push_back(Ints("cut_dims", cut_dims));
+    part.attributes.push_back(Int("padded", 1));
+    Stored result = Unwritten(dtype, Count(shape));
+    std::vector<void*> arguments;
+    for (int32_t& place : places) arguments.push_back(&place);
+    arguments.push_back(result.data());
+    RunKernel(part, arguments);
+    for (int64_t n = 0; n < Count(shape); ++n) {
+      int64_t index = 0, stride = 1, rest = n;
+      bool inside = true;
+      for (size_t d = shape.size(); d-- > 0; rest /= shape[d], stride *= global[d]) {
+        const int64_t at = first[d] + rest % shape[d];
+        inside &= at < global[d];
+        index += at * stride;
+      }
+      ASSERT_EQ(result.Doubles()[n], inside ? values.Doubles()[index] : 0.0) << "element " << n;
+    }
+  }
+}
+
 TEST(Random, IndicesBeyond32Bits) {
   const int64_t far = (int64_t{1} << 40) + 3;
   Floats out(2);
