@@ -61,6 +61,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
 
   step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
        false, [=] { return createApplyStrategy(options.strategy); });
+  step("pad-for-divisibility", Phase::Shard, "what follows cuts into equal parts", false,
+       [] { return createPadForDivisibility(); });
   step("propagate-shardings", Phase::Shard, "every value gets pieces, and the moves between them a place", false,
        [] { return createPropagateShardings(); });
 

@@ -80,6 +80,14 @@ int64_t MeshOp::getSize(ArrayRef<StringAttr> axes) {
   return size;
 }
 
+SmallVector<StringAttr> MeshOp::getParts(StringRef axis) {
+  SmallVector<StringAttr> parts;
+  for (auto name : getAxisNames().getAsRange<StringAttr>())
+    if (name.getValue() == axis || wholeAxis(name) == axis)
+      parts.push_back(name);
+  return parts;
+}
+
 std::optional<unsigned> MeshOp::getAxis(StringRef name) {
   for (auto [index, axis] : llvm::enumerate(getAxisNames().getAsRange<StringAttr>()))
     if (axis.getValue() == name)

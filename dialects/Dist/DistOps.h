@@ -25,6 +25,10 @@
 
 namespace bowline::dist {
 
+/// The axis that a person wrote. A pass may divide an axis "tp" into "tp/0" and "tp/1", the first one outermost, so
+/// that a tensor can be cut along a part of its ranks.
+inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
+
 /// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
 llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
 

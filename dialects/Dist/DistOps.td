@@ -31,6 +31,9 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     int64_t getRankCount();
     /// The ranks along `axes` together; an axis that the mesh does not have counts as 1.
     int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes);
+    /// What the mesh has of an axis that a person wrote: itself, or the parts that it was divided into, the first one
+    /// outermost. Empty where there is no such axis.
+    ::llvm::SmallVector<::mlir::StringAttr> getParts(::llvm::StringRef axis);
     /// Position in the list of axes.
     std::optional<unsigned> getAxis(::llvm::StringRef name);
     /// The mesh of the module that `op` is in; null where there is none.

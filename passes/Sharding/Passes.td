@@ -11,9 +11,13 @@ def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
     and with sequence parallelism `dist.shardings` on the lookup of embeddings. Afterwards the module has the strategy
     in its long form, for the passes that follow.
 
-    Parameters are cut as the patterns say, else as tensor parallelism cuts them by default. Diagnosed: a pattern
-    without a match, an axis that is not there, a batch or sequence that does not divide; each with the nearest valid
-    choice.
+    Parameters are cut as the patterns say, else as tensor parallelism cuts them by default, also where their axes do
+    not divide them: `pad-for-divisibility` comes next. A projection to queries, keys and values side by side is seen as
+    three, in `dist.view`. Where there are fewer key heads than ranks along the axis of tensor parallelism, the mesh has
+    this axis in two parts, "tp/0" and "tp/1", the second of which holds copies of the same key heads.
+
+    Diagnosed: a pattern without a match, an axis that is not there, a batch or sequence that does not divide, numbers
+    of key heads and ranks of which neither divides the other; each with the nearest valid choice.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as in pp=2,dp=2,tp=2">,
@@ -24,6 +28,21 @@ def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
     Option<"microbatches", "microbatches", "int64_t", "0", "Microbatches per step; 0: not said">,
     Option<"stages", "stages", "std::string", "\"\"", "balanced, or [0..5],[6..11]">];
   let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
+def PadForDivisibility : Pass<"pad-for-divisibility", "::mlir::ModuleOp"> {
+  let summary = "Dimensions grow until the axes that cut them divide them";
+  let description = [{
+    A dimension of a variable that the axes of its sharding do not divide grows to the next size that they divide, and
+    with it the dimension of everything that is computed from it or goes into it. The variable gets its shape without
+    padding as `dist.view`. Padding of variables is zero, at the beginning and after every step; what is computed, norms
+    of gradients included, does not change: where padding would, it is replaced by zero, or by a logit so low that its
+    class does not exist.
+
+    Diagnosed: a dimension that an operation needs as it is, such as that of a norm; with the operation, and the nearest
+    sizes that divide.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {

@@ -49,16 +49,24 @@ private:
     return llvm::any_of(present, [&](const AxisList &axes) { return llvm::is_contained(axes, axis); });
   }
 
+  /// Axes that are cut by one after another in one dimension are cut by at once.
+  void append(ReshardStep::Kind kind, StringAttr axis, size_t dim) {
+    if (!steps.empty() && steps.back().kind == kind && steps.back().dim == static_cast<int64_t>(dim))
+      steps.back().axes.push_back(axis);
+    else
+      steps.push_back({kind, {axis}, static_cast<int64_t>(dim)});
+  }
+
   void shrink() {
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t dim = 0; dim < present.size(); ++dim)
         while (StringAttr axis = next(dim)) {
           if (llvm::is_contained(unreduced, axis)) {
-            steps.push_back({ReshardStep::Kind::ReduceScatter, {axis}, static_cast<int64_t>(dim)});
+            append(ReshardStep::Kind::ReduceScatter, axis, dim);
             llvm::erase(unreduced, axis);
           } else if (!isPresent(axis)) {
-            steps.push_back({ReshardStep::Kind::Slice, {axis}, static_cast<int64_t>(dim)});
+            append(ReshardStep::Kind::Slice, axis, dim);
           } else if (std::optional<size_t> other = innermostIn(axis)) {
             steps.push_back(
                 {ReshardStep::Kind::AllToAll, {axis}, static_cast<int64_t>(dim), static_cast<int64_t>(*other)});

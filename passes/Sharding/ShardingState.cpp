@@ -218,7 +218,8 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
   collect(rule.operands, operands);
   collect(rule.results, results);
 
-  SmallVector<std::pair<bool, int64_t>> order; // what a closed dimension cuts comes first
+  // What a closed dimension cuts comes first, then what leaves no result a sum of parts.
+  SmallVector<std::tuple<bool, bool, int64_t>> order;
   for (auto [factor, offered] : llvm::enumerate(proposals)) {
     // Parts of a maximum are no sum, which is all that a value can be in parts of.
     std::optional<graph::ReduceKind> combine = rule.factors[factor].combine;
@@ -233,11 +234,12 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
     }
     axes[factor] = best->axes;
     origins[factor] = *best->origin;
-    order.push_back({!best->closed, static_cast<int64_t>(factor)});
+    order.push_back(
+        {!best->closed, rule.factors[factor].kind == FactorRule::Kind::Reduction, static_cast<int64_t>(factor)});
   }
-  llvm::stable_sort(order);
+  llvm::sort(order);
   llvm::SmallPtrSet<StringAttr, 4> used;
-  for (auto [open, factor] : order) {
+  for (auto [open, reduces, factor] : order) {
     Axes &list = axes[factor];
     auto end = llvm::find_if(list, [&](StringAttr axis) { return used.contains(axis); });
     list.erase(end, list.end());

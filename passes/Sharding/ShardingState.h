@@ -74,7 +74,8 @@ private:
 class FactorAxes {
 public:
   /// Collects what the tensors of an operation propose. Where proposals disagree, closed dimensions win over open ones,
-  /// then the longer over its prefix, then the earlier tensor. One axis cuts one factor.
+  /// then the longer over its prefix, then the earlier tensor. One axis cuts one factor: of those that closed
+  /// dimensions cut, or else of the others, one that is no reduction, if there is one.
   FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<Cut *> operands,
              llvm::ArrayRef<Cut *> results);
 

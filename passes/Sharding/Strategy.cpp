@@ -35,6 +35,10 @@ FailureOr<std::vector<Strategy::Axis>> bowline::parseMesh(StringRef text, Strate
       return emitError() << "mesh " << quote(text) << " has " << quote(part)
                          << "; each axis is NAME=SIZE, for instance '" << (name.empty() ? "dp" : name.take_front(50))
                          << "=2'";
+    if (name.contains('/'))
+      return emitError() << "mesh " << quote(text) << " has axis " << quote(name)
+                         << ", but '/' stands for a part of an axis; the nearest valid name is "
+                         << quote(dist::wholeAxis(name));
     if (llvm::any_of(axes, [&](const Strategy::Axis &axis) { return axis.name == name; }))
       return emitError() << "mesh " << quote(text) << " has axis " << quote(name) << " twice; remove one";
     if (size < 1 || size > kMaxRanks / ranks)
@@ -164,6 +168,11 @@ FailureOr<Strategy> Strategy::fromOp(dist::StrategyOp op) {
   dist::MeshOp mesh = op.getMesh();
   for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
     strategy.mesh.push_back({name.str(), size});
+  for (const Axis &axis : strategy.mesh)
+    if (StringRef(axis.name).contains('/'))
+      return mesh.emitOpError("has axis ")
+             << quote(axis.name) << ", but '/' stands for a part of an axis; the nearest valid name is "
+             << quote(dist::wholeAxis(axis.name));
   if (auto batch = op.getOnly<dist::BatchOp>())
     for (StringRef axis : batch.getAxes().getAsValueRange<StringAttr>())
       strategy.batchAxes.push_back(axis.str());

@@ -10,24 +10,15 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
-#include "passes/Sharding/TensorParallel.h"
+#include "passes/Sharding/AxisDivision.h"
+#include "passes/Sharding/DimensionSplit.h"
+#include "passes/Sharding/Misfit.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 using namespace bowline;
 
-/// " of 6 does not divide over the 4 ranks along "dp"; the nearest valid sizes are 4 and 8".
-static void describeMisfit(InFlightDiagnostic &diagnostic, int64_t size, ArrayRef<StringAttr> axes, int64_t ranks) {
-  int64_t below = size / ranks * ranks;
-  diagnostic << " of " << size << " does not divide over the " << ranks << " ranks along ";
-  llvm::interleaveComma(axes, diagnostic);
-  diagnostic << "; the nearest valid size" << (below > 0 ? "s are " : " is ");
-  if (below > 0)
-    diagnostic << below << " and ";
-  diagnostic << below + ranks;
-}
-
-LogicalResult StrategyApplication::run() {
+LogicalResult StrategyApplication::apply() {
   replaceMesh();
   if (failed(shardParameters()))
     return failure();
@@ -40,6 +31,14 @@ LogicalResult StrategyApplication::run() {
     return failed(cutSequence(gather)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+LogicalResult StrategyApplication::run() {
+  if (failed(apply()))
+    return failure();
+  if (keyPieces > 0)
+    divideAxis(module, strategy.tensorAxis, keyPieces);
+  return success();
 }
 
 void StrategyApplication::replaceMesh() {
@@ -77,8 +76,8 @@ LogicalResult StrategyApplication::shardParameters() {
     if (failed(applyPattern(pattern, params, matched)))
       return failure();
   llvm::erase_if(params, [&](graph::ParamOp param) { return matched.contains(param); });
-  if (strategy.getSize(strategy.tensorAxis) > 1)
-    shardByDefault(params);
+  if (strategy.getSize(strategy.tensorAxis) > 1 && failed(shardByDefault(params)))
+    return failure();
   shardMirrors();
   return success();
 }
@@ -94,27 +93,72 @@ void StrategyApplication::shardMirrors() {
     }
 }
 
-void StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
-  TensorParallel tensorParallel(module, strategy.getSize(strategy.tensorAxis));
-  auto axis = StringAttr::get(module.getContext(), strategy.tensorAxis);
+LogicalResult StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
+  TensorParallel tensorParallel(module, strategy.tensorAxis, strategy.getSize(strategy.tensorAxis));
+  SmallVector<std::pair<graph::ParamOp, TensorParallel::Cut>> cuts;
   for (graph::ParamOp param : params) {
-    std::optional<int64_t> cut = tensorParallel.findCut(param);
-    if (!cut)
-      continue;
-    SmallVector<SmallVector<StringAttr>> dims(param.getTensorType().getRank());
-    dims[*cut].push_back(axis);
-    param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(module.getContext(), dims));
+    FailureOr<std::optional<TensorParallel::Cut>> cut = tensorParallel.findCut(param);
+    if (failed(cut))
+      return failure();
+    if (*cut)
+      cuts.push_back({param, **cut});
   }
-  for (const auto &[reason, whole] : tensorParallel.reasons()) {
-    graph::ParamOp first = whole.front();
-    InFlightDiagnostic remark = mlir::emitRemark(first.getLoc());
-    remark << "'" << first.getName() << "'";
-    if (size_t more = whole.size() - 1)
-      remark << " and " << more << " more " << (more == 1 ? "parameter stay" : "parameters stay");
+  splitFused(cuts, params, tensorParallel);
+  for (auto &[param, cut] : cuts) {
+    if (cut.pieces > 0 && keyPieces > 0 && cut.pieces != keyPieces)
+      tensorParallel.keepWhole(param, "other layers have another number of key heads");
     else
-      remark << " stays";
-    remark << " whole on all " << strategy.getSize(strategy.tensorAxis) << " ranks along " << axis << ": " << reason;
+      cutParameter(param, cut);
   }
+  for (const auto &[reason, whole] : tensorParallel.reasons())
+    remarkWhole(reason, whole);
+  return success();
+}
+
+void StrategyApplication::splitFused(SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+                                     ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel) {
+  if (llvm::none_of(cuts, [](const auto &cut) { return cut.second.parts > 1; }))
+    return;
+  repeatFreeValues(module);
+  DimensionSplit split(module);
+  for (auto &[param, cut] : cuts)
+    if (cut.parts > 1)
+      split.ask(param.getName(), cut.dim, cut.parts);
+  llvm::SmallPtrSet<Operation *, 16> free(params.begin(), params.end());
+  for (auto param : module.getOps<graph::ParamOp>())
+    if (!free.contains(param) && !isMirror(param))
+      split.keep(param.getName(), param.getTensorType().getRank());
+  split.run();
+  llvm::erase_if(cuts, [&](auto &cut) {
+    bool whole = cut.second.parts > 1 && !split.isSplit(cut.first.getName(), cut.second.dim);
+    if (whole)
+      tensorParallel.keepWhole(cut.first, "something needs queries, keys and values as one");
+    return whole;
+  });
+}
+
+void StrategyApplication::cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut) {
+  MLIRContext *context = module.getContext();
+  SmallVector<SmallVector<StringAttr>> dims(param.getTensorType().getRank());
+  std::string axis = strategy.tensorAxis;
+  if (cut.pieces > 0) {
+    keyPieces = cut.pieces;
+    axis = partOfAxis(axis, 0);
+  }
+  dims[cut.parts > 1 ? cut.dim + 1 : cut.dim].push_back(StringAttr::get(context, axis));
+  param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(context, dims));
+}
+
+void StrategyApplication::remarkWhole(StringRef reason, ArrayRef<graph::ParamOp> whole) {
+  graph::ParamOp first = whole.front();
+  InFlightDiagnostic remark = mlir::emitRemark(first.getLoc());
+  remark << "'" << first.getName() << "'";
+  if (size_t more = whole.size() - 1)
+    remark << " and " << more << " more " << (more == 1 ? "parameter stay" : "parameters stay");
+  else
+    remark << " stays";
+  remark << " whole on all " << strategy.getSize(strategy.tensorAxis) << " ranks along \"" << strategy.tensorAxis
+         << "\": " << reason;
 }
 
 SmallVector<StringAttr> StrategyApplication::toAxes(ArrayRef<std::string> names) {
@@ -141,15 +185,6 @@ LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, gr
   if (pattern.sharding.getRank() != type.getRank())
     return complain() << " with " << type << ", which needs " << type.getRank() << " dimensions in its sharding, not "
                       << pattern.sharding.getRank();
-  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    ArrayRef<StringAttr> axes = pattern.sharding.getAxes(dim);
-    if (size % ranksOf(axes) == 0)
-      continue;
-    InFlightDiagnostic diagnostic = complain();
-    diagnostic << ", whose dimension " << dim;
-    describeMisfit(diagnostic, size, axes, ranksOf(axes));
-    return diagnostic;
-  }
   return success();
 }
 
@@ -208,6 +243,7 @@ LogicalResult StrategyApplication::shardBatch(graph::FuncOp function) {
     InFlightDiagnostic diagnostic = mlir::emitError(function.getLoc());
     diagnostic << "@" << function.getName() << ": the batch in '" << function.getArgName(batch->getArgNumber()) << "'";
     describeMisfit(diagnostic, size, axes, ranks);
+    suggestSizes(diagnostic, size, ranks);
     return diagnostic;
   }
   for (BlockArgument argument : function.getArguments()) {
@@ -243,6 +279,7 @@ LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
   if (type.getDimSize(1) % ranks != 0) {
     InFlightDiagnostic diagnostic = mlir::emitError(gather.getLoc(), "the residual stream's sequence");
     describeMisfit(diagnostic, type.getDimSize(1), toAxes(strategy.sequenceAxis), ranks);
+    suggestSizes(diagnostic, type.getDimSize(1), ranks);
     return diagnostic;
   }
   MLIRContext *context = module.getContext();

@@ -11,6 +11,7 @@
 
 #include "dialects/Graph/GraphOps.h"
 #include "passes/Sharding/Strategy.h"
+#include "passes/Sharding/TensorParallel.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace bowline {
@@ -23,14 +24,22 @@ public:
   StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}
 
   /// Fails with a diagnostic that names the nearest valid choice: a pattern that matches no parameter or does not fit
-  /// one, a batch or a sequence that its axis does not divide. What stays whole against expectation is a remark.
+  /// one, a batch or a sequence that its axis does not divide, key heads that ranks can neither divide nor share. What
+  /// stays whole against expectation is a remark. A dimension of a parameter may be cut by axes that do not divide it:
+  /// Padding.h makes it larger.
   mlir::LogicalResult run();
 
 private:
   void replaceMesh();
+  mlir::LogicalResult apply();
   mlir::LogicalResult shardParameters();
   void shardMirrors();
-  void shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
+  mlir::LogicalResult shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
+  /// Gives fused projections a dimension for their parts; \p cuts loses those that cannot have one.
+  void splitFused(llvm::SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+                  llvm::ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel);
+  void cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut);
+  void remarkWhole(llvm::StringRef reason, llvm::ArrayRef<graph::ParamOp> whole);
   /// Adds the parameters that it decides to \p matched.
   mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,
                                    llvm::SmallPtrSetImpl<mlir::Operation *> &matched);
@@ -43,6 +52,8 @@ private:
 
   mlir::ModuleOp module;
   const Strategy &strategy;
+  /// Pieces of key heads, where there are fewer than ranks along the axis of tensor parallelism: it is divided. Else 0.
+  int64_t keyPieces = 0;
 };
 
 } // namespace bowline

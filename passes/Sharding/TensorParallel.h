@@ -12,6 +12,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -19,26 +20,40 @@ namespace bowline {
 
 /// Which dimension of a parameter tensor parallelism cuts, where a strategy does not say it (Shoeybi et al.,
 /// Megatron-LM, 2019): projections into a layer's inner space along what they produce, so that each rank has heads or
-/// columns of its own; projections back into the residual stream along what they take, which gives sums of parts.
-/// All else every rank holds whole.
+/// columns of its own; projections back into the residual stream along what they take, which gives sums of parts;
+/// embeddings and the projection to logits along the vocabulary. All else every rank holds whole.
 ///
-/// | parameter                           | cut along                                     |
-/// |-------------------------------------|-----------------------------------------------|
-/// | `*.attn.w{q,k,v}`, `*.attn.b{q,k,v}`| output, if the number of heads divides        |
-/// | `*.mlp.w_{gate,up}`, `*.mlp.b_up`   | output                                        |
-/// | `*.attn.wo`, `*.mlp.w_down`         | input, if the number of heads divides         |
+/// | parameter                            | cut along                                                |
+/// |--------------------------------------|----------------------------------------------------------|
+/// | `embed`, `head`                      | vocabulary                                               |
+/// | `*.attn.wq`, `*.attn.bq`             | output, if the number of heads divides                   |
+/// | `*.attn.{wk,wv,bk,bv}`               | output; shared by several ranks, if there are more ranks |
+/// | `*.attn.wqkv`, `*.attn.bqkv`         | output of each of the three, if the number of heads divides |
+/// | `*.attn.wo`                          | input, if the number of heads divides                    |
+/// | `*.mlp.w_{gate,up}`, `*.mlp.b_up`    | output                                                   |
+/// | `*.mlp.w_down`                       | input                                                    |
 ///
 /// Which dimension is output and which is input is read from the contraction that uses the parameter: weights are
-/// stored as [out, in] by some families and as [in, out] by others.
+/// stored as [out, in] by some families and as [in, out] by others. Sizes need not divide, but numbers of heads.
 class TensorParallel {
 public:
-  /// \p ranks is the size of the axis.
-  TensorParallel(mlir::ModuleOp module, int64_t ranks);
+  /// \p ranks is the size of the axis \p axis, which is for messages.
+  TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks);
 
-  /// The dimension to cut; none for a parameter that every rank holds whole. What one would expect to be cut and is not
-  /// is kept for reasons().
-  std::optional<int64_t> findCut(graph::ParamOp param);
+  struct Cut {
+    int64_t dim;
+    /// The dimension has so many parts side by side, each of which is cut: 3 for queries, keys and values; else 1.
+    int64_t parts = 1;
+    /// Key heads: so many pieces, fewer than ranks, each held by as many ranks in a row; else 0.
+    int64_t pieces = 0;
+  };
 
+  /// None for a parameter that every rank holds whole. What one would expect to be cut and is not is kept for
+  /// reasons(). Fails with a diagnostic where neither of the numbers of ranks and of key heads divides the other.
+  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param);
+
+  /// That the parameter stays whole after all.
+  void keepWhole(graph::ParamOp param, llvm::StringRef reason) { whole[reason].push_back(param); }
   /// Why parameters stay whole, for remarks, each with the parameters.
   const llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> &reasons() const { return whole; }
 
@@ -50,12 +65,18 @@ private:
     int64_t inputHeads, outputHeads;
   };
 
-  /// The cut of a weight whose role is known.
-  std::optional<int64_t> findWeightCut(graph::ParamOp weight, bool alongOutput, llvm::StringRef &reason) const;
+  const Use *findUse(llvm::StringRef weight) const;
+  std::optional<Cut> findWeightCut(graph::ParamOp weight, bool alongOutput, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Cut>> findKeyCut(graph::ParamOp weight, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param, llvm::StringRef &reason) const;
+  mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp weight, int64_t heads, int64_t keyHeads) const;
 
   mlir::ModuleOp module;
+  std::string axis;
   int64_t ranks;
   llvm::StringMap<Use> uses;
+  /// Parameters in which rows are looked up.
+  llvm::StringSet<> tables;
   llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> whole;
 };
 

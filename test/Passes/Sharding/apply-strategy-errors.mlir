@@ -28,12 +28,29 @@ graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
 
 // -----
 
-dist.strategy @size {
-  mesh @mesh ["dp", "tp"] [2, 4]
-  // expected-error @+1 {{matches 'w', whose dimension 1 of 12 does not divide over the 8 ranks along "dp", "tp"; the nearest valid sizes are 8 and 16}}
-  shard "w" as <[{}, {"dp", "tp"}]>
+dist.strategy @slash {
+  // expected-error @+1 {{has axis 'tp/0', but '/' stands for a part of an axis; the nearest valid name is 'tp'}}
+  mesh @mesh ["dp", "tp/0"] [2, 4]
 }
-graph.param @w : tensor<4x12xf32> init(#graph.fill<0.0>) key("w")
+
+// -----
+
+// Of 4 heads for keys, 6 ranks can neither have one or more each, nor share each evenly.
+dist.strategy @key_heads {
+  mesh @mesh ["tp"] [6]
+}
+graph.param @layers.0.attn.wq : tensor<24x8xf32> init(#graph.fill<0.0>) key("wq")
+// expected-error @+1 {{'layers.0.attn.wk' has 4 heads: the 6 ranks along "tp" neither divide them nor share each of them evenly; valid numbers of ranks are 1, 2, 4, 12}}
+graph.param @layers.0.attn.wk : tensor<8x8xf32> init(#graph.fill<0.0>) key("wk")
+graph.func @loss(%x: tensor<2x8xf32>) -> (tensor<2x12x2xf32>, tensor<2x4x2xf32>) {
+  %wq = graph.read @layers.0.attn.wq : tensor<24x8xf32>
+  %wk = graph.read @layers.0.attn.wk : tensor<8x8xf32>
+  %0 = graph.dot_general %x, %wq contract [1] x [1] : (tensor<2x8xf32>, tensor<24x8xf32>) -> tensor<2x24xf32>
+  %1 = graph.dot_general %x, %wk contract [1] x [1] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  %2 = graph.reshape %0 : (tensor<2x24xf32>) -> tensor<2x12x2xf32>
+  %3 = graph.reshape %1 : (tensor<2x8xf32>) -> tensor<2x4x2xf32>
+  graph.return %2, %3 : tensor<2x12x2xf32>, tensor<2x4x2xf32>
+}
 
 // -----
 

@@ -62,6 +62,12 @@ TEST_F(ReshardPlan, OneCollectiveWhereOneIsEnough) {
   EXPECT_EQ(plan(R"([{"a"}, {}])", R"([{}, {"a"}])"), "all_to_all[0->1](a)");
 }
 
+TEST_F(ReshardPlan, AxesOfOneDimensionAreOneGroup) {
+  EXPECT_EQ(plan(R"([{}, {}], unreduced = {"a", "b"})", R"([{}, {"a", "b"}])"), "reduce_scatter[1](a, b)");
+  EXPECT_EQ(plan(R"([{}, {}], unreduced = {"b"})", R"([{"a", "b"}, {}])"), "slice[0](a) reduce_scatter[0](b)");
+  EXPECT_EQ(plan(R"([{}, {}])", R"([{"a", "b"}, {"c"}])"), "slice[0](a, b) slice[1](c)");
+}
+
 TEST_F(ReshardPlan, WhatMakesPiecesSmallerComesFirst) {
   EXPECT_EQ(plan(R"([{}, {"b"}], unreduced = {"a"})", R"([{"a"}, {}])"), "reduce_scatter[0](a) all_gather[1](b)");
   EXPECT_EQ(plan(R"([{}, {}], unreduced = {"a"})", R"([{"b"}, {}])"), "slice[0](b) all_reduce(a)");
@@ -69,7 +75,7 @@ TEST_F(ReshardPlan, WhatMakesPiecesSmallerComesFirst) {
 
 TEST_F(ReshardPlan, TheOrderWithinADimensionIsKept) {
   // b is outside of a: a must be cut off before b can be put there.
-  EXPECT_EQ(plan(R"([{"a"}])", R"([{"b", "a"}])"), "all_gather[0](a) slice[0](b) slice[0](a)");
+  EXPECT_EQ(plan(R"([{"a"}])", R"([{"b", "a"}])"), "all_gather[0](a) slice[0](b, a)");
   EXPECT_EQ(plan(R"([{"a", "b"}])", R"([{"b"}])"), "all_gather[0](a, b) slice[0](b)");
   EXPECT_EQ(plan(R"([{"a", "b"}, {}])", R"([{}, {"a"}])"), "all_gather[0](a, b) slice[1](a)");
 }

@@ -18,17 +18,23 @@
 
 namespace bowline::test {
 
-/// One of the models of the tests with sizes of which all but the vocabulary divide by 2 and 4, in microbatches of
-/// `batch` sequences of `seq` tokens. Null after a test failure.
+struct ModelSizes {
+  int64_t vocabulary = 20, intermediate = 20, heads = 4, keyHeads = 4, headDim = 6;
+};
+
+/// One of the models of the tests with other sizes, in microbatches of `batch` sequences of `seq` tokens. Null after a
+/// test failure.
 inline mlir::OwningOpRef<mlir::ModuleOp> smallModel(mlir::MLIRContext &context, const std::string &name,
-                                                    int64_t vocabulary, int64_t batch, int64_t seq) {
+                                                    const ModelSizes &sizes, int64_t batch, int64_t seq,
+                                                    hf::ImportMode mode = hf::ImportMode::Train) {
   hf::ModelConfig config = hf::test::configOf(name);
-  config.hidden = 24, config.heads = 4, config.kvHeads = llvm::StringRef(name).starts_with("llama") ? 2 : 4,
-  config.headDim = 6;
-  config.intermediate = 20, config.vocabulary = vocabulary;
+  config.hidden = sizes.heads * sizes.headDim, config.heads = sizes.heads, config.kvHeads = sizes.keyHeads;
+  config.headDim = sizes.headDim;
+  config.intermediate = sizes.intermediate, config.vocabulary = sizes.vocabulary;
   hf::ImportOptions options;
   options.batch = batch;
   options.seq = seq;
+  options.mode = mode;
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, options);
   EXPECT_TRUE(module.ok()) << module.status();
   return module.ok() ? std::move(*module) : mlir::OwningOpRef<mlir::ModuleOp>();

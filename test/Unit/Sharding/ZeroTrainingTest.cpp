@@ -121,6 +121,7 @@ protected:
       if (*c.cutVocabulary && llvm::is_contained({"embed", "head"}, param.getName()))
         param->setAttr(DistDialect::kShardingAttr, dist::ShardingAttr::get(&context, rows));
     PassManager passes(&context);
+    passes.addPass(createPadForDivisibility());
     passes.addPass(createPropagateShardings());
     passes.addPass(createGlobalToLocal());
     passes.addPass(createApplyZero());
@@ -177,27 +178,34 @@ int64_t placeAlong(dist::MeshOp mesh, int64_t rank, StringRef name) {
   return place;
 }
 
-/// What a rank must have of a variable, from the definition: its block of the whole, then its run of that.
-std::vector<double> expectedLocal(Operation *variable, const HostTensor &whole, int64_t rank) {
+/// What a rank must have of a variable, from the definition: its block of the whole, in the dimensions that are cut,
+/// with zeros behind its end; then its run of that.
+std::vector<double> expectedLocal(Operation *variable, HostTensor whole, int64_t rank) {
   dist::MeshOp mesh = dist::MeshOp::of(variable);
   auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
   if (!sharding)
     return whole.data; // a mesh of one rank
+  if (auto view = variable->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kViewAttr))
+    whole.shape = view.asArrayRef().vec();
   std::vector<int64_t> first, count;
   for (auto [size, dim] : llvm::zip_equal(whole.shape, sharding.getDims())) {
     int64_t place = 0;
     for (StringAttr axis : dim.getAxes())
       place = place * mesh.getSize(axis) + placeAlong(mesh, rank, axis);
-    count.push_back(size / mesh.getSize(dim.getAxes()));
+    int64_t ranks = mesh.getSize(dim.getAxes());
+    count.push_back((size + ranks - 1) / ranks);
     first.push_back(place * count.back());
   }
   std::vector<double> piece;
   std::vector<int64_t> strides = whole.strides();
   graph::forEachIndex(count, [&](const std::vector<int64_t> &index) {
     int64_t at = 0;
-    for (size_t i = 0; i < index.size(); ++i)
+    bool inside = true;
+    for (size_t i = 0; i < index.size(); ++i) {
       at += (first[i] + index[i]) * strides[i];
-    piece.push_back(whole.data[at]);
+      inside &= first[i] + index[i] < whole.shape[i];
+    }
+    piece.push_back(inside ? whole.data[at] : 0.0);
   });
   auto axes = variable->getAttrOfType<ArrayAttr>(DistDialect::kFlatAxesAttr);
   if (!axes)

@@ -30,7 +30,7 @@ struct StagedModel {
   bool bf16 = false;
 };
 
-constexpr int64_t kBatch = 4, kSeq = 6, kVocabulary = 20;
+constexpr int64_t kBatch = 4, kSeq = 6, kVocabulary = 19;
 
 /// Builds modules in a context of its own.
 class StagedModels : public testing::Test {

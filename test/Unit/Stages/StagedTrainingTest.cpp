@@ -64,6 +64,7 @@ protected:
     PassManager passes(&context);
     CoalesceCollectivesOptions coalesce;
     coalesce.bucketBytes = 1000;
+    passes.addPass(createPadForDivisibility());
     passes.addPass(createPropagateShardings());
     passes.addPass(createGlobalToLocal());
     passes.addPass(createApplyZero());

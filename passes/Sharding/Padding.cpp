@@ -1,0 +1,193 @@
+//===- Padding.cpp - Dimensions grow until their axes divide them
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/Padding.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Sharding/Misfit.h"
+#include "passes/Sharding/ShardingState.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace bowline;
+using dist::DistDialect;
+using graph::FactorRule;
+
+/// Calls `body` with each parameter and state, its name and its type.
+template <typename Body> static void forEachVariable(ModuleOp module, Body body) {
+  for (Operation &op : *module.getBody()) {
+    if (auto param = dyn_cast<graph::ParamOp>(op))
+      body(&op, param.getName(), param.getTensorType());
+    if (auto state = dyn_cast<graph::StateOp>(op))
+      body(&op, state.getName(), state.getTensorType());
+  }
+}
+
+bool Padding::isNeeded(ModuleOp module, dist::MeshOp mesh) {
+  bool needed = false;
+  forEachVariable(module, [&](Operation *op, StringRef, RankedTensorType type) {
+    if (auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr))
+      for (auto [size, dim] : llvm::zip_equal(type.getShape(), sharding.getDims()))
+        needed |= size % mesh.getSize(dim.getAxes()) != 0;
+  });
+  return needed;
+}
+
+LogicalResult Padding::run() {
+  collect();
+  for (auto &[grown, growth] : growths)
+    if (failed(check(grown, growth)))
+      return failure();
+  if (!growths.empty())
+    grow();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What must grow, and whether it can
+//===----------------------------------------------------------------------===//
+
+void Padding::collect() {
+  llvm::MapVector<Class, int64_t> multiples;
+  llvm::MapVector<Class, Growth> misfits;
+  forEachVariable(module, [&](Operation *op, StringRef name, RankedTensorType type) {
+    auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+    for (int64_t dim = 0; sharding && dim < type.getRank(); ++dim) {
+      int64_t ranks = mesh.getSize(sharding.getAxes(dim));
+      Class own = classes.of(name, dim);
+      int64_t &multiple = multiples.try_emplace(own, 1).first->second;
+      multiple = std::lcm(multiple, ranks); // at most 2^20: the ranks of one mesh
+      if (type.getDimSize(dim) % ranks != 0)
+        misfits.try_emplace(own, Growth{type.getDimSize(dim), op, dim});
+    }
+  });
+  for (auto &[own, growth] : misfits) {
+    growth.to = llvm::alignTo(growth.to, multiples[own]);
+    growths.insert({own, growth});
+  }
+}
+
+/// Whether an operation that sums or normalises over a dimension can be given padding that changes nothing.
+static bool canIgnorePadding(Operation *op) {
+  return isa<graph::DotGeneralOp, graph::ReduceOp, graph::GatherOp, graph::SoftmaxCrossEntropyOp,
+             graph::SoftmaxCrossEntropyGradOp>(op);
+}
+
+/// Whether the class is a factor over which \p op combines elements, or exchanges them.
+static bool combines(Operation *op, DimensionClasses &classes, DimensionClasses::Class grown) {
+  std::optional<FactorRule> rule = factorRuleOf(op);
+  for (auto [operand, dims] : llvm::zip(op->getOpOperands(), rule->operands))
+    for (int64_t dim : classes.dimsIn(grown, operand))
+      if (std::optional<int64_t> factor = soleFactor(*rule, dims[dim]);
+          factor && (rule->factors[*factor].combine || rule->factors[*factor].kind == FactorRule::Kind::Exchanged))
+        return true;
+  return false;
+}
+
+std::string Padding::findObstacle(Class grown) {
+  std::string obstacle;
+  for (auto function : module.getOps<graph::FuncOp>()) {
+    for (Operation &op : function.getBody().front()) {
+      if (isa<graph::ReturnOp, graph::ReadOp>(op) || !classes.touches(&op, grown))
+        continue;
+      obstacle = classes.findObstacle(&op, grown);
+      if (obstacle.empty() && !canIgnorePadding(&op) && combines(&op, classes, grown))
+        obstacle = op.getName().getStringRef().str() + " combines all of it";
+      if (!obstacle.empty())
+        return obstacle;
+    }
+    for (BlockArgument argument : function.getArguments())
+      if (!classes.dimsIn(grown, argument).empty())
+        return "argument '" + function.getArgName(argument.getArgNumber()) + "' of @" + function.getName().str() +
+               " has it";
+  }
+  return "";
+}
+
+LogicalResult Padding::check(Class grown, const Growth &growth) {
+  std::string obstacle = findObstacle(grown);
+  if (obstacle.empty())
+    return success();
+  auto sharding = growth.variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  ArrayRef<StringAttr> axes = sharding.getAxes(growth.dim);
+  int64_t ranks = mesh.getSize(axes);
+  int64_t size =
+      cast<RankedTensorType>(growth.variable->getAttrOfType<TypeAttr>("type").getValue()).getDimSize(growth.dim);
+  InFlightDiagnostic diagnostic = growth.variable->emitError();
+  diagnostic << "'" << SymbolTable::getSymbolName(growth.variable).getValue() << "': dimension " << growth.dim;
+  describeMisfit(diagnostic, size, axes, ranks);
+  diagnostic << " and cannot be padded, because " << obstacle;
+  suggestSizes(diagnostic, size, ranks);
+  return diagnostic;
+}
+
+//===----------------------------------------------------------------------===//
+// Growing
+//===----------------------------------------------------------------------===//
+
+/// \p type with the sizes of its class in \p growths; `classOf` gives that of a dimension.
+template <typename Growths, typename ClassOf>
+static RankedTensorType grownType(RankedTensorType type, const Growths &growths, ClassOf classOf) {
+  SmallVector<int64_t> shape = llvm::to_vector(type.getShape());
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (auto it = growths.find(classOf(static_cast<int64_t>(dim))); it != growths.end())
+      size = it->second.to;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+void Padding::growVariable(Operation *op, StringRef name, RankedTensorType type) {
+  RankedTensorType grown = grownType(type, growths, [&](int64_t dim) { return classes.of(name, dim); });
+  if (grown == type)
+    return;
+  op->setAttr("type", TypeAttr::get(grown));
+  if (!op->hasAttr(DistDialect::kViewAttr))
+    op->setAttr(DistDialect::kViewAttr, DenseI64ArrayAttr::get(op->getContext(), type.getShape()));
+}
+
+void Padding::grow() {
+  for (auto function : module.getOps<graph::FuncOp>())
+    growValues(function);
+  forEachVariable(module, [&](Operation *op, StringRef name, RankedTensorType type) { growVariable(op, name, type); });
+}
+
+void Padding::growValues(graph::FuncOp function) {
+  // What classes say refers to the types of before: all new ones are found first.
+  SmallVector<std::pair<Value, RankedTensorType>> values;
+  SmallVector<std::pair<OpOperand *, RankedTensorType>> constants;
+  NeutralPadding::OldShapes oldShapes;
+  for (Operation &op : function.getBody().front()) {
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !isFreeConstant(result))
+        if (auto grown = grownType(type, growths, [&](int64_t dim) { return classes.of(result, dim); }); grown != type)
+          values.push_back({result, grown});
+    for (OpOperand &operand : op.getOpOperands())
+      if (auto type = dyn_cast<RankedTensorType>(operand.get().getType()); type && isFreeConstant(operand.get()))
+        if (auto grown = grownType(type, growths, [&](int64_t dim) { return classes.of(operand, dim); }); grown != type)
+          constants.push_back({&operand, grown});
+  }
+  for (auto [operand, type] : constants) {
+    OpBuilder builder(operand->getOwner());
+    auto constant = cast<arith::ConstantOp>(builder.clone(*operand->get().getDefiningOp()));
+    oldShapes[constant] = llvm::to_vector(cast<RankedTensorType>(constant.getType()).getShape());
+    constant.getResult().setType(type);
+    constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).resizeSplat(type));
+    operand->set(constant);
+  }
+  for (auto [value, type] : values) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+    oldShapes[value] = llvm::to_vector(shape);
+    if (auto random = value.getDefiningOp<graph::RandomOp>(); random && !random.getWhole())
+      random.setWhole(shape);
+    value.setType(type);
+    if (auto slice = value.getDefiningOp<graph::SliceOp>())
+      slice.setSizes(type.getShape());
+  }
+  NeutralPadding(oldShapes).run(function);
+}
