@@ -164,17 +164,15 @@ SmallVector<int64_t> DimensionClasses::dimsIn(Class wanted, OpOperand &operand) 
   return dims;
 }
 
-SmallVector<int64_t> DimensionClasses::dimsIn(Class wanted, StringRef variable, int64_t rank) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (of(variable, dim) == wanted)
-      dims.push_back(dim);
-  return dims;
-}
-
-bool DimensionClasses::touches(Operation *op, Class wanted) {
-  return llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) { return !dimsIn(wanted, operand).empty(); }) ||
-         llvm::any_of(op->getResults(), [&](Value result) { return !dimsIn(wanted, result).empty(); });
+llvm::SmallSetVector<DimensionClasses::Class, 8> DimensionClasses::classesOf(Operation *op) {
+  llvm::SmallSetVector<Class, 8> all;
+  for (OpOperand &operand : op->getOpOperands())
+    for (int64_t dim = 0; dim < rankOf(operand.get()); ++dim)
+      all.insert(of(operand, dim));
+  for (Value result : op->getResults())
+    for (int64_t dim = 0; dim < rankOf(result); ++dim)
+      all.insert(of(result, dim));
+  return all;
 }
 
 std::string DimensionClasses::findObstacle(Operation *op, Class wanted) {

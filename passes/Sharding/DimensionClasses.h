@@ -12,6 +12,7 @@
 #include "dialects/Graph/FactorRule.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace bowline {
 
@@ -39,10 +40,9 @@ public:
   /// The dimensions of a tensor that are in \p wanted, in order.
   llvm::SmallVector<int64_t> dimsIn(Class wanted, mlir::Value value);
   llvm::SmallVector<int64_t> dimsIn(Class wanted, mlir::OpOperand &operand);
-  llvm::SmallVector<int64_t> dimsIn(Class wanted, llvm::StringRef variable, int64_t rank);
 
-  /// Whether \p op has a dimension of the class in an operand, a result or a variable.
-  bool touches(mlir::Operation *op, Class wanted);
+  /// The classes of all dimensions of an operation's operands and results.
+  llvm::SmallSetVector<Class, 8> classesOf(mlir::Operation *op);
 
   /// Why dimensions of the class cannot change at \p op, as an end of a sentence: it has no rule, keeps the dimension
   /// whole, or makes it a part of another one. Empty where they can.

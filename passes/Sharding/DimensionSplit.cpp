@@ -61,21 +61,8 @@ void DimensionSplit::findObstacles() {
         if (!classes.dimsIn(wanted, argument).empty())
           obstructed.insert(wanted);
     for (Operation &op : function.getBody().front()) {
-      llvm::SmallSetVector<Class, 2> touched;
-      auto note = [&](Class own) {
-        if (requests.contains(own))
-          touched.insert(own);
-      };
-      for (OpOperand &operand : op.getOpOperands())
-        if (auto type = dyn_cast<RankedTensorType>(operand.get().getType()))
-          for (int64_t dim = 0; dim < type.getRank(); ++dim)
-            note(classes.of(operand, dim));
-      for (Value result : op.getResults())
-        if (auto type = dyn_cast<RankedTensorType>(result.getType()))
-          for (int64_t dim = 0; dim < type.getRank(); ++dim)
-            note(classes.of(result, dim));
-      for (Class own : touched)
-        if (!canSplit(&op, own, requests.find(own)->second))
+      for (Class own : classes.classesOf(&op))
+        if (auto request = requests.find(own); request != requests.end() && !canSplit(&op, own, request->second))
           obstructed.insert(own);
     }
   }

@@ -42,6 +42,7 @@ bool Padding::isNeeded(ModuleOp module, dist::MeshOp mesh) {
 
 LogicalResult Padding::run() {
   collect();
+  findObstacles();
   for (auto &[grown, growth] : growths)
     if (failed(check(grown, growth)))
       return failure();
@@ -91,29 +92,34 @@ static bool combines(Operation *op, DimensionClasses &classes, DimensionClasses:
   return false;
 }
 
-std::string Padding::findObstacle(Class grown) {
-  std::string obstacle;
+void Padding::findObstacles() {
+  auto note = [&](Class grown, auto why) {
+    if (growths.contains(grown) && !obstacles.contains(grown))
+      if (std::string obstacle = why(); !obstacle.empty())
+        obstacles[grown] = std::move(obstacle);
+  };
   for (auto function : module.getOps<graph::FuncOp>()) {
-    for (Operation &op : function.getBody().front()) {
-      if (isa<graph::ReturnOp, graph::ReadOp>(op) || !classes.touches(&op, grown))
-        continue;
-      obstacle = classes.findObstacle(&op, grown);
-      if (obstacle.empty() && !canIgnorePadding(&op) && combines(&op, classes, grown))
-        obstacle = op.getName().getStringRef().str() + " combines all of it";
-      if (!obstacle.empty())
-        return obstacle;
-    }
+    for (Operation &op : function.getBody().front())
+      if (!isa<graph::ReturnOp, graph::ReadOp>(op))
+        for (Class grown : classes.classesOf(&op))
+          note(grown, [&] {
+            std::string obstacle = classes.findObstacle(&op, grown);
+            if (obstacle.empty() && !canIgnorePadding(&op) && combines(&op, classes, grown))
+              obstacle = op.getName().getStringRef().str() + " combines all of it";
+            return obstacle;
+          });
     for (BlockArgument argument : function.getArguments())
-      if (!classes.dimsIn(grown, argument).empty())
-        return "argument '" + function.getArgName(argument.getArgNumber()) + "' of @" + function.getName().str() +
-               " has it";
+      for (int64_t dim = 0; dim < cast<RankedTensorType>(argument.getType()).getRank(); ++dim)
+        note(classes.of(argument, dim), [&] {
+          return "argument '" + function.getArgName(argument.getArgNumber()) + "' of @" + function.getName().str() +
+                 " has it";
+        });
   }
-  return "";
 }
 
 LogicalResult Padding::check(Class grown, const Growth &growth) {
-  std::string obstacle = findObstacle(grown);
-  if (obstacle.empty())
+  auto obstacle = obstacles.find(grown);
+  if (obstacle == obstacles.end())
     return success();
   auto sharding = growth.variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
   ArrayRef<StringAttr> axes = sharding.getAxes(growth.dim);
@@ -123,7 +129,7 @@ LogicalResult Padding::check(Class grown, const Growth &growth) {
   InFlightDiagnostic diagnostic = growth.variable->emitError();
   diagnostic << "'" << SymbolTable::getSymbolName(growth.variable).getValue() << "': dimension " << growth.dim;
   describeMisfit(diagnostic, size, axes, ranks);
-  diagnostic << " and cannot be padded, because " << obstacle;
+  diagnostic << " and cannot be padded, because " << obstacle->second;
   suggestSizes(diagnostic, size, ranks);
   return diagnostic;
 }

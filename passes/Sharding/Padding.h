@@ -52,7 +52,7 @@ private:
 
   void collect();
   llvm::LogicalResult check(Class grown, const Growth &growth);
-  std::string findObstacle(Class grown);
+  void findObstacles();
   void grow();
   void growVariable(mlir::Operation *op, llvm::StringRef name, mlir::RankedTensorType type);
   void growValues(graph::FuncOp function);
@@ -61,6 +61,8 @@ private:
   dist::MeshOp mesh;
   DimensionClasses classes;
   llvm::MapVector<Class, Growth> growths;
+  /// Why a class cannot grow.
+  llvm::DenseMap<Class, std::string> obstacles;
 };
 
 /// Follows which number the padding of each value holds through one function whose types have grown, and inserts what
