@@ -55,7 +55,8 @@ class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32
 def Graph_StateRole : Graph_Enum<"StateRole", "what a state is for", [
     I32EnumAttrCase<"Optimizer", 0, "optimizer">,
     I32EnumAttrCase<"Step", 1, "step">,
-    I32EnumAttrCase<"Accumulator", 2, "accumulator">]>;
+    I32EnumAttrCase<"Accumulator", 2, "accumulator">,
+    I32EnumAttrCase<"Stash", 3, "stash">]>;
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
     I32EnumAttrCase<"Sum", 0, "sum">,
     I32EnumAttrCase<"Max", 1, "max">]>;

@@ -108,12 +108,34 @@ def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolU
     graph.entry @train_step [@train_microbatch, @train_update] repeat [4, 1]
     ```
 
+    In a pipeline microbatches take turns. A `timeline` says so: pairs of a function, as its position in the list, and a
+    microbatch, in the order in which they run. All arguments hold one value per microbatch, and arguments of one name
+    are one input.
+
+    ```mlir
+    graph.entry @train_step [@forward.0, @backward.0, @update] repeat [1, 1, 1]
+      timeline [0, 0, 0, 1, 1, 0, 1, 1, 2, 0] microbatches 2
+    ```
+
     **Constraints:** every function exists; one positive repeat count per function; arguments of a function that is
-    repeated more than once hold one value per repetition; only the last function may return results.
+    repeated more than once hold one value per repetition; only the last function may return results. With a timeline,
+    repeat counts are 1, every function is in it, those it names exist, microbatches are below their number, and the
+    last function runs once, at the end.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat);
-  let assemblyFormat = "$sym_name $functions `repeat` $repeat attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat,
+                   OptionalAttr<DenseI64ArrayAttr>:$timeline, OptionalAttr<I64Attr>:$microbatches);
+  let assemblyFormat = [{
+    $sym_name $functions `repeat` $repeat (`timeline` $timeline^)? (`microbatches` $microbatches^)? attr-dict
+  }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$functions,
+                                 "::llvm::ArrayRef<int64_t>":$repeat)>];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Position in the list of functions, and microbatch.
+    using Call = std::pair<int64_t, int64_t>;
+    /// All calls in order, those of `repeat` written out; a repetition counts as a microbatch.
+    ::llvm::SmallVector<Call> getCalls();
+  }];
 }
 
 def Graph_ParamOp : Graph_Op<"param", [Symbol]> {
@@ -141,17 +163,24 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
     Optimizer moments and the step counter live across steps and belong to a checkpoint; an `accumulator` lives within
     one run of an entry, whose functions write it before they read it, and does not.
 
+    A `stash` keeps a value of a microbatch from one function of an entry's timeline to another. It has `slots`: what
+    runs for microbatch m writes and reads slot m mod `slots`. It belongs to no checkpoint, and no rank has another
+    rank's.
+
     ```mlir
     graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+    graph.state @activations stash : tensor<8x128xf32> init(#graph.fill<0.0>) slots 4
     ```
 
     **Constraints:** the type is a tensor of static shape without zeros; `#graph.normal` only for floating-point
-    elements; integer elements are filled with a whole number that they can hold; an accumulator starts from
-    `#graph.fill`.
+    elements; integer elements are filled with a whole number that they can hold; an accumulator and a stash start from
+    `#graph.fill`; a stash has at least one slot, and nothing else has slots.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Graph_StateRole:$role, TypeAttrOf<Graph_Tensor>:$type,
-                   Graph_InitAttr:$init);
-  let assemblyFormat = "$sym_name $role `:` $type `init` `(` $init `)` attr-dict";
+                   Graph_InitAttr:$init, OptionalAttr<I64Attr>:$slots);
+  let assemblyFormat = "$sym_name $role `:` $type `init` `(` $init `)` (`slots` $slots^)? attr-dict";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "StateRole":$role, "::mlir::RankedTensorType":$type,
+                                 "::mlir::Attribute":$init)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }

@@ -76,6 +76,10 @@ static LogicalResult checkMirror(Operation *op, Attribute attribute) {
     return op->emitOpError("has ") << StageDialect::kMirrorOfAttr << ", which only a graph.param may have";
   auto name = dyn_cast<FlatSymbolRefAttr>(attribute);
   auto owner = name ? SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(op, name) : graph::ParamOp();
+  // The program of one rank may have the mirror without its owner; it has no count.
+  if (!owner && name && !SymbolTable::lookupNearestSymbolFrom(op, name) &&
+      !op->getParentOp()->hasAttr(StageDialect::kCountAttr))
+    return success();
   if (!owner)
     return op->emitOpError("is a mirror of ") << attribute << ", which is no graph.param";
   if (owner->hasAttr(StageDialect::kMirrorOfAttr))
@@ -121,6 +125,24 @@ LogicalResult SumOp::verify() {
     return emitOpError("needs one stage per operand, and at least one: got ")
            << getFrom().size() << " for " << getInputs().size();
   return checkAscending(*this, "has an operand of stage", getFrom());
+}
+
+static LogicalResult checkLink(Operation *op, int64_t tensors, int64_t peer, StringRef channel) {
+  if (tensors == 0)
+    return op->emitOpError("needs at least one tensor");
+  if (peer < 0)
+    return op->emitOpError("names rank ") << peer << " of the pipeline; the nearest valid one is 0";
+  if (channel.empty())
+    return op->emitOpError("needs a channel with a name");
+  return success();
+}
+
+LogicalResult SendOp::verify() {
+  return checkLink(*this, static_cast<int64_t>(getInputs().size()), static_cast<int64_t>(getTo()), getChannel());
+}
+
+LogicalResult ReceiveOp::verify() {
+  return checkLink(*this, static_cast<int64_t>(getResults().size()), static_cast<int64_t>(getFrom()), getChannel());
 }
 
 LogicalResult BroadcastOp::verify() { return checkStage(*this, "from stage", getFrom()); }

@@ -21,6 +21,13 @@
 
 #include <optional>
 
+namespace bowline::stage {
+/// The links between the ranks of a pipeline, as a resource that sends and receives touch.
+struct LinksResource : mlir::SideEffects::Resource::Base<LinksResource> {
+  llvm::StringRef getName() final { return "stage links"; }
+};
+} // namespace bowline::stage
+
 #include "dialects/Stage/StageDialect.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Stage/StageOps.h.inc"

@@ -68,4 +68,49 @@ def Stage_BroadcastOp : Stage_Op<"broadcast"> {
   let assemblyFormat = "$input `from` $from attr-dict `:` type($result)";
 }
 
+//===----------------------------------------------------------------------===//
+// In the program of one rank
+//===----------------------------------------------------------------------===//
+
+def Stage_Links : Resource<"::bowline::stage::LinksResource">;
+
+// The other rank counts: they may not be removed, repeated, or change places with each other.
+class Stage_LinkOp<string name> : Op<Stage_Dialect, name, [
+    MemoryEffects<[MemRead<Stage_Links>, MemWrite<Stage_Links>]>]> {
+  let hasVerifier = 1;
+}
+
+def Stage_SendOp : Stage_LinkOp<"send"> {
+  let summary = "Tensors go to another rank of the pipeline, as one message";
+  let description = [{
+    To the rank whose coordinate along the axis of the stages is `to`, all other coordinates being equal. Its receive
+    with the same channel has the same types; the n-th message that a rank sends to another on a channel is the n-th
+    that the other one receives from it.
+
+    ```mlir
+    stage.send %x, %y to 1 channel "activation.even" : tensor<8x128xf32>, tensor<8xf32>
+    ```
+
+    **Constraints:** at least one tensor; the coordinate is not negative; the channel has a name.
+  }];
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs, I64Attr:$to, StrAttr:$channel);
+  let assemblyFormat = "$inputs `to` $to `channel` $channel attr-dict `:` type($inputs)";
+}
+
+def Stage_ReceiveOp : Stage_LinkOp<"receive"> {
+  let summary = "Tensors come from another rank of the pipeline, as one message";
+  let description = [{
+    The other end of a `stage.send`.
+
+    ```mlir
+    %x, %y = stage.receive from 0 channel "activation.even" : tensor<8x128xf32>, tensor<8xf32>
+    ```
+
+    **Constraints:** as `stage.send`.
+  }];
+  let arguments = (ins I64Attr:$from, StrAttr:$channel);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = "`from` $from `channel` $channel attr-dict `:` type($results)";
+}
+
 #endif // BOWLINE_DIALECTS_STAGE_STAGEOPS_TD

@@ -105,6 +105,52 @@ LogicalResult ReturnOp::verify() {
 // EntryOp
 //===----------------------------------------------------------------------===//
 
+void EntryOp::build(OpBuilder &builder, OperationState &state, StringRef name, ArrayAttr functions,
+                    ArrayRef<int64_t> repeat) {
+  build(builder, state, name, functions, repeat, /*timeline=*/DenseI64ArrayAttr(), /*microbatches=*/IntegerAttr());
+}
+
+SmallVector<EntryOp::Call> EntryOp::getCalls() {
+  SmallVector<Call> calls;
+  if (std::optional<ArrayRef<int64_t>> timeline = getTimeline()) {
+    for (size_t i = 0; i + 1 < timeline->size(); i += 2)
+      calls.push_back({(*timeline)[i], (*timeline)[i + 1]});
+    return calls;
+  }
+  for (auto [function, repeat] : llvm::enumerate(getRepeat()))
+    for (int64_t repetition = 0; repetition < repeat; ++repetition)
+      calls.push_back({static_cast<int64_t>(function), repetition});
+  return calls;
+}
+
+static LogicalResult verifyTimeline(EntryOp entry) {
+  int64_t functions = static_cast<int64_t>(entry.getFunctions().size());
+  if (!entry.getMicrobatches() || static_cast<int64_t>(*entry.getMicrobatches()) < 1)
+    return entry.emitOpError("has a timeline, and needs a number of microbatches: 'microbatches 1' or more");
+  int64_t microbatches = static_cast<int64_t>(*entry.getMicrobatches());
+  if (entry.getTimeline()->size() % 2 != 0)
+    return entry.emitOpError("timeline must be pairs of a function and a microbatch, but has ")
+           << entry.getTimeline()->size() << " numbers";
+  if (llvm::any_of(entry.getRepeat(), [](int64_t count) { return count != 1; }))
+    return entry.emitOpError("has a timeline, which says how often functions run; make every repeat count 1");
+  SmallVector<int64_t> runs(functions, 0);
+  for (auto [position, call] : llvm::enumerate(entry.getCalls())) {
+    if (call.first < 0 || call.first >= functions)
+      return entry.emitOpError("timeline has function ")
+             << call.first << " at place " << position << ", but functions are counted from 0 to " << functions - 1;
+    if (call.second < 0 || call.second >= microbatches)
+      return entry.emitOpError("timeline has microbatch ")
+             << call.second << " at place " << position << ", but they are counted from 0 to " << microbatches - 1;
+    ++runs[call.first];
+  }
+  for (auto [function, count] : llvm::enumerate(runs))
+    if (count == 0)
+      return entry.emitOpError("timeline never runs ") << entry.getFunctions()[function];
+  if (runs.back() != 1 || entry.getCalls().back().first != functions - 1)
+    return entry.emitOpError("timeline must run ") << entry.getFunctions()[functions - 1] << " once, at its end";
+  return success();
+}
+
 LogicalResult EntryOp::verify() {
   if (getFunctions().empty())
     return emitOpError("needs at least one function");
@@ -113,6 +159,10 @@ LogicalResult EntryOp::verify() {
            << getRepeat().size() << " for " << getFunctions().size();
   if (llvm::any_of(getRepeat(), [](int64_t count) { return count < 1; }))
     return emitOpError("repeat counts must be positive");
+  if (getTimeline())
+    return verifyTimeline(*this);
+  if (getMicrobatches())
+    return emitOpError("has a number of microbatches, which goes with a timeline");
   return success();
 }
 

@@ -43,11 +43,22 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getVariable()); }
 
+void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name, StateRole role, RankedTensorType type,
+                    Attribute init) {
+  build(builder, state, name, role, type, init, /*slots=*/IntegerAttr());
+}
+
 LogicalResult StateOp::verify() {
   Type element = getTensorType().getElementType();
+  bool isStash = getRole() == StateRole::Stash;
+  if (isStash != getSlots().has_value())
+    return isStash ? emitOpError("needs a number of slots: 'slots 1' or more")
+                   : emitOpError("has slots, which only a stash may have");
+  if (isStash && static_cast<int64_t>(*getSlots()) < 1)
+    return emitOpError("has ") << static_cast<int64_t>(*getSlots()) << " slots; the nearest valid number is 1";
   if (isa<NormalAttr>(getInit())) {
-    if (getRole() == StateRole::Accumulator)
-      return emitOpError("an accumulator must start from #graph.fill");
+    if (getRole() == StateRole::Accumulator || isStash)
+      return emitOpError(isStash ? "a stash" : "an accumulator") << " must start from #graph.fill";
     if (!isa<FloatType>(element))
       return emitOpError("#graph.normal needs floating-point elements, but the type is ") << getTensorType();
     return success();

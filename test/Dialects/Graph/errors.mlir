@@ -1117,3 +1117,87 @@ graph.func @f(%x: tensor<6xf32>) {
   }
   graph.return
 }
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{timeline must be pairs of a function and a microbatch, but has 1 numbers}}
+graph.entry @e [@f] repeat [1] timeline [0] microbatches 1
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{has a timeline, and needs a number of microbatches: 'microbatches 1' or more}}
+graph.entry @e [@f] repeat [1] timeline [0, 0]
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{has a number of microbatches, which goes with a timeline}}
+graph.entry @e [@f] repeat [1] microbatches 2
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{make every repeat count 1}}
+graph.entry @e [@f] repeat [2] timeline [0, 0] microbatches 1
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{timeline has function 1 at place 0, but functions are counted from 0 to 0}}
+graph.entry @e [@f] repeat [1] timeline [1, 0] microbatches 1
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{timeline has microbatch 2 at place 0, but they are counted from 0 to 1}}
+graph.entry @e [@f] repeat [1] timeline [0, 2] microbatches 2
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{timeline never runs @f}}
+graph.entry @e [@f, @f] repeat [1, 1] timeline [1, 0] microbatches 1
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{timeline must run @f once, at its end}}
+graph.entry @e [@f, @f] repeat [1, 1] timeline [1, 0, 0, 0] microbatches 1
+
+// -----
+
+// expected-error @+1 {{needs a number of slots: 'slots 1' or more}}
+graph.state @s stash : tensor<4xf32> init(#graph.fill<0.0>)
+
+// -----
+
+// expected-error @+1 {{has 0 slots; the nearest valid number is 1}}
+graph.state @s stash : tensor<4xf32> init(#graph.fill<0.0>) slots 0
+
+// -----
+
+// expected-error @+1 {{has slots, which only a stash may have}}
+graph.state @s step : tensor<i32> init(#graph.fill<0.0>) slots 1
+
+// -----
+
+// expected-error @+1 {{a stash must start from #graph.fill}}
+graph.state @s stash : tensor<4xf32> init(#graph.normal<1.0>) slots 1

@@ -9,6 +9,8 @@ graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
 // CHECK: graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
 graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+// CHECK: graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
+graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
 
 // Arguments print under their port's name and values that were read under their variable's.
 // CHECK-LABEL: graph.func @variables(
@@ -32,6 +34,8 @@ graph.func private @nothing() {
 
 // CHECK: graph.entry @train_step [@nothing, @variables] repeat [4, 1]
 graph.entry @train_step [@nothing, @variables] repeat [4, 1]
+// CHECK: graph.entry @pipelined_step [@nothing, @variables] repeat [1, 1] timeline [0, 1, 0, 0, 1, 0] microbatches 2
+graph.entry @pipelined_step [@nothing, @variables] repeat [1, 1] timeline [0, 1, 0, 0, 1, 0] microbatches 2
 
 // CHECK-LABEL: graph.func @contraction
 graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2x3x5xf32>, %s: tensor<2xbf16>) {

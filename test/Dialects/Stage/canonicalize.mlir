@@ -14,3 +14,18 @@ graph.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
   // CHECK-NEXT: graph.return %[[A]], %[[A]], %[[B]], %[[C]]
   graph.return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// What another rank waits for is neither merged, nor removed, nor moved.
+// CHECK-LABEL: graph.func @links
+graph.func @links(%x: tensor<4xf32>) {
+  // CHECK-NEXT: stage.send %arg0 to 1 channel "a"
+  // CHECK-NEXT: stage.receive from 1 channel "b"
+  // CHECK-NEXT: stage.send %arg0 to 1 channel "a"
+  // CHECK-NEXT: stage.receive from 1 channel "b"
+  // CHECK-NEXT: graph.return
+  stage.send %x to 1 channel "a" : tensor<4xf32>
+  %0 = stage.receive from 1 channel "b" : tensor<4xf32>
+  stage.send %x to 1 channel "a" : tensor<4xf32>
+  %1 = stage.receive from 1 channel "b" : tensor<4xf32>
+  graph.return
+}

@@ -104,8 +104,45 @@ graph.state @s step : tensor<i32> init(#graph.fill<0.0>) {stage.mirror_of = @s}
 
 // -----
 
+module attributes {stage.count = 2 : i64} {
+  // expected-error @+1 {{is a mirror of @v, which is no graph.param}}
+  graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
+}
+
+// -----
+
+graph.state @v step : tensor<i32> init(#graph.fill<0.0>)
 // expected-error @+1 {{is a mirror of @v, which is no graph.param}}
 graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
+
+// -----
+
+// The program of one rank: the owner is elsewhere.
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
+
+// -----
+
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{names rank -1 of the pipeline; the nearest valid one is 0}}
+  stage.send %x to -1 channel "c" : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @f() {
+  // expected-error @+1 {{needs a channel with a name}}
+  %0 = stage.receive from 0 channel "" : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @f() {
+  // expected-error @+1 {{needs at least one tensor}}
+  "stage.send"() <{to = 0 : i64, channel = "c"}> : () -> ()
+  graph.return
+}
 
 // -----
 

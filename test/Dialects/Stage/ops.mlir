@@ -18,6 +18,10 @@ module attributes {stage.count = 3 : i64} {
     %2 = stage.sum %a, %b from [0, 2] : tensor<f32>
     // CHECK: stage.broadcast %arg2 from 1 : tensor<f32>
     %3 = stage.broadcast %a from 1 : tensor<f32>
+    // CHECK: stage.send %arg0, %arg1 to 1 channel "activation.even" : tensor<2x4xbf16>, tensor<2xi32>
+    stage.send %x, %i to 1 channel "activation.even" : tensor<2x4xbf16>, tensor<2xi32>
+    // CHECK: %{{.*}}:2 = stage.receive from 1 channel "gradient.odd" : tensor<2x4xbf16>, tensor<f32>
+    %4:2 = stage.receive from 1 channel "gradient.odd" : tensor<2x4xbf16>, tensor<f32>
     graph.return
   }
 }
