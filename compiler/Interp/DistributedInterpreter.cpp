@@ -15,9 +15,14 @@ using namespace bowline;
 using namespace bowline::graph;
 using dist::DistDialect;
 
-DistributedInterpreter::DistributedInterpreter(ModuleOp module)
+DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis)
     : module(module), mesh(dist::MeshOp::of(module)), symbols(module) {
-  for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
+  int64_t count = 1;
+  for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
+    sizes.push_back(name.getValue() == fixedAxis ? 1 : size);
+    count *= sizes.back();
+  }
+  for (int64_t rank = 0; rank < count; ++rank)
     ranks.emplace_back(module);
 }
 
@@ -26,30 +31,38 @@ DistributedInterpreter::DistributedInterpreter(ModuleOp module)
 //===----------------------------------------------------------------------===//
 
 /// Coordinates of a rank, by axis of the mesh; the last axis varies fastest.
-static SmallVector<int64_t> coordinatesOf(dist::MeshOp mesh, int64_t rank) {
-  SmallVector<int64_t> coordinates(mesh.getAxisSizes().size());
-  for (size_t axis = coordinates.size(); axis-- > 0; rank /= mesh.getAxisSizes()[axis])
-    coordinates[axis] = rank % mesh.getAxisSizes()[axis];
+static SmallVector<int64_t> coordinatesOf(ArrayRef<int64_t> sizes, int64_t rank) {
+  SmallVector<int64_t> coordinates(sizes.size());
+  for (size_t axis = coordinates.size(); axis-- > 0; rank /= sizes[axis])
+    coordinates[axis] = rank % sizes[axis];
   return coordinates;
+}
+
+int64_t DistributedInterpreter::sizeOf(ArrayRef<StringAttr> axes) const {
+  dist::MeshOp grid = mesh;
+  int64_t size = 1;
+  for (StringAttr axis : axes)
+    size *= sizes[*grid.getAxis(axis)];
+  return size;
 }
 
 int64_t DistributedInterpreter::placeOf(int64_t rank, ArrayRef<StringAttr> axes) const {
   dist::MeshOp grid = mesh;
-  SmallVector<int64_t> coordinates = coordinatesOf(grid, rank);
+  SmallVector<int64_t> coordinates = coordinatesOf(sizes, rank);
   int64_t place = 0;
   for (StringAttr axis : axes) {
     unsigned index = *grid.getAxis(axis);
-    place = place * grid.getAxisSizes()[index] + coordinates[index];
+    place = place * sizes[index] + coordinates[index];
   }
   return place;
 }
 
 SmallVector<int64_t> DistributedInterpreter::groupOf(int64_t rank, ArrayRef<StringAttr> axes) const {
   dist::MeshOp grid = mesh;
-  SmallVector<int64_t> own = coordinatesOf(grid, rank);
-  SmallVector<int64_t> members(grid.getSize(axes));
+  SmallVector<int64_t> own = coordinatesOf(sizes, rank);
+  SmallVector<int64_t> members(sizeOf(axes));
   for (int64_t other = 0; other < static_cast<int64_t>(ranks.size()); ++other) {
-    SmallVector<int64_t> coordinates = coordinatesOf(grid, other);
+    SmallVector<int64_t> coordinates = coordinatesOf(sizes, other);
     bool member = true;
     for (auto [index, name] : llvm::enumerate(grid.getAxisNames().getAsRange<StringAttr>()))
       member &= llvm::is_contained(axes, name) || coordinates[index] == own[index];
@@ -88,11 +101,10 @@ static void putPart(HostTensor &whole, const HostTensor &part, int64_t dim, int6
 }
 
 HostTensor DistributedInterpreter::pieceOf(const HostTensor &whole, ArrayRef<Axes> axes, int64_t rank) const {
-  dist::MeshOp grid = mesh;
   HostTensor piece = whole;
   for (auto [dim, cut] : llvm::enumerate(axes))
     if (!cut.empty())
-      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut), grid.getSize(cut));
+      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut), sizeOf(cut));
   return piece;
 }
 
@@ -111,8 +123,7 @@ static HostTensor resized(const HostTensor &from, ArrayRef<int64_t> shape) {
 HostTensor DistributedInterpreter::shardOf(HostTensor piece, const dist::Layout &layout, int64_t rank) const {
   if (!layout.isFlat())
     return piece;
-  dist::MeshOp grid = mesh;
-  int64_t parts = grid.getSize(layout.flatAxes);
+  int64_t parts = sizeOf(layout.flatAxes);
   piece.data.resize(layout.shard * parts, 0.0);
   piece.shape = {layout.shard * parts};
   return partOf(piece, 0, placeOf(rank, layout.flatAxes), parts);
@@ -214,12 +225,36 @@ LogicalResult DistributedInterpreter::initialize() {
   return run("init", {});
 }
 
+HostTensor DistributedInterpreter::sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat) {
+  if (repeat == 1)
+    return argument;
+  HostTensor slice = partOf(argument, 0, repetition, repeat);
+  slice.shape.erase(slice.shape.begin());
+  return slice;
+}
+
+std::vector<DistributedInterpreter::Tensors> DistributedInterpreter::divide(FuncOp function,
+                                                                            ArrayRef<HostTensor> arguments) const {
+  std::vector<Tensors> pieces(ranks.size());
+  for (auto [index, argument] : llvm::enumerate(arguments)) {
+    SmallVector<Axes> axes;
+    if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr))
+      for (dist::DimAttr dim : sharding.getDims())
+        axes.push_back(llvm::to_vector(dim.getAxes()));
+    for (auto [rank, list] : llvm::enumerate(pieces))
+      list.push_back(pieceOf(argument, axes, static_cast<int64_t>(rank)));
+  }
+  return pieces;
+}
+
 FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef name, ArrayRef<HostTensor> arguments) {
   SmallVector<std::pair<FuncOp, int64_t>> calls;
   Operation *callee = symbols.lookup(name);
   if (auto function = dyn_cast_or_null<FuncOp>(callee)) {
     calls.push_back({function, 1});
   } else if (auto entry = dyn_cast_or_null<EntryOp>(callee)) {
+    if (entry.getTimeline())
+      return entry.emitOpError("is a part of a pipeline, and runs on all of its ranks together");
     for (auto [reference, repeat] :
          llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
       calls.push_back({symbols.lookup<FuncOp>(reference.getValue()), repeat});
@@ -235,21 +270,10 @@ FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef
     ArrayRef<HostTensor> own = arguments.take_front(function.getNumArguments());
     arguments = arguments.drop_front(own.size());
     for (int64_t repetition = 0; repetition < repeat; ++repetition) {
-      std::vector<Tensors> pieces(ranks.size());
-      for (auto [index, argument] : llvm::enumerate(own)) {
-        HostTensor whole = argument;
-        if (repeat > 1) {
-          whole = partOf(argument, 0, repetition, repeat);
-          whole.shape.erase(whole.shape.begin());
-        }
-        SmallVector<Axes> axes;
-        if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr))
-          for (dist::DimAttr dim : sharding.getDims())
-            axes.push_back(llvm::to_vector(dim.getAxes()));
-        for (auto [rank, list] : llvm::enumerate(pieces))
-          list.push_back(pieceOf(whole, axes, static_cast<int64_t>(rank)));
-      }
-      auto returned = runFunction(function, pieces);
+      Tensors current;
+      for (const HostTensor &argument : own)
+        current.push_back(sliceOf(argument, repetition, repeat));
+      auto returned = runFunction(function, divide(function, current));
       if (failed(returned))
         return failure();
       results = std::move(*returned);
@@ -325,8 +349,7 @@ LogicalResult DistributedInterpreter::executeCollective(Operation *op, Environme
 std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigned index, int64_t rank,
                                                           const Environments &environments) const {
   SmallVector<StringAttr> axes = llvm::to_vector(op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>());
-  dist::MeshOp grid = mesh;
-  int64_t size = grid.getSize(axes), place = placeOf(rank, axes);
+  int64_t size = sizeOf(axes), place = placeOf(rank, axes);
   SmallVector<const HostTensor *> group;
   if (op->getNumOperands() > 0)
     for (int64_t member : groupOf(rank, axes))

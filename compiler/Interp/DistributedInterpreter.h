@@ -24,7 +24,8 @@ public:
   using Tensors = Interpreter::Tensors;
 
   /// `module` has a mesh, is verified and outlives the interpreter.
-  explicit DistributedInterpreter(mlir::ModuleOp module);
+  /// With `fixedAxis`, it has the ranks of one coordinate along that axis alone.
+  explicit DistributedInterpreter(mlir::ModuleOp module, llvm::StringRef fixedAxis = {});
 
   /// Runs `@init` on every rank. Fails with a diagnostic where the module has none.
   llvm::LogicalResult initialize();
@@ -40,9 +41,14 @@ public:
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
 
 private:
+  friend class PipelinedInterpreter;
   using Axes = llvm::SmallVector<mlir::StringAttr>;
   using Environments = std::vector<Interpreter::Environment>;
 
+  /// One repetition's slice of an argument.
+  static HostTensor sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat);
+  /// What each rank has of a function's arguments.
+  std::vector<Tensors> divide(graph::FuncOp function, llvm::ArrayRef<HostTensor> arguments) const;
   llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environments &environments);
   llvm::LogicalResult executeCollective(mlir::Operation *op, Environments &environments);
@@ -50,6 +56,8 @@ private:
   std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
                                     const Environments &environments) const;
 
+  /// The number of ranks along `axes`.
+  int64_t sizeOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
   int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The ranks of that group, by place.
@@ -65,6 +73,7 @@ private:
 
   mlir::ModuleOp module;
   dist::MeshOp mesh;
+  llvm::SmallVector<int64_t> sizes; ///< of the mesh, 1 for the fixed axis
   mlir::SymbolTable symbols;
   std::vector<Interpreter> ranks;
 };

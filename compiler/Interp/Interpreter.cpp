@@ -88,7 +88,8 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
   }
   for (Operation &op : module.getOps())
     if (FlatSymbolRefAttr owner = mirrorOf(&op))
-      variables[SymbolTable::getSymbolName(&op)] = HostTensor(*getVariable(owner.getValue()));
+      if (const HostTensor *value = getVariable(owner.getValue())) // else the owner is in another program
+        variables[SymbolTable::getSymbolName(&op)] = HostTensor(*value);
   if (!runInit || !symbols.lookup("init"))
     return success();
   return run("init", {});
@@ -146,8 +147,11 @@ FailureOr<Interpreter::Tensors> Interpreter::run(StringRef name, ArrayRef<HostTe
     if (!fits(argument, type))
       return callee->emitOpError("argument ")
              << index << " has type " << type << " but the given value has shape " << shapeText(argument.shape);
-  if (auto entry = dyn_cast<EntryOp>(callee))
+  if (auto entry = dyn_cast<EntryOp>(callee)) {
+    if (entry.getTimeline())
+      return entry.emitOpError("is a part of a pipeline, and runs on all of its ranks together");
     return runEntry(entry, arguments);
+  }
   return runBlock(cast<FuncOp>(callee).getBody().front(), arguments);
 }
 

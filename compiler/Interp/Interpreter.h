@@ -71,6 +71,7 @@ public:
 
 private:
   friend class DistributedInterpreter;
+  friend class PipelinedInterpreter;
   using Environment = llvm::DenseMap<mlir::Value, HostTensor>;
 
   /// Binds `arguments` to the block's, executes it and returns the operands of its terminator.

@@ -8,6 +8,7 @@
 
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Codegen/GenerateKernels.h"
+#include "compiler/Pipelines/OnEachRank.h"
 #include "compiler/Pipelines/OnSeveralRanks.h"
 #include "compiler/Pipelines/VerifyPhase.h"
 #include "mlir/Pass/PassManager.h"
@@ -26,6 +27,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   std::vector<Step> steps;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
+    if (create && phase >= Phase::Local)
+      create = [create = std::move(create)] { return createOnEachRank(create); };
     steps.push_back({name, phase, reason, optional, std::move(create)});
   };
 
@@ -70,14 +73,15 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createGlobalToLocal(); });
   step("apply-zero", Phase::Local, "gradients and states are whole until the program is that of one rank", false,
        [] { return createApplyZero(); });
+  step("split-stages", Phase::Local,
+       "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
+       [] { return createSplitStages(); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
-  step("label-stages", Phase::Local, "last: what divides the program reads a label on every operation", false,
-       [] { return createLabelStages(); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });

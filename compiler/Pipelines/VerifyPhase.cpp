@@ -10,6 +10,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -48,7 +49,8 @@ static bool isGraphTensor(Type type) {
 /// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
 static bool isCommunication(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<dist::AllReduceOp, dist::BucketOp, dist::CoordinateOp>([](auto) { return true; })
+      .Case<dist::AllReduceOp, dist::BucketOp, dist::CoordinateOp, stage::SendOp, stage::ReceiveOp>(
+          [](auto) { return true; })
       .Case<dist::AllGatherOp, dist::ReduceScatterOp>([](auto collective) { return collective.getDim() == 0; })
       .Case([](dist::AllToAllOp move) { return move.getSplitDim() == 0 && move.getConcatDim() == 0; })
       .Default([](Operation *) { return false; });
@@ -110,11 +112,19 @@ static LogicalResult verifySharded(Operation *op, Phase phase) {
   return op->emitOpError() << "has no sharding after phase '" << nameOf(phase) << "'";
 }
 
+/// What a rank keeps between functions of a timeline is nobody else's business.
+static bool isStash(Operation *op) {
+  auto state = dyn_cast<graph::StateOp>(op);
+  return state && state.getRole() == graph::StateRole::Stash;
+}
+
 /// Shardings are left on what others feed and save: variables and arguments, which also have their global shape.
 static LogicalResult verifyLocal(Operation *op, Phase phase) {
   using dist::DistDialect;
   if (!hasSeveralRanks(op))
     return success();
+  if (isa<stage::TransferOp, stage::SumOp, stage::BroadcastOp>(op))
+    return refuse(op, phase, "the program of each rank sends and receives; run split-stages");
   if (isIn(op, "dist") && !isa<dist::MeshOp>(op) && !isStrategy(op) && !isCommunication(op))
     return refuse(op, phase, "ranks exchange contiguous parts, along the first dimension; run lower-collectives");
   if (op->hasAttr(DistDialect::kShardingsAttr))
@@ -124,7 +134,7 @@ static LogicalResult verifyLocal(Operation *op, Phase phase) {
       if (std::optional<unsigned> index = argumentWithout(function, attribute))
         return op->emitOpError("argument '")
                << function.getArgName(*index) << "' has no '" << attribute << "' after phase '" << nameOf(phase) << "'";
-  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op);
+  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op) && !isStash(op);
   for (StringRef attribute : {DistDialect::kShardingAttr, DistDialect::kGlobalShapeAttr})
     if (op->hasAttr(attribute) != isVariable)
       return op->emitOpError() << (isVariable ? "has no '" : "must not have '") << attribute << "' after phase '"
@@ -192,15 +202,23 @@ public:
         getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(verifyOperation(op, phase)); });
     if (result.wasInterrupted())
       return signalPassFailure();
-    if (phase >= Phase::Graph && phase <= Phase::Fuse && getOperation().getOps<graph::EntryOp>().empty()) {
-      getOperation().emitError(
-          "nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
-      signalPassFailure();
-    }
+    if (phase >= Phase::Graph && phase <= Phase::Fuse)
+      checkEntries();
     markAllAnalysesPreserved();
   }
 
 private:
+  void checkEntries() {
+    SmallVector<ModuleOp> programs = llvm::to_vector(getOperation().getOps<ModuleOp>());
+    if (programs.empty())
+      programs.push_back(getOperation());
+    for (ModuleOp program : programs)
+      if (program.getOps<graph::EntryOp>().empty()) {
+        program.emitError("nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
+        signalPassFailure();
+      }
+  }
+
   Phase phase;
 };
 

@@ -9,6 +9,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -116,7 +117,7 @@ private:
 
   LogicalResult select(Operation *op, KernelDeclarations &kernels) {
     if (isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp, graph::ReturnOp>(op) ||
-        isa<dist::DistDialect>(op->getDialect()))
+        isa<dist::DistDialect, stage::StageDialect>(op->getDialect()))
       return success(); // what is no computation
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
       graph::DotGeneralOp dot = EpilogueFusion::contractionOf(fusion);

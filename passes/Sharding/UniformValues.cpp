@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/UniformValues.h"
+#include "dialects/Stage/StageOps.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -32,7 +33,12 @@ UniformValues::UniformValues(graph::FuncOp function, StringAttr axis, const Symb
 }
 
 bool UniformValues::isUniform(Operation *op, const SymbolTable &symbols) const {
+  if (isa<stage::ReceiveOp>(op))
+    return false;
   if (auto read = dyn_cast<graph::ReadOp>(op)) {
+    auto state = symbols.lookup<graph::StateOp>(read.getVariable());
+    if (state && state.getRole() == graph::StateRole::Stash)
+      return false;
     auto sharding = symbols.lookup(read.getVariable())->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
     return !isCutAlong(sharding, axis) && !isSummedAlong(sharding, axis);
   }

@@ -7,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/Passes.h"
-#include "passes/Stages/StageCombination.h"
 #include "passes/Stages/StageLabels.h"
-#include "passes/Training/Passes.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_LABELSTAGES
@@ -30,11 +28,7 @@ public:
     std::optional<int64_t> count = stage::countOf(module);
     if (!count)
       return markAllAnalysesPreserved();
-    StageDataflow before(module, *count);
-    for (auto function : module.getOps<graph::FuncOp>())
-      if (function.getName() != training::kMicrobatchFunction)
-        StageCombination(function, before).run();
-    if (failed(StageLabels(module, StageDataflow(module, *count)).run()))
+    if (failed(labelStages(module, *count)))
       signalPassFailure();
   }
 };

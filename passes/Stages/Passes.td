@@ -45,4 +45,27 @@ def LabelStages : Pass<"label-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::stage::StageDialect"];
 }
 
+def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
+  let summary = "Make one program per rank of a pipeline";
+  let description = [{
+    Where the module's `dist.strategy` has an axis for stages with more than one rank, labels the program of one rank
+    and replaces its functions, entries and variables by nested modules `@stage0`, `@stage1`, ..., one per coordinate
+    along that axis. Each has a copy of mesh and strategy and the attributes of the outer module, the variables of its
+    stages, and entries of the same names.
+
+    `@train_microbatch` becomes functions `@forward.S`, `@backward.S` (or `@backward_input.S` and `@backward_weight.S`,
+    where the schedule splits them), `@send_activation.S`, `@receive_activation.S`, `@send_gradient.S` and
+    `@receive_gradient.S` for each stage S of the rank. Values go from one to another in states with the role `stash`.
+    The timeline of `@train_step` is the schedule's.
+
+    All other functions stay, each rank having what its stages need; scalars that stages share go through all-reduces
+    over the axis of the stages.
+
+    Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently. Diagnosed: a schedule
+    that does not fit the numbers of ranks, microbatches and stages, and what `label-stages` diagnoses.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 #endif // BOWLINE_PASSES_STAGES_PASSES_TD

@@ -8,11 +8,20 @@
 
 #include "passes/Stages/StageLabels.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Stages/StageCombination.h"
 #include "passes/Training/Passes.h"
 
 using namespace mlir;
 using namespace bowline;
 using stage::StageDialect;
+
+LogicalResult bowline::labelStages(ModuleOp module, int64_t count) {
+  StageDataflow before(module, count);
+  for (auto function : module.getOps<graph::FuncOp>())
+    if (function.getName() != training::kMicrobatchFunction)
+      StageCombination(function, before).run();
+  return StageLabels(module, StageDataflow(module, count)).run();
+}
 
 bool StageLabels::runsPerMicrobatch(graph::FuncOp function) {
   return function.getName() == training::kLossFunction || function.getName() == training::kMicrobatchFunction;

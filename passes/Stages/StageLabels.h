@@ -43,6 +43,9 @@ private:
   const StageDataflow &flow;
 };
 
+/// Names the scalars that stages share (StageCombination.h), then labels a module whose `stage.count` is \p count.
+mlir::LogicalResult labelStages(mlir::ModuleOp module, int64_t count);
+
 } // namespace bowline
 
 #endif // BOWLINE_PASSES_STAGES_STAGELABELS_H

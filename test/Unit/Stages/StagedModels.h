@@ -20,7 +20,11 @@
 #include "passes/Training/Passes.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 
+#include <random>
+
 namespace bowline::test {
+
+constexpr int64_t kBatch = 4, kSeq = 6, kVocabulary = 19;
 
 struct StagedModel {
   const char *model;
@@ -28,9 +32,8 @@ struct StagedModel {
   int64_t microbatches = 1;
   double clipNorm = 0;
   bool bf16 = false;
+  int64_t batch = kBatch; ///< of all microbatches
 };
-
-constexpr int64_t kBatch = 4, kSeq = 6, kVocabulary = 19;
 
 /// Builds modules in a context of its own.
 class StagedModels : public testing::Test {
@@ -51,7 +54,7 @@ protected:
     config.kvHeads = llvm::StringRef(c.model).starts_with("llama") ? 2 : 4;
     config.intermediate = 20, config.vocabulary = kVocabulary;
     hf::ImportOptions import;
-    import.batch = kBatch / c.microbatches;
+    import.batch = c.batch / c.microbatches;
     import.seq = kSeq;
     absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
     EXPECT_TRUE(module.ok()) << module.status();
@@ -86,6 +89,28 @@ protected:
     ASSERT_TRUE(succeeded(strategy));
     auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
     strategy->write(builder, module.getLoc(), "strategy");
+  }
+
+  /// Whole microbatches; those of several have a leading dimension.
+  graph::HostTensor randomTokens(const StagedModel &c, std::mt19937 &random, bool labels) {
+    std::vector<int64_t> shape = {c.batch / c.microbatches, kSeq};
+    if (c.microbatches > 1)
+      shape.insert(shape.begin(), c.microbatches);
+    graph::HostTensor tokens(shape);
+    for (double &token : tokens.data) // some positions do not count
+      token = labels && random() % 5 == 0 ? -100.0 : static_cast<double>(random() % kVocabulary);
+    return tokens;
+  }
+
+  /// \p tolerance is relative to the largest value.
+  void compare(const graph::HostTensor &expected, const graph::HostTensor &actual, double tolerance,
+               llvm::StringRef what) {
+    double scale = 1e-30, worst = 0;
+    for (auto [x, y] : llvm::zip_equal(expected.data, actual.data)) {
+      scale = std::max(scale, std::abs(x));
+      worst = std::max(worst, std::abs(x - y));
+    }
+    EXPECT_LE(worst, tolerance * scale) << what.str();
   }
 
   mlir::MLIRContext context;
