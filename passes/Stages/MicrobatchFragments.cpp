@@ -138,8 +138,16 @@ MicrobatchFragments::Fragment *MicrobatchFragments::homeOf(Value value) {
 
 static bool isComputation(StepKind kind) { return kind <= StepKind::BackwardWeight; }
 
-/// What costs less memory to make again than to keep.
-static bool isView(Operation *op) { return isa_and_nonnull<graph::ReshapeOp, graph::BroadcastOp, arith::ExtFOp>(op); }
+/// What costs no more memory to make again than to keep, and no time worth mentioning. The operand of an activation is
+/// kept for its derivative anyway.
+static bool isRepeated(Operation *op) {
+  if (!op || isa<stage::TransferOp>(op))
+    return false;
+  if (isa<graph::ReshapeOp, graph::BroadcastOp, arith::ExtFOp>(op))
+    return true;
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
+         op->getOperand(0).getType() == op->getResult(0).getType();
+}
 
 //===----------------------------------------------------------------------===//
 // Functions
@@ -152,7 +160,7 @@ Value MicrobatchFragments::get(Value value, Fragment *user) {
   Fragment *home = homeOf(value);
   Operation *op = value.getDefiningOp();
   bool isBackwardUser = isComputation(user->key.second) && user->key.second != StepKind::Forward;
-  if (home && home != user && !(isView(op) && isBackwardUser))
+  if (home && home != user && !(isRepeated(op) && isBackwardUser))
     return read(value, home, user);
   emit(op, user);
   return user->function->lookup(value);
@@ -190,7 +198,7 @@ void MicrobatchFragments::compute() {
     if (stage < 0 || floats(&op) || isa<stage::TransferOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     Fragment *home = fragment(stage, computationOf(&op, stage));
-    // A view may be there already.
+    // What another operation needed first is there already.
     if (op.getNumResults() == 0 || !home->function->lookup(op.getResult(0)))
       emit(&op, home);
   }

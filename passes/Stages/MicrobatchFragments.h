@@ -41,9 +41,9 @@ std::string nameOfFragment(FragmentKey key);
 /// per value, whoever uses it, also where two neighbouring stages are on the rank and nothing is sent.
 ///
 /// Not kept but computed again: what is in both phases, what belongs to no stage, and in a backward pass reshapes,
-/// broadcasts and widenings of what is kept. A write of what belongs to no stage is in the rank's first stage, so that
-/// it runs once per microbatch. What is sent was written by the computation of its own step; what is received and only
-/// passed on is copied there. So slots live as PipelineTimeline.h says.
+/// broadcasts, widenings and activations of what is kept. A write of what belongs to no stage is in the rank's first
+/// stage, so that it runs once per microbatch. What is sent was written by the computation of its own step; what is
+/// received and only passed on is copied there. So slots live as PipelineTimeline.h says.
 class MicrobatchFragments {
 public:
   /// \p function is labelled and checked. \p symbols is that of the rank's module.

@@ -61,8 +61,9 @@ def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
     All other functions stay, each rank having what its stages need; scalars that stages share go through all-reduces
     over the axis of the stages.
 
-    Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently. Diagnosed: a schedule
-    that does not fit the numbers of ranks, microbatches and stages, and what `label-stages` diagnoses.
+    Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently.
+    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, and what `label-stages`
+    diagnoses.
   }];
   let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
                            "::mlir::arith::ArithDialect"];

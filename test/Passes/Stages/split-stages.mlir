@@ -19,6 +19,9 @@
 // CHECK-NEXT: %[[G:.*]] = graph.read @[[RECEIVED:.*]] : tensor<4xf32>
 // CHECK-NEXT: %[[H:.*]] = graph.read @[[KEPT]]
 // CHECK-NEXT: arith.mulf %[[G]], %[[H]]
+// An activation is computed again from what is kept.
+// CHECK-NEXT: graph.silu %[[H]]
+// CHECK-NOT: @[[SENT]]
 // CHECK: graph.write @a.grad
 // CHECK-LABEL: graph.func @receive_gradient.0() {
 // CHECK-NEXT: %[[G:.*]] = stage.receive from 1 channel "gradient.odd" : tensor<4xf32>
@@ -94,7 +97,8 @@ module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
     %6 = arith.mulf %b, %y : tensor<4xf32>
     %7 = arith.mulf %6, %3 : tensor<4xf32>
     %8 = stage.transfer %7 from 1 to 0 : tensor<4xf32>
-    %9 = arith.mulf %8, %0 : tensor<4xf32>
+    %slope = arith.mulf %8, %0 : tensor<4xf32>
+    %9 = arith.mulf %slope, %1 : tensor<4xf32>
     %10 = arith.mulf %2, %y : tensor<4xf32>
     %a.grad = graph.read @a.grad : tensor<4xf32>
     %11 = arith.addf %a.grad, %9 : tensor<4xf32>

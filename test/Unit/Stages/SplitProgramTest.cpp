@@ -168,6 +168,21 @@ TEST_F(SplitProgram, ASlotPerMicrobatchInFlight) {
   }
 }
 
+TEST_F(SplitProgram, OneRankAloneDoesNotRun) {
+  OwningOpRef<ModuleOp> split = buildSkip("1f1b", true);
+  ModuleOp nested = *split->getOps<ModuleOp>().begin();
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+  Interpreter alone(nested);
+  ASSERT_TRUE(succeeded(alone.initializeVariables()));
+  HostTensor x({5});
+  auto types = alone.argumentTypes("train_step");
+  ASSERT_TRUE(succeeded(types));
+  EXPECT_TRUE(failed(alone.run("train_step", Interpreter::Tensors(types->size(), x))));
+  EXPECT_NE(message.find("is a part of a pipeline, and runs on all of its ranks together"), std::string::npos)
+      << message;
+}
+
 TEST_F(SplitProgram, DeadlocksAreNamed) {
   constexpr const char *kRank = R"(
     module @stageRANK {

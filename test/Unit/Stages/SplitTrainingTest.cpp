@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <fstream>
+
 #include "compiler/Interp/PipelinedInterpreter.h"
 #include "passes/Sharding/Passes.h"
 #include "test/Unit/Stages/StagedModels.h"
@@ -32,6 +34,14 @@ struct Case {
   std::optional<int64_t> zero = {};
 };
 
+/// Neighbours on one rank, and backwards that are whole in one microbatch and split in the other.
+constexpr const char *kNeighbours = "0F0,1F0,0F1,1F1,1B0,0B0,1I1,0I1,1W1,0W1\n"
+                                    "2F0,3F0,3B0,2B0,2F1,3F1,3I1,2I1,2W1,3W1\n";
+
+/// Three neighbours on one rank; weights run in another order than inputs.
+constexpr const char *kThreeNeighbours = "0F0,1F0,2F0,0F1,1F1,2F1,2I0,1I0,2I1,0I0,1I1,0I1,0W1,2W0,1W1,0W0,2W1,1W0\n"
+                                         "3F0,4F0,5F0,5I0,4I0,3I0,3F1,4F1,5F1,5I1,5W1,4I1,3I1,3W1,5W0,4W0,3W0,4W1\n";
+
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
 
 class SplitTraining : public StagedModels, public testing::WithParamInterface<Case> {
@@ -41,7 +51,7 @@ protected:
     flags.mesh = "pp=" + std::to_string(c.ranks);
     if (c.dp * c.tp > 1)
       flags.mesh += ",dp=" + std::to_string(c.dp) + ",tp=" + std::to_string(c.tp);
-    flags.schedule = c.schedule;
+    flags.schedule = StringRef(c.schedule).contains('\n') ? writeTable(c) : c.schedule;
     flags.microbatches = c.model.microbatches;
     flags.stages = c.split;
     flags.zero = c.zero;
@@ -63,6 +73,12 @@ protected:
     nested.addPass(createCoalesceCollectives(coalesce));
     EXPECT_TRUE(succeeded(passes.run(*module)));
     return module;
+  }
+
+  std::string writeTable(const Case &c) {
+    std::string path = testing::TempDir() + c.name + ".csv";
+    std::ofstream(path) << c.schedule;
+    return path;
   }
 
   void addEvaluation(ModuleOp module) {
@@ -158,6 +174,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tied_dp2_tp2_zb_v", {"llama-tied", 5, 4, 1.0, false, 8}, 2, "zb_v", "balanced", 2, 2},
         Case{"gpt2_dp2_zb_h1", {"gpt2-tiny", 3, 4, 1.0, false, 8}, 3, "zb_h1", "balanced", 2, 1},
         Case{"qwen2_tp2_interleaved", {"qwen2-tiny", 5, 4, 1.0}, 2, "interleaved:2", "balanced", 1, 2},
+        Case{"qwen2_table", {"qwen2-tiny", 6, 2, 1.0}, 2, kThreeNeighbours},
+        Case{"llama_table", {"llama-tiny", 4, 2}, 2, kNeighbours},
+        Case{"tied_table", {"llama-tied", 5, 2, 1.0, false, 4}, 2, kNeighbours, "balanced", 2, 1},
+        Case{"llama_zero3", {"llama-tiny", 4, 4, 1.0, false, 8}, 2, "interleaved:2", "balanced", 2, 1, 3},
+        Case{"tied_zero3_tp2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "zb_h1", "balanced", 2, 2, 3},
         Case{"llama_zero1", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 1},
         Case{"tied_zero2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 2}),
     [](const auto &info) { return std::string(info.param.name); });
