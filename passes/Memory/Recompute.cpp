@@ -34,14 +34,23 @@ public:
       return signalPassFailure();
     }
     auto function = getOperation().lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction);
-    if (!function || mode == "none" || (mode == "auto" && memoryTarget <= 0))
+    if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
       return;
+    if (!function)
+      return warnOfPipeline();
     DenseSet<Operation *> forward = forwardOperations(function);
     if (!forward.empty())
       recompute(function, forward);
   }
 
 private:
+  void warnOfPipeline() {
+    for (auto entry : getOperation().getOps<graph::EntryOp>())
+      if (entry.getTimeline())
+        entry.emitWarning() << "recomputation '" << mode
+                            << "' does nothing in a pipeline: stages keep what their backward passes read; use none";
+  }
+
   /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
   /// part of it.
   DenseSet<Operation *> forwardOperations(graph::FuncOp function) {
