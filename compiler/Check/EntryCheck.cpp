@@ -30,6 +30,8 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry)
 }
 
 bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output, uint32_t input) const {
+  if (const fbs::Collective *collective = command.body_as_Collective())
+    return collective->kind() == fbs::CollectiveKind::AllReduce && input % 2 == 0 && output == input + 1;
   const fbs::Launch *launch = command.body_as_Launch();
   if (!launch)
     return false;

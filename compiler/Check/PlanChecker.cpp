@@ -88,6 +88,8 @@ absl::Status PlanChecker::checkArena() {
     useBuffer(state->buffer());
   for (uint32_t i = 0; i < SizeOf(plan_.constants()); ++i)
     useBuffer(plan_.constants()->Get(i)->buffer());
+  for (uint32_t i = 0; i < SizeOf(plan_.coordinates()); ++i)
+    useBuffer(plan_.coordinates()->Get(i)->buffer());
   for (const fbs::Entry *entry : *plan_.entries()) {
     for (uint32_t i = 0; i < SizeOf(entry->inputs()); ++i)
       useBuffer(entry->inputs()->Get(i)->buffer());
@@ -106,6 +108,24 @@ absl::Status PlanChecker::checkArena() {
   return absl::OkStatus();
 }
 
+static void count(const fbs::Command &command, CheckReport::Entry &entry) {
+  switch (command.body_type()) {
+  case fbs::CommandBody::Launch:
+    ++entry.launches;
+    break;
+  case fbs::CommandBody::Copy:
+    ++entry.copies;
+    break;
+  case fbs::CommandBody::Collective:
+  case fbs::CommandBody::Send:
+  case fbs::CommandBody::Receive:
+    ++entry.communications;
+    break;
+  default:
+    break;
+  }
+}
+
 absl::Status PlanChecker::check() {
   report_ = CheckReport();
   highestBuffer_ = 0;
@@ -120,7 +140,7 @@ absl::Status PlanChecker::check() {
     std::set<uint16_t> streams;
     timeline_.forEachCommand(i,
                              [&](CommandSite, const fbs::Command &command, absl::Span<const OperandAccess> accesses) {
-                               ++(command.body_type() == fbs::CommandBody::Copy ? entry.copies : entry.launches);
+                               count(command, entry);
                                streams.insert(command.stream());
                                operands += accesses.size();
                                for (const OperandAccess &access : accesses)
@@ -131,7 +151,7 @@ absl::Status PlanChecker::check() {
     // Races first: without them, the order of the timeline is the only one that matters.
     if (streams.size() > 1)
       BOWLINE_RETURN_IF_ERROR(checkRaces(timeline_, i));
-    races += entry.launches + entry.copies;
+    races += entry.launches + entry.copies + entry.communications;
     EntryCheck check(timeline_, i);
     BOWLINE_RETURN_IF_ERROR(check.check());
     entry.statesWritten = check.statesWritten();

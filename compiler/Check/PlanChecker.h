@@ -40,6 +40,7 @@ struct CheckReport {
     uint64_t calls = 0;
     uint64_t launches = 0; ///< timeline expanded
     uint64_t copies = 0;
+    uint64_t communications = 0; ///< collectives, sends and receives
     uint32_t streams = 0; ///< that have commands
     /// Parameters and state that this entry writes.
     uint32_t statesWritten = 0;

@@ -3,6 +3,7 @@
 #include "compiler/Check/PlanChecker.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace bowline {
@@ -11,9 +12,10 @@ std::string formatReport(const CheckReport &report) {
   std::string text;
   for (const CheckReport::Entry &entry : report.entries) {
     absl::StrAppendFormat(&text,
-                          "entry %-16s %d calls, %d launches, %d copies on %d stream%s; writes %d of %d states\n",
-                          absl::Utf8SafeCEscape(entry.name), entry.calls, entry.launches, entry.copies, entry.streams,
-                          entry.streams == 1 ? "" : "s", entry.statesWritten, report.states);
+                          "entry %-16s %d calls, %d launches, %d copies%s on %d stream%s; writes %d of %d states\n",
+                          absl::Utf8SafeCEscape(entry.name), entry.calls, entry.launches, entry.copies,
+                          entry.communications > 0 ? absl::StrCat(", ", entry.communications, " communications") : "",
+                          entry.streams, entry.streams == 1 ? "" : "s", entry.statesWritten, report.states);
   }
   absl::StrAppendFormat(&text, "kernels %d registered, %d generated; %d commands stored\n", report.registeredKernels,
                         report.generatedKernels, report.storedCommands);

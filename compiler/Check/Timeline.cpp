@@ -38,7 +38,7 @@ OperandAccess Timeline::access(const fbs::Operand &operand, uint64_t bytes, uint
   const fbs::Buffer &buffer = *plan_.buffers()->Get(operand.buffer());
   OperandAccess access;
   access.buffer = operand.buffer();
-  access.slot = buffer.slots() > 1 ? slot : 0;
+  access.slot = SlotOf(buffer, slot);
   access.range.begin = RangeOf(buffer, access.slot).begin + operand.offset();
   access.range.end = access.range.begin + bytes;
   access.reads = reads;
@@ -58,6 +58,13 @@ void Timeline::collect(const fbs::Command &command, uint32_t slot, std::vector<O
     return;
   }
   const fbs::Copy *copy = command.body_as_Copy();
+  if (!copy) {
+    std::vector<OperandUse> uses;
+    AppendCommunicationOperands(plan_, command, uses);
+    for (const OperandUse &use : uses)
+      accesses.push_back(access(*use.operand, use.bytes, slot, Reads(use.access), Writes(use.access)));
+    return;
+  }
   accesses.push_back(access(*copy->source(), copy->bytes(), slot, /*reads=*/true, /*writes=*/false));
   accesses.push_back(access(*copy->destination(), copy->bytes(), slot, /*reads=*/false, /*writes=*/true));
 }
@@ -83,13 +90,10 @@ std::string Timeline::describe(CommandSite site) const {
   const fbs::Program &program = programOf(site.entry);
   const fbs::SegmentCall &call = *program.timeline()->Get(site.call);
   const fbs::Command &command = commandAt(site);
-  const fbs::Launch *launch = command.body_as_Launch();
   return absl::StrCat("entry ", Quoted(plan_.entries()->Get(site.entry)->name()), ", segment ",
                       Quoted(program.segments()->Get(call.segment())->name()), " (call ", site.call, ", slot ",
-                      call.slot(), "), command ", site.command, ", ",
-                      launch ? absl::StrCat("launch of ", Quoted(plan_.kernels()->Get(launch->kernel())->name()))
-                             : std::string("copy"),
-                      ", from ", DescribeSource(plan_, command.source()));
+                      call.slot(), "), command ", site.command, ", ", DescribeCommand(plan_, command), ", from ",
+                      DescribeSource(plan_, command.source()));
 }
 
 std::string Timeline::describe(const OperandAccess &access) const {

@@ -19,6 +19,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
+#include "passes/Sharding/Strategy.h"
 #include "runtime/base/mapped_file.h"
 
 #include <filesystem>
@@ -60,6 +61,14 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
+  if (!options.mesh.empty() && !options.strategyFile.empty())
+    return invalid("--mesh and --strategy both say how to divide the program; remove one");
+  if (!(options.mesh.empty() && options.strategyFile.empty()) && options.from != Phase::Input)
+    return invalid("--mesh and --strategy divide a program from its beginning; leave out --compile-from");
+  if (options.mesh.empty() && (options.sequenceParallel || options.zero != 0 || !options.zeroAxis.empty() ||
+                               !options.schedule.empty() || !options.stages.empty()))
+    return invalid("--sequence-parallel, --zero, --zero-axis, --schedule and --stages say how ranks share the work; "
+                   "name the ranks with --mesh, for instance --mesh dp=2,tp=2");
   return absl::OkStatus();
 }
 
@@ -67,7 +76,7 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   PipelineOptions result;
   result.training = options.mode == CompileMode::Train;
   result.seed = options.seed;
-  result.threads = options.threads > 0 ? options.threads : availableProcessors();
+  result.threads = options.threads;
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
   result.gemmLibrary = options.gemmLibrary;
@@ -147,6 +156,51 @@ static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--disable-step ", disabled, " is no step that may be left out; use one of ", absl::StrJoin(names, ", ")));
   return absl::OkStatus();
+}
+
+/// Moves the strategy of a file into the module.
+static absl::Status addStrategy(ModuleOp module, const std::string &path, DiagnosticCollector &diagnostics) {
+  OwningOpRef<ModuleOp> file = parseSourceFile<ModuleOp>(path, module.getContext());
+  if (!file)
+    return diagnostics.status();
+  auto strategies = llvm::to_vector(file->getOps<dist::StrategyOp>());
+  if (strategies.size() != 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--strategy ", path, " has ", strategies.size(), " dist.strategy operations; it must have one"));
+  if (dist::StrategyOp other = Strategy::find(module))
+    return absl::InvalidArgumentError(absl::StrCat("--strategy ", path, " and the model, which has a strategy '",
+                                                   other.getSymName().str(),
+                                                   "' of its own, both say how to divide the "
+                                                   "program; remove one"));
+  strategies.front()->moveBefore(module.getBody(), module.getBody()->begin());
+  return absl::OkStatus();
+}
+
+/// The strategy that flags are the short form of.
+static LogicalResult writeStrategy(ModuleOp module, const CompileOptions &options) {
+  StrategyFlags flags;
+  flags.mesh = options.mesh;
+  flags.sequenceParallel = options.sequenceParallel;
+  flags.zero = options.zero;
+  flags.zeroAxis = options.zeroAxis;
+  flags.schedule = options.schedule;
+  flags.microbatches = options.microbatches;
+  flags.stages = options.stages;
+  if (dist::StrategyOp other = Strategy::find(module))
+    return other.emitOpError("and --mesh ") << options.mesh << " both say how to divide the program; remove one";
+  FailureOr<Strategy> strategy = Strategy::fromFlags(flags, [&] { return module.emitError(); });
+  if (failed(strategy))
+    return failure();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  strategy->write(builder, module.getLoc(), "strategy");
+  return success();
+}
+
+static int64_t countRanks(ModuleOp module) {
+  if (dist::StrategyOp strategy = Strategy::find(module))
+    return strategy.getMesh().getRankCount();
+  auto meshes = module.getOps<dist::MeshOp>();
+  return meshes.empty() ? 1 : (*meshes.begin()).getRankCount();
 }
 
 /// What every phase after the input may ask the module for.
@@ -257,6 +311,12 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
+  if (!options.strategyFile.empty())
+    BOWLINE_RETURN_IF_ERROR(addStrategy(module, options.strategyFile, diagnostics));
+  if (!options.mesh.empty() && failed(writeStrategy(module, options)))
+    return diagnostics.status();
+  if (pipeline.threads == 0)
+    pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);

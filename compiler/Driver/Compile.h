@@ -43,9 +43,18 @@ struct CompileOptions {
   int64_t warmupSteps = 0, decaySteps = 0;
   int64_t seed = 0;
 
+  // How the program is divided among ranks; without a mesh and a strategy file: not at all.
+  std::string mesh;         // "pp=2,dp=2,tp=2"
+  std::string strategyFile; // .mlir with a dist.strategy, instead of the other choices
+  bool sequenceParallel = false;
+  int64_t zero = 0;     // level, 0 to 3
+  std::string zeroAxis; // default: the batch's
+  std::string schedule; // of stages, see docs/schedules.md
+  std::string stages;   // "balanced" or "[0..3],[4..9]"
+
   std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames
   std::string kernelCache;             // folder of compiled kernels; empty: none. Plans are the same with and without
-  int64_t threads = 0;                 // per rank; 0: one per processor that this process may use
+  int64_t threads = 0;                 // per rank; 0: the processors that this process may use, divided among the ranks
   std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
   uint64_t memoryLimit = 0;            // bytes; 0: none
   std::string recompute = "none";      // or selective, full, auto: as little as memoryLimit allows

@@ -12,6 +12,7 @@
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <map>
 
@@ -22,11 +23,58 @@ namespace {
 
 class Emitter {
 public:
-  explicit Emitter(ModuleOp module) : module(module), plan(std::make_unique<fbs::PlanT>()) {}
+  explicit Emitter(ModuleOp top) : top(top), plan(std::make_unique<fbs::PlanT>()), module(top) {}
 
   FailureOr<std::unique_ptr<fbs::PlanT>> run() {
     if (failed(emitHeader()))
       return failure();
+    auto roles = llvm::to_vector(top.getOps<ModuleOp>());
+    if (roles.empty()) {
+      if (failed(emitRole()))
+        return failure();
+    } else if (failed(emitRoles(roles))) {
+      return failure();
+    }
+    for (auto attachmentOp : top.getOps<plan::AttachmentOp>()) {
+      auto attachment = std::make_unique<fbs::AttachmentT>();
+      attachment->name = attachmentOp.getName().str();
+      attachment->text = attachmentOp.getText().str();
+      plan->attachments.push_back(std::move(attachment));
+    }
+    return std::move(plan);
+  }
+
+private:
+  /// Nested modules are the programs of the coordinates along the axis of roles.
+  LogicalResult emitRoles(ArrayRef<ModuleOp> roles) {
+    for (ModuleOp nested : roles) {
+      module = nested;
+      role = plan->roles.size();
+      plan->roles.push_back(std::make_unique<fbs::RoleT>());
+      plan->roles.back()->name = nested.getSymName().value_or("").str();
+      if (failed(emitRole()))
+        return failure();
+    }
+    auto axis = top->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
+    if (!axis || !axisIndex.contains(axis))
+      return top.emitError("nested modules need the attribute '")
+             << plan::PlanDialect::kRoleAxisAttr << "', an axis of the mesh that tells them apart";
+    plan->role_axis = axisIndex.lookup(axis);
+    return success();
+  }
+
+  /// What `module` holds.
+  LogicalResult emitRole() {
+    auto arena = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
+    if (!arena)
+      return module.emitError("the module has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
+    if (!plan->roles.empty())
+      plan->roles.back()->arena_bytes = arena.getInt();
+    plan->arena_bytes = std::max<uint64_t>(plan->arena_bytes, arena.getInt());
+    kernelIndex.clear();
+    programIndex.clear();
+    firstImage = plan->images.size();
+    emitMesh();
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
@@ -39,17 +87,13 @@ public:
       emitProgram(program);
     for (Operation &op : *module.getBody())
       emitRest(&op);
-    return std::move(plan);
+    return success();
   }
 
-private:
   LogicalResult emitHeader() {
     auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
     if (!target)
       return module.emitError("the module has no '") << plan::PlanDialect::kTargetAttr << "' attribute";
-    auto arena = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
-    if (!arena)
-      return module.emitError("the module has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
     plan->name = module.getSymName().value_or("").str();
     auto compiler = module->getAttrOfType<StringAttr>(plan::PlanDialect::kCompilerAttr);
     plan->compiler = compiler ? compiler.str() : "bowline";
@@ -58,11 +102,54 @@ private:
     plan->target->arch = target.getArch().str();
     plan->target->cpu = target.getCpu().str();
     plan->target->threads = target.getThreads();
-    plan->arena_bytes = arena.getInt();
     if (auto seed = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kSeedAttr))
       plan->seed = seed.getInt();
     sourceIndex("", "");
     return success();
+  }
+
+  /// All roles have the same mesh; a communicator is that of all who name it.
+  void emitMesh() {
+    if (auto meshes = module.getOps<dist::MeshOp>(); !meshes.empty() && plan->mesh.empty()) {
+      dist::MeshOp mesh = *meshes.begin();
+      for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
+        auto axis = std::make_unique<fbs::AxisT>();
+        axis->name = name.str();
+        axis->size = size;
+        axisIndex[name] = plan->mesh.size();
+        plan->mesh.push_back(std::move(axis));
+      }
+    }
+    for (auto op : module.getOps<plan::CommunicatorOp>()) {
+      if (communicatorIndex.contains(op.getSymNameAttr()))
+        continue;
+      auto communicator = std::make_unique<fbs::CommunicatorT>();
+      communicator->name = op.getSymName().str();
+      communicator->axes = axisIndices(op.getAxes());
+      communicatorIndex[op.getSymNameAttr()] = plan->communicators.size();
+      plan->communicators.push_back(std::move(communicator));
+    }
+  }
+
+  std::vector<uint8_t> axisIndices(ArrayAttr names) {
+    std::vector<uint8_t> axes;
+    for (auto name : names.getAsRange<StringAttr>())
+      axes.push_back(axisIndex.lookup(name));
+    return axes;
+  }
+
+  std::unique_ptr<fbs::LayoutT> emitLayout(plan::LayoutAttr attribute) {
+    if (!attribute)
+      return nullptr;
+    auto layout = std::make_unique<fbs::LayoutT>();
+    layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
+    layout->view = attribute.getView().asArrayRef().vec();
+    for (auto names : attribute.getCuts().getAsRange<ArrayAttr>()) {
+      layout->cuts.push_back(std::make_unique<fbs::CutT>());
+      layout->cuts.back()->axes = axisIndices(names);
+    }
+    layout->flat_axes = axisIndices(attribute.getFlatAxes());
+    return layout;
   }
 
   uint32_t sourceIndex(const std::string &location, StringRef pass) {
@@ -93,6 +180,8 @@ private:
     buffer->slots = op.getSlots();
     buffer->slot_stride = op.getStride();
     buffer->source = sourceIndex(op, "");
+    buffer->layout = emitLayout(op.getLayoutAttr());
+    buffer->role = role;
     bufferIndex[op.getResult()] = plan->buffers.size();
     plan->buffers.push_back(std::move(buffer));
     return success();
@@ -139,6 +228,8 @@ private:
       kernel->in_place.emplace_back(op.getInPlace()[i], op.getInPlace()[i + 1]);
     kernel->flops = op.getFlops().convertToDouble();
     kernel->bytes_moved = op.getBytesMoved().convertToDouble();
+    if (op.getSymbol())
+      kernel->image = firstImage;
     kernelIndex[op.getSymNameAttr()] = plan->kernels.size();
     plan->kernels.push_back(std::move(kernel));
     return success();
@@ -165,12 +256,14 @@ private:
   void emitProgram(plan::ProgramOp op) {
     auto program = std::make_unique<fbs::ProgramT>();
     program->name = op.getSymName().str();
-    program->streams = {"compute"};
+    program->role = role;
+    for (auto stream : op.getStreams().getAsRange<StringAttr>())
+      program->streams.push_back(stream.str());
     for (auto segmentOp : op.getBody().front().getOps<plan::SegmentOp>()) {
       auto segment = std::make_unique<fbs::SegmentT>();
       segment->name = segmentOp.getName().str();
       for (Operation &command : segmentOp.getBody().front())
-        segment->commands.push_back(emitCommand(&command));
+        segment->commands.push_back(emitCommand(cast<plan::Command>(command), *program));
       program->segments.push_back(std::move(segment));
     }
     for (size_t i = 0; i < op.getTimeline().size(); i += 2)
@@ -179,25 +272,74 @@ private:
     plan->programs.push_back(std::move(program));
   }
 
-  std::unique_ptr<fbs::CommandT> emitCommand(Operation *op) {
+  std::unique_ptr<fbs::CommandT> emitCommand(plan::Command op, fbs::ProgramT &program) {
     auto command = std::make_unique<fbs::CommandT>();
-    if (auto launchOp = dyn_cast<plan::LaunchOp>(op)) {
-      fbs::LaunchT launch;
-      launch.kernel = kernelIndex.lookup(launchOp.getKernelAttr().getAttr());
-      for (Value buffer : launchOp.getOperands())
-        launch.operands.push_back(operand(buffer));
-      command->body.Set(std::move(launch));
-      command->source = sourceIndex(op, launchOp.getPass());
-    } else {
-      auto copyOp = cast<plan::CopyOp>(op);
-      fbs::CopyT copy;
-      copy.source = std::make_unique<fbs::Operand>(operand(copyOp.getSource()));
-      copy.destination = std::make_unique<fbs::Operand>(operand(copyOp.getDestination()));
-      copy.bytes = copyOp.getSource().getType().getBytes();
-      command->body.Set(std::move(copy));
-      command->source = sourceIndex(op, copyOp.getPass());
-    }
+    command->stream = op.getStreamIndex();
+    command->source = sourceIndex(op, op.getPassName());
+    auto useEvent = [&](auto event) {
+      program.events = std::max(program.events, event.event + 1);
+      command->body.Set(event);
+    };
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](plan::LaunchOp launchOp) {
+          fbs::LaunchT launch;
+          launch.kernel = kernelIndex.lookup(launchOp.getKernelAttr().getAttr());
+          for (Value buffer : launchOp.getOperands())
+            launch.operands.push_back(operand(buffer));
+          command->body.Set(std::move(launch));
+        })
+        .Case([&](plan::CopyOp copyOp) {
+          fbs::CopyT copy;
+          copy.source = std::make_unique<fbs::Operand>(operand(copyOp.getSource()));
+          copy.destination = std::make_unique<fbs::Operand>(operand(copyOp.getDestination()));
+          copy.bytes = copyOp.getSource().getType().getBytes();
+          command->body.Set(std::move(copy));
+        })
+        .Case([&](plan::CollectiveOp op) { command->body.Set(emitCollective(op)); })
+        .Case([&](plan::SendOp op) { command->body.Set(emitTransfer<fbs::SendT>(op)); })
+        .Case([&](plan::ReceiveOp op) { command->body.Set(emitTransfer<fbs::ReceiveT>(op)); })
+        .Case([&](plan::SignalOp op) {
+          fbs::SignalT signal;
+          signal.event = op.getEvent();
+          useEvent(signal);
+        })
+        .Case([&](plan::WaitOp op) {
+          fbs::WaitT wait;
+          wait.event = op.getEvent();
+          useEvent(wait);
+        });
     return command;
+  }
+
+  static RankedTensorType tensorOf(Value buffer) { return cast<plan::BufferType>(buffer.getType()).getTensor(); }
+
+  fbs::CollectiveT emitCollective(plan::CollectiveOp op) {
+    fbs::CollectiveT collective;
+    collective.kind = static_cast<fbs::CollectiveKind>(op.getKind());
+    collective.reduction = static_cast<fbs::Reduction>(op.getReduction());
+    collective.communicator = communicatorIndex.lookup(op.getCommunicatorAttr().getAttr());
+    collective.dtype = *toDType(tensorOf(op.getSources().front()).getElementType());
+    const fbs::CommunicatorT &communicator = *plan->communicators[collective.communicator];
+    int64_t ranks = 1;
+    for (uint8_t axis : communicator.axes)
+      ranks *= plan->mesh[axis]->size;
+    for (auto [source, destination] : llvm::zip_equal(op.getSources(), op.getDestinations())) {
+      int64_t count = std::min(tensorOf(source).getNumElements(), tensorOf(destination).getNumElements());
+      if (op.getKind() == plan::CollectiveKind::AllToAll)
+        count /= ranks;
+      collective.pieces.emplace_back(operand(source), operand(destination), count);
+    }
+    return collective;
+  }
+
+  template <typename TransferT, typename OpTy> TransferT emitTransfer(OpTy op) {
+    TransferT transfer;
+    transfer.communicator = communicatorIndex.lookup(op.getCommunicatorAttr().getAttr());
+    transfer.peer = op.getPeer();
+    transfer.dtype = *toDType(tensorOf(op.getBuffers().front()).getElementType());
+    for (Value buffer : op.getBuffers())
+      transfer.parts.emplace_back(operand(buffer), tensorOf(buffer).getNumElements());
+    return transfer;
   }
 
   void emitRest(Operation *op) {
@@ -215,18 +357,11 @@ private:
       plan->constants.push_back(std::move(constant));
     } else if (auto entryOp = dyn_cast<plan::EntryOp>(op)) {
       emitEntry(entryOp);
-    } else if (auto attachmentOp = dyn_cast<plan::AttachmentOp>(op)) {
-      auto attachment = std::make_unique<fbs::AttachmentT>();
-      attachment->name = attachmentOp.getName().str();
-      attachment->text = attachmentOp.getText().str();
-      plan->attachments.push_back(std::move(attachment));
-    } else if (auto mesh = dyn_cast<dist::MeshOp>(op)) {
-      for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
-        auto axis = std::make_unique<fbs::AxisT>();
-        axis->name = name.str();
-        axis->size = size;
-        plan->mesh.push_back(std::move(axis));
-      }
+    } else if (auto coordinateOp = dyn_cast<plan::CoordinateOp>(op)) {
+      auto coordinate = std::make_unique<fbs::CoordinateT>();
+      coordinate->buffer = bufferIndex.lookup(coordinateOp.getBuffer());
+      coordinate->axes = axisIndices(coordinateOp.getAxes());
+      plan->coordinates.push_back(std::move(coordinate));
     }
   }
 
@@ -257,11 +392,16 @@ private:
     plan->entries.push_back(std::move(entry));
   }
 
-  ModuleOp module;
+  ModuleOp top;
   std::unique_ptr<fbs::PlanT> plan;
+  /// The role that is being emitted.
+  ModuleOp module;
+  uint16_t role = 0;
+  uint32_t firstImage = 0;
   std::map<std::pair<std::string, std::string>, uint32_t> sources;
   DenseMap<Value, uint32_t> bufferIndex;
-  DenseMap<StringAttr, uint32_t> kernelIndex, programIndex;
+  DenseMap<StringAttr, uint32_t> kernelIndex, programIndex, communicatorIndex;
+  DenseMap<StringAttr, uint8_t> axisIndex;
 };
 
 } // namespace

@@ -27,6 +27,12 @@ public:
     importHeader(*module);
     for (const auto &buffer : plan.buffers)
       importBuffer(*buffer);
+    for (const auto &communicator : plan.communicators)
+      communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
+                                                           axisNames(communicator->axes)));
+    for (const auto &coordinate : plan.coordinates)
+      plan::CoordinateOp::create(builder, builder.getUnknownLoc(), buffers[coordinate->buffer],
+                                 axisNames(coordinate->axes));
     for (const auto &state : plan.states)
       plan::StateOp::create(builder, builder.getUnknownLoc(), buffers[state->buffer], state->key,
                             static_cast<plan::StateRole>(state->role), state->init);
@@ -75,11 +81,29 @@ private:
     return RankedTensorType::get(shape, fromDType(builder.getContext(), dtype));
   }
 
+  ArrayAttr axisNames(const std::vector<uint8_t> &axes) {
+    SmallVector<StringRef> names;
+    for (uint8_t axis : axes)
+      names.push_back(plan.mesh[axis]->name);
+    return builder.getStrArrayAttr(names);
+  }
+
+  plan::LayoutAttr importLayout(const fbs::LayoutT *layout) {
+    if (!layout)
+      return {};
+    SmallVector<Attribute> cuts;
+    for (const auto &cut : layout->cuts)
+      cuts.push_back(axisNames(cut->axes));
+    return plan::LayoutAttr::get(builder.getContext(), builder.getDenseI64ArrayAttr(layout->global_shape),
+                                 builder.getDenseI64ArrayAttr(layout->view), builder.getArrayAttr(cuts),
+                                 axisNames(layout->flat_axes));
+  }
+
   void importBuffer(const fbs::BufferT &buffer) {
     auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
     buffers.push_back(plan::BufferOp::create(
         builder, locationOf(buffer.source), type, buffer.name, static_cast<plan::BufferKind>(buffer.kind),
-        builder.getI64IntegerAttr(buffer.offset), buffer.slots, buffer.slot_stride));
+        builder.getI64IntegerAttr(buffer.offset), buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get())));
   }
 
   void importConstant(const fbs::ConstantDataT &constant) {
@@ -147,13 +171,11 @@ private:
 
   LogicalResult importProgram(const fbs::ProgramT &program) {
     Location loc = builder.getUnknownLoc();
-    if (program.streams != std::vector<std::string>{"compute"})
-      return emitError(loc) << "program '" << program.name
-                            << "' has other streams than 'compute', which the plan dialect cannot express yet";
     SmallVector<int64_t> timeline;
     for (const fbs::SegmentCall &call : program.timeline)
       timeline.append({call.segment(), call.slot()});
-    auto op = plan::ProgramOp::create(builder, loc, program.name, timeline);
+    SmallVector<StringRef> streams(program.streams.begin(), program.streams.end());
+    auto op = plan::ProgramOp::create(builder, loc, program.name, timeline, builder.getStrArrayAttr(streams));
     OpBuilder segments = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     for (const auto &segment : program.segments) {
       auto segmentOp = plan::SegmentOp::create(segments, loc, segment->name);
@@ -165,30 +187,98 @@ private:
     return success();
   }
 
+  /// The dialect's operands are whole buffers.
+  FailureOr<Value> importOperand(Location loc, const fbs::Operand &operand, int64_t elements = -1) {
+    auto buffer = cast<TypedValue<plan::BufferType>>(buffers[operand.buffer()]);
+    if (operand.offset() == 0 && (elements < 0 || elements == buffer.getType().getTensor().getNumElements()))
+      return Value(buffer);
+    return emitError(loc) << "an operand that is a part of buffer '" << plan.buffers[operand.buffer()]->name
+                          << "' cannot be expressed in the plan dialect yet";
+  }
+
   LogicalResult importCommand(OpBuilder &commands, const fbs::CommandT &command) {
     Location loc = locationOf(command.source);
     const std::string &pass = plan.sources[command.source]->pass;
-    auto refuseOffset = [&](const fbs::Operand &operand) -> LogicalResult {
-      if (operand.offset() == 0)
-        return success();
-      return emitError(loc) << "an operand at an offset within its buffer cannot be expressed in the plan dialect yet";
-    };
-    if (const fbs::LaunchT *launch = command.body.AsLaunch()) {
-      SmallVector<Value> operands;
-      for (const fbs::Operand &operand : launch->operands) {
-        if (failed(refuseOffset(operand)))
-          return failure();
-        operands.push_back(buffers[operand.buffer()]);
-      }
-      plan::LaunchOp::create(commands, loc, kernelSymbols[launch->kernel], operands, pass);
-      return success();
-    }
-    const fbs::CopyT *copy = command.body.AsCopy();
-    if (failed(refuseOffset(*copy->source)) || failed(refuseOffset(*copy->destination)))
+    FailureOr<Operation *> op = importBody(commands, loc, command.body, pass);
+    if (failed(op))
       return failure();
-    plan::CopyOp::create(commands, loc, buffers[copy->source->buffer()], buffers[copy->destination->buffer()], pass);
+    cast<plan::Command>(*op).setStreamIndex(command.stream);
     return success();
   }
+
+  FailureOr<Operation *> importBody(OpBuilder &commands, Location loc, const fbs::CommandBodyUnion &body,
+                                    const std::string &pass) {
+    if (const fbs::LaunchT *launch = body.AsLaunch())
+      return importLaunch(commands, loc, *launch, pass);
+    if (const fbs::CollectiveT *collective = body.AsCollective())
+      return importCollective(commands, loc, *collective, pass);
+    if (const fbs::SendT *send = body.AsSend())
+      return importTransfer<plan::SendOp>(commands, loc, *send, pass);
+    if (const fbs::ReceiveT *receive = body.AsReceive())
+      return importTransfer<plan::ReceiveOp>(commands, loc, *receive, pass);
+    if (const fbs::SignalT *signal = body.AsSignal())
+      return plan::SignalOp::create(commands, loc, signal->event, 0, pass).getOperation();
+    if (const fbs::WaitT *wait = body.AsWait())
+      return plan::WaitOp::create(commands, loc, wait->event, 0, pass).getOperation();
+    const fbs::CopyT *copy = body.AsCopy();
+    FailureOr<Value> source = importOperand(loc, *copy->source), destination = importOperand(loc, *copy->destination);
+    if (failed(source) || failed(destination))
+      return failure();
+    return plan::CopyOp::create(commands, loc, *source, *destination, pass).getOperation();
+  }
+
+  FailureOr<Operation *> importLaunch(OpBuilder &commands, Location loc, const fbs::LaunchT &launch,
+                                      const std::string &pass) {
+    SmallVector<Value> operands;
+    for (const fbs::Operand &operand : launch.operands) {
+      FailureOr<Value> value = importOperand(loc, operand);
+      if (failed(value))
+        return failure();
+      operands.push_back(*value);
+    }
+    return plan::LaunchOp::create(commands, loc, kernelSymbols[launch.kernel], operands, pass).getOperation();
+  }
+
+  FailureOr<Operation *> importCollective(OpBuilder &commands, Location loc, const fbs::CollectiveT &collective,
+                                          const std::string &pass) {
+    int64_t ranks = 1;
+    for (uint8_t axis : plan.communicators[collective.communicator]->axes)
+      ranks *= plan.mesh[axis]->size;
+    bool scatters = collective.kind == fbs::CollectiveKind::ReduceScatter;
+    bool gathers = collective.kind == fbs::CollectiveKind::AllGather;
+    bool exchanges = collective.kind == fbs::CollectiveKind::AllToAll;
+    SmallVector<Value> sources, destinations;
+    for (const fbs::Piece &piece : collective.pieces) {
+      auto count = static_cast<int64_t>(piece.count());
+      FailureOr<Value> source = importOperand(loc, piece.source(), scatters || exchanges ? count * ranks : count);
+      FailureOr<Value> destination =
+          importOperand(loc, piece.destination(), gathers || exchanges ? count * ranks : count);
+      if (failed(source) || failed(destination))
+        return failure();
+      sources.push_back(*source);
+      destinations.push_back(*destination);
+    }
+    return plan::CollectiveOp::create(commands, loc, static_cast<plan::CollectiveKind>(collective.kind),
+                                      static_cast<plan::Reduction>(collective.reduction),
+                                      communicatorSymbol(collective.communicator), sources, destinations, 0, pass)
+        .getOperation();
+  }
+
+  template <typename OpTy, typename TransferT>
+  FailureOr<Operation *> importTransfer(OpBuilder &commands, Location loc, const TransferT &transfer,
+                                        const std::string &pass) {
+    SmallVector<Value> operands;
+    for (const fbs::Part &part : transfer.parts) {
+      FailureOr<Value> value = importOperand(loc, part.operand(), part.count());
+      if (failed(value))
+        return failure();
+      operands.push_back(*value);
+    }
+    return OpTy::create(commands, loc, communicatorSymbol(transfer.communicator), transfer.peer, operands, 0, pass)
+        .getOperation();
+  }
+
+  StringRef communicatorSymbol(uint32_t index) { return communicators[index].getSymName(); }
 
   void importEntry(const fbs::EntryT &entry) {
     auto names = [&](const std::vector<std::unique_ptr<fbs::PortT>> &ports) {
@@ -214,6 +304,7 @@ private:
   const fbs::PlanT &plan;
   OpBuilder builder;
   std::vector<Value> buffers;
+  std::vector<plan::CommunicatorOp> communicators;
   std::vector<std::string> kernelSymbols;
 };
 

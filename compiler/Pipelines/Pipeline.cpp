@@ -82,6 +82,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
+  step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
+       [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });

@@ -169,9 +169,6 @@ static LogicalResult verifyOperation(Operation *op, Phase phase) {
       return refuse(op, phase, "every computation must be a call of a kernel");
     return success();
   case Phase::Schedule:
-    if (auto mesh = dyn_cast<dist::MeshOp>(op); mesh && mesh.getRankCount() != 1)
-      return mesh.emitOpError("has ") << mesh.getRankCount()
-                                      << " ranks, but this version makes plans for one; make every axis 1";
     if (!isPlanLevel(op) && !isKernelBody(op))
       return refuse(op, phase, "only the plan dialect and the bodies of kernels are left");
     return success();

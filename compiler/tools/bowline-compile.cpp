@@ -10,6 +10,7 @@
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
+#include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
@@ -54,6 +55,20 @@ void define(CLI::App &app, CommandLine &line) {
                  "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
+  app.add_option("--mesh", o.mesh,
+                 "Ranks by axis, the first outermost: pp stages, dp and fsdp the batch, tp tensors; as "
+                 "in pp=2,dp=2,tp=2");
+  app.add_flag("--sequence-parallel", o.sequenceParallel,
+               "Cut what lies between projections along the sequence, over tp");
+  app.add_option("--zero", o.zero,
+                 "What ranks with the same parameters share: 1 optimizer state, 2 gradients, 3 parameters")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+  app.add_option("--zero-axis", o.zeroAxis, "Axis of --zero; default: that of the batch");
+  app.add_option("--schedule", o.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax));
+  app.add_option("--stages", o.stages, "Layers of each stage: balanced, or as in [0..3],[4..9]");
+  app.add_option("--strategy", o.strategyFile,
+                 "A .mlir file with a dist.strategy, instead of --mesh and what goes with it");
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
@@ -91,7 +106,8 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kernel-cache", line.kernelCache,
                  "Folder of compiled kernels, or off [$BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else "
                  "~/.cache/bowline]");
-  app.add_option("--threads", o.threads, "Threads per rank; 0: as many as there are processors")->capture_default_str();
+  app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
+      ->capture_default_str();
   app.add_option("--gemm-library", o.gemmLibrary,
                  "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
       ->check(CLI::IsMember({"bowline", "onednn"}))

@@ -26,6 +26,23 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   return success();
 }
 
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, DenseI64ArrayAttr globalShape,
+                                 DenseI64ArrayAttr view, ArrayAttr cuts, ArrayAttr flatAxes) {
+  auto areNames = [](ArrayAttr names) {
+    return llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); });
+  };
+  if (!areNames(flatAxes) || !llvm::all_of(cuts, [&](Attribute cut) {
+        auto names = dyn_cast<ArrayAttr>(cut);
+        return names && areNames(names);
+      }))
+    return emitError() << "a layout's cuts and flat axes are lists of names of axes";
+  size_t rank = view.empty() ? globalShape.size() : view.size();
+  if (!cuts.empty() && cuts.size() != rank)
+    return emitError() << "a layout has one cut per dimension or none; got " << cuts.size() << " for " << rank
+                       << " dimensions";
+  return success();
+}
+
 LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr) {
   auto type = dyn_cast<RankedTensorType>(typeAttr.getValue());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())

@@ -30,9 +30,40 @@ def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind">
 
 def Plan_StateRoleEnum : Plan_Enum<"StateRole", "what a checkpoint entry is", [
   I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
-  I32EnumAttrCase<"Step", 2, "step">]>;
+  I32EnumAttrCase<"Step", 2, "step">, I32EnumAttrCase<"Mirror", 3, "mirror">]>;
 def Plan_StateRole : EnumAttr<Plan_Dialect, Plan_StateRoleEnum, "state_role"> {
   let assemblyFormat = "$value";
+}
+
+def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+def Plan_CollectiveKind : EnumAttr<Plan_Dialect, Plan_CollectiveKindEnum, "collective_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_ReductionEnum : Plan_Enum<"Reduction", "how the ranks' values become one", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
+def Plan_Reduction : EnumAttr<Plan_Dialect, Plan_ReductionEnum, "reduction"> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
+  let summary = "Which part of a whole tensor the buffer of a rank holds";
+  let description = [{
+    From whole to part: the elements of `global_shape`, row-major, are seen as `view` (empty: the same shape); each
+    dimension is padded at its end with zeros to a multiple of the ranks along its `cuts` and divided among them, the
+    first axis outermost (no cuts: whole). With `flat_axes` that part is seen as one dimension, padded and divided once
+    more.
+
+    `#plan.layout<global_shape = array<i64: 5, 64>, view = array<i64>, cuts = [["tp"], []], flat_axes = []>`
+
+    **Constraints:** as many cuts as dimensions of the view, or none.
+  }];
+  let parameters = (ins "::mlir::DenseI64ArrayAttr":$global_shape, "::mlir::DenseI64ArrayAttr":$view,
+                    "::mlir::ArrayAttr":$cuts, "::mlir::ArrayAttr":$flat_axes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Plan_TargetAttr : Plan_Attr<"Target", "target"> {

@@ -14,6 +14,9 @@ def Plan_Dialect : Dialect {
 
     Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.live_bytes` (the most bytes alive at one
     time, below which no arena goes), `plan.seed`, `plan.compiler`.
+
+    Where ranks have several roles, such as stages of a pipeline, the module holds a module for each, in the order of the
+    coordinates along the axis of the mesh that `plan.role_axis` names.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -26,6 +29,7 @@ def Plan_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kLiveBytesAttr = "plan.live_bytes";
     static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
     static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";
+    static constexpr ::llvm::StringLiteral kRoleAxisAttr = "plan.role_axis";
   }];
 }
 

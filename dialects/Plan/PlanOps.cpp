@@ -16,6 +16,7 @@ using namespace mlir;
 using namespace bowline::plan;
 
 #define GET_TYPEDEF_CLASSES
+#include "dialects/Plan/PlanInterfaces.cpp.inc"
 #include "dialects/Plan/PlanTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.cpp.inc"

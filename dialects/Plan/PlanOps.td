@@ -39,14 +39,18 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     %tokens = plan.buffer "tokens" input : <tensor<2x128xi32>> at 4096 slots 4 stride 1024
     ```
 
+    `layout` says which part of a whole tensor it holds; without it every rank has the whole.
+
     **Constraints:** the name is not empty; the offset, where there is one, is not negative and a multiple of 64; slots
     are positive; the stride is zero for one slot, otherwise a multiple of 64 and at least the size.
   }];
   let arguments = (ins StrAttr:$name, Plan_BufferKind:$kind, OptionalAttr<I64Attr>:$offset,
-                   DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride);
+                   DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride,
+                   OptionalAttr<Plan_LayoutAttr>:$layout);
   let results = (outs Plan_BufferType:$result);
   let assemblyFormat = [{
-    $name $kind `:` qualified(type($result)) (`at` $offset^)? (`slots` $slots^ `stride` $stride)? attr-dict
+    $name $kind `:` qualified(type($result)) (`at` $offset^)? (`slots` $slots^ `stride` $stride)? (`layout` $layout^)?
+    attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -79,6 +83,36 @@ def Plan_ConstantOp : Plan_Op<"constant"> {
   let arguments = (ins Plan_BufferType:$buffer, ElementsAttr:$value);
   let assemblyFormat = "$buffer `=` $value attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
+}
+
+def Plan_CoordinateOp : Plan_Op<"coordinate"> {
+  let summary = "A constant buffer that holds the rank's place in its group, filled in at load";
+  let description = [{
+    ```mlir
+    plan.coordinate %place over ["tp"] : !plan.buffer<tensor<i32>>
+    ```
+
+    **Constraints:** the buffer is a constant of one i32; axes of the module's mesh.
+  }];
+  let arguments = (ins Plan_BufferType:$buffer, StrArrayAttr:$axes);
+  let assemblyFormat = "$buffer `over` $axes attr-dict `:` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+
+def Plan_CommunicatorOp : Plan_Op<"communicator", [Symbol]> {
+  let summary = "The groups of ranks that differ only along some axes";
+  let description = [{
+    Members are ordered by their coordinates along the axes, the first outermost. Operations of different communicators
+    are matched apart from each other, also where their axes are the same.
+
+    ```mlir
+    plan.communicator @dp.tp over ["dp", "tp"]
+    ```
+
+    **Constraints:** axes of the module's mesh, none twice.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes);
+  let assemblyFormat = "$sym_name `over` $axes attr-dict-with-keyword";
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,45 +187,129 @@ def Plan_CallOp : Plan_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "What all ranks of one role execute for one entry";
   let description = [{
-    Segments of commands, and the order in which they run: `timeline` holds pairs (segment, slot).
+    Segments of commands, and the order in which they are issued: `timeline` holds pairs (segment, slot). The first
+    stream is the one that computes.
 
-    **Constraints:** the timeline has an even number of values and names existing segments.
+    **Constraints:** the timeline has an even number of values and names existing segments; commands name streams that
+    the program has.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$timeline);
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$timeline,
+                   DefaultValuedAttr<StrArrayAttr, "{\"compute\"}">:$streams);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `timeline` $timeline attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `timeline` $timeline (`streams` $streams^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), [{
+    build($_builder, $_state, name, ::llvm::ArrayRef<int64_t>(), $_builder.getStrArrayAttr({"compute"}));
+  }]>];
 }
 
 def Plan_SegmentOp : Plan_Op<"segment", [HasParent<"ProgramOp">, NoTerminator, SingleBlock, NoRegionArguments]> {
-  let summary = "Commands that run in order";
-  let description = "**Constraints:** it holds `plan.launch` and `plan.copy` only.";
+  let summary = "Commands that are issued in order";
+  let description = "**Constraints:** it holds commands only: `launch`, `copy`, `collective`, `send`, `receive`, `signal`, `wait`.";
   let arguments = (ins StrAttr:$name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
-def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SegmentOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Runs a kernel on buffers";
-  let description = [{
-    `pass` names the pass that made the command; its location is the place in the user's model.
-
-    **Constraints:** the kernel exists; one buffer per argument, each of the argument's size and element type.
-  }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_BufferType>:$operands,
-                   DefaultValuedAttr<StrAttr, "\"\"">:$pass);
-  let assemblyFormat = "$kernel `(` $operands `)` (`from` $pass^)? attr-dict (`:` qualified(type($operands))^)?";
+def Plan_Command : OpInterface<"Command"> {
+  let cppNamespace = "::bowline::plan";
+  let description = "One command of a segment: the stream that it is issued to, and the pass that made it.";
+  let methods = [
+    InterfaceMethod<"index into the program's streams", "int64_t", "getStreamIndex", (ins), [{
+      return $_op.getStream();
+    }]>,
+    InterfaceMethod<"", "void", "setStreamIndex", (ins "int64_t":$stream), [{ $_op.setStream(stream); }]>,
+    InterfaceMethod<"name of the pass", "::llvm::StringRef", "getPassName", (ins), [{ return $_op.getPass(); }]>];
 }
 
-def Plan_CopyOp : Plan_Op<"copy", [HasParent<"SegmentOp">]> {
+// `stream` is an index into the program's streams; `pass` names the pass that made the command. Its location is the
+// place in the user's model.
+class Plan_CommandOp<string name, dag ownArguments, list<Trait> traits = []>
+    : Plan_Op<name, !listconcat([HasParent<"SegmentOp">, Plan_Command], traits)> {
+  let arguments = !con(ownArguments, (ins DefaultValuedAttr<I64Attr, "0">:$stream,
+                                      DefaultValuedAttr<StrAttr, "\"\"">:$pass));
+}
+
+def Plan_LaunchOp : Plan_CommandOp<"launch", (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_BufferType>:$operands),
+                                   [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel on buffers";
+  let description = "**Constraints:** the kernel exists; one buffer per argument, each of the argument's size and element type.";
+  let assemblyFormat = [{
+    $kernel `(` $operands `)` (`on` $stream^)? (`from` $pass^)? attr-dict (`:` qualified(type($operands))^)?
+  }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kernel, "::mlir::ValueRange":$operands, "::llvm::StringRef":$pass), [{
+    build($_builder, $_state, kernel, operands, /*stream=*/0, pass);
+  }]>];
+}
+
+def Plan_CopyOp : Plan_CommandOp<"copy", (ins Plan_BufferType:$source, Plan_BufferType:$destination)> {
   let summary = "Copies a buffer";
   let description = "**Constraints:** source and destination have the same size.";
-  let arguments = (ins Plan_BufferType:$source, Plan_BufferType:$destination,
-                   DefaultValuedAttr<StrAttr, "\"\"">:$pass);
   let assemblyFormat = [{
-    $source `to` $destination (`from` $pass^)? attr-dict `:` qualified(type($source)) `to` qualified(type($destination))
+    $source `to` $destination (`on` $stream^)? (`from` $pass^)? attr-dict `:` qualified(type($source)) `to`
+    qualified(type($destination))
   }];
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$destination, "::llvm::StringRef":$pass), [{
+    build($_builder, $_state, source, destination, /*stream=*/0, pass);
+  }]>];
+}
+
+def Plan_CollectiveOp : Plan_CommandOp<"collective",
+    (ins Plan_CollectiveKind:$kind, DefaultValuedAttr<Plan_Reduction, "::bowline::plan::Reduction::Sum">:$reduction,
+     FlatSymbolRefAttr:$communicator, Variadic<Plan_BufferType>:$sources, Variadic<Plan_BufferType>:$destinations),
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Exchanges buffers among the ranks of a group; several pairs are one operation";
+  let description = [{
+    With n ranks in a group: `all_reduce` combines the sources of all ranks; `all_gather` concatenates them, so that the
+    destination is n times as large; `reduce_scatter` combines the sources and keeps the part of this rank, one n-th;
+    `all_to_all` concatenates the parts for this rank of all sources. Parts lie one after another in memory.
+
+    ```mlir
+    plan.collective all_gather @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)
+    ```
+
+    **Constraints:** the communicator exists; one destination per source, of its element type and the size that the kind
+    asks for; source and destination are different buffers, but in an `all_reduce` they may be the same.
+  }];
+  let assemblyFormat = [{
+    $kind ($reduction^)? $communicator `(` $sources `)` `to` `(` $destinations `)` (`on` $stream^)? (`from` $pass^)?
+    attr-dict `:` `(` qualified(type($sources)) `)` `to` `(` qualified(type($destinations)) `)`
+  }];
+}
+
+class Plan_TransferOp<string name> : Plan_CommandOp<name,
+    (ins FlatSymbolRefAttr:$communicator, I64Attr:$peer, Variadic<Plan_BufferType>:$buffers),
+    [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Plan_SendOp : Plan_TransferOp<"send"> {
+  let summary = "Sends buffers to another rank of a group; ends when that one has received them";
+  let description = "**Constraints:** the communicator exists and has the peer; at least one buffer, all of one element type.";
+  let assemblyFormat = [{
+    $communicator `to` $peer `(` $buffers `)` (`on` $stream^)? (`from` $pass^)? attr-dict `:` qualified(type($buffers))
+  }];
+}
+
+def Plan_ReceiveOp : Plan_TransferOp<"receive"> {
+  let summary = "Receives buffers from another rank of a group";
+  let description = "**Constraints:** the communicator exists and has the peer; at least one buffer, all of one element type.";
+  let assemblyFormat = [{
+    $communicator `from` $peer `(` $buffers `)` (`on` $stream^)? (`from` $pass^)? attr-dict `:` qualified(type($buffers))
+  }];
+}
+
+def Plan_SignalOp : Plan_CommandOp<"signal", (ins I64Attr:$event)> {
+  let summary = "An event becomes the point after everything that was issued to the stream before";
+  let description = "**Constraints:** the event is not negative.";
+  let assemblyFormat = "$event (`on` $stream^)? (`from` $pass^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event)> {
+  let summary = "Later commands of the stream begin after the last signal of the event that was issued before";
+  let description = "**Constraints:** the event is not negative.";
+  let assemblyFormat = "$event (`on` $stream^)? (`from` $pass^)? attr-dict";
   let hasVerifier = 1;
 }
 

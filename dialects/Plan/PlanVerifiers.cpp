@@ -76,6 +76,14 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
+LogicalResult CoordinateOp::verify() {
+  BufferOp buffer = definition(getBuffer());
+  if (!buffer || buffer.getKind() != BufferKind::Constant || buffer.getBytes() != 4 ||
+      !buffer.getTensorType().getElementType().isSignlessInteger(32))
+    return emitOpError("must fill a constant buffer of one i32");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
@@ -144,6 +152,12 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("may hold segments only");
   if (getTimeline().size() % 2 != 0)
     return emitOpError("the timeline holds pairs (segment, slot)");
+  auto streams = static_cast<int64_t>(getStreams().size());
+  for (SegmentOp segment : segments)
+    for (auto command : segment.getBody().front().getOps<Command>())
+      if (command.getStreamIndex() < 0 || command.getStreamIndex() >= streams)
+        return command->emitOpError("is on stream ")
+               << command.getStreamIndex() << ", but the program has " << streams << " streams";
   for (size_t i = 0; i < getTimeline().size(); i += 2)
     if (getTimeline()[i] < 0 || getTimeline()[i] >= static_cast<int64_t>(segments.size()) || getTimeline()[i + 1] < 0)
       return emitOpError("timeline call ") << i / 2 << " names segment " << getTimeline()[i] << ", slot "
@@ -153,8 +167,8 @@ LogicalResult ProgramOp::verify() {
 
 LogicalResult SegmentOp::verify() {
   for (Operation &op : getBody().front())
-    if (!isa<LaunchOp, CopyOp>(op))
-      return op.emitOpError("is no command; a plan.segment holds plan.launch and plan.copy");
+    if (!isa<Command>(op))
+      return op.emitOpError("is no command; a plan.segment holds commands only, such as plan.launch and plan.copy");
   return success();
 }
 
@@ -179,6 +193,69 @@ LogicalResult CopyOp::verify() {
     return emitOpError("source and destination differ in size");
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// The communicator's op; null, with a diagnostic, where there is none.
+static CommunicatorOp findCommunicator(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
+  auto communicator = symbols.lookupNearestSymbolFrom<CommunicatorOp>(op, name);
+  if (!communicator)
+    op->emitOpError("no plan.communicator is named ") << name;
+  return communicator;
+}
+
+static RankedTensorType tensorOf(Value buffer) { return cast<BufferType>(buffer.getType()).getTensor(); }
+
+LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!findCommunicator(*this, getCommunicatorAttr(), symbols))
+    return failure();
+  if (getSources().empty() || getSources().size() != getDestinations().size())
+    return emitOpError("has ") << getSources().size() << " sources and " << getDestinations().size()
+                               << " destinations; it needs one destination per source";
+  CollectiveKind kind = getKind();
+  for (auto [source, destination] : llvm::zip_equal(getSources(), getDestinations())) {
+    RankedTensorType from = tensorOf(source), to = tensorOf(destination);
+    if (from.getElementType() != to.getElementType() ||
+        from.getElementType() != tensorOf(getSources().front()).getElementType())
+      return emitOpError("moves elements of one type; got ") << from << " and " << to;
+    int64_t more = from.getNumElements(), less = to.getNumElements();
+    if (kind == CollectiveKind::AllGather)
+      std::swap(more, less);
+    bool equal = kind == CollectiveKind::AllReduce || kind == CollectiveKind::AllToAll;
+    if (less == 0 || more % less != 0 || (equal && more != less))
+      return emitOpError("cannot make ") << to << " of " << from;
+    if (source == destination && kind != CollectiveKind::AllReduce)
+      return emitOpError("source and destination are the same buffer, which only an all_reduce allows");
+  }
+  return success();
+}
+
+template <typename OpTy> static LogicalResult verifyTransfer(OpTy op, SymbolTableCollection &symbols) {
+  if (!findCommunicator(op, op.getCommunicatorAttr(), symbols))
+    return failure();
+  if (static_cast<int64_t>(op.getPeer()) < 0)
+    return op.emitOpError("peer ") << static_cast<int64_t>(op.getPeer()) << " is negative";
+  if (op.getBuffers().empty())
+    return op.emitOpError("needs at least one buffer");
+  for (Value buffer : op.getBuffers())
+    if (tensorOf(buffer).getElementType() != tensorOf(op.getBuffers().front()).getElementType())
+      return op.emitOpError("moves elements of one type");
+  return success();
+}
+
+LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyTransfer(*this, symbols); }
+LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyTransfer(*this, symbols); }
+
+static LogicalResult verifyEvent(Operation *op, uint64_t event) {
+  if (static_cast<int64_t>(event) < 0)
+    return op->emitOpError("event ") << static_cast<int64_t>(event) << " is negative";
+  return success();
+}
+
+LogicalResult SignalOp::verify() { return verifyEvent(*this, getEvent()); }
+LogicalResult WaitOp::verify() { return verifyEvent(*this, getEvent()); }
 
 LogicalResult EntryOp::verify() {
   if (getInputNames().size() != getInputs().size() || getOutputNames().size() != getOutputs().size())

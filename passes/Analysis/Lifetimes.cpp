@@ -15,7 +15,22 @@ using namespace bowline;
 SmallVector<CommandUse> bowline::usesOf(Operation *command, SymbolTable &symbols) {
   if (auto copy = dyn_cast<plan::CopyOp>(command))
     return {{copy.getSource(), true, false}, {copy.getDestination(), false, true}};
-  auto launch = cast<plan::LaunchOp>(command);
+  SmallVector<CommandUse> transfers;
+  auto add = [&](ValueRange buffers, bool reads) {
+    for (Value buffer : buffers)
+      transfers.push_back({buffer, reads, !reads});
+  };
+  if (auto collective = dyn_cast<plan::CollectiveOp>(command)) {
+    add(collective.getSources(), /*reads=*/true);
+    add(collective.getDestinations(), /*reads=*/false);
+  } else if (auto send = dyn_cast<plan::SendOp>(command)) {
+    add(send.getBuffers(), /*reads=*/true);
+  } else if (auto receive = dyn_cast<plan::ReceiveOp>(command)) {
+    add(receive.getBuffers(), /*reads=*/false);
+  }
+  auto launch = dyn_cast<plan::LaunchOp>(command);
+  if (!launch)
+    return transfers;
   auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
   SmallVector<CommandUse> uses;
   for (auto [index, buffer] : llvm::enumerate(launch.getOperands())) {
@@ -47,6 +62,7 @@ static SmallVector<SegmentRange> segmentRanges(plan::ProgramOp program) {
 
 Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
   DenseSet<Value> readFirst;
+  DenseMap<Value, Operation *> onlySegment; // null: several
   for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
     for (Operation &command : segment.getBody().front()) {
       auto position = static_cast<int64_t>(ordered.size());
@@ -56,6 +72,9 @@ Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
         if (kind != plan::BufferKind::Temporary && kind != plan::BufferKind::Scratch)
           continue;
         auto entry = alive.insert({use.buffer, Interval{position, position}}).first;
+        Operation *&only = onlySegment.try_emplace(use.buffer, segment).first->second;
+        if (only != segment)
+          only = nullptr;
         entry->second.last = position;
         if (entry->second.first == position && use.reads)
           readFirst.insert(use.buffer);
@@ -64,7 +83,11 @@ Lifetimes::Lifetimes(plan::ProgramOp program, SymbolTable &symbols) {
   ArrayRef<int64_t> timeline = program.getTimeline();
   for (size_t i = 2; i < timeline.size(); i += 2)
     if (timeline[i] < timeline[i - 2]) {
+      // Segments come back, but run one at a time: what one run alone uses shares memory with what others do.
       for (auto &[buffer, interval] : alive) {
+        if (onlySegment.lookup(buffer) && !readFirst.contains(buffer) &&
+            buffer.getDefiningOp<plan::BufferOp>().getSlots() == 1)
+          continue;
         interval = {0, static_cast<int64_t>(ordered.size()) - 1};
         crossing.insert(buffer);
       }

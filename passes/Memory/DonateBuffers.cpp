@@ -28,7 +28,7 @@ public:
   Donation(plan::ProgramOp program, SymbolTable &symbols) : program(program), symbols(symbols) {
     int64_t next = 0;
     program.walk([&](Operation *op) {
-      if (isa<plan::LaunchOp, plan::CopyOp>(op))
+      if (isa<plan::Command>(op))
         position[op] = next++;
     });
   }

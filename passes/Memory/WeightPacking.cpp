@@ -145,7 +145,7 @@ void WeightPacking::pack(PackableWeight &weight) {
   StringRef name = weight.source.getDefiningOp<plan::BufferOp>().getName();
   Value packed = plan::BufferOp::create(builder, weight.source.getLoc(), plan::BufferType::get(weight.packedType),
                                         (name + ".packed").str(), plan::BufferKind::Temporary, /*offset=*/nullptr,
-                                        /*slots=*/1, /*stride=*/0);
+                                        /*slots=*/1, /*stride=*/0, /*layout=*/nullptr);
   // Right behind the command that computes the weight, so that its memory is free again soon.
   builder.setInsertionPointToEnd(&before.getBody().front());
   for (Operation &command : llvm::reverse(before.getBody().front()))
@@ -172,7 +172,7 @@ void WeightPacking::usePacked(plan::LaunchOp launch, Value packed) {
     auto old = oldScratch.getDefiningOp<plan::BufferOp>();
     operands.push_back(plan::BufferOp::create(
         builder, old.getLoc(), plan::BufferType::get(kernel.getArgument(operands.size()).getType()), old.getName(),
-        plan::BufferKind::Scratch, /*offset=*/nullptr, /*slots=*/1, /*stride=*/0));
+        plan::BufferKind::Scratch, /*offset=*/nullptr, /*slots=*/1, /*stride=*/0, /*layout=*/nullptr));
   }
   launch.setKernel(kernel.getName());
   launch->setOperands(operands);

@@ -15,7 +15,7 @@ def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
 
     Afterwards no `graph` operation is left.
   }];
-  let dependentDialects = ["::bowline::plan::PlanDialect"];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 
 #endif // BOWLINE_PASSES_OVERLAP_PASSES_TD

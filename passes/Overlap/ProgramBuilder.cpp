@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Overlap/ProgramBuilder.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,10 +33,49 @@ ProgramBuilder::ProgramBuilder(ModuleOp module)
 }
 
 Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::BufferKind kind, RankedTensorType type,
-                                   int64_t slots) {
+                                   int64_t slots, plan::LayoutAttr layout) {
   int64_t stride = slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), plan::kAlignment)) : 0;
   return plan::BufferOp::create(builder, loc, plan::BufferType::get(type), name.str(), kind, /*offset=*/nullptr, slots,
-                                stride);
+                                stride, layout);
+}
+
+/// From axes by dimension, and over the flattened part.
+static plan::LayoutAttr makeLayout(Builder &builder, ArrayRef<int64_t> global, ArrayRef<int64_t> view,
+                                   ArrayRef<SmallVector<StringAttr>> axes, ArrayRef<StringAttr> flatAxes) {
+  auto names = [&](ArrayRef<StringAttr> list) {
+    return builder.getArrayAttr(SmallVector<Attribute>(list.begin(), list.end()));
+  };
+  SmallVector<Attribute> cuts;
+  for (const SmallVector<StringAttr> &list : axes)
+    cuts.push_back(names(list));
+  return plan::LayoutAttr::get(builder.getContext(), builder.getDenseI64ArrayAttr(global),
+                               builder.getDenseI64ArrayAttr(view == global ? ArrayRef<int64_t>() : view),
+                               builder.getArrayAttr(cuts), names(flatAxes));
+}
+
+/// Null where every rank has all of the variable, in the shape of the checkpoint.
+static FailureOr<plan::LayoutAttr> layoutOfVariable(Operation *op) {
+  FailureOr<dist::Layout> layout = dist::Layout::of(op);
+  if (failed(layout))
+    return failure();
+  bool isWhole = layout->global == layout->local && !layout->isFlat();
+  if (isWhole)
+    return plan::LayoutAttr();
+  Builder builder(op->getContext());
+  return makeLayout(builder, layout->global, layout->view, layout->axes, layout->flatAxes);
+}
+
+/// Null where every rank has all of the argument.
+static plan::LayoutAttr layoutOfArgument(graph::FuncOp function, unsigned index) {
+  auto pieces = function.getArgAttrOfType<dist::ShardingAttr>(index, dist::DistDialect::kShardingAttr);
+  auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(index, dist::DistDialect::kGlobalShapeAttr);
+  if (!pieces || !shape || pieces.isReplicated())
+    return {};
+  SmallVector<SmallVector<StringAttr>> axes;
+  for (int64_t dim = 0; dim < pieces.getRank(); ++dim)
+    axes.emplace_back(pieces.getAxes(dim));
+  Builder builder(function.getContext());
+  return makeLayout(builder, shape.asArrayRef(), shape.asArrayRef(), axes, {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -47,23 +88,32 @@ static std::string describeInit(Attribute init) {
   return llvm::formatv("fill({0})", cast<graph::FillAttr>(init).getValue());
 }
 
-void ProgramBuilder::buildVariables() {
+LogicalResult ProgramBuilder::buildVariables() {
   auto declare = [&](Operation *op, StringRef name, RankedTensorType type, plan::BufferKind kind, StringRef key,
-                     plan::StateRole role, Attribute init) {
-    Value buffer = createBuffer(op->getLoc(), name, kind, type);
+                     plan::StateRole role, Attribute init) -> LogicalResult {
+    FailureOr<plan::LayoutAttr> layout = layoutOfVariable(op);
+    if (failed(layout))
+      return failure();
+    Value buffer = createBuffer(op->getLoc(), name, kind, type, /*slots=*/1, *layout);
     variables[name] = buffer;
     plan::StateOp::create(builder, op->getLoc(), buffer, key, role, describeInit(init));
+    return success();
   };
   for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op))
-      declare(param, param.getName(), param.getTensorType(), plan::BufferKind::Parameter, param.getKey(),
-              plan::StateRole::Parameter, param.getInit());
+    if (auto param = dyn_cast<graph::ParamOp>(op)) {
+      bool isMirror = param->hasAttr(stage::StageDialect::kMirrorOfAttr);
+      if (failed(declare(param, param.getName(), param.getTensorType(), plan::BufferKind::Parameter, param.getKey(),
+                         isMirror ? plan::StateRole::Mirror : plan::StateRole::Parameter, param.getInit())))
+        return failure();
+    }
     auto state = dyn_cast<graph::StateOp>(op);
     if (state && state.getRole() != graph::StateRole::Accumulator)
-      declare(state, state.getName(), state.getTensorType(), plan::BufferKind::State, state.getName(),
-              state.getRole() == graph::StateRole::Step ? plan::StateRole::Step : plan::StateRole::Optimizer,
-              state.getInit());
+      if (failed(declare(state, state.getName(), state.getTensorType(), plan::BufferKind::State, state.getName(),
+                         state.getRole() == graph::StateRole::Step ? plan::StateRole::Step : plan::StateRole::Optimizer,
+                         state.getInit())))
+        return failure();
   }
+  return success();
 }
 
 /// The buffer of a parameter or state; an accumulator has one in each program.
@@ -98,7 +148,7 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   ProgramState state;
   state.name = entry.getSymName().str();
   std::string programName = state.name + "_program";
-  state.program = plan::ProgramOp::create(programs, entry.getLoc(), programName, ArrayRef<int64_t>{});
+  state.program = plan::ProgramOp::create(programs, entry.getLoc(), programName);
   state.program.getBody().emplaceBlock();
 
   SmallVector<graph::FuncOp> functions;
@@ -135,8 +185,8 @@ void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, 
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::string name = function.getArgName(index);
-    Value buffer =
-        createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input, tensorType(argument), repeat);
+    Value buffer = createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input,
+                                tensorType(argument), repeat, layoutOfArgument(function, index));
     state.bufferOf[argument] = buffer;
     auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr);
     state.inputs.push_back(buffer);
@@ -158,6 +208,18 @@ LogicalResult ProgramBuilder::buildSegment(ProgramState &state, graph::FuncOp fu
       return failure();
   buildOutputs(state, function, segment);
   return success();
+}
+
+static plan::CollectiveKind kindOf(dist::CollectiveKind kind) {
+  switch (kind) {
+  case dist::CollectiveKind::AllReduce:
+    return plan::CollectiveKind::AllReduce;
+  case dist::CollectiveKind::AllGather:
+    return plan::CollectiveKind::AllGather;
+  case dist::CollectiveKind::ReduceScatter:
+    return plan::CollectiveKind::ReduceScatter;
+  }
+  llvm_unreachable("a bucket holds no other kind");
 }
 
 LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &commands, Operation *op) {
@@ -182,6 +244,28 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
       })
       .Case([&](arith::ConstantOp constant) {
         buildConstant(state, constant);
+        return success();
+      })
+      .Case([&](dist::CoordinateOp coordinate) {
+        buildCoordinate(state, coordinate);
+        return success();
+      })
+      .Case<dist::AllReduceOp, dist::ReduceScatterOp>([&](auto collective) {
+        auto reduction = static_cast<plan::Reduction>(collective.getKind());
+        auto kind =
+            isa<dist::AllReduceOp>(collective) ? plan::CollectiveKind::AllReduce : plan::CollectiveKind::ReduceScatter;
+        buildCollective(state, commands, collective, kind, reduction, collective.getAxes());
+        return success();
+      })
+      .Case<dist::AllGatherOp, dist::AllToAllOp>([&](auto collective) {
+        auto kind =
+            isa<dist::AllGatherOp>(collective) ? plan::CollectiveKind::AllGather : plan::CollectiveKind::AllToAll;
+        buildCollective(state, commands, collective, kind, plan::Reduction::Sum, collective.getAxes());
+        return success();
+      })
+      .Case([&](dist::BucketOp bucket) {
+        auto reduction = static_cast<plan::Reduction>(bucket.getReduction().value_or(dist::ReduceKind::Sum));
+        buildCollective(state, commands, bucket, kindOf(bucket.getKind()), reduction, bucket.getAxes());
         return success();
       })
       .Default([](Operation *op) { return op->emitOpError("is no command; run select-kernels first"); });
@@ -237,6 +321,49 @@ void ProgramBuilder::buildConstant(ProgramState &state, Operation *constant) {
                               tensorType(constant->getResult(0)));
   plan::ConstantOp::create(builder, constant->getLoc(), buffer, value);
   state.bufferOf[constant->getResult(0)] = buffer;
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// "tp", "dp.tp"
+static std::string nameOfAxes(ArrayAttr axes) {
+  return llvm::join(llvm::map_range(axes.getAsRange<StringAttr>(), [](StringAttr axis) { return axis.getValue(); }),
+                    ".");
+}
+
+void ProgramBuilder::buildCoordinate(ProgramState &state, dist::CoordinateOp coordinate) {
+  Value &buffer = coordinates[coordinate.getAxes()];
+  if (!buffer) {
+    buffer = createBuffer(coordinate.getLoc(), "coordinate." + nameOfAxes(coordinate.getAxes()),
+                          plan::BufferKind::Constant, tensorType(coordinate.getResult()));
+    plan::CoordinateOp::create(builder, coordinate.getLoc(), buffer, coordinate.getAxes());
+  }
+  state.bufferOf[coordinate.getResult()] = buffer;
+}
+
+StringRef ProgramBuilder::communicatorAlong(ArrayAttr axes) {
+  plan::CommunicatorOp &communicator = communicators[axes];
+  if (!communicator) {
+    communicator = plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), nameOfAxes(axes), axes);
+    symbols.insert(communicator, firstFunction ? Block::iterator(firstFunction) : module.getBody()->end());
+  }
+  return communicator.getSymName();
+}
+
+void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, Operation *op, plan::CollectiveKind kind,
+                                     plan::Reduction reduction, ArrayAttr axes) {
+  SmallVector<Value> sources, destinations;
+  for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
+    Value buffer = createBuffer(op->getLoc(), state.name + "." + op->getName().stripDialect() + "." + nameOfAxes(axes),
+                                plan::BufferKind::Temporary, tensorType(result));
+    sources.push_back(state.bufferOf.lookup(operand));
+    destinations.push_back(buffer);
+    state.bufferOf[result] = buffer;
+  }
+  plan::CollectiveOp::create(commands, op->getLoc(), kind, reduction, communicatorAlong(axes), sources, destinations,
+                             /*stream=*/0, kPassName);
 }
 
 void ProgramBuilder::buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment) {

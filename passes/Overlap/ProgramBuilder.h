@@ -9,6 +9,7 @@
 #ifndef BOWLINE_PASSES_OVERLAP_PROGRAMBUILDER_H
 #define BOWLINE_PASSES_OVERLAP_PROGRAMBUILDER_H
 
+#include "dialects/Dist/Layout.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -17,14 +18,15 @@
 
 namespace bowline {
 
-/// Builds the plan's buffers and programs of a module whose functions hold calls of kernels, reads, writes and
-/// reshapes.
+/// Builds the plan's buffers and programs of a module whose functions hold calls of kernels, reads, writes, reshapes
+/// and collectives on leading dimensions.
 class ProgramBuilder {
 public:
   explicit ProgramBuilder(mlir::ModuleOp module);
 
-  /// Persistent buffers and checkpoint entries of all parameters and states.
-  void buildVariables();
+  /// Persistent buffers and checkpoint entries of all parameters and states. Fails with a diagnostic at a variable
+  /// whose attributes contradict each other.
+  llvm::LogicalResult buildVariables();
 
   /// The program and the plan.entry of one graph.entry. Fails with a diagnostic at an operation that is no command.
   llvm::LogicalResult buildEntry(graph::EntryOp entry);
@@ -44,7 +46,7 @@ private:
   };
 
   mlir::Value createBuffer(mlir::Location loc, const llvm::Twine &name, plan::BufferKind kind,
-                           mlir::RankedTensorType type, int64_t slots = 1);
+                           mlir::RankedTensorType type, int64_t slots = 1, plan::LayoutAttr layout = {});
   mlir::Value variableBuffer(ProgramState &state, llvm::StringRef symbol);
   void bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat);
   llvm::LogicalResult buildSegment(ProgramState &state, graph::FuncOp function);
@@ -52,6 +54,10 @@ private:
   void buildCall(ProgramState &state, mlir::OpBuilder &commands, plan::CallOp call);
   void buildRead(ProgramState &state, mlir::OpBuilder &commands, graph::ReadOp read);
   void buildConstant(ProgramState &state, mlir::Operation *constant);
+  void buildCoordinate(ProgramState &state, dist::CoordinateOp coordinate);
+  void buildCollective(ProgramState &state, mlir::OpBuilder &commands, mlir::Operation *op, plan::CollectiveKind kind,
+                       plan::Reduction reduction, mlir::ArrayAttr axes);
+  llvm::StringRef communicatorAlong(mlir::ArrayAttr axes);
   void buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment);
 
   mlir::ModuleOp module;
@@ -60,6 +66,9 @@ private:
   /// New buffers go before this marker: after all older ones, before the programs.
   mlir::Operation *firstFunction;
   llvm::StringMap<mlir::Value> variables;
+  /// By axes.
+  llvm::DenseMap<mlir::ArrayAttr, mlir::Value> coordinates;
+  llvm::DenseMap<mlir::ArrayAttr, plan::CommunicatorOp> communicators;
 };
 
 } // namespace bowline

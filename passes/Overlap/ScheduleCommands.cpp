@@ -26,12 +26,13 @@ public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ProgramBuilder programs(module);
-    programs.buildVariables();
+    if (failed(programs.buildVariables()))
+      return signalPassFailure();
     for (auto entry : llvm::to_vector(module.getOps<graph::EntryOp>()))
       if (failed(programs.buildEntry(entry)))
         return signalPassFailure();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (isa<graph::FuncOp, graph::ParamOp, graph::StateOp>(op))
+      if (isa<graph::FuncOp, graph::ParamOp, graph::StateOp, dist::StrategyOp>(op))
         op.erase();
   }
 };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/registry.h"
+#include "runtime/plan/mesh_view.h"
 
 namespace bowline {
 namespace {
@@ -50,6 +51,12 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
     }
   }
   return absl::OkStatus();
+}
+
+// Of two links in a row, the one that a message of a megabyte takes longer on.
+const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b) {
+  constexpr double kBytes = 1e6;
+  return LinkTime(a, 1, kBytes) < LinkTime(b, 1, kBytes) ? b : a;
 }
 
 }  // namespace
@@ -151,8 +158,84 @@ void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound)
   bound_.arguments.push_back(Address(*copy.source(), copy.bytes(), slot));
 }
 
+void Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
+  std::vector<OperandUse> uses;
+  AppendCommunicationOperands(plan_, command, uses);
+  std::vector<void*> addresses;
+  for (const OperandUse& use : uses) addresses.push_back(Address(*use.operand, use.bytes, slot));
+  bound->first_argument = static_cast<uint32_t>(bound_.pieces.size());
+  uint32_t communicator = 0;
+  const auto set = [&](const auto& body) {
+    communicator = body.communicator();
+    bound->dtype = static_cast<kernels::DType>(body.dtype());
+  };
+  const auto add_parts = [&](const auto& transfer, bool sends) {
+    set(transfer);
+    bound->peer = static_cast<int>(transfer.peer());
+    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
+      hal::Piece piece;
+      if (sends) {
+        piece.send = addresses[i];
+      } else {
+        piece.receive = addresses[i];
+      }
+      piece.count = transfer.parts()->Get(i)->count();
+      bound_.pieces.push_back(piece);
+    }
+  };
+  if (const fbs::Send* send = command.body_as_Send()) {
+    add_parts(*send, /*sends=*/true);
+  } else if (const fbs::Receive* receive = command.body_as_Receive()) {
+    add_parts(*receive, /*sends=*/false);
+  } else {
+    const fbs::Collective& collective = *command.body_as_Collective();
+    set(collective);
+    bound->collective = collective.kind();
+    bound->reduction = collective.reduction() == fbs::Reduction::Sum ? hal::ReduceOp::kSum : hal::ReduceOp::kMax;
+    for (uint32_t i = 0; i < SizeOf(collective.pieces()); ++i) {
+      bound_.pieces.push_back({addresses[2 * i], addresses[2 * i + 1], collective.pieces()->Get(i)->count()});
+    }
+  }
+  bound->argument_count = static_cast<uint32_t>(bound_.pieces.size()) - bound->first_argument;
+  bound->communicator = bound_.communicators[communicator].get();
+}
+
+absl::Status Binder::CreateCommunicators() {
+  for (uint32_t i = 0; i < SizeOf(plan_.communicators()); ++i) {
+    const fbs::Communicator& communicator = *plan_.communicators()->Get(i);
+    LinkOptions link;
+    for (uint32_t a = 0; a < SizeOf(communicator.axes()); ++a) {
+      auto found = links_.find(TextOf(plan_.mesh()->Get(communicator.axes()->Get(a))->name()));
+      if (found == links_.end()) found = links_.find("");
+      if (found != links_.end()) link = LinkOptions(SlowestOf(link, found->second));
+    }
+    // Groups of one communicator are apart from each other; each has the name of its first member.
+    const std::vector<int> members = MembersAlong(plan_, communicator.axes(), rank());
+    const std::string name = absl::StrCat(TextOf(communicator.name()), "@", members.front());
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Communicator> created,
+                             group_->CreateCommunicator(name, members, link));
+    bound_.communicators.push_back(std::move(created));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Binder::CreateEvents() {
+  uint32_t count = 0;
+  for (const fbs::Program* program : *plan_.programs()) {
+    if (program->role() == role_) count = std::max(count, program->events());
+  }
+  while (bound_.events.size() < count) {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Event> event, device_.CreateEvent());
+    bound_.events.push_back(std::move(event));
+  }
+  return absl::OkStatus();
+}
+
 bool Binder::UsesSlots(const fbs::Segment& segment) const {
-  const auto has_slots = [&](const fbs::Operand& o) { return plan_.buffers()->Get(o.buffer())->slots() > 1; };
+  const auto has_slots = [&](const fbs::Operand& operand) {
+    return plan_.buffers()->Get(operand.buffer())->slots() > 1;
+  };
+  std::vector<OperandUse> uses;
   for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
     const fbs::Command& command = *segment.commands()->Get(c);
     if (const fbs::Launch* launch = command.body_as_Launch()) {
@@ -161,6 +244,12 @@ bool Binder::UsesSlots(const fbs::Segment& segment) const {
       }
     } else if (const fbs::Copy* copy = command.body_as_Copy()) {
       if (has_slots(*copy->source()) || has_slots(*copy->destination())) return true;
+    } else {
+      uses.clear();
+      AppendCommunicationOperands(plan_, command, uses);
+      for (const OperandUse& use : uses) {
+        if (has_slots(*use.operand)) return true;
+      }
     }
   }
   return false;
@@ -183,10 +272,22 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
       BoundCommand result;
       result.stream = command.stream();
       result.first_argument = static_cast<uint32_t>(bound_.arguments.size());
-      if (const fbs::Launch* launch = command.body_as_Launch()) {
-        BindLaunch(*launch, slot, &result);
-      } else {
-        BindCopy(*command.body_as_Copy(), slot, &result);
+      result.kind = command.body_type();
+      switch (result.kind) {
+        case fbs::CommandBody::Launch:
+          BindLaunch(*command.body_as_Launch(), slot, &result);
+          break;
+        case fbs::CommandBody::Copy:
+          BindCopy(*command.body_as_Copy(), slot, &result);
+          break;
+        case fbs::CommandBody::Signal:
+          result.event = bound_.events[command.body_as_Signal()->event()].get();
+          break;
+        case fbs::CommandBody::Wait:
+          result.event = bound_.events[command.body_as_Wait()->event()].get();
+          break;
+        default:
+          BindCommunication(command, slot, &result);
       }
       bound_.commands.push_back(result);
     }
@@ -196,8 +297,10 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
 }
 
 absl::Status Binder::BindProgram(const fbs::Program& program) {
+  // The first stream computes, on the thread that issues the commands; the others run beside it.
   while (bound_.streams.size() < SizeOf(program.streams())) {
-    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream());
+    const hal::StreamMode mode = bound_.streams.empty() ? hal::StreamMode::kInline : hal::StreamMode::kWorker;
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream(mode));
     bound_.streams.push_back(std::move(stream));
   }
   std::vector<BoundCall> timeline(SizeOf(program.timeline()));
@@ -210,7 +313,15 @@ absl::Status Binder::BindProgram(const fbs::Program& program) {
 
 absl::StatusOr<BoundPlan> Binder::Bind() {
   BOWLINE_RETURN_IF_ERROR(CreateKernels());
-  for (const fbs::Program* program : *plan_.programs()) BOWLINE_RETURN_IF_ERROR(BindProgram(*program));
+  BOWLINE_RETURN_IF_ERROR(CreateCommunicators());
+  BOWLINE_RETURN_IF_ERROR(CreateEvents());
+  for (const fbs::Program* program : *plan_.programs()) {
+    if (program->role() == role_) {
+      BOWLINE_RETURN_IF_ERROR(BindProgram(*program));
+    } else {
+      bound_.timelines.emplace_back();
+    }
+  }
   return std::move(bound_);
 }
 

@@ -10,21 +10,36 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/comm/group.h"
+#include "runtime/executor/links.h"
+#include "runtime/hal/communicator.h"
 #include "runtime/hal/device.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
 
-// A launch or a copy, ready for a stream.
+// A command, ready for a stream.
 struct BoundCommand {
-  const hal::Launchable* launchable = nullptr;  // null: a copy
-  uint32_t first_argument = 0;                  // BoundPlan.arguments; a copy: destination, then source
+  fbs::CommandBody kind = fbs::CommandBody::Launch;
+  uint16_t stream = 0;
+  const hal::Launchable* launchable = nullptr;
+  uint32_t first_argument =
+      0;  // BoundPlan.arguments; a copy: destination, then source; a communication: BoundPlan.pieces
   uint32_t argument_count = 0;
-  void* scratch = nullptr;
+  union {
+    void* scratch = nullptr;          // launch
+    hal::Communicator* communicator;  // communication
+    hal::Event* event;                // signal, wait
+  };
   uint64_t copy_bytes = 0;
-  uint32_t stream = 0;
   uint32_t kernel = 0;  // of the plan; for profiles
+  // Of a communication.
+  kernels::DType dtype = kernels::DType::kF32;
+  fbs::CollectiveKind collective = fbs::CollectiveKind::AllReduce;
+  hal::ReduceOp reduction = hal::ReduceOp::kSum;
+  int peer = 0;
 };
 
 // One call of a segment: a range of BoundPlan.commands, which calls with equal addresses share.
@@ -34,19 +49,28 @@ struct BoundCall {
 };
 
 struct BoundPlan {
-  std::vector<std::unique_ptr<hal::Executable>> executables;  // by image; declared first, to go last
-  std::vector<std::unique_ptr<hal::Launchable>> launchables;  // by kernel
+  std::vector<std::unique_ptr<hal::Executable>> executables;      // by image; declared first, to go last
+  std::vector<std::unique_ptr<hal::Launchable>> launchables;      // by kernel
+  std::vector<std::unique_ptr<hal::Communicator>> communicators;  // by communicator of the plan; null: none needed
+  std::vector<std::unique_ptr<hal::Event>> events;                // those of the program with the most
   std::vector<std::unique_ptr<hal::Stream>> streams;
   std::vector<BoundCommand> commands;
   std::vector<void*> arguments;
+  std::vector<hal::Piece> pieces;
   std::vector<std::vector<BoundCall>> timelines;  // by program
   uint64_t high_water_bytes = 0;                  // end of the last byte of the arena that something was bound to
 };
 
 class Binder {
  public:
-  // `plan` is verified; all outlive the result.
-  Binder(const fbs::Plan& plan, hal::Device& device, uint8_t* arena) : plan_(plan), device_(device), arena_(arena) {}
+  // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
+  Binder(const fbs::Plan& plan, hal::Device& device, uint8_t* arena, CommunicatorGroup* group, const LinkTable& links)
+      : plan_(plan),
+        device_(device),
+        arena_(arena),
+        group_(group),
+        links_(links),
+        role_(RoleOf(plan, group == nullptr ? 0 : static_cast<uint32_t>(group->rank()))) {}
 
   absl::StatusOr<BoundPlan> Bind();
 
@@ -59,12 +83,19 @@ class Binder {
   absl::Status BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound);
   void BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound);
   void BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound);
+  void BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound);
+  absl::Status CreateCommunicators();
+  absl::Status CreateEvents();
+  uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
   void* Address(const fbs::Operand& operand, uint64_t bytes, uint32_t slot);
 
   const fbs::Plan& plan_;
   hal::Device& device_;
   uint8_t* arena_;
+  CommunicatorGroup* group_;
+  const LinkTable& links_;
+  const uint32_t role_;
   BoundPlan bound_;
   std::map<std::tuple<const fbs::Segment*, uint32_t>, BoundCall> calls_;
 };

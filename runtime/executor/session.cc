@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/binder.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
@@ -23,11 +24,12 @@ std::string NamesOf(const flatbuffers::Vector<flatbuffers::Offset<T>>* items) {
 }
 
 absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const hal::Device& device) {
-  uint64_t ranks = 1;
-  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) ranks *= plan.mesh()->Get(i)->size();
-  if (ranks != 1) {
+  const uint32_t ranks = RankCount(plan);
+  const uint32_t given = options.group == nullptr ? 1 : static_cast<uint32_t>(options.group->ranks());
+  if (ranks != given) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the plan is for ", ranks, " ranks; this build runs plans of one rank"));
+        absl::StrCat("the plan is for ", ranks, " ranks (", DescribeMesh(plan), "), but ", given,
+                     " run it; start that many, or compile the model for a mesh of ", given));
   }
   const fbs::Target& target = *plan.target();
   BOWLINE_RETURN_IF_ERROR(device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()}));
@@ -86,23 +88,37 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   device_options.threads = static_cast<int>(plan.target()->threads());
   BOWLINE_ASSIGN_OR_RETURN(session->device_, BuiltinDrivers().CreateDevice(options.driver, device_options));
   BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
-  auto arena = session->device_->Allocate(plan.arena_bytes());
+  if (options.group != nullptr) session->rank_ = static_cast<uint32_t>(options.group->rank());
+  session->role_ = RoleOf(plan, session->rank_);
+  for (uint32_t i = 0; i < plan.states()->size(); ++i) {
+    if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
+  }
+  auto arena = session->device_->Allocate(ArenaBytes(plan, session->role_));
   if (!arena.ok()) return Annotate(arena.status(), absl::StrCat(file, ": the arena"));
   session->arena_ = *std::move(arena);
-  auto bound = Binder(plan, *session->device_, session->arena_->address()).Bind();
+  auto bound =
+      Binder(plan, *session->device_, session->arena_->address(), options.group, session->options_.links).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->MeasureHighWater();
-  if (options.profile) session->timings_.resize(plan.kernels()->size() + 1);
+  if (options.profile) session->timings_.resize(plan.kernels()->size() + 2);
   return session;
 }
 
 absl::Status Session::FillConstants() {
   for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) {
     const fbs::ConstantData& constant = *plan().constants()->Get(i);
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(plan().buffers()->Get(constant.buffer())->offset(),
-                                          {constant.data()->data(), constant.data()->size()}));
+    const fbs::Buffer& buffer = *plan().buffers()->Get(constant.buffer());
+    if (buffer.role() != role_) continue;
+    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
+  }
+  for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) {
+    const fbs::Coordinate& coordinate = *plan().coordinates()->Get(i);
+    const fbs::Buffer& buffer = *plan().buffers()->Get(coordinate.buffer());
+    if (buffer.role() != role_) continue;
+    const auto place = static_cast<int32_t>(PlaceAlong(plan(), coordinate.axes(), rank_));
+    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
   }
   return absl::OkStatus();
 }
@@ -111,10 +127,11 @@ void Session::MeasureHighWater() {
   high_water_bytes_ = bound_->high_water_bytes;
   const auto touch = [&](uint32_t buffer) {
     const fbs::Buffer& b = *plan().buffers()->Get(buffer);
-    if (b.bytes() > 0) high_water_bytes_ = std::max(high_water_bytes_, ExtentOf(b).end);
+    if (b.bytes() > 0 && b.role() == role_) high_water_bytes_ = std::max(high_water_bytes_, ExtentOf(b).end);
   };
   for (uint32_t i = 0; i < plan().states()->size(); ++i) touch(plan().states()->Get(i)->buffer());
   for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) touch(plan().constants()->Get(i)->buffer());
+  for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) touch(plan().coordinates()->Get(i)->buffer());
   for (const fbs::Entry* entry : *plan().entries()) {
     for (uint32_t i = 0; i < SizeOf(entry->inputs()); ++i) touch(entry->inputs()->Get(i)->buffer());
     for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i) touch(entry->outputs()->Get(i)->buffer());
@@ -125,7 +142,10 @@ uint64_t Session::HighWaterBytes() const { return high_water_bytes_; }
 
 absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
   for (uint32_t i = 0; i < plan().entries()->size(); ++i) {
-    if (TextOf(plan().entries()->Get(i)->name()) == name) return static_cast<int>(i);
+    const fbs::Entry& entry = *plan().entries()->Get(i);
+    if (TextOf(entry.name()) == name && plan().programs()->Get(entry.program())->role() == role_) {
+      return static_cast<int>(i);
+    }
   }
   return absl::NotFoundError(
       absl::StrCat("'", plan_.name(), "' has no entry '", name, "'; it has ", NamesOf(plan().entries())));
@@ -169,7 +189,7 @@ absl::StatusOr<TensorView> Session::Output(absl::string_view entry, absl::string
 TensorView Session::StateAt(uint32_t index) const { return BufferAt(plan().states()->Get(index)->buffer()); }
 
 absl::StatusOr<TensorView> Session::State(absl::string_view key) const {
-  for (uint32_t i = 0; i < plan().states()->size(); ++i) {
+  for (const uint32_t i : states_) {
     if (TextOf(plan().states()->Get(i)->key()) == key) return StateAt(i);
   }
   return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no state '", key, "'"));
@@ -206,23 +226,56 @@ absl::Status Session::Run(int entry) {
   return options_.profile ? RunCommands<true>(entry) : RunCommands<false>(entry);
 }
 
+absl::Status Session::Issue(const BoundCommand& command) {
+  hal::Stream& stream = *bound_->streams[command.stream];
+  switch (command.kind) {
+    case fbs::CommandBody::Launch:
+      return stream.Launch(*command.launchable,
+                           {bound_->arguments.data() + command.first_argument, command.argument_count},
+                           command.scratch);
+    case fbs::CommandBody::Copy:
+      return stream.Copy(bound_->arguments[command.first_argument], bound_->arguments[command.first_argument + 1],
+                         command.copy_bytes);
+    case fbs::CommandBody::Signal:
+      return stream.Record(*command.event);
+    case fbs::CommandBody::Wait:
+      return stream.Wait(*command.event);
+    default:
+      break;
+  }
+  hal::Communicator& communicator = *command.communicator;
+  const absl::Span<const hal::Piece> pieces(bound_->pieces.data() + command.first_argument, command.argument_count);
+  if (command.kind == fbs::CommandBody::Send) return communicator.Send(stream, pieces, command.dtype, command.peer);
+  if (command.kind == fbs::CommandBody::Receive) {
+    return communicator.Receive(stream, pieces, command.dtype, command.peer);
+  }
+  switch (command.collective) {
+    case fbs::CollectiveKind::AllReduce:
+      return communicator.AllReduce(stream, pieces, command.dtype, command.reduction);
+    case fbs::CollectiveKind::AllGather:
+      return communicator.AllGather(stream, pieces, command.dtype);
+    case fbs::CollectiveKind::ReduceScatter:
+      return communicator.ReduceScatter(stream, pieces, command.dtype, command.reduction);
+    case fbs::CollectiveKind::AllToAll:
+      return communicator.AllToAll(stream, pieces, command.dtype);
+  }
+  return absl::OkStatus();  // VerifyPlan allows no other
+}
+
 template <bool kProfile>
 absl::Status Session::RunCommands(int entry) {
   const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
-  void* const* arguments = bound_->arguments.data();
   for (size_t call = 0; call < timeline.size(); ++call) {
     for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
       const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
-      hal::Stream& stream = *bound_->streams[command.stream];
-      void* const* operands = arguments + command.first_argument;
       const auto start = kProfile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-      absl::Status status =
-          command.launchable != nullptr
-              ? stream.Launch(*command.launchable, {operands, command.argument_count}, command.scratch)
-              : stream.Copy(operands[0], operands[1], command.copy_bytes);
+      absl::Status status = Issue(command);
       if constexpr (kProfile) {
-        if (status.ok()) status = stream.Synchronize();
-        Timing& timing = command.launchable != nullptr ? timings_[command.kernel] : timings_.back();
+        if (status.ok()) status = bound_->streams[command.stream]->Synchronize();
+        const size_t row = command.kind == fbs::CommandBody::Launch ? command.kernel
+                           : command.kind == fbs::CommandBody::Copy ? timings_.size() - 2
+                                                                    : timings_.size() - 1;
+        Timing& timing = timings_[row];
         ++timing.launches;
         timing.nanoseconds += (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
       }
@@ -243,14 +296,10 @@ absl::Status Session::FailedCommand(const absl::Status& status, int entry, size_
   const fbs::SegmentCall& c = *program.timeline()->Get(static_cast<uint32_t>(call));
   const fbs::Segment& segment = *program.segments()->Get(c.segment());
   const fbs::Command& command = *segment.commands()->Get(index);
-  const fbs::Launch* launch = command.body_as_Launch();
   return Annotate(
       status, absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()), " (call ", call, ", slot ",
-                           c.slot(), "), command ", index, ", ",
-                           launch == nullptr
-                               ? std::string("copy")
-                               : absl::StrCat("launch of ", Quoted(plan().kernels()->Get(launch->kernel())->name())),
-                           ", from ", DescribeSource(plan(), command.source())));
+                           c.slot(), "), command ", index, ", ", DescribeCommand(plan(), command), ", from ",
+                           DescribeSource(plan(), command.source())));
 }
 
 std::vector<ProfileRow> Session::Profile() const {
@@ -258,7 +307,7 @@ std::vector<ProfileRow> Session::Profile() const {
   for (size_t i = 0; i < timings_.size(); ++i) {
     if (timings_[i].launches == 0) continue;
     ProfileRow row;
-    row.name = "copy";
+    row.name = i + 1 < timings_.size() ? "copy" : "communication";
     row.launches = timings_[i].launches;
     row.seconds = static_cast<double>(timings_[i].nanoseconds) * 1e-9;
     if (i < plan().kernels()->size()) {

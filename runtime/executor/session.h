@@ -9,11 +9,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
+#include "runtime/comm/group.h"
+#include "runtime/executor/links.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
 
 namespace bowline {
 
+struct BoundCommand;
 struct BoundPlan;
 
 struct SessionOptions {
@@ -22,6 +25,10 @@ struct SessionOptions {
   int threads = 0;
   // Times every command. Off, it costs nothing.
   bool profile = false;
+  // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
+  CommunicatorGroup* group = nullptr;
+  // Links to emulate, by axis of the mesh.
+  LinkTable links;
 };
 
 // A dense, row-major tensor in the arena. Valid as long as the session.
@@ -37,7 +44,7 @@ struct TensorView {
   }
 };
 
-// What one kernel of the plan, or all copies, took so far.
+// What one kernel of the plan, all copies, or all communication took so far.
 struct ProfileRow {
   std::string name;
   bool generated = false;
@@ -47,11 +54,12 @@ struct ProfileRow {
   double bytes_moved = 0;  // likewise
 };
 
-// A plan on a device: one arena, loaded kernels, and for every entry the list of commands with all addresses filled in.
-// State lives in the arena between runs and is zero at first: run the plan's `init` entry, or write the states.
-// One thread at a time uses a session.
+// What one rank of a plan is on its device: one arena, loaded kernels, and for every entry the list of commands with
+// all addresses filled in. State lives in the arena between runs and is zero at first: run the plan's `init` entry, or
+// write the states. One thread at a time uses a session.
 class Session {
  public:
+  // With a group, all its ranks create their sessions at the same time.
   // kFailedPrecondition when the plan is for another machine, thread count or number of ranks; kResourceExhausted
   // when the arena does not fit into memory; kNotFound or kInvalidArgument for a kernel that this build does not have
   // or that refuses its signature; kNotFound for an unknown driver.
@@ -60,8 +68,11 @@ class Session {
 
   const fbs::Plan& plan() const { return plan_.plan(); }
   const LoadedPlan& loaded_plan() const { return plan_; }
+  // This rank, and its role in the plan.
+  uint32_t rank() const { return rank_; }
+  uint32_t role() const { return role_; }
 
-  // Index of an entry. kNotFound listing the plan's entries.
+  // Index of this role's entry. kNotFound listing the plan's entries.
   absl::StatusOr<int> FindEntry(absl::string_view name) const;
 
   // Runs an entry to its end. Without an error it allocates nothing, takes no lock and touches no string.
@@ -75,6 +86,8 @@ class Session {
   absl::StatusOr<TensorView> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
   absl::StatusOr<TensorView> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
 
+  // The states of this rank's role, as indices into plan().states().
+  absl::Span<const uint32_t> states() const { return states_; }
   // A parameter or other state by its key in checkpoints. Indices are those of plan().states().
   absl::StatusOr<TensorView> State(absl::string_view key) const;
   TensorView StateAt(uint32_t index) const;
@@ -102,15 +115,19 @@ class Session {
   absl::Status CheckInputs(const fbs::Entry& entry) const;
   template <bool kProfile>
   absl::Status RunCommands(int entry);
+  absl::Status Issue(const BoundCommand& command);
   absl::Status FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t command) const;
 
   LoadedPlan plan_;
   SessionOptions options_;
+  uint32_t rank_ = 0;
+  uint32_t role_ = 0;
+  std::vector<uint32_t> states_;
   std::unique_ptr<hal::Device> device_;
   std::unique_ptr<hal::Allocation> arena_;
   std::unique_ptr<BoundPlan> bound_;
   uint64_t high_water_bytes_ = 0;
-  // By kernel of the plan; the last is for copies.
+  // By kernel of the plan; the last two are for copies and communication.
   struct Timing {
     uint64_t launches = 0;
     int64_t nanoseconds = 0;

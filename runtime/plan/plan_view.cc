@@ -4,6 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/plan/mesh_view.h"
 
 namespace bowline {
 
@@ -58,8 +59,13 @@ std::string Quoted(const flatbuffers::String* text) {
   return absl::StrCat("'", absl::Utf8SafeCEscape(TextOf(text)), "'");
 }
 
+uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot) {
+  if (buffer.slots() == 1) return 0;
+  return buffer.kind() == fbs::BufferKind::Temporary ? slot % buffer.slots() : slot;
+}
+
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot) {
-  const uint64_t begin = buffer.offset() + (buffer.slots() > 1 ? slot * buffer.slot_stride() : 0);
+  const uint64_t begin = buffer.offset() + SlotOf(buffer, slot) * buffer.slot_stride();
   return {begin, begin + buffer.bytes()};
 }
 
@@ -71,11 +77,62 @@ bool IsPersistent(fbs::BufferKind kind) {
   return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input;
 }
 
+void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses) {
+  const auto append_parts = [&](const auto& transfer, fbs::Access access) {
+    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
+      const fbs::Part& part = *transfer.parts()->Get(i);
+      uses.push_back({&part.operand(), part.count() * ElementSize(transfer.dtype()), access});
+    }
+  };
+  if (const fbs::Send* send = command.body_as_Send()) return append_parts(*send, fbs::Access::Read);
+  if (const fbs::Receive* receive = command.body_as_Receive()) return append_parts(*receive, fbs::Access::Write);
+  const fbs::Collective* collective = command.body_as_Collective();
+  if (collective == nullptr) return;
+  const uint64_t size = SizeAlong(plan, plan.communicators()->Get(collective->communicator())->axes());
+  const fbs::CollectiveKind kind = collective->kind();
+  const bool scatters = kind == fbs::CollectiveKind::ReduceScatter || kind == fbs::CollectiveKind::AllToAll;
+  const bool gathers = kind == fbs::CollectiveKind::AllGather || kind == fbs::CollectiveKind::AllToAll;
+  for (uint32_t i = 0; i < SizeOf(collective->pieces()); ++i) {
+    const fbs::Piece& piece = *collective->pieces()->Get(i);
+    const uint64_t bytes = piece.count() * ElementSize(collective->dtype());
+    uses.push_back({&piece.source(), scatters ? bytes * size : bytes, fbs::Access::Read});
+    uses.push_back({&piece.destination(), gathers ? bytes * size : bytes, fbs::Access::Write});
+  }
+}
+
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch) {
   if (plan.kernels()->Get(launch.kernel())->origin() != fbs::KernelOrigin::Registered) return false;
   const uint32_t count = SizeOf(launch.operands());
   return count > 0 &&
          plan.buffers()->Get(launch.operands()->Get(count - 1)->buffer())->kind() == fbs::BufferKind::Scratch;
+}
+
+std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) {
+  const auto on = [&](uint32_t communicator) { return Quoted(plan.communicators()->Get(communicator)->name()); };
+  switch (command.body_type()) {
+    case fbs::CommandBody::Launch:
+      return absl::StrCat("launch of ", Quoted(plan.kernels()->Get(command.body_as_Launch()->kernel())->name()));
+    case fbs::CommandBody::Copy:
+      return "copy";
+    case fbs::CommandBody::Collective: {
+      const fbs::Collective& collective = *command.body_as_Collective();
+      static constexpr const char* kNames[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+      return absl::StrCat(kNames[static_cast<size_t>(collective.kind())], " on ", on(collective.communicator()));
+    }
+    case fbs::CommandBody::Send:
+      return absl::StrCat("send to place ", command.body_as_Send()->peer(), " of ",
+                          on(command.body_as_Send()->communicator()));
+    case fbs::CommandBody::Receive:
+      return absl::StrCat("receive from place ", command.body_as_Receive()->peer(), " of ",
+                          on(command.body_as_Receive()->communicator()));
+    case fbs::CommandBody::Signal:
+      return absl::StrCat("signal of event ", command.body_as_Signal()->event());
+    case fbs::CommandBody::Wait:
+      return absl::StrCat("wait for event ", command.body_as_Wait()->event());
+    case fbs::CommandBody::NONE:
+      break;
+  }
+  return "no command";
 }
 
 std::string DescribeSource(const fbs::Plan& plan, uint32_t source) {

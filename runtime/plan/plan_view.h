@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -52,7 +53,9 @@ struct ByteRange {
   friend bool operator==(const ByteRange& a, const ByteRange& b) { return a.begin == b.begin && a.end == b.end; }
 };
 
-// Bytes of one slot. Buffers with a single slot are the same in every slot.
+// Which slot of the buffer a call at `slot` addresses: see SegmentCall.
+uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot);
+// Bytes of SlotOf(buffer, slot).
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot);
 // From the first byte of the first slot to the last of the last.
 ByteRange ExtentOf(const fbs::Buffer& buffer);
@@ -66,9 +69,23 @@ bool IsState(fbs::BufferKind kind);
 inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }
 inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 2) != 0; }
 
+// What a command does with one operand.
+struct OperandUse {
+  const fbs::Operand* operand = nullptr;
+  uint64_t bytes = 0;
+  fbs::Access access = fbs::Access::Read;
+};
+
+// The operands of a collective, send or receive in order, of a collective source before destination; appended to
+// `uses`. None for any other command.
+void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
+
 // Does the last operand of this launch carry the library workspace that a registered kernel asked for? It then is no
 // argument of the kernel's signature.
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
+
+// "launch of 'matmul'", "copy", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"
+std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command);
 
 // "model.layers.0.mlp (by emit)"
 std::string DescribeSource(const fbs::Plan& plan, uint32_t source);

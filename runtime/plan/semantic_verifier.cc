@@ -1,5 +1,7 @@
 #include "runtime/plan/semantic_verifier.h"
 
+#include <algorithm>
+
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline {
@@ -46,6 +48,10 @@ absl::Status VerifyTarget(const fbs::Target& target) {
 
 absl::Status VerifyMesh(const fbs::Plan& plan) {
   constexpr uint64_t kMaxRanks = uint64_t{1} << 31;
+  constexpr uint32_t kMaxAxes = 64;
+  if (SizeOf(plan.mesh()) > kMaxAxes) {
+    return Broken("the mesh has ", SizeOf(plan.mesh()), " axes; ", kMaxAxes, " is the most");
+  }
   NameSet names("axis name");
   uint64_t ranks = 1;
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) {
@@ -61,12 +67,59 @@ absl::Status VerifyMesh(const fbs::Plan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyRoles(const fbs::Plan& plan) {
+  const uint32_t roles = SizeOf(plan.roles());
+  if (roles == 0) return absl::OkStatus();
+  if (roles > kMaxRoles) return Broken(roles, " roles; ", kMaxRoles, " is the most");
+  NameSet names("name");
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < roles; ++i) {
+    const fbs::Role& role = *plan.roles()->Get(i);
+    BOWLINE_RETURN_IF_ERROR(names.Insert(absl::StrCat("role ", i), role.name()));
+    largest = std::max(largest, role.arena_bytes());
+  }
+  if (largest != plan.arena_bytes()) {
+    return Broken("arena_bytes ", plan.arena_bytes(), " is not the ", largest, " of the largest role");
+  }
+  if (roles == 1) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex("role_axis", "mesh axis", plan.role_axis(), SizeOf(plan.mesh())));
+  const fbs::Axis& axis = *plan.mesh()->Get(plan.role_axis());
+  if (axis.size() != roles) {
+    return Broken(roles, " roles, but axis ", Quoted(axis.name()), ", which tells them apart, has size ", axis.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyCommunicators(const fbs::Plan& plan) {
+  NameSet names("name");
+  for (uint32_t i = 0; i < SizeOf(plan.communicators()); ++i) {
+    const fbs::Communicator& communicator = *plan.communicators()->Get(i);
+    const std::string place = absl::StrCat("communicator ", i);
+    BOWLINE_RETURN_IF_ERROR(names.Insert(place, communicator.name()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAxes(plan, place, communicator.axes()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status VerifyAxes(const fbs::Plan& plan, absl::string_view place, const flatbuffers::Vector<uint8_t>* axes) {
+  std::set<uint8_t> seen;
+  for (uint32_t i = 0; i < SizeOf(axes); ++i) {
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "mesh axis", axes->Get(i), SizeOf(plan.mesh())));
+    if (!seen.insert(axes->Get(i)).second) {
+      return Broken(place, ": names axis ", Quoted(plan.mesh()->Get(axes->Get(i))->name()), " twice");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status VerifyHeader(const fbs::Plan& plan) {
   if (plan.arena_bytes() > kMaxArenaBytes) return Broken("arena_bytes ", plan.arena_bytes(), " is more than 2^62");
   BOWLINE_RETURN_IF_ERROR(VerifyTarget(*plan.target()));
   BOWLINE_RETURN_IF_ERROR(VerifyMesh(plan));
+  BOWLINE_RETURN_IF_ERROR(VerifyRoles(plan));
+  BOWLINE_RETURN_IF_ERROR(VerifyCommunicators(plan));
   NameSet names("name");
   for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {
     BOWLINE_RETURN_IF_ERROR(names.Insert(absl::StrCat("attachment ", i), plan.attachments()->Get(i)->name()));

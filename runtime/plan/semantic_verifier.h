@@ -14,6 +14,8 @@ inline constexpr uint32_t kMaxThreads = 4096;
 inline constexpr uint32_t kMaxSlots = 1 << 20;
 // Commands of one program with its timeline expanded.
 inline constexpr uint64_t kMaxExpandedCommands = uint64_t{1} << 28;
+inline constexpr uint32_t kMaxRoles = 4096;
+inline constexpr uint32_t kMaxEvents = 1 << 20;
 inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 
 // Checks everything that a structurally valid FlatBuffer can still get wrong: every index, range, enum value, union
@@ -23,11 +25,12 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 // kInvalidArgument, with the place by name and index, and the rule. Time is linear in the size of the plan.
 //
 // The rules, by file:
-//   semantic_verifier.cc   names, target, mesh, sources, attachments
-//   verify_memory.cc       buffers lie in the arena, states and constants fit their buffers
-//   verify_kernels.cc      images, kernels, attributes, arguments, in-place pairs
-//   verify_programs.cc     streams, segments, calls, commands and their operands
-//   verify_entries.cc      entries and their ports
+//   semantic_verifier.cc      names, target, mesh, roles, communicators, attachments
+//   verify_memory.cc          buffers lie in their role's arena, states, constants and layouts fit their buffers
+//   verify_kernels.cc         images, kernels, attributes, arguments, in-place pairs
+//   verify_programs.cc        streams, segments, calls, commands and their operands
+//   verify_communication.cc   collectives, sends and receives
+//   verify_entries.cc         entries and their ports
 absl::Status VerifyPlan(const fbs::Plan& plan);
 
 }  // namespace bowline

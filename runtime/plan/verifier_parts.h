@@ -15,7 +15,7 @@
 namespace bowline::verifier {
 
 // In this order.
-absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, sources, attachments
+absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, roles, communicators, attachments
 absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constants
 absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
 absl::Status VerifyPrograms(const fbs::Plan& plan);
@@ -39,6 +39,15 @@ absl::Status VerifyAligned(absl::string_view place, absl::string_view what, cons
 
 // Shape and dtype that have a byte count.
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
+
+// Axes of the mesh, none twice.
+absl::Status VerifyAxes(const fbs::Plan& plan, absl::string_view place, const flatbuffers::Vector<uint8_t>* axes);
+
+// The layout is one of a tensor of which `buffer` is a part.
+absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view place, const fbs::Buffer& buffer);
+
+// A collective, send or receive of a program of `role`, save its operands.
+absl::Status VerifyCommunication(const fbs::Plan& plan, uint32_t role, const fbs::Command& command);
 
 // Finds names that are empty or appear twice.
 class NameSet {

@@ -1,5 +1,7 @@
-#include <set>
+#include <map>
+#include <vector>
 
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline::verifier {
@@ -10,9 +12,14 @@ bool IsInteger(fbs::DType dtype) {
          dtype == fbs::DType::U8;
 }
 
-absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, const fbs::Port& port, bool input) {
+absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t role, const fbs::Port& port,
+                        bool input) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", port.buffer(), plan.buffers()->size()));
   const fbs::Buffer& buffer = *plan.buffers()->Get(port.buffer());
+  if (buffer.role() != role) {
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " is of role ", buffer.role(), ", the program of role ",
+                  role);
+  }
   const bool fits = input ? buffer.kind() == fbs::BufferKind::Input
                           : buffer.kind() == fbs::BufferKind::Output || IsState(buffer.kind());
   if (!fits) {
@@ -28,16 +35,17 @@ absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, const fb
 
 absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "program", entry.program(), plan.programs()->size()));
+  const uint32_t role = plan.programs()->Get(entry.program())->role();
   NameSet inputs("input name"), outputs("output name");
   for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
     const std::string port_place = absl::StrCat(place, ": input ", i, " ", Quoted(entry.inputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(inputs.Insert(port_place, entry.inputs()->Get(i)->name()));
-    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, *entry.inputs()->Get(i), /*input=*/true));
+    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, role, *entry.inputs()->Get(i), /*input=*/true));
   }
   for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {
     const std::string port_place = absl::StrCat(place, ": output ", i, " ", Quoted(entry.outputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(outputs.Insert(port_place, entry.outputs()->Get(i)->name()));
-    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, *entry.outputs()->Get(i), /*input=*/false));
+    BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, role, *entry.outputs()->Get(i), /*input=*/false));
   }
   return absl::OkStatus();
 }
@@ -45,12 +53,18 @@ absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const f
 }  // namespace
 
 absl::Status VerifyEntries(const fbs::Plan& plan) {
-  NameSet names("entry name");
+  std::vector<NameSet> names(RoleCount(plan), NameSet("entry name"));
+  std::map<absl::string_view, uint32_t> roles_with;
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     const fbs::Entry& entry = *plan.entries()->Get(i);
     const std::string place = absl::StrCat("entry ", i, " ", Quoted(entry.name()));
-    BOWLINE_RETURN_IF_ERROR(names.Insert(place, entry.name()));
     BOWLINE_RETURN_IF_ERROR(VerifyEntry(plan, place, entry));
+    BOWLINE_RETURN_IF_ERROR(names[plan.programs()->Get(entry.program())->role()].Insert(place, entry.name()));
+    ++roles_with[TextOf(entry.name())];
+  }
+  for (const auto& [name, roles] : roles_with) {
+    if (roles == RoleCount(plan)) continue;
+    return Broken("entry '", name, "': ", roles, " of ", RoleCount(plan), " roles have it; all ranks run an entry");
   }
   return absl::OkStatus();
 }

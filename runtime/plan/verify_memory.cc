@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/plan/verifier_parts.h"
 
@@ -41,28 +42,33 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
                   buffer.bytes(), " bytes of a slot");
   }
   // Each term is at most 2^62 once compared, so nothing wraps.
-  const uint64_t arena = plan.arena_bytes();
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "role", buffer.role(), RoleCount(plan)));
+  const uint64_t arena = ArenaBytes(plan, buffer.role());
   const uint64_t steps = buffer.slots() - 1;
   if (buffer.bytes() > arena || buffer.offset() > arena - buffer.bytes() ||
       (steps > 0 && stride > (arena - buffer.bytes() - buffer.offset()) / steps)) {
     return Broken(place, ": ", buffer.slots(), " slot(s) of ", buffer.bytes(), " bytes at offset ", buffer.offset(),
                   ", ", stride, " bytes apart, end beyond the arena of ", arena, " bytes");
   }
+  BOWLINE_RETURN_IF_ERROR(VerifyLayout(plan, place, buffer));
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }
 
 absl::Status VerifyStates(const fbs::Plan& plan) {
-  NameSet keys("key");
+  // A role saves a tensor once; a mirror has the key of what it mirrors.
+  std::vector<NameSet> keys(RoleCount(plan), NameSet("key"));
   std::vector<bool> listed(plan.buffers()->size(), false);
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     const fbs::State& state = *plan.states()->Get(i);
     const std::string place = absl::StrCat("state ", i, " ", Quoted(state.key()));
-    BOWLINE_RETURN_IF_ERROR(keys.Insert(place, state.key()));
+    if (state.key()->size() == 0) return Broken(place, ": the key is empty");
     if (state.role() > fbs::StateRole::MAX) return Broken(place, ": unknown role ", static_cast<int>(state.role()));
     BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", state.buffer(), plan.buffers()->size()));
     const fbs::Buffer& buffer = *plan.buffers()->Get(state.buffer());
+    const bool is_mirror = state.role() == fbs::StateRole::Mirror;
+    if (!is_mirror) BOWLINE_RETURN_IF_ERROR(keys[buffer.role()].Insert(place, state.key()));
     const fbs::BufferKind needed =
-        state.role() == fbs::StateRole::Parameter ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
+        is_mirror || state.role() == fbs::StateRole::Parameter ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
     if (buffer.kind() != needed) {
       return Broken(place, ": role ", fbs::EnumNameStateRole(state.role()), " needs a buffer of kind ",
                     fbs::EnumNameBufferKind(needed), ", but ", BufferPlace(plan, state.buffer()), " is of kind ",
@@ -75,8 +81,27 @@ absl::Status VerifyStates(const fbs::Plan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyCoordinates(const fbs::Plan& plan, std::vector<bool>& filled) {
+  for (uint32_t i = 0; i < SizeOf(plan.coordinates()); ++i) {
+    const fbs::Coordinate& coordinate = *plan.coordinates()->Get(i);
+    const std::string place = absl::StrCat("coordinate ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", coordinate.buffer(), plan.buffers()->size()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAxes(plan, place, coordinate.axes()));
+    const fbs::Buffer& buffer = *plan.buffers()->Get(coordinate.buffer());
+    if (buffer.kind() != fbs::BufferKind::Constant || buffer.dtype() != fbs::DType::I32 || buffer.bytes() != 4 ||
+        buffer.slots() != 1) {
+      return Broken(place, ": ", BufferPlace(plan, coordinate.buffer()), " is not a constant of one i32");
+    }
+    if (filled[coordinate.buffer()])
+      return Broken(place, ": ", BufferPlace(plan, coordinate.buffer()), " is filled twice");
+    filled[coordinate.buffer()] = true;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyConstants(const fbs::Plan& plan) {
   std::vector<bool> filled(plan.buffers()->size(), false);
+  BOWLINE_RETURN_IF_ERROR(VerifyCoordinates(plan, filled));
   for (uint32_t i = 0; i < SizeOf(plan.constants()); ++i) {
     const fbs::ConstantData& constant = *plan.constants()->Get(i);
     const std::string place = absl::StrCat("constant ", i);

@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/plan/verifier_parts.h"
 
@@ -24,12 +25,14 @@ class ProgramVerifier {
   absl::Status VerifyLaunchOperand(const std::string& kernel_place, const fbs::Kernel& kernel, uint32_t index,
                                    const fbs::Operand& operand);
   absl::Status VerifyCopy(const fbs::Copy& copy);
+  absl::Status VerifyTransfers(const fbs::Command& command);
   // The buffer exists and has `bytes` bytes from the operand's offset on.
   absl::Status VerifyOperand(absl::string_view place, const fbs::Operand& operand, uint64_t bytes);
   absl::Status VerifyWritable(absl::string_view place, const fbs::Operand& operand);
   absl::Status VerifyTimeline(absl::string_view place, const fbs::Program& program);
 
   const fbs::Plan& plan_;
+  uint32_t role_ = 0;  // of the current program
   std::vector<Scratch> scratch_;
   // Per segment of the current program: slots that every buffer with several slots has; the first such buffer.
   std::vector<uint32_t> segment_slots_;
@@ -39,11 +42,15 @@ class ProgramVerifier {
 absl::Status ProgramVerifier::VerifyOperand(absl::string_view place, const fbs::Operand& operand, uint64_t bytes) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", operand.buffer(), plan_.buffers()->size()));
   const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
+  if (buffer.role() != role_) {
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " is of role ", buffer.role(), ", the program of role ",
+                  role_);
+  }
   if (operand.offset() > buffer.bytes() || bytes > buffer.bytes() - operand.offset()) {
     return Broken(place, ": ", bytes, " bytes at offset ", operand.offset(), " reach beyond buffer ",
                   Quoted(buffer.name()), " of ", buffer.bytes(), " bytes");
   }
-  if (buffer.slots() > 1 && buffer.slots() < segment_slots_.back()) {
+  if (buffer.slots() > 1 && buffer.kind() != fbs::BufferKind::Temporary && buffer.slots() < segment_slots_.back()) {
     segment_slots_.back() = buffer.slots();
     segment_slot_buffer_.back() = operand.buffer();
   }
@@ -113,6 +120,18 @@ absl::Status ProgramVerifier::VerifyCopy(const fbs::Copy& copy) {
   return VerifyWritable("copy: destination", *copy.destination());
 }
 
+absl::Status ProgramVerifier::VerifyTransfers(const fbs::Command& command) {
+  BOWLINE_RETURN_IF_ERROR(VerifyCommunication(plan_, role_, command));
+  const absl::string_view place = fbs::EnumNameCommandBody(command.body_type());
+  std::vector<OperandUse> uses;
+  AppendCommunicationOperands(plan_, command, uses);
+  for (const OperandUse& use : uses) {
+    BOWLINE_RETURN_IF_ERROR(VerifyOperand(place, *use.operand, use.bytes));
+    if (Writes(use.access)) BOWLINE_RETURN_IF_ERROR(VerifyWritable(place, *use.operand));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ProgramVerifier::VerifyCommand(const fbs::Program& program, const fbs::Command& command) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex("command", "stream", command.stream(), SizeOf(program.streams())));
   BOWLINE_RETURN_IF_ERROR(VerifyIndex("command", "source", command.source(), plan_.sources()->size()));
@@ -125,6 +144,14 @@ absl::Status ProgramVerifier::VerifyCommand(const fbs::Program& program, const f
       return VerifyLaunch(*command.body_as_Launch());
     case fbs::CommandBody::Copy:
       return VerifyCopy(*command.body_as_Copy());
+    case fbs::CommandBody::Collective:
+    case fbs::CommandBody::Send:
+    case fbs::CommandBody::Receive:
+      return VerifyTransfers(command);
+    case fbs::CommandBody::Signal:
+      return VerifyIndex("signal", "event", command.body_as_Signal()->event(), program.events());
+    case fbs::CommandBody::Wait:
+      return VerifyIndex("wait", "event", command.body_as_Wait()->event(), program.events());
     case fbs::CommandBody::NONE:
       break;
   }
@@ -169,6 +196,10 @@ absl::Status ProgramVerifier::Verify(uint32_t index) {
   const fbs::Program& program = *plan_.programs()->Get(index);
   const std::string place = absl::StrCat("program ", index, " ", Quoted(program.name()));
   if (program.name()->size() == 0) return Broken(place, ": the name is empty");
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "role", program.role(), RoleCount(plan_)));
+  role_ = program.role();
+  if (program.events() > kMaxEvents)
+    return Broken(place, ": ", program.events(), " events; ", kMaxEvents, " is the most");
   NameSet streams("stream name");
   for (uint32_t i = 0; i < SizeOf(program.streams()); ++i) {
     BOWLINE_RETURN_IF_ERROR(streams.Insert(place, program.streams()->Get(i)));

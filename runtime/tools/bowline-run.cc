@@ -13,6 +13,7 @@
 #include "kernels/cpu/parallel.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/tools/run_options.h"
+#include "runtime/tools/run_ranks.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/token_ports.h"
@@ -24,6 +25,8 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
   SessionOptions session;
   session.driver = options.driver;
   session.profile = options.profile;
+  session.group = options.group;
+  session.links = options.links;
   return Session::Create(std::move(plan), session);
 }
 
@@ -80,6 +83,11 @@ Modes AddOptions(CLI::App& app, RunOptions& o) {
                  "Hugging Face directory to load parameters from, or one that --save wrote to (its latest checkpoint)");
   app.add_option("--driver", o.driver, "Device driver: cpu, or null, which runs nothing")
       ->check(CLI::IsMember(BuiltinDrivers().Names()))
+      ->capture_default_str();
+  app.add_option("--link", o.link_texts,
+                 "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us");
+  app.add_option("--timeout", o.timeout_s, "Seconds that a rank waits for another one")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--profile", o.profile, "Time every kernel (costs a little) and print a table to stderr at the end");
   app.add_flag("--quiet", o.quiet, "No progress and notes on stderr");
@@ -167,7 +175,7 @@ absl::Status Run(const RunOptions& options, const Modes& modes) {
   if (HasEntry(plan.plan(), kTrainEntry)) {
     BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, options.plan, "trains"));
     BOWLINE_RETURN_IF_ERROR(CheckTraining(options));
-    return RunTraining(std::move(plan), options);
+    return RunRanks(std::move(plan), options, &RunTraining);
   }
   if (HasEntry(plan.plan(), kGenerateEntry)) {
     BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, options.plan, "generates text"));

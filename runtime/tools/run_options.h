@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
@@ -18,6 +19,12 @@ struct RunOptions {
   bool profile = false;
   bool quiet = false;
   std::string weights;
+
+  // All ranks, of which this is one; null: a run of one rank. Set by RunRanks.
+  CommunicatorGroup* group = nullptr;
+  std::vector<std::string> link_texts;  // "[AXIS:]LINK"
+  LinkTable links;
+  double timeout_s = 300;  // how long a rank waits for another
 
   // Training plans.
   std::string data;

@@ -143,8 +143,9 @@ absl::Status Train(Session& session, const RunOptions& options) {
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.HighWaterBytes()) * 1e-6));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session.device()));
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
-                                       metrics ? &*metrics : nullptr, console, CatchStopSignals()));
+                                       metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
   if (trainer.steps_done() < options.steps) {
     console.Say(
         absl::StrCat("stopped by a signal after step ", trainer.steps_done(),
@@ -156,6 +157,9 @@ absl::Status Train(Session& session, const RunOptions& options) {
 }  // namespace
 
 absl::Status RunTraining(LoadedPlan plan, const RunOptions& options) {
+  if (options.group != nullptr && !(options.weights.empty() && options.save.empty() && options.resume.empty())) {
+    return absl::UnimplementedError("a run of several ranks cannot load weights or save and resume checkpoints yet");
+  }
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_RETURN_IF_ERROR(options.data.empty() ? EvaluateOnly(*session, options) : Train(*session, options));
   if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));

@@ -30,7 +30,7 @@ absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset
   return evaluator;
 }
 
-absl::Status Evaluator::CheckFirstBatch() const { return ports_.Fill(sampler_, 0); }
+absl::Status Evaluator::CheckFirstBatch() { return ports_.Fill(sampler_, 0); }
 
 absl::StatusOr<double> Evaluator::Evaluate() {
   double loss_sum = 0;

@@ -21,7 +21,7 @@ class Evaluator {
   static absl::StatusOr<Evaluator> Create(Session* session, const TokenDataset* dataset, int64_t batches = 0);
 
   // Reads the first batch and nothing more.
-  absl::Status CheckFirstBatch() const;
+  absl::Status CheckFirstBatch();
 
   // Sum of losses over count of tokens, both accumulated in f64. No heap allocation unless it fails.
   absl::StatusOr<double> Evaluate();

@@ -33,7 +33,7 @@ StorageType StorageTypeOf(fbs::DType dtype) {
 std::vector<CheckpointTensor> StateTensors(const Session& session) {
   std::vector<CheckpointTensor> tensors;
   const auto& states = *session.plan().states();
-  for (uint32_t i = 0; i < states.size(); ++i) {
+  for (const uint32_t i : session.states()) {
     const TensorView view = session.StateAt(i);
     CheckpointTensor tensor;
     tensor.key = std::string(TextOf(states.Get(i)->key()));
@@ -49,7 +49,7 @@ std::vector<CheckpointTensor> StateTensors(const Session& session) {
 
 const int32_t* FindStepState(const Session& session) {
   const auto& states = *session.plan().states();
-  for (uint32_t i = 0; i < states.size(); ++i) {
+  for (const uint32_t i : session.states()) {
     const TensorView view = session.StateAt(i);
     if (states.Get(i)->role() == fbs::StateRole::Step && view.dtype == fbs::DType::I32 &&
         view.bytes == sizeof(int32_t)) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
@@ -28,49 +29,107 @@ const fbs::Entry* FindEntryTable(const fbs::Plan& plan, absl::string_view entry)
 
 }  // namespace
 
-bool HasEntry(const fbs::Plan& plan, absl::string_view entry) { return FindEntryTable(plan, entry) != nullptr; }
-
-const fbs::Port* FindInputPort(const fbs::Plan& plan, absl::string_view entry, absl::string_view port) {
-  const fbs::Entry* found = FindEntryTable(plan, entry);
-  if (found == nullptr) return nullptr;
-  for (uint32_t i = 0; i < SizeOf(found->inputs()); ++i) {
-    if (TextOf(found->inputs()->Get(i)->name()) == port) return found->inputs()->Get(i);
+static const fbs::Port* FindInputPort(const fbs::Entry& entry, absl::string_view port) {
+  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+    if (TextOf(entry.inputs()->Get(i)->name()) == port) return entry.inputs()->Get(i);
   }
   return nullptr;
 }
 
+bool HasEntry(const fbs::Plan& plan, absl::string_view entry) { return FindEntryTable(plan, entry) != nullptr; }
+
+const fbs::Port* FindInputPort(const fbs::Plan& plan, absl::string_view entry, absl::string_view port) {
+  const fbs::Entry* found = FindEntryTable(plan, entry);
+  return found == nullptr ? nullptr : FindInputPort(*found, port);
+}
+
+TokenPorts::Part TokenPorts::PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim,
+                                    int64_t local) {
+  if (layout == nullptr) return {0, local, local};
+  const auto* axes = SizeOf(layout->cuts()) == 0 ? nullptr : layout->cuts()->Get(dim)->axes();
+  return {local * PlaceAlong(plan, axes, rank), local, layout->global_shape()->Get(dim)};
+}
+
+absl::StatusOr<TokenPorts::Input> TokenPorts::InputOf(const Session& session, absl::string_view entry,
+                                                      const fbs::Buffer& buffer) {
+  const auto* shape = buffer.shape();
+  const fbs::Layout* layout = buffer.layout();
+  if (buffer.dtype() != fbs::DType::I32 || SizeOf(shape) != 2 || buffer.bytes() == 0) {
+    return Unfit(session, entry,
+                 absl::StrCat("has tokens ", DescribeType(buffer.dtype(), shape), " instead of i32 [rows, sequence]"));
+  }
+  if (layout != nullptr && (SizeOf(layout->view()) > 0 || SizeOf(layout->flat_axes()) > 0)) {
+    return Unfit(session, entry, "divides its inputs otherwise than by rows and columns");
+  }
+  Input input;
+  input.rows = PartOf(session.plan(), session.rank(), layout, 0, shape->Get(0));
+  input.columns = PartOf(session.plan(), session.rank(), layout, 1, shape->Get(1));
+  for (const Part& part : {input.rows, input.columns}) {
+    if (part.whole % part.count != 0) return Unfit(session, entry, "divides its inputs into unequal parts");
+  }
+  input.slots.resize(buffer.slots());
+  input.whole.resize(static_cast<size_t>(input.rows.whole * input.columns.whole));
+  return input;
+}
+
 absl::StatusOr<TokenPorts> TokenPorts::Find(const Session& session, absl::string_view entry) {
-  const fbs::Port* tokens = FindInputPort(session.plan(), entry, "tokens");
-  const fbs::Port* labels = FindInputPort(session.plan(), entry, "labels");
-  if (tokens == nullptr || labels == nullptr) return Unfit(session, entry, "lacks the inputs 'tokens' and 'labels'");
-  const TensorView shape = session.BufferAt(tokens->buffer());
-  const TensorView label_shape = session.BufferAt(labels->buffer());
-  const uint32_t slots = session.plan().buffers()->Get(tokens->buffer())->slots();
-  if (shape.dtype != fbs::DType::I32 || shape.shape.size() != 2 || shape.bytes == 0) {
-    return Unfit(session, entry, absl::StrCat("has tokens ", Describe(shape), " instead of i32 [rows, sequence]"));
-  }
-  if (label_shape.dtype != shape.dtype || label_shape.shape != shape.shape ||
-      session.plan().buffers()->Get(labels->buffer())->slots() != slots) {
-    return Unfit(session, entry, absl::StrCat("has labels ", Describe(label_shape), " for tokens ", Describe(shape)));
-  }
   TokenPorts ports;
-  ports.rows_ = shape.shape[0];
-  ports.sequence_ = shape.shape[1];
   ports.vocabulary_ = DatasetOptions().vocabulary;
-  for (const fbs::Port* port : {tokens, labels}) {
-    if (port->limit() > 0) ports.vocabulary_ = std::min<int64_t>(ports.vocabulary_, port->limit());
+  for (const absl::string_view name : {"tokens", "labels"}) {
+    Input& input = name == "tokens" ? ports.tokens_ : ports.labels_;
+    // Another role may have it, and knows its size.
+    for (const fbs::Entry* candidate : *session.plan().entries()) {
+      const fbs::Port* port = TextOf(candidate->name()) == entry ? FindInputPort(*candidate, name) : nullptr;
+      if (port == nullptr) continue;
+      if (input.slots.empty()) {
+        BOWLINE_ASSIGN_OR_RETURN(input, InputOf(session, entry, *session.plan().buffers()->Get(port->buffer())));
+      }
+      if (port->limit() > 0) ports.vocabulary_ = std::min<int64_t>(ports.vocabulary_, port->limit());
+    }
+    if (input.slots.empty()) return Unfit(session, entry, "lacks the inputs 'tokens' and 'labels'");
+    for (uint32_t slot = 0; slot < input.slots.size(); ++slot) {
+      const absl::StatusOr<TensorView> view = session.Input(entry, name, slot);
+      input.slots[slot] = view.ok() ? static_cast<int32_t*>(view->data) : nullptr;
+    }
   }
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    ports.slots_.push_back({static_cast<int32_t*>(session.BufferAt(tokens->buffer(), slot).data),
-                            static_cast<int32_t*>(session.BufferAt(labels->buffer(), slot).data)});
+  const Input &tokens = ports.tokens_, &labels = ports.labels_;
+  ports.rows_ = tokens.rows.whole;
+  ports.sequence_ = tokens.columns.whole;
+  if (labels.rows.whole != ports.rows_ || labels.columns.whole != ports.sequence_ ||
+      labels.slots.size() != tokens.slots.size()) {
+    return Unfit(
+        session, entry,
+        absl::StrCat("has labels i32[", labels.rows.whole, ", ", labels.columns.whole, "] x ", labels.slots.size(),
+                     " for tokens i32[", ports.rows_, ", ", ports.sequence_, "] x ", tokens.slots.size()));
   }
   return ports;
 }
 
-absl::Status TokenPorts::Fill(const Sampler& sampler, int64_t first) const {
-  for (const Slot& slot : slots_) {
-    BOWLINE_RETURN_IF_ERROR(sampler.FillDraws(first, rows_, slot.tokens, slot.labels));
-    first += rows_;
+// Whether tokens and labels of this rank are the same whole rows, which then are read to where they belong.
+bool TokenPorts::IsStraight(size_t slot) const {
+  const auto is_whole = [](const Part& part) { return part.count == part.whole; };
+  return is_whole(tokens_.columns) && is_whole(labels_.columns) && tokens_.rows.first == labels_.rows.first &&
+         tokens_.rows.count == labels_.rows.count && tokens_.slots[slot] != nullptr && labels_.slots[slot] != nullptr;
+}
+
+void TokenPorts::CopyPart(const Input& input, size_t slot) {
+  if (input.slots[slot] == nullptr) return;
+  for (int64_t row = 0; row < input.rows.count; ++row) {
+    const int32_t* from = input.whole.data() + (input.rows.first + row) * input.columns.whole + input.columns.first;
+    std::copy_n(from, input.columns.count, input.slots[slot] + row * input.columns.count);
+  }
+}
+
+absl::Status TokenPorts::Fill(const Sampler& sampler, int64_t first) {
+  for (size_t slot = 0; slot < tokens_.slots.size(); ++slot, first += rows_) {
+    if (IsStraight(slot)) {
+      BOWLINE_RETURN_IF_ERROR(
+          sampler.FillDraws(first + tokens_.rows.first, tokens_.rows.count, tokens_.slots[slot], labels_.slots[slot]));
+      continue;
+    }
+    BOWLINE_RETURN_IF_ERROR(sampler.FillDraws(first, rows_, tokens_.whole.data(), labels_.whole.data()));
+    CopyPart(tokens_, slot);
+    CopyPart(labels_, slot);
   }
   return absl::OkStatus();
 }

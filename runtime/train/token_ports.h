@@ -12,32 +12,46 @@
 
 namespace bowline {
 
-// The inputs `tokens` and `labels` of an entry, each i32 [rows, sequence] per microbatch (slot).
+// The inputs `tokens` and `labels` of an entry, each i32 [rows, sequence] per microbatch (slot), as a rank sees them:
+// its rows of the global batch; and in a pipeline only those that its stage reads.
 class TokenPorts {
  public:
   // kFailedPrecondition, naming entry and port, when the entry does not have these inputs or they do not fit together.
   static absl::StatusOr<TokenPorts> Find(const Session& session, absl::string_view entry);
 
-  // Samples in one run of the entry, of all microbatches.
-  int64_t batch() const { return rows_ * static_cast<int64_t>(slots_.size()); }
+  // Samples in one run of the entry, of all microbatches and ranks.
+  int64_t batch() const { return rows_ * static_cast<int64_t>(tokens_.slots.size()); }
   int64_t sequence() const { return sequence_; }
-  int64_t tokens() const { return batch() * sequence_; }
+  int64_t tokens() const { return batch() * sequence(); }
   // What a dataset must satisfy to be read into these ports.
   DatasetOptions dataset_options() const { return {.vocabulary = vocabulary_}; }
 
-  // Fills all microbatches, in order, with the draws first ... first + batch() - 1. No allocation unless it fails.
-  absl::Status Fill(const Sampler& sampler, int64_t first) const;
+  // Fills all microbatches, in order, with this rank's part of the draws first ... first + batch() - 1. No allocation
+  // unless it fails.
+  absl::Status Fill(const Sampler& sampler, int64_t first);
 
  private:
-  struct Slot {
-    int32_t* tokens;
-    int32_t* labels;
+  // What a rank has of a dimension.
+  struct Part {
+    int64_t first = 0, count = 0, whole = 0;
+  };
+  // What a rank has of one of the inputs.
+  struct Input {
+    Part rows, columns;
+    std::vector<int32_t*> slots;  // null where the rank's stage has no such input
+    std::vector<int32_t> whole;   // the global batch of one microbatch, where not all of it goes straight to a slot
   };
 
   TokenPorts() = default;
 
-  std::vector<Slot> slots_;
-  int64_t rows_ = 0;
+  static Part PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim, int64_t local);
+  static absl::StatusOr<Input> InputOf(const Session& session, absl::string_view entry, const fbs::Buffer& buffer);
+  static void CopyPart(const Input& input, size_t slot);
+
+  bool IsStraight(size_t slot) const;
+
+  Input tokens_, labels_;
+  int64_t rows_ = 0;  // of a microbatch, of all ranks
   int64_t sequence_ = 0;
   int64_t vocabulary_ = 0;
 };

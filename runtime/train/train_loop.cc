@@ -28,9 +28,14 @@ class TrainLoop {
             TrainObserver& observer)
       : options_(options), trainer_(trainer), evaluator_(evaluator), metrics_(metrics), observer_(observer) {}
 
-  absl::Status Run(const std::atomic<bool>& stop) {
+  absl::Status Run(const std::atomic<bool>& stop, Agreement* agreement) {
     bool saved = true;  // nothing has changed yet
-    while (trainer_.steps_done() < options_.steps && !stop.load()) {
+    while (trainer_.steps_done() < options_.steps) {
+      bool stopping = stop.load();
+      if (agreement != nullptr) {
+        BOWLINE_ASSIGN_OR_RETURN(stopping, agreement->AnyOf(stopping));
+      }
+      if (stopping) break;
       BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
       const bool last = step == options_.steps;
@@ -85,8 +90,8 @@ class TrainLoop {
 }  // namespace
 
 absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
-                          TrainObserver& observer, const std::atomic<bool>& stop) {
-  return TrainLoop(options, trainer, evaluator, metrics, observer).Run(stop);
+                          TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement) {
+  return TrainLoop(options, trainer, evaluator, metrics, observer).Run(stop, agreement);
 }
 
 }  // namespace bowline

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/base/status.h"
+#include "runtime/train/agreement.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/metrics_log.h"
 #include "runtime/train/trainer.h"
@@ -32,12 +33,13 @@ class TrainObserver {
 
 // Runs a trainer up to options.steps. In each step: train, metrics, evaluation if it is time, then the checkpoint if it
 // is time, so that a checkpoint never knows more than the metrics on disk. When `stop` becomes true the step is
-// finished, a checkpoint saved if there is a directory for it, and the loop ends without an error.
+// finished, a checkpoint saved if there is a directory for it, and the loop ends without an error. Every rank of a run
+// calls this with the same options and an `agreement`: `stop` on any of them stops all after the same step.
 //
 // `evaluator` and `metrics` may be null. kInternal naming the step when loss or gradient are not finite; kInternal is
 // also what a fault at run time has, and everything else comes from where it says.
 absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
-                          TrainObserver& observer, const std::atomic<bool>& stop);
+                          TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement = nullptr);
 
 }  // namespace bowline
 

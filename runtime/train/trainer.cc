@@ -63,7 +63,7 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckNextBatch() const { return ports_.Fill(sampler_, next_draw_); }
+absl::Status Trainer::CheckNextBatch() { return ports_.Fill(sampler_, next_draw_); }
 
 absl::StatusOr<StepResult> Trainer::Step() {
   if (absl::Status filled = ports_.Fill(sampler_, next_draw_); !filled.ok()) {

@@ -41,7 +41,7 @@ class Trainer {
   absl::Status Resume(const Checkpoint& checkpoint);
 
   // Reads the data of the next step into the plan's inputs and nothing more: finds unusable data before a run begins.
-  absl::Status CheckNextBatch() const;
+  absl::Status CheckNextBatch();
 
   // One step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
   absl::StatusOr<StepResult> Step();

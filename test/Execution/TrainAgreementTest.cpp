@@ -37,8 +37,9 @@ struct Model {
   std::string text() const;
 };
 
-/// Weights and steps are small, so that logits stay moderate: where the softmax is saturated, the gradient is a difference
-/// of nearly equal numbers, of which no f32 program keeps the digits (a logit of 200 has a rounding error of 8e-6).
+/// Weights and steps are small, so that logits stay moderate: where the softmax is saturated, the gradient is a
+/// difference of nearly equal numbers, of which no f32 program keeps the digits (a logit of 200 has a rounding error of
+/// 8e-6).
 std::string Model::text() const {
   int64_t hidden = heads * width;
   std::string text = R"(

@@ -335,7 +335,7 @@ plan.entry @e program @p inputs ["b"] limits [] (%b : !plan.buffer<tensor<4xi32>
 %b = plan.buffer "b" constant : !plan.buffer<tensor<4xf32>>
 plan.program @p timeline [0, 0] {
   plan.segment "s" {
-    // expected-error @+1 {{is no command; a plan.segment holds plan.launch and plan.copy}}
+    // expected-error @+1 {{is no command; a plan.segment holds commands only, such as plan.launch and plan.copy}}
     plan.constant %b = dense<0.0> : tensor<4xf32> : !plan.buffer<tensor<4xf32>>
   }
 }

@@ -98,7 +98,7 @@ const Rule kMemoryRules[] = {
      "buffer 5 'rows': source 3 does not exist; there are 3"},
     {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
-    {"UnknownRole", [](P& p) { p.states[0]->role = static_cast<fbs::StateRole>(3); }, "unknown role 3"},
+    {"UnknownRole", [](P& p) { p.states[0]->role = static_cast<fbs::StateRole>(4); }, "unknown role 4"},
     {"StateBuffer", [](P& p) { p.states[0]->buffer = 10; }, "buffer 10 does not exist; there are 10"},
     {"StateKind", [](P& p) { p.states[0]->buffer = kRows; },
      "role Parameter needs a buffer of kind Parameter, but buffer 5 'rows' is of kind Temporary"},
@@ -263,7 +263,7 @@ flatbuffers::Table* MutableCommand(const std::vector<uint8_t>& bytes, uint32_t s
 
 TEST(SemanticVerifierBytes, RefusesUnknownUnionTags) {
   fbs::PlanT plan = MakePlan();
-  for (uint8_t tag : {0, 3, 255}) {
+  for (uint8_t tag : {0, 8, 255}) {
     const std::vector<uint8_t> bytes = BytesOf(plan);
     ASSERT_TRUE(MutableCommand(bytes, 1, 2)->SetField<uint8_t>(fbs::Command::VT_BODY_TYPE, tag, 9));
     const absl::Status status = VerifyPlan(PlanIn(bytes));

@@ -1,0 +1,69 @@
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/verifier_parts.h"
+
+namespace bowline::verifier {
+namespace {
+
+int64_t DivideCeil(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+absl::Status VerifyAxesOf(const fbs::Plan& plan, const std::string& place, const fbs::Layout& layout) {
+  // No axis divides a tensor twice.
+  std::vector<bool> used(SizeOf(plan.mesh()), false);
+  const auto use = [&](const flatbuffers::Vector<uint8_t>* axes) -> absl::Status {
+    BOWLINE_RETURN_IF_ERROR(VerifyAxes(plan, place, axes));
+    for (uint32_t i = 0; i < SizeOf(axes); ++i) {
+      if (used[axes->Get(i)]) {
+        return Broken(place, ": axis ", Quoted(plan.mesh()->Get(axes->Get(i))->name()), " divides it twice");
+      }
+      used[axes->Get(i)] = true;
+    }
+    return absl::OkStatus();
+  };
+  for (uint32_t d = 0; d < SizeOf(layout.cuts()); ++d) BOWLINE_RETURN_IF_ERROR(use(layout.cuts()->Get(d)->axes()));
+  return use(layout.flat_axes());
+}
+
+}  // namespace
+
+absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view buffer_place, const fbs::Buffer& buffer) {
+  if (buffer.layout() == nullptr) return absl::OkStatus();
+  const fbs::Layout& layout = *buffer.layout();
+  const std::string place = absl::StrCat(buffer_place, ": layout");
+  BOWLINE_RETURN_IF_ERROR(VerifyType(place, buffer.dtype(), layout.global_shape()));
+  BOWLINE_RETURN_IF_ERROR(VerifyType(place, buffer.dtype(), layout.view()));
+  const auto* view = SizeOf(layout.view()) > 0 ? layout.view() : layout.global_shape();
+  if (*DenseBytes(buffer.dtype(), view) != *DenseBytes(buffer.dtype(), layout.global_shape())) {
+    return Broken(place, ": the view ", DescribeType(buffer.dtype(), view), " has other elements than ",
+                  DescribeType(buffer.dtype(), layout.global_shape()));
+  }
+  if (SizeOf(layout.cuts()) != 0 && SizeOf(layout.cuts()) != SizeOf(view)) {
+    return Broken(place, ": ", SizeOf(layout.cuts()), " cuts for ", SizeOf(view), " dimensions");
+  }
+  BOWLINE_RETURN_IF_ERROR(VerifyAxesOf(plan, place, layout));
+  std::vector<int64_t> part;
+  for (uint32_t d = 0; d < SizeOf(view); ++d) {
+    const int64_t ranks = SizeOf(layout.cuts()) == 0 ? 1 : SizeAlong(plan, layout.cuts()->Get(d)->axes());
+    part.push_back(DivideCeil(view->Get(d), ranks));
+  }
+  if (SizeOf(layout.flat_axes()) > 0) {
+    // Padding adds less than a rank per dimension, so the product may be larger than that of the view, but not wrap:
+    // both are bounded by the arena below.
+    int64_t elements = 1;
+    for (const int64_t extent : part) {
+      if (extent != 0 && elements > (int64_t{1} << 62) / extent) return Broken(place, ": a part is too large");
+      elements *= extent;
+    }
+    part = {DivideCeil(elements, SizeAlong(plan, layout.flat_axes()))};
+  }
+  bool fits = part.size() == SizeOf(buffer.shape());
+  for (uint32_t d = 0; fits && d < part.size(); ++d) fits = part[d] == buffer.shape()->Get(d);
+  if (fits) return absl::OkStatus();
+  return Broken(place, ": a rank's part is [", absl::StrJoin(part, ", "), "], but the buffer is ",
+                DescribeType(buffer.dtype(), buffer.shape()));
+}
+
+}  // namespace bowline::verifier

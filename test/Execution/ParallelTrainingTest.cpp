@@ -1,0 +1,151 @@
+//===- ParallelTrainingTest.cpp - Plans of several ranks train as those of one do
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Support/NpyFile.h"
+#include "compiler/Support/Registration.h"
+#include "test/Execution/RankHarness.h"
+#include "test/Unit/Sharding/ShardedModel.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+
+namespace {
+
+struct Case {
+  std::string model, mesh;
+  int64_t microbatches = 1;
+  bool sequenceParallel = false;
+  int64_t zero = 0;
+  ModelSizes sizes;
+  std::string recompute = "none", zeroAxis;
+
+  /// "llama_tiny_dp2_tp2_m2_sp_zero1_v23"
+  std::string name() const {
+    std::string name = model + "_" + mesh + "_m" + std::to_string(microbatches);
+    if (sequenceParallel)
+      name += "_sp";
+    if (zero > 0)
+      name += "_zero" + std::to_string(zero) + zeroAxis;
+    ModelSizes usual;
+    if (sizes.vocabulary != usual.vocabulary)
+      name += "_v" + std::to_string(sizes.vocabulary);
+    if (sizes.intermediate != usual.intermediate)
+      name += "_i" + std::to_string(sizes.intermediate);
+    if (sizes.keyHeads != usual.keyHeads)
+      name += "_k" + std::to_string(sizes.keyHeads);
+    if (recompute != "none")
+      name += "_" + recompute;
+    llvm::erase_if(name, [](char c) { return c == '='; });
+    std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+  }
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name(); }
+
+constexpr int64_t kBatch = 8, kSeq = 8;
+constexpr int kSteps = 20;
+constexpr double kTolerance = 1e-4;
+
+class ParallelTraining : public testing::TestWithParam<Case> {
+protected:
+  std::unique_ptr<fbs::PlanT> compile(bool whole) {
+    const Case &c = GetParam();
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    OwningOpRef<ModuleOp> module = smallModel(context, c.model, c.sizes, kBatch / c.microbatches, kSeq);
+    if (!module)
+      return nullptr;
+    CompileOptions options;
+    options.microbatches = c.microbatches;
+    options.lr = 1e-3;
+    options.threads = 1;
+    options.seed = 5;
+    options.recompute = c.recompute;
+    if (!whole) {
+      options.mesh = c.mesh;
+      options.sequenceParallel = c.sequenceParallel;
+      options.zero = c.zero;
+      options.zeroAxis = c.zeroAxis;
+    }
+    auto compiled = compileModule(*module, options);
+    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    return compiled.ok() ? std::move(compiled->plan) : nullptr;
+  }
+
+  /// Random tokens of the vocabulary.
+  std::unique_ptr<TokenDataset> dataset() {
+    std::string path = testing::TempDir() + "/parallel_training_" + std::to_string(getpid()) + "_" +
+                       std::to_string(GetParam().sizes.vocabulary) + ".npy";
+    std::mt19937 random(11);
+    NpyArray tokens{NpyType::I32, graph::HostTensor({4096})};
+    for (double &token : tokens.tensor.data)
+      token = static_cast<double>(random() % GetParam().sizes.vocabulary);
+    EXPECT_FALSE(static_cast<bool>(writeNpyFile(path, tokens)));
+    auto opened = OpenTokenDataset(path);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? std::move(*opened) : nullptr;
+  }
+};
+
+} // namespace
+
+TEST_P(ParallelTraining, LossesAndNormsAreThoseOfOneRank) {
+  std::unique_ptr<TokenDataset> tokens = dataset();
+  std::unique_ptr<fbs::PlanT> whole = compile(/*whole=*/true), parallel = compile(/*whole=*/false);
+  ASSERT_TRUE(tokens && whole && parallel);
+  std::vector<StepResult> expected = trainOnRanks(*whole, *tokens, kSteps);
+  std::vector<StepResult> actual = trainOnRanks(*parallel, *tokens, kSteps);
+  ASSERT_EQ(expected.size(), static_cast<size_t>(kSteps));
+  ASSERT_EQ(actual.size(), expected.size());
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(actual[step].loss, expected[step].loss, kTolerance * expected[step].loss) << "step " << step;
+    EXPECT_NEAR(actual[step].grad_norm, expected[step].grad_norm, kTolerance * expected[step].grad_norm)
+        << "step " << step;
+    EXPECT_EQ(actual[step].lr, expected[step].lr);
+  }
+}
+
+static std::vector<Case> cases() {
+  std::vector<Case> cases;
+  ModelSizes grouped, prime, odd;
+  grouped.keyHeads = 2;
+  prime.vocabulary = 23;
+  odd.vocabulary = 29, odd.intermediate = 21;
+  for (const char *model : {"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"}) {
+    cases.push_back({model, "dp=2"});
+    cases.push_back({model, "tp=2", 1, false, 0, prime});
+    cases.push_back({model, "dp=2,tp=2", 2, true, 0, prime});
+    cases.push_back({model, "tp=4", 1, true, 0, odd});
+    cases.push_back({model, "dp=2,tp=4", 2, false, 0, odd, "full"});
+    for (int64_t zero : {1, 2, 3})
+      cases.push_back({model, zero == 2 ? "dp=4" : "dp=2,tp=2", 2, zero == 3, zero, prime});
+    cases.push_back({model, "dp=2,fsdp=2,tp=2", 1, true, 3, odd, "selective"});
+  }
+  for (const char *model : {"llama-tiny", "llama-tied"}) {
+    cases.push_back({model, "tp=2", 1, false, 0, grouped});
+    cases.push_back({model, "tp=4", 2, true, 0, grouped});
+    cases.push_back({model, "dp=2,tp=4", 2, true, 2, grouped});
+    ModelSizes single = prime;
+    single.keyHeads = 1;
+    cases.push_back({model, "tp=4", 1, true, 0, single});
+    cases.push_back({model, "dp=8", 1, false, 1, single});
+    cases.push_back({model, "fsdp=8", 1, false, 3, single});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining, testing::ValuesIn(cases()),
+                         [](const auto &info) { return info.param.name(); });

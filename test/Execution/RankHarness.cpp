@@ -1,0 +1,73 @@
+//===- RankHarness.cpp - Training plans, run by all their ranks
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Execution/RankHarness.h"
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/comm/loopback/loopback_group.h"
+#include "runtime/executor/session.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_writer.h"
+#include "gtest/gtest.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace bowline;
+using namespace bowline::test;
+
+static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenDataset &dataset, int steps,
+                                CommunicatorGroup *group, std::vector<StepResult> &results) {
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes(bytes));
+  SessionOptions options;
+  options.group = group;
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
+  EXPECT_EQ(session->HighWaterBytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
+  BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));
+  BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
+  for (int step = 0; step < steps; ++step) {
+    BOWLINE_ASSIGN_OR_RETURN(StepResult result, trainer.Step());
+    results.push_back(result);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps) {
+  auto bytes = WritePlan(plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  if (!bytes.ok())
+    return {};
+  auto loaded = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok())
+    return {};
+  PlanChecker checker(loaded->plan());
+  absl::Status proven = checker.check();
+  EXPECT_TRUE(proven.ok()) << proven;
+
+  int ranks = static_cast<int>(RankCount(loaded->plan()));
+  auto group = LoopbackGroup::Create(ranks, {std::chrono::seconds(60)});
+  EXPECT_TRUE(group.ok()) << group.status();
+  std::vector<std::vector<StepResult>> results(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::unique_ptr<CommunicatorGroup> view = (*group)->AsRank(rank);
+      absl::Status status =
+          trainAsRank({bytes->data(), bytes->size()}, dataset, steps, ranks == 1 ? nullptr : view.get(), results[rank]);
+      EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status;
+      view->Abort(status);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (int rank = 1; rank < ranks; ++rank) {
+    bool equal = results[rank].size() == results[0].size() &&
+                 std::memcmp(results[rank].data(), results[0].data(), results[0].size() * sizeof(StepResult)) == 0;
+    EXPECT_TRUE(equal) << "ranks 0 and " << rank << " report different results";
+  }
+  return results[0];
+}

@@ -1,0 +1,27 @@
+//===- RankHarness.h - Training plans, run by all their ranks
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_TEST_EXECUTION_RANKHARNESS_H
+#define BOWLINE_TEST_EXECUTION_RANKHARNESS_H
+
+#include "runtime/plan/plan_generated.h"
+#include "runtime/train/dataset.h"
+#include "runtime/train/trainer.h"
+
+#include <vector>
+
+namespace bowline::test {
+
+/// Checks the plan, then trains as many steps with every rank of it on a thread of its own. Adds a test failure, and
+/// returns what was done so far, where something fails, where ranks report different results, or where one uses another
+/// amount of memory than the plan says.
+std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps);
+
+} // namespace bowline::test
+
+#endif // BOWLINE_TEST_EXECUTION_RANKHARNESS_H
