@@ -1,4 +1,4 @@
-// bowline-data: text to token files, and what is inside of token files.
+// bowline-data: text to token files, what is inside of token files, and checkpoints of many ranks as whole ones.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,6 +21,7 @@
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/dataset_formats.h"
+#include "runtime/train/save_checkpoint.h"
 
 namespace bowline {
 namespace {
@@ -31,6 +32,12 @@ struct TokenizeOptions {
   std::string text;
   std::string tokenizer = "bytes";
   std::string output;
+};
+
+struct ExportOptions {
+  std::string checkpoint;
+  std::string output;
+  bool with_training = false;
 };
 
 struct InfoOptions {
@@ -158,9 +165,14 @@ absl::Status Info(const InfoOptions& options) {
   return PrintToStdout(options.json ? InfoAsJson(*dataset, histogram) : InfoAsText(*dataset, histogram));
 }
 
+absl::Status Export(const ExportOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(options.checkpoint));
+  return ExportCheckpoint(checkpoint, options.output, options.with_training);
+}
+
 int Main(int argc, char** argv) {
   IgnoreWriteSignals();
-  CLI::App app("Makes and inspects files of training tokens.", kTool);
+  CLI::App app("Makes and inspects files of training tokens; exports checkpoints.", kTool);
   app.footer("Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk).");
   app.require_subcommand(1);
 
@@ -184,8 +196,19 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
 
+  ExportOptions exports;
+  CLI::App* export_command = app.add_subcommand(
+      "export-checkpoint", "Write a checkpoint, of however many ranks, as one Hugging Face directory");
+  export_command->add_option("CHECKPOINT", exports.checkpoint, "A checkpoint, or a --save directory for its latest one")
+      ->required();
+  export_command->add_option("-o,--output", exports.output, "Directory to write; it appears complete or not at all")
+      ->required();
+  export_command->add_flag("--with-training", exports.with_training,
+                           "Optimizer and data state too: a checkpoint of one rank, to resume from");
+
   int exit_code = 0;
   if (!ParseCommandLine(app, argc, argv, &exit_code)) return exit_code;
+  if (export_command->parsed()) return ReportStatus(kTool, Export(exports));
   return ReportStatus(kTool, tokenize_command->parsed() ? Tokenize(tokenize) : Info(info));
 }
 

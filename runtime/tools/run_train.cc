@@ -36,12 +36,9 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, a
 // A directory to save into, made and tried before the first step; taken back, if it was new, unless the run begins.
 class SaveDirectory {
  public:
-  absl::Status Prepare(const std::string& path) {
-    path_ = path;
-    std::error_code ignored;
-    is_new_ = !std::filesystem::exists(path, ignored);
-    BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
-    return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
+  // Rank 0 does it for all.
+  absl::Status Prepare(const std::string& path, Agreement& agreement) {
+    return agreement.AllOk(agreement.rank() == 0 ? Try(path) : absl::OkStatus());
   }
   void Keep() { is_new_ = false; }
   ~SaveDirectory() {
@@ -50,9 +47,32 @@ class SaveDirectory {
   }
 
  private:
+  absl::Status Try(const std::string& path) {
+    path_ = path;
+    std::error_code ignored;
+    is_new_ = !std::filesystem::exists(path, ignored);
+    BOWLINE_RETURN_IF_ERROR(MakeDirectories(path));
+    return AtomicDirectory::Create(absl::StrCat(path, "/step-00000000")).status();
+  }
+
   std::string path_;
   bool is_new_ = false;
 };
+
+// All ranks open the checkpoint that rank 0 found.
+absl::StatusOr<std::optional<Checkpoint>> OpenCheckpoint(const RunOptions& options, Agreement& agreement) {
+  std::optional<Checkpoint> checkpoint;
+  if (options.resume.empty()) return checkpoint;
+  const auto open = [&](const std::string& path) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(checkpoint, Checkpoint::Open(path));
+    return absl::OkStatus();
+  };
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(agreement.rank() == 0 ? open(options.resume) : absl::OkStatus()));
+  BOWLINE_ASSIGN_OR_RETURN(const std::string path,
+                           agreement.FromRankZero(checkpoint.has_value() ? checkpoint->path() : ""));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(checkpoint.has_value() ? absl::OkStatus() : open(path)));
+  return checkpoint;
+}
 
 absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::optional<Checkpoint>& checkpoint) {
   if (!options.order.empty()) return DataOrderFromName(options.order);
@@ -61,15 +81,17 @@ absl::StatusOr<DataOrder> ChooseOrder(const RunOptions& options, const std::opti
 
 // Parameters and optimizer state as the run begins with them.
 absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpoint>& checkpoint, Trainer& trainer,
-                          TrainConsole& console) {
+                          Agreement& agreement, TrainConsole& console) {
   if (checkpoint.has_value()) {
-    BOWLINE_RETURN_IF_ERROR(trainer.Resume(*checkpoint));
+    BOWLINE_RETURN_IF_ERROR(agreement.AllOk(trainer.Resume(*checkpoint)));
     console.Say(absl::StrCat("resumed ", checkpoint->path(), " after step ", trainer.steps_done()));
     return absl::OkStatus();
   }
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
-  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(trainer.session(), options.weights));
+  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights);
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(loaded.status()));
+  const LoadedWeights& weights = *loaded;
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
   if (!weights.unused.empty()) {
     console.Say(absl::StrCat("note: the plan has no use for these: ", absl::StrJoin(weights.unused, ", ")));
@@ -113,10 +135,8 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
 absl::Status Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data, OpenData(session, kTrainEntry, options.data));
-  std::optional<Checkpoint> checkpoint;
-  if (!options.resume.empty()) {
-    BOWLINE_ASSIGN_OR_RETURN(checkpoint, Checkpoint::Open(options.resume));
-  }
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session.device()));
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));
   std::unique_ptr<TokenDataset> eval_data;
@@ -128,14 +148,14 @@ absl::Status Train(Session& session, const RunOptions& options) {
   }
   const int64_t done = checkpoint.has_value() ? checkpoint->state().step : 0;
   TrainConsole console(options.quiet, done + 1, options.steps);
-  BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, console));
+  BOWLINE_RETURN_IF_ERROR(PrepareState(options, checkpoint, trainer, agreement, console));
   if (done >= options.steps) {
     console.Say(absl::StrCat("nothing to do: step ", done, " is done, and --steps is ", options.steps));
     return absl::OkStatus();
   }
   BOWLINE_RETURN_IF_ERROR(trainer.CheckNextBatch());
   SaveDirectory save_directory;
-  if (!options.save.empty()) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save));
+  if (!options.save.empty()) BOWLINE_RETURN_IF_ERROR(save_directory.Prepare(options.save, agreement));
   BOWLINE_ASSIGN_OR_RETURN(std::optional<MetricsLog> metrics, OpenMetrics(options, done, checkpoint.has_value()));
   save_directory.Keep();
 
@@ -143,7 +163,6 @@ absl::Status Train(Session& session, const RunOptions& options) {
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
                               static_cast<double>(session.HighWaterBytes()) * 1e-6));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session.device()));
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
   if (trainer.steps_done() < options.steps) {
@@ -157,9 +176,6 @@ absl::Status Train(Session& session, const RunOptions& options) {
 }  // namespace
 
 absl::Status RunTraining(LoadedPlan plan, const RunOptions& options) {
-  if (options.group != nullptr && !(options.weights.empty() && options.save.empty() && options.resume.empty())) {
-    return absl::UnimplementedError("a run of several ranks cannot load weights or save and resume checkpoints yet");
-  }
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_RETURN_IF_ERROR(options.data.empty() ? EvaluateOnly(*session, options) : Train(*session, options));
   if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));

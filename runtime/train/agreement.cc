@@ -1,5 +1,6 @@
 #include "runtime/train/agreement.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -16,13 +17,46 @@ absl::StatusOr<Agreement> Agreement::Create(CommunicatorGroup* group, hal::Devic
   return agreement;
 }
 
+absl::Status Agreement::Max(int32_t* values, size_t count) {
+  const hal::Piece piece = {values, values, count};
+  BOWLINE_RETURN_IF_ERROR(communicator_->AllReduce(*stream_, {&piece, 1}, kernels::DType::kI32, hal::ReduceOp::kMax));
+  return stream_->Synchronize();
+}
+
 absl::StatusOr<bool> Agreement::AnyOf(bool mine) {
   if (communicator_ == nullptr) return mine;
   *flag_ = mine ? 1 : 0;
-  const hal::Piece piece = {flag_.get(), flag_.get(), 1};
-  BOWLINE_RETURN_IF_ERROR(communicator_->AllReduce(*stream_, {&piece, 1}, kernels::DType::kI32, hal::ReduceOp::kMax));
-  BOWLINE_RETURN_IF_ERROR(stream_->Synchronize());
+  BOWLINE_RETURN_IF_ERROR(Max(flag_.get(), 1));
   return *flag_ != 0;
+}
+
+absl::StatusOr<std::string> Agreement::FromRank(int rank, absl::string_view text) {
+  if (communicator_ == nullptr) return std::string(text);
+  if (this->rank() != rank) text = {};
+  auto size = static_cast<int32_t>(std::min<size_t>(text.size(), INT32_MAX));
+  BOWLINE_RETURN_IF_ERROR(Max(&size, 1));
+  // One character per number: texts are short, and every communicator reduces i32.
+  std::vector<int32_t> characters(static_cast<size_t>(size), 0);
+  for (size_t i = 0; i < text.size() && i < characters.size(); ++i) characters[i] = static_cast<uint8_t>(text[i]);
+  if (size > 0) BOWLINE_RETURN_IF_ERROR(Max(characters.data(), characters.size()));
+  std::string result;
+  for (const int32_t character : characters) result.push_back(static_cast<char>(character));
+  return result;
+}
+
+absl::StatusOr<std::string> Agreement::FromRankZero(absl::string_view text) { return FromRank(0, text); }
+
+absl::Status Agreement::AllOk(const absl::Status& mine) {
+  if (communicator_ == nullptr) return mine;
+  // The first rank is the one with the largest distance from the end.
+  int32_t first = mine.ok() ? 0 : ranks() - rank();
+  BOWLINE_RETURN_IF_ERROR(Max(&first, 1));
+  if (first == 0) return absl::OkStatus();
+  const int failed = ranks() - first;
+  int32_t code = failed == rank() ? static_cast<int32_t>(mine.code()) : 0;
+  BOWLINE_RETURN_IF_ERROR(Max(&code, 1));
+  BOWLINE_ASSIGN_OR_RETURN(const std::string message, FromRank(failed, mine.message()));
+  return {static_cast<absl::StatusCode>(code), absl::StrCat("rank ", failed, ": ", message)};
 }
 
 }  // namespace bowline

@@ -3,25 +3,41 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
 #include "runtime/hal/device.h"
 
 namespace bowline {
 
-// What all ranks of a run decide together, where each knows something of its own: a signal that one of them got.
+// What all ranks of a run decide together, where each knows something of its own: a signal that one of them got, a file
+// that one of them could not write. All ranks call the same methods in the same order; each waits for all. Errors of
+// the methods themselves are those of the group when it is broken.
 class Agreement {
  public:
-  // `group` may be null: a run of one rank. All ranks call this, and then AnyOf equally often. Group and device outlive
-  // the result.
+  // A run of one rank.
+  Agreement() = default;
+  // `group` may be null: a run of one rank. Group and device outlive the result.
   static absl::StatusOr<Agreement> Create(CommunicatorGroup* group, hal::Device& device);
 
-  // Whether `mine` is true on any rank; waits for all. No allocation. The group's error if it is broken.
+  int rank() const { return communicator_ == nullptr ? 0 : communicator_->rank(); }
+  int ranks() const { return communicator_ == nullptr ? 1 : communicator_->size(); }
+
+  // Whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
 
+  // OK when `mine` is OK on every rank. Else, on every rank, the error of the first one that has one, naming it.
+  absl::Status AllOk(const absl::Status& mine);
+
+  // The text that rank 0 gives; what the others give is not looked at.
+  absl::StatusOr<std::string> FromRankZero(absl::string_view text);
+
  private:
-  Agreement() = default;
+  // The largest of all ranks' values, in place.
+  absl::Status Max(int32_t* values, size_t count);
+  absl::StatusOr<std::string> FromRank(int rank, absl::string_view text);
 
   std::unique_ptr<hal::Communicator> communicator_;  // null: one rank
   std::unique_ptr<hal::Stream> stream_;

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <set>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -15,79 +14,16 @@
 #include "absl/strings/strip.h"
 #include "runtime/base/atomic_directory.h"
 #include "runtime/base/atomic_file.h"
-#include "runtime/base/json.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
-#include "runtime/base/safetensors_writer.h"
+#include "runtime/train/stored_tensors.h"
 
 namespace bowline {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
-constexpr int kStateVersion = 1;
-constexpr absl::string_view kStateFile = "trainer_state.json";
-constexpr absl::string_view kLatestFile = "latest";
 constexpr absl::string_view kStepPrefix = "step-";
-
-absl::string_view FileOf(CheckpointRole role) {
-  return role == CheckpointRole::kParameter ? "model.safetensors" : "optimizer.safetensors";
-}
-
-std::string StateToJson(const TrainerState& state) {
-  nlohmann::ordered_json object;
-  object["version"] = kStateVersion;
-  object["step"] = state.step;
-  object["seed"] = state.seed;
-  object["order"] = std::string(NameOf(state.order));
-  object["next_draw"] = state.next_draw;
-  object["data_tokens"] = state.data_tokens;
-  object["plan"] = state.plan;
-  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-absl::StatusOr<TrainerState> StateFromFile(const std::string& path) {
-  BOWLINE_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, /*max_bytes=*/1 << 20));
-  const auto error = [&](absl::string_view key, absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", path, "': \"", key, "\" ", what, "; the checkpoint is damaged, resume from another"));
-  };
-  const auto read_count = [&](const char* key, auto* value) -> absl::Status {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_number_unsigned()) return error(key, "should be an integer from 0 on");
-    using T = std::remove_pointer_t<decltype(value)>;
-    if (found->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max()))
-      return error(key, "is too large");
-    *value = found->get<T>();
-    return absl::OkStatus();
-  };
-  const auto read_text = [&](const char* key, std::string* value) -> absl::Status {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_string()) return error(key, "should be a string");
-    *value = found->get_ref<const std::string&>();
-    return absl::OkStatus();
-  };
-  if (!object.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
-  int64_t version = 0;
-  BOWLINE_RETURN_IF_ERROR(read_count("version", &version));
-  if (version != kStateVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' has version ", version, "; supported is ",
-                                                   kStateVersion, "; resume with the Bowline that saved it"));
-  }
-  TrainerState state;
-  std::string order;
-  BOWLINE_RETURN_IF_ERROR(read_count("step", &state.step));
-  BOWLINE_RETURN_IF_ERROR(read_count("seed", &state.seed));
-  BOWLINE_RETURN_IF_ERROR(read_count("next_draw", &state.next_draw));
-  BOWLINE_RETURN_IF_ERROR(read_count("data_tokens", &state.data_tokens));
-  BOWLINE_RETURN_IF_ERROR(read_text("plan", &state.plan));
-  BOWLINE_RETURN_IF_ERROR(read_text("order", &order));
-  const absl::StatusOr<DataOrder> parsed = DataOrderFromName(order);
-  if (!parsed.ok()) return error("order", parsed.status().message());
-  state.order = *parsed;
-  return state;
-}
 
 bool IsStepName(absl::string_view name) {
   return absl::ConsumePrefix(&name, kStepPrefix) && !name.empty() &&
@@ -130,65 +66,64 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& dire
   return names;
 }
 
-absl::Status WriteRole(const std::string& directory, CheckpointRole role, absl::Span<const CheckpointTensor> tensors) {
-  std::vector<SafetensorsSource> sources;
-  for (const CheckpointTensor& tensor : tensors) {
-    if (tensor.role == role) sources.push_back({{tensor.key, tensor.type, tensor.shape}, tensor.data});
-  }
-  // "format" is what Hugging Face's loader insists on.
-  return WriteSafetensors(absl::StrCat(directory, "/", FileOf(role)), sources, {{"format", "pt"}});
-}
+// A tensor and where it comes from.
+struct Match {
+  const CheckpointTensor* tensor;
+  const StoredTensors::Tensor* stored;
+  ShardedTensor sharded;
+};
 
-// Checks the tensors of one role against their file, both ways.
-absl::Status CheckRole(const SafetensorsFile& file, CheckpointRole role, absl::Span<const CheckpointTensor> tensors) {
-  const auto error = [&](absl::string_view key, absl::string_view what) {
-    return absl::FailedPreconditionError(absl::StrCat("'", file.path(), "': tensor '", key, "' ", what,
+// Checks the tensors of one role against what is stored, both ways.
+absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, CheckpointRole role,
+                                             absl::Span<const CheckpointTensor> tensors, const RankMesh& mesh) {
+  const auto error = [&](absl::string_view file, absl::string_view key, absl::string_view what) {
+    return absl::FailedPreconditionError(absl::StrCat("'", file, "': tensor '", key, "' ", what,
                                                       "; the checkpoint was saved from another model or plan"));
   };
-  size_t matched = 0;
+  std::vector<Match> matches;
+  std::set<absl::string_view> wanted;
   for (const CheckpointTensor& tensor : tensors) {
     if (tensor.role != role) continue;
-    const SafetensorsTensor* stored = file.Find(tensor.key);
-    if (stored == nullptr) return error(tensor.key, "is missing");
-    if (stored->type != tensor.type || stored->shape != tensor.shape) {
-      return error(tensor.key, absl::StrCat("is ", DescribeTensor(stored->type, stored->shape), " but the plan has ",
-                                            DescribeTensor(tensor.type, tensor.shape)));
+    wanted.insert(tensor.key);
+    const StoredTensors::Tensor* found = stored.Find(tensor.key);
+    if (found == nullptr) return error(stored.path(), tensor.key, "is missing");
+    if (found->type != tensor.type || found->shape != tensor.shape) {
+      return error(found->file, tensor.key,
+                   absl::StrCat("is ", DescribeTensor(found->type, found->shape), " but the plan has ",
+                                DescribeTensor(tensor.type, tensor.shape)));
     }
-    ++matched;
+    if (tensor.data == nullptr) continue;
+    BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(mesh, tensor.shape, tensor.sharding));
+    matches.push_back({&tensor, found, std::move(sharded)});
   }
-  if (matched == file.tensors().size()) return absl::OkStatus();
-  for (const SafetensorsTensor& stored : file.tensors()) {
-    const bool wanted = std::any_of(tensors.begin(), tensors.end(), [&](const CheckpointTensor& tensor) {
-      return tensor.role == role && tensor.key == stored.name;
-    });
-    if (!wanted) return error(stored.name, "is not in the plan");
+  if (wanted.size() < stored.tensors().size()) {
+    for (const StoredTensors::Tensor& tensor : stored.tensors()) {
+      if (wanted.count(tensor.key) == 0) return error(tensor.file, tensor.key, "is not in the plan");
+    }
   }
-  return absl::InternalError(absl::StrCat("'", file.path(), "': a tensor is asked for twice"));
+  return matches;
+}
+
+absl::Status ReadMatch(StoredTensors& stored, const Match& match, int64_t rank) {
+  const size_t size = SizeOf(match.tensor->type);
+  auto* const data = static_cast<uint8_t*>(match.tensor->data);
+  const TensorDivision& memory = match.sharded.memory();
+  if (memory.StoredElements(match.sharded.MemoryPlace(rank)) < memory.memory_elements()) {
+    std::memset(data, 0, static_cast<size_t>(memory.memory_elements()) * size);
+  }
+  return ForEachPiece(stored, *match.stored, match.sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
+    std::memcpy(data + static_cast<size_t>(local) * size, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
-                                           absl::Span<const CheckpointTensor> tensors, absl::string_view config_json) {
-  const auto save = [&]() -> absl::StatusOr<std::string> {
-    const std::string name = absl::StrFormat("%s%08d", kStepPrefix, state.step);
-    const std::string path = absl::StrCat(directory, "/", name);
-    BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory target, AtomicDirectory::Create(path));
-    const std::string& staging = target.staging_path();
-    BOWLINE_RETURN_IF_ERROR(WriteRole(staging, CheckpointRole::kParameter, tensors));
-    BOWLINE_RETURN_IF_ERROR(WriteRole(staging, CheckpointRole::kOptimizer, tensors));
-    if (!config_json.empty()) {
-      BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(staging, "/config.json"), config_json));
-    }
-    BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(staging, "/", kStateFile), StateToJson(state)));
-    BOWLINE_RETURN_IF_ERROR(target.Commit());
-    BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(directory, "/", kLatestFile), absl::StrCat(name, "\n")));
-    return path;
-  };
-  absl::StatusOr<std::string> saved = save();
-  if (saved.ok()) return saved;
-  return Annotate(saved.status(), absl::StrCat("checkpoint of step ", state.step, " was not saved"));
+absl::string_view WholeFileName(CheckpointRole role) {
+  return role == CheckpointRole::kParameter ? "model.safetensors" : "optimizer.safetensors";
 }
+
+std::string CheckpointName(int64_t step) { return absl::StrFormat("%s%08d", kStepPrefix, step); }
 
 absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
   BOWLINE_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCheckpoints(directory));
@@ -213,7 +148,7 @@ absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
   const auto open_one = [](const std::string& directory) -> absl::StatusOr<Checkpoint> {
-    BOWLINE_ASSIGN_OR_RETURN(TrainerState state, StateFromFile(absl::StrCat(directory, "/", kStateFile)));
+    BOWLINE_ASSIGN_OR_RETURN(TrainerState state, ReadTrainerState(absl::StrCat(directory, "/", kStateFile)));
     return Checkpoint(directory, std::move(state));
   };
   // `path` itself may be a checkpoint whose replacement was cut short.
@@ -229,19 +164,22 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
   return open_one(newest);
 }
 
-absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors) const {
-  std::vector<std::pair<CheckpointRole, SafetensorsFile>> files;
+absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self) const {
+  std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
   for (CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
-    BOWLINE_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(absl::StrCat(path_, "/", FileOf(role))));
-    BOWLINE_RETURN_IF_ERROR(CheckRole(file, role, tensors));
-    files.emplace_back(role, std::move(file));
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> stored, OpenStoredTensors(path_, role));
+    BOWLINE_ASSIGN_OR_RETURN(std::vector<Match> matches, MatchRole(*stored, role, tensors, self.mesh));
+    roles.emplace_back(std::move(stored), std::move(matches));
   }
-  for (const auto& [role, file] : files) {
-    for (const CheckpointTensor& tensor : tensors) {
-      if (tensor.role != role) continue;
-      const absl::Span<const uint8_t> bytes = file.Bytes(*file.Find(tensor.key));
-      if (!bytes.empty()) std::memcpy(tensor.data, bytes.data(), bytes.size());
+  // Every file is opened, and every part found there, before memory is touched.
+  for (const auto& [stored, matches] : roles) {
+    for (const Match& match : matches) {
+      BOWLINE_RETURN_IF_ERROR(ForEachPiece(*stored, *match.stored, match.sharded, self.rank,
+                                           [](auto, int64_t) { return absl::OkStatus(); }));
     }
+  }
+  for (const auto& [stored, matches] : roles) {
+    for (const Match& match : matches) BOWLINE_RETURN_IF_ERROR(ReadMatch(*stored, match, self.rank));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,15 @@
 //     config.json                 of the model, so that the checkpoint is itself a Hugging Face directory
 //     optimizer.safetensors       optimizer state
 //     trainer_state.json          TrainerState
+//
+// Several ranks write, instead of the two files of tensors, each its own, and rank 0 says what is in them:
+//
+//     shards.json                           how tensors are divided among ranks, see shard_index.h
+//     parameters.rank-00003.safetensors     the elements of parameters that rank 3 stores
+//     optimizer.rank-00003.safetensors      and of optimizer state
+//
+// Either form loads into any plan of the model, for any mesh. Beside the checkpoints is
+//
 //   DIR/latest                    the name of the checkpoint that was saved last, one line of text
 //
 // A checkpoint is written under a hidden name, synced, and renamed (AtomicDirectory); then `latest` is replaced. A run
@@ -22,7 +31,8 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/base/storage_type.h"
-#include "runtime/train/sampler.h"
+#include "runtime/train/sharding.h"
+#include "runtime/train/trainer_state.h"
 
 namespace bowline {
 
@@ -31,31 +41,24 @@ enum class CheckpointRole {
   kOptimizer,  // goes into optimizer.safetensors
 };
 
-// One tensor in memory, dense and row-major.
+// One tensor, dense and row-major, as a rank sees it.
 struct CheckpointTensor {
   std::string key;  // name in the file
   CheckpointRole role = CheckpointRole::kParameter;
   StorageType type = StorageType::kF32;
-  std::vector<int64_t> shape = {};
-  void* data = nullptr;  // read by SaveCheckpoint, written by Checkpoint::Load
+  std::vector<int64_t> shape = {};  // of the whole
+  // The rank's part of it, read by saving and written by Checkpoint::Load. Null: other ranks have it.
+  void* data = nullptr;
+  Sharding sharding = {};
+  bool is_saved = true;  // false: always equal to another tensor of the same key, which is
 };
 
-// What else a run needs to go on as if it had never stopped.
-struct TrainerState {
-  int64_t step = 0;   // optimizer steps done
-  uint64_t seed = 0;  // of the shuffle and of random operations
-  DataOrder order = DataOrder::kSequential;
-  int64_t next_draw = 0;    // data position: the first draw of the Sampler that was not trained on
-  int64_t data_tokens = 0;  // size of the dataset, to notice another one
-  std::string plan = {};    // name of the plan, for messages
-
-  bool operator==(const TrainerState&) const = default;
-};
-
-// Saves into `directory`, which is made if it does not exist, replacing a checkpoint of the same step. `config_json` is
-// the content of config.json; empty for none. Returns the path of the checkpoint. On error nothing has changed.
-absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
-                                           absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
+inline constexpr absl::string_view kLatestFile = "latest";
+inline constexpr absl::string_view kStateFile = "trainer_state.json";
+// "step-00000020"
+std::string CheckpointName(int64_t step);
+// "model.safetensors", "optimizer.safetensors"
+absl::string_view WholeFileName(CheckpointRole role);
 
 // Deletes checkpoints of `directory`: of those up to the step that was saved last, all but the `keep` >= 1 latest. Each
 // disappears as a whole.
@@ -71,9 +74,11 @@ class Checkpoint {
   const std::string& path() const { return path_; }
   const TrainerState& state() const { return state_; }
 
-  // Reads all of `tensors` into their memory. kFailedPrecondition, before any memory is touched, when a tensor is
-  // missing from the checkpoint, has another type or shape there, or is there but not in `tensors`.
-  absl::Status Load(absl::Span<const CheckpointTensor> tensors) const;
+  // Reads all of `tensors`, which are those of a plan, into their memory: the parts of this rank, whatever ranks saved
+  // them; padding becomes zero. Before any memory is touched: kFailedPrecondition when a tensor is missing from the
+  // checkpoint, has another type or shape there, or is there but not in `tensors`; kInvalidArgument or kDataLoss when
+  // its files are damaged.
+  absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {}) const;
 
  private:
   Checkpoint(std::string path, TrainerState state) : path_(std::move(path)), state_(std::move(state)) {}

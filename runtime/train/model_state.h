@@ -16,8 +16,11 @@ namespace bowline {
 // `dtype` is of a verified plan.
 StorageType StorageTypeOf(fbs::DType dtype);
 
-// Every state, in the order of the plan, with its memory in the session. Parameters go into model.safetensors under
-// their Hugging Face names, everything else into optimizer.safetensors.
+// The ranks of the plan, and the session's among them.
+RankInMesh RankOf(const Session& session);
+
+// Every state of the plan, in its order and of all roles, with its memory where the session has it. Parameters go into
+// model.safetensors under their Hugging Face names, everything else into optimizer.safetensors.
 std::vector<CheckpointTensor> StateTensors(const Session& session);
 
 // The state of role Step: the i32 that counts finished steps. Null when the plan counts nothing.

@@ -25,16 +25,18 @@ absl::Status CheckFinite(int64_t step, const StepResult& result) {
 class TrainLoop {
  public:
   TrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
-            TrainObserver& observer)
-      : options_(options), trainer_(trainer), evaluator_(evaluator), metrics_(metrics), observer_(observer) {}
+            TrainObserver& observer, Agreement& agreement)
+      : options_(options),
+        trainer_(trainer),
+        evaluator_(evaluator),
+        metrics_(metrics),
+        observer_(observer),
+        agreement_(agreement) {}
 
-  absl::Status Run(const std::atomic<bool>& stop, Agreement* agreement) {
+  absl::Status Run(const std::atomic<bool>& stop) {
     bool saved = true;  // nothing has changed yet
     while (trainer_.steps_done() < options_.steps) {
-      bool stopping = stop.load();
-      if (agreement != nullptr) {
-        BOWLINE_ASSIGN_OR_RETURN(stopping, agreement->AnyOf(stopping));
-      }
+      BOWLINE_ASSIGN_OR_RETURN(const bool stopping, agreement_.AnyOf(stop.load()));
       if (stopping) break;
       BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
@@ -72,8 +74,8 @@ class TrainLoop {
 
   absl::Status Save() {
     if (options_.save_directory.empty()) return absl::OkStatus();
-    BOWLINE_ASSIGN_OR_RETURN(const std::string path, trainer_.Save(options_.save_directory));
-    if (options_.keep_checkpoints > 0) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::string path, trainer_.Save(options_.save_directory, &agreement_));
+    if (options_.keep_checkpoints > 0 && agreement_.rank() == 0) {
       BOWLINE_RETURN_IF_ERROR(DeleteOldCheckpoints(options_.save_directory, options_.keep_checkpoints));
     }
     observer_.OnSave(trainer_.steps_done(), path);
@@ -85,13 +87,15 @@ class TrainLoop {
   Evaluator* evaluator_;
   MetricsLog* metrics_;
   TrainObserver& observer_;
+  Agreement& agreement_;
 };
 
 }  // namespace
 
 absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
                           TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement) {
-  return TrainLoop(options, trainer, evaluator, metrics, observer).Run(stop, agreement);
+  Agreement alone;
+  return TrainLoop(options, trainer, evaluator, metrics, observer, agreement == nullptr ? alone : *agreement).Run(stop);
 }
 
 }  // namespace bowline

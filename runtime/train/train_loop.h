@@ -34,7 +34,8 @@ class TrainObserver {
 // Runs a trainer up to options.steps. In each step: train, metrics, evaluation if it is time, then the checkpoint if it
 // is time, so that a checkpoint never knows more than the metrics on disk. When `stop` becomes true the step is
 // finished, a checkpoint saved if there is a directory for it, and the loop ends without an error. Every rank of a run
-// calls this with the same options and an `agreement`: `stop` on any of them stops all after the same step.
+// calls this with the same options and an `agreement`: `stop` on any of them stops all after the same step, and they
+// save together.
 //
 // `evaluator` and `metrics` may be null. kInternal naming the step when loss or gradient are not finite; kInternal is
 // also what a fault at run time has, and everything else comes from where it says.

@@ -1,10 +1,13 @@
 #include "runtime/train/trainer.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/parallel_save.h"
+#include "runtime/train/save_checkpoint.h"
 
 namespace bowline {
 namespace {
@@ -48,11 +51,17 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   if (state.data_tokens != dataset_->size()) {
     return differs("data of this many tokens:", state.data_tokens, dataset_->size());
   }
+  if (state.batch != 0 && state.batch != ports_.batch()) {
+    return differs("a global batch of this many sequences:", state.batch, ports_.batch());
+  }
+  if (state.sequence != 0 && state.sequence != ports_.sequence()) {
+    return differs("sequences of this many tokens:", state.sequence, ports_.sequence());
+  }
   if (state.next_draw > kMaxDraw) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
   }
-  BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(*session_)));
+  BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(*session_), RankOf(*session_)));
   if (const int32_t* counter = FindStepState(*session_); counter != nullptr && *counter != state.step) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,
                                             ", but the optimizer's counter says ", *counter,
@@ -75,7 +84,7 @@ absl::StatusOr<StepResult> Trainer::Step() {
   return StepResult{*loss_, *grad_norm_, *lr_};
 }
 
-absl::StatusOr<std::string> Trainer::Save(const std::string& directory) const {
+absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {
   TrainerState state;
   state.step = step_;
   state.seed = sampler_.seed();
@@ -83,7 +92,14 @@ absl::StatusOr<std::string> Trainer::Save(const std::string& directory) const {
   state.next_draw = next_draw_;
   state.data_tokens = dataset_->size();
   state.plan = std::string(TextOf(session_->plan().name()));
-  return SaveCheckpoint(directory, state, StateTensors(*session_), AttachedConfig(session_->plan()));
+  state.batch = ports_.batch();
+  state.sequence = ports_.sequence();
+  const std::vector<CheckpointTensor> tensors = StateTensors(*session_);
+  const absl::string_view config = AttachedConfig(session_->plan());
+  const RankInMesh self = RankOf(*session_);
+  if (self.mesh.ranks() == 1) return SaveCheckpoint(directory, state, tensors, config);
+  if (agreement == nullptr) return absl::InternalError("a run of several ranks saves by an agreement of theirs");
+  return SaveCheckpointOfRanks(directory, state, tensors, config, self, *agreement);
 }
 
 }  // namespace bowline

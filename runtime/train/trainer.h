@@ -6,6 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
+#include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/sampler.h"
@@ -36,8 +37,8 @@ class Trainer {
   // Start of a new run: fills parameters and optimizer state as the plan says. Weights may be loaded afterwards.
   absl::Status Initialize();
 
-  // Start of a run where another left off. kFailedPrecondition, with nothing touched, when the checkpoint is of another
-  // model, data set, order or seed; kDataLoss when it contradicts itself.
+  // Start of a run where another left off, of whatever ranks. kFailedPrecondition, with nothing touched, when the
+  // checkpoint is of another model, data set, order, seed or global batch; kDataLoss when it contradicts itself.
   absl::Status Resume(const Checkpoint& checkpoint);
 
   // Reads the data of the next step into the plan's inputs and nothing more: finds unusable data before a run begins.
@@ -46,8 +47,9 @@ class Trainer {
   // One step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
   absl::StatusOr<StepResult> Step();
 
-  // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint.
-  absl::StatusOr<std::string> Save(const std::string& directory) const;
+  // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks
+  // all call it, with their agreement.
+  absl::StatusOr<std::string> Save(const std::string& directory, Agreement* agreement = nullptr) const;
 
   int64_t steps_done() const { return step_; }
   int64_t tokens_per_step() const { return ports_.tokens(); }

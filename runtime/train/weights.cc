@@ -1,7 +1,10 @@
 #include "runtime/train/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -11,9 +14,11 @@
 #include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
-#include "runtime/plan/plan_view.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/shard_index.h"
+#include "runtime/train/sharding.h"
+#include "runtime/train/stored_tensors.h"
 
 namespace bowline {
 namespace {
@@ -35,34 +40,54 @@ bool CanConvert(StorageType from, StorageType to) {
 // A directory of checkpoints has weights one level further down.
 std::string ResolveWeights(const std::string& directory) {
   std::error_code ignored;
-  for (const char* name : {"/model.safetensors", "/model.safetensors.index.json"}) {
-    if (std::filesystem::exists(absl::StrCat(directory, name), ignored)) return directory;
+  for (const absl::string_view name :
+       std::initializer_list<absl::string_view>{"model.safetensors", "model.safetensors.index.json", kShardIndexFile}) {
+    if (std::filesystem::exists(absl::StrCat(directory, "/", name), ignored)) return directory;
   }
   const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(directory);
   return checkpoint.ok() ? checkpoint->path() : directory;
 }
 
 struct Match {
-  SafetensorsDirectory::Entry source;
-  TensorView target;
+  const CheckpointTensor* target;
+  const StoredTensors::Tensor* source;
+  ShardedTensor sharded;
 };
 
-absl::Status Read(const Match& match) {
-  const auto& [file, tensor] = match.source;
-  const StorageType to = StorageTypeOf(match.target.dtype);
-  if (tensor->type == to) {
-    const absl::Span<const uint8_t> bytes = file->Bytes(*tensor);
-    if (!bytes.empty()) std::memcpy(match.target.data, bytes.data(), bytes.size());
+// To `type`, which is f32, bf16 or f16, element by element of `bytes`.
+void Convert(StorageType from, absl::Span<const uint8_t> bytes, StorageType type, uint8_t* out) {
+  if (from == type) {
+    std::memcpy(out, bytes.data(), bytes.size());
+    return;
+  }
+  float values[1024];
+  for (size_t count = bytes.size() / SizeOf(from); count > 0;) {
+    const size_t some = std::min(count, std::size(values));
+    ConvertToF32(from, bytes.data(), absl::MakeSpan(values, some));
+    for (size_t i = 0; i < some; ++i, out += SizeOf(type)) {
+      const uint16_t half = type == StorageType::kBF16 ? F32ToBf16(values[i]) : F32ToF16(values[i]);
+      if (type == StorageType::kF32) {
+        std::memcpy(out, &values[i], sizeof(float));
+      } else {
+        std::memcpy(out, &half, sizeof(half));
+      }
+    }
+    bytes.remove_prefix(some * SizeOf(from));
+    count -= some;
+  }
+}
+
+absl::Status Read(StoredTensors& stored, const Match& match, int64_t rank) {
+  const StorageType type = match.target->type;
+  auto* const data = static_cast<uint8_t*>(match.target->data);
+  const TensorDivision& memory = match.sharded.memory();
+  if (memory.StoredElements(match.sharded.MemoryPlace(rank)) < memory.memory_elements()) {
+    std::memset(data, 0, static_cast<size_t>(memory.memory_elements()) * SizeOf(type));
+  }
+  return ForEachPiece(stored, *match.source, match.sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
+    Convert(match.source->type, bytes, type, data + static_cast<size_t>(local) * SizeOf(type));
     return absl::OkStatus();
-  }
-  if (to == StorageType::kF32) return file->ReadF32(*tensor, match.target.As<float>());
-  std::vector<float> values(static_cast<size_t>(tensor->elements));
-  BOWLINE_RETURN_IF_ERROR(file->ReadF32(*tensor, absl::MakeSpan(values)));
-  const absl::Span<uint16_t> out = match.target.As<uint16_t>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    out[i] = to == StorageType::kBF16 ? F32ToBf16(values[i]) : F32ToF16(values[i]);
-  }
-  return absl::OkStatus();
+  });
 }
 
 }  // namespace
@@ -70,30 +95,34 @@ absl::Status Read(const Match& match) {
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given) {
   LoadedWeights result;
   result.directory = ResolveWeights(given);
-  BOWLINE_ASSIGN_OR_RETURN(const SafetensorsDirectory weights, SafetensorsDirectory::Open(result.directory));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
+  const RankInMesh self = RankOf(session);
+  const std::vector<CheckpointTensor> targets = StateTensors(session);
   std::vector<Match> matches;
   std::vector<std::string> problems;
-  std::set<absl::string_view> used;
-  const auto& states = *session.plan().states();
-  for (uint32_t i = 0; i < states.size(); ++i) {
-    if (states.Get(i)->role() != fbs::StateRole::Parameter) continue;
-    const absl::string_view key = TextOf(states.Get(i)->key());
-    const TensorView target = session.StateAt(i);
-    const StorageType type = StorageTypeOf(target.dtype);
-    const SafetensorsDirectory::Entry* entry = weights.Find(key);
-    if (entry == nullptr && !LegacyWeightKey(key).empty()) entry = weights.Find(LegacyWeightKey(key));
-    if (entry == nullptr) {
-      problems.push_back(absl::StrCat("'", key, "' is missing; the plan needs ", DescribeTensor(type, target.shape)));
+  std::set<absl::string_view> used, parameters;
+  for (const CheckpointTensor& target : targets) {
+    if (target.role != CheckpointRole::kParameter) continue;
+    const bool is_first = parameters.insert(target.key).second;
+    const StoredTensors::Tensor* source = weights->Find(target.key);
+    if (source == nullptr && !LegacyWeightKey(target.key).empty()) {
+      source = weights->Find(LegacyWeightKey(target.key));
+    }
+    const std::string needs = absl::StrCat("the plan needs ", DescribeTensor(target.type, target.shape));
+    if (source == nullptr) {
+      if (is_first) problems.push_back(absl::StrCat("'", target.key, "' is missing; ", needs));
       continue;
     }
-    used.insert(entry->tensor->name);
-    if (entry->tensor->shape != target.shape || !CanConvert(entry->tensor->type, type)) {
-      problems.push_back(absl::StrCat("'", entry->tensor->name, "' is ",
-                                      DescribeTensor(entry->tensor->type, entry->tensor->shape), " in '",
-                                      entry->file->path(), "'; the plan needs ", DescribeTensor(type, target.shape)));
+    used.insert(source->key);
+    if (source->shape != target.shape || !CanConvert(source->type, target.type)) {
+      if (!is_first) continue;
+      problems.push_back(absl::StrCat("'", source->key, "' is ", DescribeTensor(source->type, source->shape), " in '",
+                                      source->file, "'; ", needs));
       continue;
     }
-    matches.push_back({*entry, target});
+    if (target.data == nullptr) continue;
+    BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, target.shape, target.sharding));
+    matches.push_back({&target, source, std::move(sharded)});
   }
   if (!problems.empty()) {
     const size_t all = problems.size();
@@ -105,10 +134,15 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
         absl::StrCat("the weights in '", result.directory, "' do not fit '", session.loaded_plan().name(), "':\n  ",
                      absl::StrJoin(problems, "\n  "), "\ncompile the plan from the config.json of these weights"));
   }
-  for (const Match& match : matches) BOWLINE_RETURN_IF_ERROR(Read(match));
-  result.tensors = static_cast<int64_t>(matches.size());
-  for (const auto& [name, entry] : weights.tensors()) {
-    if (used.count(name) == 0) result.unused.push_back(name);
+  // Every file is opened before a parameter is touched.
+  for (const Match& match : matches) {
+    BOWLINE_RETURN_IF_ERROR(ForEachPiece(*weights, *match.source, match.sharded, self.rank,
+                                         [](auto, int64_t) { return absl::OkStatus(); }));
+  }
+  for (const Match& match : matches) BOWLINE_RETURN_IF_ERROR(Read(*weights, match, self.rank));
+  result.tensors = static_cast<int64_t>(parameters.size());
+  for (const StoredTensors::Tensor& tensor : weights->tensors()) {
+    if (used.count(tensor.key) == 0) result.unused.push_back(tensor.key);
   }
   return result;
 }

@@ -15,9 +15,10 @@ struct LoadedWeights {
   std::vector<std::string> unused;  // tensors on disk that the plan has no use for
 };
 
-// Fills every parameter of the plan from a Hugging Face directory: model.safetensors, or shards with their index. A
-// directory that training saved checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys
-// (runtime/base/weight_key.h) and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even.
+// Fills every parameter of the plan, the parts of the session's rank, from a Hugging Face directory: model.safetensors,
+// or shards with their index; or from a checkpoint, whatever ranks saved it. A directory that training saved
+// checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys (runtime/base/weight_key.h)
+// and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even.
 //
 // kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, that names every tensor
 // that is missing or has another shape or an unsuitable type.

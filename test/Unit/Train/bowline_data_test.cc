@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/train/dataset.h"
+#include "runtime/train/save_checkpoint.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/shell.h"
 #include "test/Unit/Train/token_files.h"
@@ -45,6 +46,37 @@ TEST_F(BowlineDataTest, TokenizesAPipeAcrossManyBlocks) {
   std::vector<int32_t> tokens(3'000'001);
   ASSERT_TRUE((*dataset)->Read(0, 3'000'001, tokens.data()).ok());
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'q'), 3'000'001);
+}
+
+TEST_F(BowlineDataTest, ExportsACheckpoint) {
+  std::vector<float> values(6, 1.5f);
+  const std::vector<CheckpointTensor> tensors = {
+      {"w", CheckpointRole::kParameter, StorageType::kF32, {2, 3}, values.data()}};
+  const auto saved = SaveCheckpoint(directory_ / "run", {.step = 3}, tensors, "{}");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  for (const char* arguments : {"export-checkpoint $D/run -o $D/out",
+                                "export-checkpoint $D/run/step-00000003 "
+                                "--with-training -o $D/all"}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_EQ(outcome.output, "");
+  }
+  EXPECT_EQ(ReadWholeFile(directory_ / "out/model.safetensors"), ReadWholeFile(*saved + "/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out/optimizer.safetensors"));
+  EXPECT_TRUE(Checkpoint::Open(directory_ / "all").ok());
+
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"export-checkpoint $D/none -o $D/d", "there is no directory '.*none'"},
+      {"export-checkpoint $D -o $D/d", "holds no checkpoint"},
+      {"export-checkpoint $D/run -o $D/out", "'.*out' exists and is not empty; give another name"},
+      {"export-checkpoint $D/run -o $D/run/latest", "something else has this name"},
+      {"export-checkpoint $D/run", "--output is required"}};
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << arguments;
+    EXPECT_THAT(outcome.output, ::testing::ContainsRegex(message)) << arguments;
+  }
+  EXPECT_THAT(directory_.List(), ElementsAre("all", "out", "run"));
 }
 
 TEST_F(BowlineDataTest, TokenizeBadInputLeavesNoFile) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/save_checkpoint.h"
 
 namespace bowline {
 

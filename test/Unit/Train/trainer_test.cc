@@ -142,15 +142,19 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   const auto checkpoint = Checkpoint::Open(directory.path());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
 
-  ToyShape other_seed = shape, other_model = shape;
+  ToyShape other_seed = shape, other_model = shape, other_batch = shape, other_sequence = shape;
   other_seed.seed = 12;
   other_model.width = 6;
+  other_batch.rows = 3;
+  other_sequence.sequence = 4;
   const ToyData longer(51, shape.vocabulary, 1);
   ToyRun shuffled(shape, data, DataOrder::kShuffle), seeded(other_seed, data), grown(shape, longer),
-      wider(other_model, data);
+      wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
   for (const auto& [trainer, message] :
        {std::pair{&shuffled, "data order sequential, not shuffle"}, std::pair{&seeded, "seed 11, not 12"},
-        std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"}}) {
+        std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"},
+        std::pair{&larger, "a global batch of this many sequences: 4, not 6"},
+        std::pair{&deeper, "sequences of this many tokens: 3, not 4"}}) {
     const float before = trainer->session->State(kToyEmbedKey)->As<float>()[0];
     const absl::Status status = trainer->trainer->Resume(*checkpoint);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -8,7 +8,7 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/safetensors_writer.h"
-#include "runtime/train/checkpoint.h"
+#include "runtime/train/save_checkpoint.h"
 #include "runtime/train/model_state.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/plan_builder.h"

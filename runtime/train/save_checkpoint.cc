@@ -1,0 +1,193 @@
+#include "runtime/train/save_checkpoint.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/mapped_file.h"
+#include "runtime/base/safetensors_writer.h"
+#include "runtime/train/shard_index.h"
+#include "runtime/train/stored_tensors.h"
+
+namespace bowline {
+namespace {
+
+// What Hugging Face's loader insists on.
+std::map<std::string, std::string> Metadata() { return {{"format", "pt"}}; }
+
+// Gathers runs, which may be as short as an element, into writes.
+class Gatherer {
+ public:
+  explicit Gatherer(SafetensorsWriter& writer) : writer_(writer) { buffer_.reserve(kBytes); }
+
+  absl::Status Append(absl::Span<const uint8_t> bytes) {
+    if (buffer_.size() + bytes.size() > kBytes) BOWLINE_RETURN_IF_ERROR(Flush());
+    if (bytes.size() >= kBytes) return writer_.Append(bytes);
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    BOWLINE_RETURN_IF_ERROR(Flush());
+    return writer_.Finish();
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{1} << 20;
+
+  absl::Status Flush() {
+    const absl::Status status = writer_.Append(buffer_);
+    buffer_.clear();
+    return status;
+  }
+
+  SafetensorsWriter& writer_;
+  std::vector<uint8_t> buffer_;
+};
+
+absl::Status WriteWhole(const std::string& directory, CheckpointRole role, absl::Span<const CheckpointTensor> tensors) {
+  std::vector<SafetensorsSource> sources;
+  for (const CheckpointTensor& tensor : tensors) {
+    if (tensor.role == role && tensor.is_saved) {
+      sources.push_back({{tensor.key, tensor.type, tensor.shape}, tensor.data});
+    }
+  }
+  return WriteSafetensors(absl::StrCat(directory, "/", WholeFileName(role)), sources, Metadata());
+}
+
+absl::Status WriteShardFile(const std::string& path, int64_t step, CheckpointRole role,
+                            absl::Span<const CheckpointTensor> tensors, const RankInMesh& self) {
+  struct Shard {
+    const CheckpointTensor* tensor;
+    ShardedTensor sharded;
+  };
+  std::map<std::string, Shard> shards;
+  std::vector<SafetensorsSpec> specs;
+  for (const CheckpointTensor& tensor : tensors) {
+    if (tensor.role != role || !tensor.is_saved || tensor.data == nullptr) continue;
+    BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, tensor.shape, tensor.sharding));
+    const int64_t place = sharded.StoragePlace(self.rank);
+    if (!sharded.HasRole(self.rank) || sharded.storage().StoredElements(place) == 0) continue;
+    specs.push_back({tensor.key, tensor.type, sharded.storage().StoredShape(place)});
+    shards.emplace(tensor.key, Shard{&tensor, std::move(sharded)});
+  }
+  BOWLINE_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                           SafetensorsWriter::Create(path, std::move(specs), ShardMetadata(step, self.rank)));
+  Gatherer gatherer(writer);
+  for (const SafetensorsSpec& spec : writer.order()) {
+    const Shard& shard = shards.find(spec.name)->second;
+    const size_t size = SizeOf(spec.type);
+    const auto* const data = static_cast<const uint8_t*>(shard.tensor->data);
+    BOWLINE_RETURN_IF_ERROR(
+        shard.sharded.storage().ForEachRun(shard.sharded.StoragePlace(self.rank), [&](const TensorDivision::Run& run) {
+          return gatherer.Append({data + static_cast<size_t>(run.local) * size, static_cast<size_t>(run.count) * size});
+        }));
+  }
+  return gatherer.Finish();
+}
+
+absl::Status ExportRole(const std::string& checkpoint, CheckpointRole role, const std::string& output) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<StoredTensors> stored, OpenStoredTensors(checkpoint, role));
+  std::vector<SafetensorsSpec> specs;
+  for (const StoredTensors::Tensor& tensor : stored->tensors()) {
+    specs.push_back({tensor.key, tensor.type, tensor.shape});
+  }
+  BOWLINE_ASSIGN_OR_RETURN(
+      SafetensorsWriter writer,
+      SafetensorsWriter::Create(absl::StrCat(output, "/", WholeFileName(role)), std::move(specs), Metadata()));
+  Gatherer gatherer(writer);
+  for (const SafetensorsSpec& spec : writer.order()) {
+    const StoredTensors::Tensor& tensor = *stored->Find(spec.name);
+    for (int64_t first = 0; first < tensor.elements;) {
+      BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> bytes, stored->BytesFrom(tensor, first));
+      BOWLINE_RETURN_IF_ERROR(gatherer.Append(bytes));
+      first += static_cast<int64_t>(bytes.size() / SizeOf(tensor.type));
+    }
+  }
+  return gatherer.Finish();
+}
+
+// Nothing where there is no such file.
+absl::Status CopyFile(const std::string& from, const std::string& to, absl::string_view name) {
+  const absl::StatusOr<MappedFile> file = MappedFile::Open(absl::StrCat(from, "/", name));
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(file.status());
+  return WriteFileAtomically(absl::StrCat(to, "/", name),
+                             {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointWriter> CheckpointWriter::Begin(const std::string& directory, int64_t step) {
+  std::string name = CheckpointName(step);
+  BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory target, AtomicDirectory::Create(absl::StrCat(directory, "/", name)));
+  return CheckpointWriter(directory, std::move(name), std::move(target));
+}
+
+absl::Status CheckpointWriter::WriteState(const TrainerState& state, absl::string_view config_json) const {
+  if (!config_json.empty()) {
+    BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(staging_path(), "/config.json"), config_json));
+  }
+  return WriteFileAtomically(absl::StrCat(staging_path(), "/", kStateFile), TrainerStateToJson(state));
+}
+
+absl::Status CheckpointWriter::WriteIndex(int64_t step, const RankMesh& mesh,
+                                          absl::Span<const CheckpointTensor> tensors) const {
+  return WriteFileAtomically(absl::StrCat(staging_path(), "/", kShardIndexFile), ShardIndexToJson(step, mesh, tensors));
+}
+
+absl::StatusOr<std::string> CheckpointWriter::Commit() {
+  BOWLINE_RETURN_IF_ERROR(target_.Commit());
+  BOWLINE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(directory_, "/", kLatestFile), absl::StrCat(name_, "\n")));
+  return target_.path();
+}
+
+absl::Status WriteShards(const std::string& staging_path, int64_t step, absl::Span<const CheckpointTensor> tensors,
+                         const RankInMesh& self) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(staging_path, ignored)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", staging_path, "', which rank 0 made, is not there; save into a directory that all ranks share"));
+  }
+  for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
+    BOWLINE_RETURN_IF_ERROR(
+        WriteShardFile(absl::StrCat(staging_path, "/", ShardFileName(role, self.rank)), step, role, tensors, self));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
+                                           absl::Span<const CheckpointTensor> tensors, absl::string_view config_json) {
+  const auto save = [&]() -> absl::StatusOr<std::string> {
+    BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Begin(directory, state.step));
+    for (const CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
+      BOWLINE_RETURN_IF_ERROR(WriteWhole(writer.staging_path(), role, tensors));
+    }
+    BOWLINE_RETURN_IF_ERROR(writer.WriteState(state, config_json));
+    return writer.Commit();
+  };
+  absl::StatusOr<std::string> saved = save();
+  if (saved.ok()) return saved;
+  return Annotate(saved.status(), absl::StrCat("checkpoint of step ", state.step, " was not saved"));
+}
+
+absl::Status ExportCheckpoint(const Checkpoint& checkpoint, const std::string& output, bool with_training) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(output, ignored) && !std::filesystem::is_empty(output, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", output, "' exists and is not empty; give another name"));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(AtomicDirectory target, AtomicDirectory::Create(output));
+  const std::string& staging = target.staging_path();
+  BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint.path(), CheckpointRole::kParameter, staging));
+  BOWLINE_RETURN_IF_ERROR(CopyFile(checkpoint.path(), staging, "config.json"));
+  if (with_training) {
+    BOWLINE_RETURN_IF_ERROR(ExportRole(checkpoint.path(), CheckpointRole::kOptimizer, staging));
+    BOWLINE_RETURN_IF_ERROR(CopyFile(checkpoint.path(), staging, kStateFile));
+  }
+  return target.Commit();
+}
+
+}  // namespace bowline

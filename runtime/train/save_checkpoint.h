@@ -1,0 +1,58 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_SAVE_CHECKPOINT_H_
+#define BOWLINE_RUNTIME_TRAIN_SAVE_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/atomic_directory.h"
+#include "runtime/base/status.h"
+#include "runtime/train/checkpoint.h"
+
+namespace bowline {
+
+// Saves as one rank into `directory`, which is made if it does not exist, replacing a checkpoint of the same step.
+// `config_json` is the content of config.json; empty for none. Returns the path of the checkpoint. On error nothing has
+// changed.
+absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
+                                           absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
+
+// What SaveCheckpoint is made of. Several ranks save so: one begins; all write their shards into its staging path; when
+// all have, the first writes the rest and commits.
+class CheckpointWriter {
+ public:
+  static absl::StatusOr<CheckpointWriter> Begin(const std::string& directory, int64_t step);
+
+  // Where files are written until Commit.
+  const std::string& staging_path() const { return target_.staging_path(); }
+
+  absl::Status WriteState(const TrainerState& state, absl::string_view config_json) const;
+  absl::Status WriteIndex(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors) const;
+
+  // Gives the checkpoint its name and makes it the latest. Returns its path.
+  absl::StatusOr<std::string> Commit();
+
+ private:
+  CheckpointWriter(std::string directory, std::string name, AtomicDirectory target)
+      : directory_(std::move(directory)), name_(std::move(name)), target_(std::move(target)) {}
+
+  std::string directory_, name_;
+  AtomicDirectory target_;
+};
+
+// Writes the elements of `tensors` that this rank stores into its files in `staging_path`, synced. They say whose they
+// are, and of which step.
+absl::Status WriteShards(const std::string& staging_path, int64_t step, absl::Span<const CheckpointTensor> tensors,
+                         const RankInMesh& self);
+
+// Writes whole tensors of any checkpoint as SaveCheckpoint of one rank would, in little memory: with equal values, the
+// same bytes. The directory `output`, which must not
+// hold anything, appears complete or not at all. With `with_training` it is a checkpoint that
+// training resumes from, else a Hugging Face directory.
+absl::Status ExportCheckpoint(const Checkpoint& checkpoint, const std::string& output, bool with_training);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_SAVE_CHECKPOINT_H_

@@ -1,0 +1,64 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_SHARD_INDEX_H_
+#define BOWLINE_RUNTIME_TRAIN_SHARD_INDEX_H_
+
+// The file that says how the tensors of a checkpoint are divided among the files of ranks:
+//
+//   {
+//     "version": 1,
+//     "step": 20,
+//     "mesh": [{"axis": "pp", "size": 2}, {"axis": "dp", "size": 2}, {"axis": "tp", "size": 2}],
+//     "role_axis": "pp",
+//     "parameters": {
+//       "model.embed_tokens.weight":
+//         {"dtype": "F32", "shape": [251, 24], "view": [251, 24], "cuts": [["tp"], []], "flat": ["dp"], "role": 0}
+//     },
+//     "optimizer": {...}
+//   }
+//
+// `view`, `cuts`, `flat`, `role` and `role_axis` may be missing: the shape, no cuts, none, 0, none. They mean what
+// runtime/base/tensor_division.h says; the axes that are not named there, in the order of the mesh and without the
+// role's, are the copies. So the size of the index depends on the number of ranks no more than that of a plan.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/base/storage_type.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/sharding.h"
+
+namespace bowline {
+
+inline constexpr absl::string_view kShardIndexFile = "shards.json";
+
+// The file of a rank, in the directory of the index: "parameters.rank-00003.safetensors".
+std::string ShardFileName(CheckpointRole role, int64_t rank);
+// What such a file says of itself, so that one of another rank or step is noticed.
+std::map<std::string, std::string> ShardMetadata(int64_t step, int64_t rank);
+
+struct ShardIndex {
+  struct Tensor {
+    std::string key;
+    CheckpointRole role = CheckpointRole::kParameter;
+    StorageType type = StorageType::kF32;
+    std::vector<int64_t> shape;
+    ShardedTensor sharded;
+  };
+  int64_t step = 0;
+  RankMesh mesh;
+  std::vector<Tensor> tensors;
+};
+
+// Each tensor of `tensors` that is saved.
+std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors);
+
+// Every mistake of the file is an error that names it: kInvalidArgument, or as ReadJsonFile.
+absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_SHARD_INDEX_H_

@@ -1,0 +1,66 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_STORED_TENSORS_H_
+#define BOWLINE_RUNTIME_TRAIN_STORED_TENSORS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/base/storage_type.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/sharding.h"
+
+namespace bowline {
+
+// Tensors in files, whole or divided among those of many ranks, read by the positions of their elements. Files are
+// mapped when an element of theirs is asked for. One thread at a time.
+class StoredTensors {
+ public:
+  struct Tensor {
+    std::string key;
+    StorageType type = StorageType::kF32;
+    std::vector<int64_t> shape;
+    int64_t elements = 0;
+    std::string file;  // for messages: that it is in, or the index
+  };
+
+  virtual ~StoredTensors() = default;
+
+  // The file or directory that has them all.
+  const std::string& path() const { return path_; }
+  // In the order of keys.
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  // nullptr when there is no such tensor.
+  const Tensor* Find(absl::string_view key) const;
+
+  // The bytes of the elements from `first` on, as many as lie in one piece: at least one. `first` is an element of the
+  // tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
+  virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
+
+ protected:
+  explicit StoredTensors(std::string path) : path_(std::move(path)) {}
+
+  const std::string path_;
+  std::vector<Tensor> tensors_;
+};
+
+// The parameters or the optimizer state of one checkpoint directory.
+absl::StatusOr<std::unique_ptr<StoredTensors>> OpenStoredTensors(const std::string& checkpoint, CheckpointRole role);
+
+// The weights of a Hugging Face directory, or of one checkpoint directory.
+absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::string& directory);
+
+// Visits the elements of a tensor that a rank has in memory, piece by piece: the bytes, and the number of the first
+// element in the rank's memory.
+absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
+                          int64_t rank,
+                          absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_STORED_TENSORS_H_

@@ -1,0 +1,77 @@
+#include "runtime/train/trainer_state.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "runtime/base/json.h"
+
+namespace bowline {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kStateVersion = 1;
+
+}  // namespace
+
+std::string TrainerStateToJson(const TrainerState& state) {
+  nlohmann::ordered_json object;
+  object["version"] = kStateVersion;
+  object["step"] = state.step;
+  object["seed"] = state.seed;
+  object["order"] = std::string(NameOf(state.order));
+  object["next_draw"] = state.next_draw;
+  object["data_tokens"] = state.data_tokens;
+  object["plan"] = state.plan;
+  object["batch"] = state.batch;
+  object["sequence"] = state.sequence;
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
+  BOWLINE_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, /*max_bytes=*/1 << 20));
+  const auto error = [&](absl::string_view key, absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "': \"", key, "\" ", what, "; the checkpoint is damaged, resume from another"));
+  };
+  const auto read_count = [&](const char* key, auto* value) -> absl::Status {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number_unsigned()) return error(key, "should be an integer from 0 on");
+    using T = std::remove_pointer_t<decltype(value)>;
+    if (found->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max()))
+      return error(key, "is too large");
+    *value = found->get<T>();
+    return absl::OkStatus();
+  };
+  const auto read_text = [&](const char* key, std::string* value) -> absl::Status {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_string()) return error(key, "should be a string");
+    *value = found->get_ref<const std::string&>();
+    return absl::OkStatus();
+  };
+  if (!object.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
+  int64_t version = 0;
+  BOWLINE_RETURN_IF_ERROR(read_count("version", &version));
+  if (version != kStateVersion) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' has version ", version, "; supported is ",
+                                                   kStateVersion, "; resume with the Bowline that saved it"));
+  }
+  TrainerState state;
+  std::string order;
+  BOWLINE_RETURN_IF_ERROR(read_count("step", &state.step));
+  BOWLINE_RETURN_IF_ERROR(read_count("seed", &state.seed));
+  BOWLINE_RETURN_IF_ERROR(read_count("next_draw", &state.next_draw));
+  BOWLINE_RETURN_IF_ERROR(read_count("data_tokens", &state.data_tokens));
+  BOWLINE_RETURN_IF_ERROR(read_text("plan", &state.plan));
+  BOWLINE_RETURN_IF_ERROR(read_text("order", &order));
+  // Earlier checkpoints lack these.
+  if (object.contains("batch")) BOWLINE_RETURN_IF_ERROR(read_count("batch", &state.batch));
+  if (object.contains("sequence")) BOWLINE_RETURN_IF_ERROR(read_count("sequence", &state.sequence));
+  const absl::StatusOr<DataOrder> parsed = DataOrderFromName(order);
+  if (!parsed.ok()) return error("order", parsed.status().message());
+  state.order = *parsed;
+  return state;
+}
+
+}  // namespace bowline

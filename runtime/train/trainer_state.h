@@ -1,0 +1,33 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_TRAINER_STATE_H_
+#define BOWLINE_RUNTIME_TRAIN_TRAINER_STATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/train/sampler.h"
+
+namespace bowline {
+
+// What a run needs, beside its tensors, to go on as if it had never stopped.
+struct TrainerState {
+  int64_t step = 0;   // optimizer steps done
+  uint64_t seed = 0;  // of the shuffle and of random operations
+  DataOrder order = DataOrder::kSequential;
+  int64_t next_draw = 0;    // data position: the first draw of the Sampler that was not trained on
+  int64_t data_tokens = 0;  // size of the dataset, to notice another one
+  std::string plan = {};    // name of the plan, for messages
+  // Of the global batch; 0: not recorded.
+  int64_t batch = 0;
+  int64_t sequence = 0;
+
+  bool operator==(const TrainerState&) const = default;
+};
+
+// The content of trainer_state.json, and its reader. Errors name the file.
+std::string TrainerStateToJson(const TrainerState& state);
+absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_TRAINER_STATE_H_

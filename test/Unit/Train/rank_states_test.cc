@@ -1,0 +1,190 @@
+// States of a plan with stages, as its ranks save and load them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "runtime/base/safetensors.h"
+#include "runtime/plan/plan_writer.h"
+#include "runtime/train/model_state.h"
+#include "runtime/train/parallel_save.h"
+#include "runtime/train/save_checkpoint.h"
+#include "runtime/train/weights.h"
+#include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Train/plan_builder.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using testing::World;
+
+// pp=2, tp=2. Stage 0 has "e" [5, 3] in halves of the rows; stage 1 mirrors it, whole, and has "o" [4]; both count.
+std::vector<uint8_t> StagedPlan() {
+  PlanBuilder builder("staged", 0, 1);
+  const auto state = [&](const std::string& name, const std::string& key, fbs::StateRole role, fbs::DType dtype,
+                         const std::vector<int64_t>& shape, uint16_t stage) {
+    const uint32_t buffer = builder.State(name, role, dtype, shape);
+    builder.plan().states.back()->key = key;
+    builder.plan().buffers[buffer]->role = stage;
+    return buffer;
+  };
+  const uint32_t e = state("e", "e", fbs::StateRole::Parameter, fbs::DType::F32, {3, 3}, 0);
+  state("step.0", "step", fbs::StateRole::Step, fbs::DType::I32, {}, 0);
+  const uint32_t mirror = state("e.1", "e", fbs::StateRole::Mirror, fbs::DType::F32, {5, 3}, 1);
+  builder.plan().buffers[mirror]->kind = fbs::BufferKind::Parameter;
+  state("o", "o", fbs::StateRole::Parameter, fbs::DType::F32, {4}, 1);
+  state("step.1", "step", fbs::StateRole::Step, fbs::DType::I32, {}, 1);
+  for (const char* stage : {"0", "1"}) {
+    builder.BeginProgram(std::string("nothing.") + stage);
+    builder.BeginSegment("nothing");
+    builder.Call();
+    builder.plan().programs.back()->role = stage[0] - '0';
+    builder.Entry("generate", {}, {});
+  }
+  fbs::PlanT plan = builder.Take();
+  for (const char* name : {"pp", "tp"}) {
+    plan.mesh.push_back(std::make_unique<fbs::AxisT>());
+    plan.mesh.back()->name = name;
+    plan.mesh.back()->size = 2;
+    plan.roles.push_back(std::make_unique<fbs::RoleT>());
+    plan.roles.back()->name = std::string("stage.") + name;
+    plan.roles.back()->arena_bytes = plan.arena_bytes;
+  }
+  auto layout = std::make_unique<fbs::LayoutT>();
+  layout->global_shape = {5, 3};
+  for (const std::vector<uint8_t>& axes : {std::vector<uint8_t>{1}, {}}) {
+    layout->cuts.push_back(std::make_unique<fbs::CutT>());
+    layout->cuts.back()->axes = axes;
+  }
+  plan.buffers[e]->layout = std::move(layout);
+  const auto bytes = WritePlan(plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return bytes.ok() ? std::vector<uint8_t>(bytes->data(), bytes->data() + bytes->size()) : std::vector<uint8_t>();
+}
+
+// e[i] = i, o[i] = 100 + i.
+std::vector<float> ValuesFrom(float first, size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+class RankStatesTest : public ::testing::Test {
+ protected:
+  // Calls `body` with the session of each rank.
+  template <typename Body>
+  void OnSessions(Body body) {
+    const std::vector<uint8_t> bytes = StagedPlan();
+    World world(4);
+    const auto statuses = world.Run([&](int rank) -> absl::Status {
+      BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes({bytes.data(), bytes.size()}));
+      SessionOptions options;
+      options.group = &world.group(rank);
+      BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
+      BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), session->device()));
+      return body(*session, agreement);
+    });
+    for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
+  }
+
+  // What e and its mirror are; `o` and the counter are as they should be.
+  static void Fill(const Session& session) {
+    const std::vector<float> e = ValuesFrom(0, 15), o = ValuesFrom(100, 4);
+    if (session.role() == 0) {
+      const size_t first = session.rank() == 0 ? 0 : 9;
+      const auto part = session.State("e")->As<float>();
+      std::fill(part.begin(), part.end(), 77.0f);  // padding
+      std::copy(e.begin() + first, e.begin() + std::min<size_t>(first + 9, 15), part.begin());
+    } else {
+      std::copy(e.begin(), e.end(), session.State("e")->As<float>().begin());
+      std::copy(o.begin(), o.end(), session.State("o")->As<float>().begin());
+    }
+    session.State("step")->As<int32_t>()[0] = 6;
+  }
+
+  static void ExpectFilled(const Session& session, int32_t step) {
+    const std::vector<float> e = ValuesFrom(0, 15);
+    const auto part = session.State("e")->As<float>();
+    if (session.rank() == 0) EXPECT_THAT(part, ElementsAreArray(ValuesFrom(0, 9)));
+    if (session.rank() == 1) EXPECT_THAT(part, ElementsAre(9, 10, 11, 12, 13, 14, 0, 0, 0));
+    if (session.role() == 1) {
+      EXPECT_THAT(part, ElementsAreArray(e));
+      EXPECT_THAT(session.State("o")->As<float>(), ElementsAre(100, 101, 102, 103));
+    }
+    EXPECT_THAT(session.State("step")->As<int32_t>(), ElementsAre(step));
+  }
+
+  void Save() {
+    OnSessions([&](const Session& session, Agreement& agreement) {
+      Fill(session);
+      return SaveCheckpointOfRanks(directory_.path(), {.step = 6}, StateTensors(session), "{}", RankOf(session),
+                                   agreement)
+          .status();
+    });
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(RankStatesTest, StagesLoadWhatTheySaved) {
+  Save();
+  OnSessions([&](const Session& session, Agreement&) -> absl::Status {
+    BOWLINE_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(directory_.path()));
+    BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(session), RankOf(session)));
+    ExpectFilled(session, 6);
+    return absl::OkStatus();
+  });
+}
+
+TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
+  Save();
+  const absl::Status exported = ExportCheckpoint(*Checkpoint::Open(directory_.path()), directory_ / "out", true);
+  ASSERT_TRUE(exported.ok()) << exported;
+  std::vector<float> e(15), o(4);
+  int32_t step = 0;
+  const std::vector<CheckpointTensor> tensors = {{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, e.data()},
+                                                 {"o", CheckpointRole::kParameter, StorageType::kF32, {4}, o.data()},
+                                                 {"step", CheckpointRole::kOptimizer, StorageType::kI32, {}, &step}};
+  for (const std::string& path : {directory_.path(), directory_ / "out"}) {
+    e.assign(15, -1);
+    const absl::Status loaded = Checkpoint::Open(path)->Load(tensors);
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    EXPECT_EQ(e, ValuesFrom(0, 15));
+    EXPECT_EQ(o, ValuesFrom(100, 4));
+    EXPECT_EQ(step, 6);
+  }
+  // Weights, from either form, go to mirrors too.
+  for (const std::string& path : {directory_.path(), directory_ / "out"}) {
+    OnSessions([&](Session& session, Agreement&) -> absl::Status {
+      BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, path));
+      EXPECT_EQ(weights.tensors, 2);
+      EXPECT_TRUE(weights.unused.empty());
+      ExpectFilled(session, 0);
+      return absl::OkStatus();
+    });
+  }
+}
+
+TEST_F(RankStatesTest, EveryRankNoticesWhatDoesNotFit) {
+  std::vector<float> e(15);
+  ASSERT_TRUE(SaveCheckpoint(directory_.path(), {.step = 1},
+                             {{{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, e.data()}}}, "")
+                  .ok());
+  OnSessions([&](Session& session, Agreement&) -> absl::Status {
+    const absl::Status loaded = Checkpoint::Open(directory_.path())->Load(StateTensors(session), RankOf(session));
+    EXPECT_THAT(std::string(loaded.message()), HasSubstr("tensor 'o' is missing"));
+    EXPECT_THAT(std::string(LoadWeights(session, directory_.path()).status().message()),
+                HasSubstr("'o' is missing; the plan needs F32 [4]"));
+    EXPECT_THAT(session.State("e")->As<float>(), Each(0));
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace bowline
