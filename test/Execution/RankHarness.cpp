@@ -12,6 +12,8 @@
 #include "runtime/executor/session.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/train/agreement.h"
+#include "runtime/train/checkpoint.h"
 #include "gtest/gtest.h"
 
 #include <cstring>
@@ -20,7 +22,7 @@
 using namespace bowline;
 using namespace bowline::test;
 
-static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenDataset &dataset, int steps,
+static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenDataset &dataset, const TrainRun &run,
                                 CommunicatorGroup *group, std::vector<StepResult> &results) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
@@ -28,15 +30,22 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
   EXPECT_EQ(session->HighWaterBytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));
-  BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
-  for (int step = 0; step < steps; ++step) {
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(group, session->device()));
+  if (run.resume.empty()) {
+    BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
+  } else {
+    BOWLINE_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(run.resume));
+    BOWLINE_RETURN_IF_ERROR(trainer.Resume(checkpoint));
+  }
+  for (int step = 0; step < run.steps; ++step) {
     BOWLINE_ASSIGN_OR_RETURN(StepResult result, trainer.Step());
     results.push_back(result);
   }
-  return absl::OkStatus();
+  return run.save.empty() ? absl::OkStatus() : trainer.Save(run.save, &agreement).status();
 }
 
-std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps) {
+std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset,
+                                                    const TrainRun &run) {
   auto bytes = WritePlan(plan);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   if (!bytes.ok())
@@ -58,7 +67,7 @@ std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const Toke
     threads.emplace_back([&, rank] {
       std::unique_ptr<CommunicatorGroup> view = (*group)->AsRank(rank);
       absl::Status status =
-          trainAsRank({bytes->data(), bytes->size()}, dataset, steps, ranks == 1 ? nullptr : view.get(), results[rank]);
+          trainAsRank({bytes->data(), bytes->size()}, dataset, run, ranks == 1 ? nullptr : view.get(), results[rank]);
       EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status;
       view->Abort(status);
     });

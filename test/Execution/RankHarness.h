@@ -13,14 +13,26 @@
 #include "runtime/train/dataset.h"
 #include "runtime/train/trainer.h"
 
+#include <string>
 #include <vector>
 
 namespace bowline::test {
 
-/// Checks the plan, then trains as many steps with every rank of it on a thread of its own. Adds a test failure, and
+/// What ranks do. Empty names: begin anew; save nothing.
+struct TrainRun {
+  int steps = 0;
+  std::string resume = {}; // a checkpoint, or a directory of them
+  std::string save = {};   // directory for a checkpoint after the last step
+};
+
+/// Checks the plan, then trains as `run` says with every rank of it on a thread of its own. Adds a test failure, and
 /// returns what was done so far, where something fails, where ranks report different results, or where one uses another
 /// amount of memory than the plan says.
-std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps);
+std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, const TrainRun &run);
+
+inline std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps) {
+  return trainOnRanks(plan, dataset, TrainRun{steps});
+}
 
 } // namespace bowline::test
 

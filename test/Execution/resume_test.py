@@ -42,6 +42,44 @@ class Resume(tools.ToolTest):
                 tools.succeed("bowline-run", *self.train(20, parts, "--resume", self.folder / parts, order=order))
                 self.assert_same_end(20, whole, parts)
 
+    def test_ranks_save_and_resume_together(self):
+        plan, other = self.folder / "ranks.plan", self.folder / "zero.plan"
+        shape = ["--mode", "train", "--batch", 4, "--seq", 12, "--seed", 5, *tools.ONE_THREAD]
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, *shape, "--mesh", "dp=2,tp=2", "-o", plan)
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, *shape, "--mesh", "dp=2", "--zero", 2, "-o", other)
+
+        def run(plan, steps, name, *flags):
+            tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", steps, "--order", "shuffle", "--save",
+                          self.folder / name, "--metrics", self.folder / f"{name}.jsonl", "--quiet", *flags)
+
+        run(plan, 8, "whole")
+        run(plan, 4, "parts", "--weights", self.folder / "whole")  # loads; then begins anew:
+        run(plan, 4, "parts", "--save-every", 1, "--keep", 2)
+        self.assertEqual(sorted(path.name for path in (self.folder / "parts").iterdir()),
+                         ["latest", "step-00000003", "step-00000004"])
+        run(plan, 8, "parts", "--resume", self.folder / "parts", "--keep", 1)
+        self.assertEqual(tools.metrics_of(self.folder / "whole.jsonl"), tools.metrics_of(self.folder / "parts.jsonl"))
+        self.assertEqual(len(tools.metrics_of(self.folder / "parts.jsonl")), 8)
+        whole, parts = (self.folder / name / "step-00000008" for name in ("whole", "parts"))
+        files = sorted(path.name for path in whole.iterdir())
+        self.assertEqual(len(files), 2 * 4 + 3)
+        for file in files:
+            self.assertEqual((whole / file).read_bytes(), (parts / file).read_bytes(), file)
+
+        run(other, 12, "parts", "--resume", self.folder / "parts")
+        lines = tools.metrics_of(self.folder / "parts.jsonl")
+        run(plan, 12, "whole", "--resume", self.folder / "whole")
+        for got, want in zip(lines, tools.metrics_of(self.folder / "whole.jsonl"), strict=True):
+            self.assertAlmostEqual(float(got["loss"]), float(want["loss"]), delta=1e-4 * float(want["loss"]))
+
+        # One directory, for the compiler and for one rank.
+        exported, one = self.folder / "exported", self.folder / "one.plan"
+        tools.succeed("bowline-data", "export-checkpoint", self.folder / "parts", "-o", exported)
+        tools.succeed("bowline-compile", exported, *shape, "-o", one)
+        losses = {tools.succeed("bowline-run", one, "--eval-data", tools.TOKENS, "--weights", weights)
+                  for weights in (exported, self.folder / "parts")}
+        self.assertEqual(len(losses), 1)
+
     def test_killed_while_saving(self):
         steps = 24
         begin = time.monotonic()
