@@ -49,8 +49,7 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  absl::StatusOr<ShardIndex> Read() {
-    BOWLINE_ASSIGN_OR_RETURN(const json root, ReadJsonFile(path_, kMaxBytes));
+  absl::StatusOr<ShardIndex> Read(const json& root) {
     if (!root.is_object()) return Error("should hold a JSON object");
     const json* version = Find(root, "version");
     if (version == nullptr || !version->is_number_unsigned()) return Error("\"version\" should be an integer");
@@ -210,6 +209,14 @@ std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<cons
   return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path) { return Reader(path).Read(); }
+absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path) {
+  BOWLINE_ASSIGN_OR_RETURN(const json root, ReadJsonFile(path, kMaxBytes));
+  return Reader(path).Read(root);
+}
+
+absl::StatusOr<ShardIndex> ShardIndexFromJson(absl::string_view text, const std::string& name) {
+  BOWLINE_ASSIGN_OR_RETURN(const json root, ParseJson(text, absl::StrCat("'", name, "'")));
+  return Reader(name).Read(root);
+}
 
 }  // namespace bowline

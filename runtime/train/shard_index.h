@@ -58,6 +58,8 @@ std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<cons
 
 // Every mistake of the file is an error that names it: kInvalidArgument, or as ReadJsonFile.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
+// The same of a text; `name` stands for the path.
+absl::StatusOr<ShardIndex> ShardIndexFromJson(absl::string_view text, const std::string& name);
 
 }  // namespace bowline
 

@@ -55,6 +55,21 @@ SEEDS = {
             bytes(range(28)),
         ),
     },
+    "shard_index_fuzz": {
+        "stages": json.dumps(
+            {
+                "version": 1,
+                "step": 3,
+                "mesh": [{"axis": "pp", "size": 2}, {"axis": "dp", "size": 2}, {"axis": "tp", "size": 3}],
+                "role_axis": "pp",
+                "parameters": {
+                    "a": {"dtype": "F32", "shape": [7, 6], "cuts": [["tp"], []], "flat": ["dp"], "role": 1},
+                    "b": {"dtype": "BF16", "shape": [4, 9], "view": [4, 3, 3], "cuts": [[], [], ["tp", "dp"]]},
+                },
+                "optimizer": {"step": {"dtype": "I32", "shape": []}},
+            }
+        ).encode(),
+    },
     "dataset_fuzz": {
         "llmc": b"\0" + llmc([1, 2, 50256, 0, 5, 6, 7, 8]),
         "npy1": b"\0" + npy("<u2", struct.pack("<5H", 1, 2, 3, 4, 5), 5, 1),
