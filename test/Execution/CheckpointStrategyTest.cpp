@@ -49,7 +49,7 @@ std::string describe(const Strategy &s) {
          std::to_string(s.zero) + (s.sequenceParallel ? ", sequence parallel" : "");
 }
 
-constexpr int64_t kBatch = 24, kSeq = 6, kVocabulary = 23;
+constexpr int64_t kBatch = 24, kSeq = 8, kVocabulary = 23;
 constexpr double kTolerance = 1e-4;
 
 /// One model under all strategies.
