@@ -198,7 +198,8 @@ TEST(TrainerTest, CreateRefusesPlansAndDataThatDoNotFit) {
   EXPECT_THAT(create(std::move(renamed), data).ToString(), HasSubstr("lacks the output 'grad_norm'"));
   fbs::PlanT unequal = ToyTrainPlan(shape);
   unequal.entries[1]->inputs[1]->buffer = unequal.entries[2]->inputs[1]->buffer;
-  EXPECT_THAT(create(std::move(unequal), data).ToString(), HasSubstr("has labels i32[2, 3] x 1 for tokens i32[2, 3] x 2"));
+  EXPECT_THAT(create(std::move(unequal), data).ToString(),
+              HasSubstr("has labels i32[2, 3] x 1 for tokens i32[2, 3] x 2"));
 }
 
 TEST(TrainerTest, ATokenBeyondTheVocabularyIsFoundBeforeTheFirstStep) {

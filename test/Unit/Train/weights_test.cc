@@ -8,8 +8,8 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/safetensors_writer.h"
-#include "runtime/train/save_checkpoint.h"
 #include "runtime/train/model_state.h"
+#include "runtime/train/save_checkpoint.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/plan_builder.h"
 #include "test/Unit/Train/toy_plan.h"
