@@ -47,7 +47,8 @@ TEST(OpAgreement, NoOperationIsForgotten) {
   }
   size_t known = 0;
   for (RegisteredOperationName name : context().getRegisteredOperations()) {
-    if (!name.hasInterface<graph::Interpretable>())
+    // What goes between stages becomes sends and receives before there are kernels.
+    if (!name.hasInterface<graph::Interpretable>() || name.getDialectNamespace() == "stage")
       continue;
     ++known;
     EXPECT_TRUE(seen.count(name.getStringRef().str())) << name.getStringRef().str() << " has no case";
