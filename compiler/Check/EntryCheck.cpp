@@ -20,7 +20,10 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry)
   };
   // What holds values before the first command. An input that is no port of this entry was set by nobody.
   for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
-    const fbs::BufferKind kind = plan_.buffers()->Get(i)->kind();
+    const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
+    const fbs::BufferKind kind = buffer.kind();
+    if (buffer.role() != timeline.programOf(entry).role())
+      continue; // in other ranks' arenas
     if (kind == fbs::BufferKind::Constant || IsState(kind))
       own(i);
   }

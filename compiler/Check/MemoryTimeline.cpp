@@ -19,7 +19,7 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
   const fbs::Plan &plan = timeline.plan();
   MemoryTimeline result;
   for (const fbs::Buffer *buffer : *plan.buffers())
-    if (livesThroughout(buffer->kind()))
+    if (buffer->role() == timeline.programOf(entry).role() && livesThroughout(buffer->kind()))
       result.persistentBytes += buffer->bytes() * buffer->slots();
 
   std::vector<MemoryTimeline::Tensor> values;

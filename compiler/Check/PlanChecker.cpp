@@ -2,13 +2,21 @@
 
 #include "compiler/Check/PlanChecker.h"
 
+#include "compiler/Check/Communications.h"
+#include "compiler/Check/DeadlockCheck.h"
 #include "compiler/Check/EntryCheck.h"
 #include "compiler/Check/RaceCheck.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_writer.h"
+#include "runtime/plan/semantic_verifier.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace bowline {
@@ -17,12 +25,26 @@ absl::Status counterexample(absl::string_view proof, absl::string_view message) 
   return absl::AbortedError(absl::StrCat("the proof of ", proof, " fails: ", message));
 }
 
+void PlanChecker::prove(absl::string_view name, uint64_t facts, absl::string_view what) {
+  report_.proofs.push_back({std::string(name), facts, std::string(what)});
+}
+
 void PlanChecker::summarise() {
-  report_.arenaBytes = plan_.arena_bytes();
-  report_.buffers = plan_.buffers()->size();
-  report_.states = plan_.states()->size();
-  for (const fbs::Buffer *buffer : *plan_.buffers())
-    report_.bytesByKind[static_cast<size_t>(buffer->kind())] += buffer->bytes() * buffer->slots();
+  report_.mesh = DescribeMesh(plan_);
+  report_.ranks = RankCount(plan_);
+  report_.roles.resize(RoleCount(plan_));
+  for (uint32_t role = 0; role < report_.roles.size(); ++role) {
+    report_.roles[role].arenaBytes = ArenaBytes(plan_, role);
+    if (role < SizeOf(plan_.roles()))
+      report_.roles[role].name = plan_.roles()->Get(role)->name()->str();
+  }
+  for (const fbs::Buffer *buffer : *plan_.buffers()) {
+    CheckReport::Role &role = report_.roles[buffer->role()];
+    ++role.buffers;
+    role.bytesByKind[static_cast<size_t>(buffer->kind())] += buffer->bytes() * buffer->slots();
+  }
+  for (const fbs::State *state : *plan_.states())
+    ++report_.roles[plan_.buffers()->Get(state->buffer())->role()].states;
   for (const fbs::Kernel *kernel : *plan_.kernels())
     ++(kernel->origin() == fbs::KernelOrigin::Generated ? report_.generatedKernels : report_.registeredKernels);
   for (const fbs::Program *program : *plan_.programs())
@@ -34,6 +56,7 @@ absl::Status PlanChecker::checkPersistence() {
   struct Range {
     ByteRange bytes;
     uint32_t buffer;
+    uint16_t role;
     bool persistent;
   };
   std::vector<Range> ranges;
@@ -42,16 +65,18 @@ absl::Status PlanChecker::checkPersistence() {
     if (buffer.bytes() == 0)
       continue;
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
-      ranges.push_back({RangeOf(buffer, slot), i, IsPersistent(buffer.kind())});
+      ranges.push_back({RangeOf(buffer, slot), i, buffer.role(), IsPersistent(buffer.kind())});
     if (ranges.size() > (size_t{1} << 24))
       return absl::ResourceExhaustedError("the plan has more than 2^24 buffer slots, too many to check");
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
-    return std::make_pair(a.bytes.begin, a.buffer) < std::make_pair(b.bytes.begin, b.buffer);
+    return std::tie(a.role, a.bytes.begin, a.buffer) < std::tie(b.role, b.bytes.begin, b.buffer);
   });
   // Whatever overlaps a range and begins before it overlaps it through the range that reaches farthest.
   const Range *farthest = nullptr, *farthestPersistent = nullptr;
   for (const Range &range : ranges) {
+    if (farthest && farthest->role != range.role)
+      farthest = farthestPersistent = nullptr; // another arena
     const Range *other = range.persistent ? farthest : farthestPersistent;
     if (other && other->bytes.end > range.bytes.begin) {
       const auto name = [&](const Range &r) {
@@ -68,21 +93,21 @@ absl::Status PlanChecker::checkPersistence() {
     if (range.persistent && (!farthestPersistent || range.bytes.end > farthestPersistent->bytes.end))
       farthestPersistent = &range;
   }
-  report_.proofs.push_back(
-      {"persistence",
-       static_cast<uint64_t>(std::count_if(ranges.begin(), ranges.end(), [](const Range &r) { return r.persistent; })),
-       "persistent ranges share no byte with another buffer"});
+  prove("persistence",
+        static_cast<uint64_t>(std::count_if(ranges.begin(), ranges.end(), [](const Range &r) { return r.persistent; })),
+        "persistent ranges share no byte with another buffer");
   return absl::OkStatus();
 }
 
 void PlanChecker::use(ByteRange range, uint32_t buffer) {
-  if (range.bytes() == 0 || range.end <= report_.highestByte)
+  const uint32_t role = plan_.buffers()->Get(buffer)->role();
+  if (range.bytes() == 0 || range.end <= report_.roles[role].highestByte)
     return;
-  report_.highestByte = range.end;
-  highestBuffer_ = buffer;
+  report_.roles[role].highestByte = range.end;
+  highestBuffer_[role] = buffer;
 }
 
-absl::Status PlanChecker::checkArena() {
+absl::Status PlanChecker::checkArenas() {
   const auto useBuffer = [&](uint32_t index) { use(ExtentOf(*plan_.buffers()->Get(index)), index); };
   for (const fbs::State *state : *plan_.states())
     useBuffer(state->buffer());
@@ -96,15 +121,20 @@ absl::Status PlanChecker::checkArena() {
     for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i)
       useBuffer(entry->outputs()->Get(i)->buffer());
   }
-  if (report_.highestByte != report_.arenaBytes)
-    return counterexample("exact memory",
-                          absl::StrCat("the arena has ", report_.arenaBytes,
-                                       " bytes, but the last that is used is byte ", report_.highestByte,
-                                       report_.highestByte == 0
-                                           ? std::string()
-                                           : absl::StrCat(", the end of buffer ", highestBuffer_, " ",
-                                                          Quoted(plan_.buffers()->Get(highestBuffer_)->name()))));
-  report_.proofs.push_back({"exact memory", 1, "the last byte used is the last of the arena"});
+  for (uint32_t i = 0; i < report_.roles.size(); ++i) {
+    const CheckReport::Role &role = report_.roles[i];
+    if (role.highestByte == role.arenaBytes)
+      continue;
+    const fbs::Buffer &highest = *plan_.buffers()->Get(highestBuffer_[i]);
+    return counterexample(
+        "exact memory",
+        absl::StrCat("the arena", role.name.empty() ? "" : absl::StrCat(" of role '", role.name, "'"), " has ",
+                     role.arenaBytes, " bytes, but the last that is used is byte ", role.highestByte,
+                     role.highestByte == 0
+                         ? std::string()
+                         : absl::StrCat(", the end of buffer ", highestBuffer_[i], " ", Quoted(highest.name()))));
+  }
+  prove("exact memory", report_.roles.size(), "arenas end with the last byte that is used");
   return absl::OkStatus();
 }
 
@@ -126,47 +156,105 @@ static void count(const fbs::Command &command, CheckReport::Entry &entry) {
   }
 }
 
+absl::Status PlanChecker::checkEntry(uint32_t index) {
+  CheckReport::Entry &entry = report_.entries.emplace_back();
+  const fbs::Program &program = timeline_.programOf(index);
+  entry.name = plan_.entries()->Get(index)->name()->str();
+  entry.role = program.role();
+  entry.calls = SizeOf(program.timeline());
+  std::set<uint16_t> streams;
+  bool waits = false;
+  timeline_.forEachCommand(index,
+                           [&](CommandSite, const fbs::Command &command, absl::Span<const OperandAccess> accesses) {
+                             count(command, entry);
+                             streams.insert(command.stream());
+                             waits |= command.body_type() == fbs::CommandBody::Wait;
+                             facts_.operands += accesses.size();
+                             for (const OperandAccess &access : accesses)
+                               use(access.range, access.buffer);
+                             return true;
+                           });
+  entry.streams = static_cast<uint32_t>(streams.size());
+  facts_.commands += entry.launches + entry.copies + entry.communications;
+  // Races first: without them, the order of issue is the only one that matters. One stream is an order by itself.
+  if (streams.size() > 1 || waits) {
+    RaceCheck races(timeline_, index);
+    BOWLINE_RETURN_IF_ERROR(races.check());
+    facts_.waits += races.waitFacts();
+  }
+  facts_.communicators += entry.communications;
+  EntryCheck check(timeline_, index);
+  BOWLINE_RETURN_IF_ERROR(check.check());
+  entry.statesWritten = check.statesWritten();
+  facts_.aliasing += check.aliasingFacts();
+  facts_.reads += check.readFacts();
+  facts_.outputs += check.outputFacts();
+  return absl::OkStatus();
+}
+
+absl::Status PlanChecker::checkCommunications() {
+  std::set<std::string> names;
+  std::vector<std::pair<std::string, Communications>> entries;
+  uint64_t operations = 0;
+  for (const fbs::Entry *entry : *plan_.entries()) {
+    const std::string name = entry->name()->str();
+    if (!names.insert(name).second)
+      continue;
+    Communications &communications = entries.emplace_back(name, Communications(timeline_, name)).second;
+    BOWLINE_RETURN_IF_ERROR(communications.match());
+    operations += communications.operations();
+  }
+  prove("matching", operations, "operations between roles have all their members");
+  for (const auto &[name, communications] : entries) {
+    DeadlockCheck check(communications);
+    BOWLINE_RETURN_IF_ERROR(check.check());
+    fbs::CertificateT &certificate = certificates_.emplace_back();
+    certificate.entry = name;
+    for (uint32_t role = 0; role < communications.roles(); ++role) {
+      auto &order = certificate.roles.emplace_back(std::make_unique<fbs::RoleOrderT>());
+      for (const Communications::Part &part : communications.of(role))
+        order->numbers.push_back(check.numbers()[part.operation]);
+    }
+  }
+  prove("no deadlock", operations, "operations have one order that suits all ranks");
+  return absl::OkStatus();
+}
+
 absl::Status PlanChecker::check() {
   report_ = CheckReport();
-  highestBuffer_ = 0;
+  facts_ = {};
+  certificates_.clear();
+  highestBuffer_.assign(RoleCount(plan_), 0);
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
-
-  uint64_t operands = 0, aliasing = 0, reads = 0, outputs = 0, races = 0;
-  for (uint32_t i = 0; i < plan_.entries()->size(); ++i) {
-    CheckReport::Entry &entry = report_.entries.emplace_back();
-    entry.name = plan_.entries()->Get(i)->name()->str();
-    entry.calls = SizeOf(timeline_.programOf(i).timeline());
-    std::set<uint16_t> streams;
-    timeline_.forEachCommand(i,
-                             [&](CommandSite, const fbs::Command &command, absl::Span<const OperandAccess> accesses) {
-                               count(command, entry);
-                               streams.insert(command.stream());
-                               operands += accesses.size();
-                               for (const OperandAccess &access : accesses)
-                                 use(access.range, access.buffer);
-                               return true;
-                             });
-    entry.streams = static_cast<uint32_t>(streams.size());
-    // Races first: without them, the order of the timeline is the only one that matters.
-    if (streams.size() > 1)
-      BOWLINE_RETURN_IF_ERROR(checkRaces(timeline_, i));
-    races += entry.launches + entry.copies + entry.communications;
-    EntryCheck check(timeline_, i);
-    BOWLINE_RETURN_IF_ERROR(check.check());
-    entry.statesWritten = check.statesWritten();
-    aliasing += check.aliasingFacts();
-    reads += check.readFacts();
-    outputs += check.outputFacts();
-  }
+  for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
+    BOWLINE_RETURN_IF_ERROR(checkEntry(i));
   // VerifyPlan proved the bounds, per stored command; here they are stated for what runs.
-  report_.proofs.push_back({"bounds", operands, "operands lie in their buffers, and those in the arena"});
-  report_.proofs.push_back({"aliasing", aliasing, "operands overlap no write of their command, save declared pairs"});
-  report_.proofs.push_back({"initialisation", reads, "reads follow a write of every byte"});
-  report_.proofs.push_back({"no clobber", reads, "reads see their own buffer's values"});
-  report_.proofs.push_back({"no race", races, "commands are ordered with every conflicting one"});
-  report_.proofs.push_back({"outputs", outputs, "output tensors are complete at the end"});
-  return checkArena();
+  prove("bounds", facts_.operands, "operands lie in their buffers, and those in the arena");
+  prove("aliasing", facts_.aliasing, "operands overlap no write of their command, save declared pairs");
+  prove("events", facts_.waits, "waits follow the signal that they are for");
+  prove("no race", facts_.commands, "commands are ordered with every conflicting one");
+  prove("one stream", facts_.communicators, "communications are ordered on their communicator");
+  prove("initialisation", facts_.reads, "reads follow a write of every byte");
+  prove("no clobber", facts_.reads, "reads see their own buffer's values");
+  prove("outputs", facts_.outputs, "output tensors are complete at the end");
+  BOWLINE_RETURN_IF_ERROR(checkArenas());
+  return checkCommunications();
+}
+
+absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report) {
+  plan.certificates.clear();
+  BOWLINE_ASSIGN_OR_RETURN(const flatbuffers::DetachedBuffer bytes, WritePlan(plan));
+  const fbs::Plan &written = *fbs::GetPlan(bytes.data());
+  BOWLINE_RETURN_IF_ERROR(VerifyPlan(written));
+  PlanChecker checker(written);
+  const absl::Status status = checker.check();
+  if (report)
+    *report = checker.report();
+  BOWLINE_RETURN_IF_ERROR(status);
+  for (const fbs::CertificateT &certificate : checker.certificates())
+    plan.certificates.push_back(std::make_unique<fbs::CertificateT>(certificate));
+  return absl::OkStatus();
 }
 
 } // namespace bowline

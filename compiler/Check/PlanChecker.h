@@ -5,26 +5,41 @@
 //
 // Proven, over each entry with its timeline expanded:
 //
-//   bounds          every operand lies in its buffer, and every buffer in the arena
-//   persistence     constants, inputs, parameters and state share no byte with any other buffer
+//   persistence     constants, inputs, parameters and state share no byte with any other buffer of their role
+//   bounds          every operand lies in its buffer, and every buffer in the arena of its role
 //   aliasing        a command's written bytes overlap none of its other operands, except a declared in-place pair with
 //                   exactly equal bytes
+//   events          every wait is for an event that was signalled before, in the order of issue
+//   no race         every two accesses to a common byte, one of them a write, are ordered by streams and events
+//   one stream      operations of one communicator are ordered by streams and events on each rank
 //   initialisation  every byte that is read was written before: at load, by the caller, as persistent state, or by an
 //                   earlier command of the entry
 //   no clobber      a read of a buffer sees values of that buffer, never those of another that shares its bytes
-//   no race         two streams, which nothing orders, never touch the same byte with a write
 //   outputs         every output is written completely and intact at the end
-//   exact memory    the highest byte that is used is the last of the arena
+//   exact memory    the highest byte that is used in a role's arena is its last
+//   matching        on every communicator all members of a group issue the same operations: kind, type, reduction,
+//                   counts; sends and receives pair up
+//   no deadlock     one order of all operations suits the order in which each rank issues its own, so that no ranks
+//   wait
+//                   for each other in a circle, on any machine (DeadlockCheck.h)
+//
+// Initialisation, clobbering and outputs are proven along the order of issue. That is enough without races: every order
+// in which the machine may run the commands keeps each two conflicting ones as they were issued, so each read sees the
+// same writes.
+//
+// The proofs cost as much as the programs of the roles, whatever the number of ranks: ranks of a role run the same
+// commands at the same addresses.
 //
 // Assumed: a kernel writes every byte of its written arguments, reads and writes no byte outside of its arguments, and
-// persistent state is set by the init entry or from weights before it is used.
+// ends; a communication ends when all its members have come to it, and reads and writes nothing else; persistent state
+// is set by the init entry or from weights before it is used; all ranks run the same entries in the same order, and an
+// entry begins when the one before has ended on that rank.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BOWLINE_COMPILER_CHECK_PLANCHECKER_H
 #define BOWLINE_COMPILER_CHECK_PLANCHECKER_H
 
-#include "compiler/Check/ByteOwners.h"
 #include "compiler/Check/Timeline.h"
 #include "runtime/base/status.h"
 
@@ -37,11 +52,12 @@ namespace bowline {
 struct CheckReport {
   struct Entry {
     std::string name;
+    uint32_t role = 0;
     uint64_t calls = 0;
     uint64_t launches = 0; ///< timeline expanded
     uint64_t copies = 0;
     uint64_t communications = 0; ///< collectives, sends and receives
-    uint32_t streams = 0; ///< that have commands
+    uint32_t streams = 0;        ///< that have commands
     /// Parameters and state that this entry writes.
     uint32_t statesWritten = 0;
   };
@@ -55,13 +71,21 @@ struct CheckReport {
   /// In the order proven; up to the first that failed.
   std::vector<Proof> proofs;
 
+  /// What the ranks with one coordinate along the role axis have in common; one of these without such an axis.
+  struct Role {
+    std::string name; ///< empty where the plan names no roles
+    uint64_t arenaBytes = 0;
+    uint64_t highestByte = 0; ///< end of the last byte that is used
+    uint32_t buffers = 0, states = 0;
+    /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
+    std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
+  };
+  std::vector<Role> roles;
+
+  std::string mesh; ///< "pp=2, dp=2"
+  uint32_t ranks = 1;
   uint64_t registeredKernels = 0, generatedKernels = 0;
   uint64_t storedCommands = 0; ///< in the file, segments counted once
-  uint64_t arenaBytes = 0;
-  uint64_t highestByte = 0; ///< end of the last byte that is used
-  uint32_t buffers = 0, states = 0;
-  /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
-  std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
 };
 
 class PlanChecker {
@@ -75,17 +99,31 @@ public:
   /// What was proven so far.
   const CheckReport &report() const { return report_; }
 
+  /// After a check that succeeded: what a loader needs to check again that no ranks wait for each other for ever.
+  const std::vector<fbs::CertificateT> &certificates() const { return certificates_; }
+
 private:
   void summarise();
   absl::Status checkPersistence();
-  absl::Status checkArena();
+  absl::Status checkEntry(uint32_t entry);
+  absl::Status checkCommunications();
+  absl::Status checkArenas();
   void use(ByteRange range, uint32_t buffer);
+  void prove(absl::string_view name, uint64_t facts, absl::string_view what);
 
   const fbs::Plan &plan_;
   Timeline timeline_;
   CheckReport report_;
-  uint32_t highestBuffer_ = 0;
+  std::vector<uint32_t> highestBuffer_; // by role
+  std::vector<fbs::CertificateT> certificates_;
+  struct {
+    uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;
+  } facts_ = {};
 };
+
+/// Checks the plan and writes its certificates into it. kAborted with the counter-example; the errors of WritePlan and
+/// VerifyPlan for what is no plan. `report`, if given, is what PlanChecker::report() says.
+absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report = nullptr);
 
 /// kAborted: "proof of PROOF fails: MESSAGE".
 absl::Status counterexample(absl::string_view proof, absl::string_view message);

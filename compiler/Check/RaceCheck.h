@@ -1,4 +1,4 @@
-//===- RaceCheck.h - conflicts between unordered streams --------*- C++ -*-===//
+//===- RaceCheck.h - conflicts that nothing orders --------------*- C++ -*-===//
 //
 // Private to compiler/Check.
 //
@@ -7,14 +7,69 @@
 #ifndef BOWLINE_COMPILER_CHECK_RACECHECK_H
 #define BOWLINE_COMPILER_CHECK_RACECHECK_H
 
+#include "compiler/Check/StreamOrder.h"
 #include "compiler/Check/Timeline.h"
 #include "runtime/base/status.h"
 
+#include <map>
+#include <vector>
+
 namespace bowline {
 
-/// kAborted if two commands of different streams of the entry touch a common byte and one of them writes it: this
-/// version of the format has no events, so nothing orders streams within an entry. Sorts all accesses once.
-absl::Status checkRaces(const Timeline &timeline, uint32_t entry);
+/// Proves for an entry of several streams that
+///   events       every wait is for an event that was signalled before
+///   no race      every two accesses to a common byte, one of them a write, are ordered by streams and events
+///   one stream   the operations of each communicator are ordered too: it serves one at a time
+///
+/// Walks the commands in the order of issue and keeps, for each byte, the last write and the reads since, the last one
+/// of each stream: whatever is ordered after these is ordered after all earlier ones. O(log n) per range that an access
+/// meets.
+class RaceCheck {
+public:
+  RaceCheck(const Timeline &timeline, uint32_t entry);
+
+  absl::Status check();
+
+  uint64_t accessFacts() const { return accessFacts_; }
+  uint64_t waitFacts() const { return waitFacts_; }
+  uint64_t communicatorFacts() const { return communicatorFacts_; }
+
+private:
+  struct Access {
+    StreamOrder::Stamp stamp;
+    uint32_t buffer = 0;
+    uint32_t slot = 0;
+    CommandSite site;
+    bool writes = false;
+  };
+  struct Cell {
+    uint64_t end = 0;
+    Access writer; // place 0: none
+    std::vector<Access> readers;
+  };
+  using Cells = std::map<uint64_t, Cell>; // by first byte; disjoint
+
+  absl::Status checkCommand(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
+  absl::Status checkSerial(CommandSite site, uint32_t communicator, StreamOrder::Stamp stamp);
+  absl::Status touch(ByteRange range, const Access &access);
+  /// `access` after all that the cell holds.
+  absl::Status checkAfter(const Cells::value_type &cell, ByteRange range, const Access &access) const;
+  static void addReader(Cell &cell, const Access &access);
+  void split(uint64_t at);
+  std::string describe(const Access &access) const;
+  std::string streamOf(CommandSite site) const;
+
+  const Timeline &timeline_;
+  uint32_t entry_;
+  StreamOrder order_;
+  Cells cells_;
+  struct LastUse {
+    StreamOrder::Stamp stamp;
+    CommandSite site;
+  };
+  std::vector<LastUse> lastUse_; // by communicator; place 0: none
+  uint64_t accessFacts_ = 0, waitFacts_ = 0, communicatorFacts_ = 0;
+};
 
 } // namespace bowline
 

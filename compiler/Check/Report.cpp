@@ -8,23 +8,34 @@
 
 namespace bowline {
 
+static std::string describeRole(const CheckReport::Role &role) {
+  return role.name.empty() ? std::string() : absl::StrCat(" of role '", absl::Utf8SafeCEscape(role.name), "'");
+}
+
 std::string formatReport(const CheckReport &report) {
   std::string text;
+  if (report.ranks > 1)
+    absl::StrAppendFormat(&text, "ranks   %d (%s), %d role%s\n", report.ranks, absl::Utf8SafeCEscape(report.mesh),
+                          report.roles.size(), report.roles.size() == 1 ? "" : "s");
   for (const CheckReport::Entry &entry : report.entries) {
-    absl::StrAppendFormat(&text,
-                          "entry %-16s %d calls, %d launches, %d copies%s on %d stream%s; writes %d of %d states\n",
-                          absl::Utf8SafeCEscape(entry.name), entry.calls, entry.launches, entry.copies,
-                          entry.communications > 0 ? absl::StrCat(", ", entry.communications, " communications") : "",
-                          entry.streams, entry.streams == 1 ? "" : "s", entry.statesWritten, report.states);
+    const CheckReport::Role &role = report.roles[entry.role];
+    absl::StrAppendFormat(
+        &text, "entry %-16s%s %d calls, %d launches, %d copies%s on %d stream%s; writes %d of %d states\n",
+        absl::Utf8SafeCEscape(entry.name), describeRole(role), entry.calls, entry.launches, entry.copies,
+        entry.communications > 0 ? absl::StrCat(", ", entry.communications, " communications") : "", entry.streams,
+        entry.streams == 1 ? "" : "s", entry.statesWritten, role.states);
   }
   absl::StrAppendFormat(&text, "kernels %d registered, %d generated; %d commands stored\n", report.registeredKernels,
                         report.generatedKernels, report.storedCommands);
-  absl::StrAppendFormat(&text, "arena   %d bytes in %d buffers:", report.arenaBytes, report.buffers);
-  for (size_t kind = 0; kind < report.bytesByKind.size(); ++kind)
-    if (report.bytesByKind[kind] > 0)
-      absl::StrAppendFormat(&text, " %s %d", fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind)),
-                            report.bytesByKind[kind]);
-  text += "\n";
+  for (const CheckReport::Role &role : report.roles) {
+    absl::StrAppendFormat(&text, "arena   %d bytes%s in %d buffers:", role.arenaBytes, describeRole(role),
+                          role.buffers);
+    for (size_t kind = 0; kind < role.bytesByKind.size(); ++kind)
+      if (role.bytesByKind[kind] > 0)
+        absl::StrAppendFormat(&text, " %s %d", fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind)),
+                              role.bytesByKind[kind]);
+    text += "\n";
+  }
   for (const CheckReport::Proof &proof : report.proofs)
     absl::StrAppendFormat(&text, "proven  %-15s %d %s\n", proof.name, proof.facts, proof.what);
   return text;

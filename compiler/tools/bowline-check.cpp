@@ -18,21 +18,30 @@ nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report
   json["sound"] = status.ok();
   if (!status.ok())
     json["counterexample"] = std::string(status.message());
-  json["arena_bytes"] = report.arenaBytes;
-  json["highest_byte"] = report.highestByte;
-  json["buffers"] = report.buffers;
-  json["states"] = report.states;
+  json["ranks"] = report.ranks;
+  json["mesh"] = report.mesh;
+  json["roles"] = nlohmann::ordered_json::array();
+  for (const CheckReport::Role &role : report.roles) {
+    nlohmann::ordered_json item = {{"name", role.name},
+                                   {"arena_bytes", role.arenaBytes},
+                                   {"highest_byte", role.highestByte},
+                                   {"buffers", role.buffers},
+                                   {"states", role.states}};
+    for (size_t kind = 0; kind < role.bytesByKind.size(); ++kind)
+      item["bytes_by_kind"][fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind))] = role.bytesByKind[kind];
+    json["roles"].push_back(std::move(item));
+  }
   json["registered_kernels"] = report.registeredKernels;
   json["generated_kernels"] = report.generatedKernels;
   json["stored_commands"] = report.storedCommands;
-  for (size_t kind = 0; kind < report.bytesByKind.size(); ++kind)
-    json["bytes_by_kind"][fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind))] = report.bytesByKind[kind];
   json["entries"] = nlohmann::ordered_json::array();
   for (const CheckReport::Entry &entry : report.entries)
     json["entries"].push_back({{"name", entry.name},
+                               {"role", entry.role},
                                {"calls", entry.calls},
                                {"launches", entry.launches},
                                {"copies", entry.copies},
+                               {"communications", entry.communications},
                                {"streams", entry.streams},
                                {"states_written", entry.statesWritten}});
   json["proofs"] = nlohmann::ordered_json::array();
@@ -59,8 +68,9 @@ absl::Status run(const std::string &file, bool json) {
 
 int main(int argc, char **argv) {
   bowline::IgnoreWriteSignals();
-  CLI::App app("Proves that a plan is sound: bounds, aliasing, initialisation, no clobbered value, no race, complete "
-               "outputs, exact memory.\nExit codes: 0 sound, 1 the file is wrong, 2 a proof fails (with its "
+  CLI::App app("Proves that a plan is sound: no deadlock, no race, matching communication, bounds, aliasing, "
+               "initialisation, no clobbered value, complete outputs, exact memory. See docs/checker.md.\nExit codes: "
+               "0 sound, 1 the file is wrong, 2 a proof fails (with its "
                "counter-example), 3 a fault.",
                "bowline-check");
   std::string file;

@@ -244,6 +244,10 @@ bool Binder::UsesSlots(const fbs::Segment& segment) const {
       }
     } else if (const fbs::Copy* copy = command.body_as_Copy()) {
       if (has_slots(*copy->source()) || has_slots(*copy->destination())) return true;
+    } else if (const fbs::Signal* signal = command.body_as_Signal()) {
+      if (signal->slots() > 1) return true;
+    } else if (const fbs::Wait* wait = command.body_as_Wait()) {
+      if (wait->slots() > 1) return true;
     } else {
       uses.clear();
       AppendCommunicationOperands(plan_, command, uses);
@@ -281,10 +285,10 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
           BindCopy(*command.body_as_Copy(), slot, &result);
           break;
         case fbs::CommandBody::Signal:
-          result.event = bound_.events[command.body_as_Signal()->event()].get();
+          result.event = bound_.events[EventOf(*command.body_as_Signal(), slot)].get();
           break;
         case fbs::CommandBody::Wait:
-          result.event = bound_.events[command.body_as_Wait()->event()].get();
+          result.event = bound_.events[EventOf(*command.body_as_Wait(), slot)].get();
           break;
         default:
           BindCommunication(command, slot, &result);

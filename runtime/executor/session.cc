@@ -11,6 +11,7 @@
 #include "runtime/executor/binder.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/plan/semantic_verifier.h"
 
 namespace bowline {
 namespace {
@@ -84,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   auto session = std::unique_ptr<Session>(new Session(std::move(loaded), options));
   const fbs::Plan& plan = session->plan();
   const std::string file = absl::StrCat("'", session->plan_.name(), "'");
+  if (options.require_certificates) BOWLINE_RETURN_IF_ERROR(Annotate(RequireCertificates(plan), file));
   hal::DeviceOptions device_options;
   device_options.threads = static_cast<int>(plan.target()->threads());
   BOWLINE_ASSIGN_OR_RETURN(session->device_, BuiltinDrivers().CreateDevice(options.driver, device_options));

@@ -29,6 +29,8 @@ struct SessionOptions {
   CommunicatorGroup* group = nullptr;
   // Links to emulate, by axis of the mesh.
   LinkTable links;
+  // Refuses a plan for several ranks without the proof that they do not wait for each other for ever.
+  bool require_certificates = false;
 };
 
 // A dense, row-major tensor in the arena. Valid as long as the session.
@@ -60,9 +62,9 @@ struct ProfileRow {
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.
-  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks; kResourceExhausted
-  // when the arena does not fit into memory; kNotFound or kInvalidArgument for a kernel that this build does not have
-  // or that refuses its signature; kNotFound for an unknown driver.
+  // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks a certificate
+  // that the options require; kResourceExhausted when the arena does not fit into memory; kNotFound or kInvalidArgument
+  // for a kernel that this build does not have or that refuses its signature; kNotFound for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 

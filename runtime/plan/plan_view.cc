@@ -100,6 +100,13 @@ void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& comm
   }
 }
 
+absl::optional<uint32_t> CommunicatorOf(const fbs::Command& command) {
+  if (const fbs::Collective* collective = command.body_as_Collective()) return collective->communicator();
+  if (const fbs::Send* send = command.body_as_Send()) return send->communicator();
+  if (const fbs::Receive* receive = command.body_as_Receive()) return receive->communicator();
+  return absl::nullopt;
+}
+
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch) {
   if (plan.kernels()->Get(launch.kernel())->origin() != fbs::KernelOrigin::Registered) return false;
   const uint32_t count = SizeOf(launch.operands());

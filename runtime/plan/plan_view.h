@@ -80,6 +80,15 @@ struct OperandUse {
 // `uses`. None for any other command.
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
+// The event of a Signal or Wait in a call at `slot`.
+template <typename SignalOrWait>
+uint32_t EventOf(const SignalOrWait& command, uint32_t slot) {
+  return command.event() + slot % command.slots();
+}
+
+// The communicator of a collective, send or receive; absent for any other command.
+absl::optional<uint32_t> CommunicatorOf(const fbs::Command& command);
+
 // Does the last operand of this launch carry the library workspace that a registered kernel asked for? It then is no
 // argument of the kernel's signature.
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);

@@ -134,7 +134,8 @@ absl::Status VerifyPlan(const fbs::Plan& plan) {
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyMemory(plan));
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyKernels(plan));
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyPrograms(plan));
-  return verifier::VerifyEntries(plan);
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyEntries(plan));
+  return verifier::VerifyCertificates(plan);
 }
 
 }  // namespace bowline

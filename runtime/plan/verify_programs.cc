@@ -9,6 +9,15 @@
 namespace bowline::verifier {
 namespace {
 
+template <typename SignalOrWait>
+absl::Status VerifyEvent(absl::string_view place, const fbs::Program& program, const SignalOrWait& command) {
+  if (command.slots() == 0) return Broken(place, ": 0 slots; it must be at least 1");
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "event", command.event(), program.events()));
+  if (command.slots() <= program.events() - command.event()) return absl::OkStatus();
+  return Broken(place, ": ", command.slots(), " slots from event ", command.event(), " on; there are ",
+                program.events(), " events");
+}
+
 class ProgramVerifier {
  public:
   explicit ProgramVerifier(const fbs::Plan& plan) : plan_(plan), scratch_(plan.kernels()->size(), Scratch::kUnknown) {}
@@ -149,9 +158,9 @@ absl::Status ProgramVerifier::VerifyCommand(const fbs::Program& program, const f
     case fbs::CommandBody::Receive:
       return VerifyTransfers(command);
     case fbs::CommandBody::Signal:
-      return VerifyIndex("signal", "event", command.body_as_Signal()->event(), program.events());
+      return VerifyEvent("signal", program, *command.body_as_Signal());
     case fbs::CommandBody::Wait:
-      return VerifyIndex("wait", "event", command.body_as_Wait()->event(), program.events());
+      return VerifyEvent("wait", program, *command.body_as_Wait());
     case fbs::CommandBody::NONE:
       break;
   }

@@ -149,7 +149,7 @@ const Unsound kUnsound[] = {
        TwoStreams(p);
        Micro(p)[1]->stream = 1;
      },
-     {"the proof of no race fails", "on stream 'compute'", "on stream 'other'", "nothing orders the two streams"}},
+     {"the proof of no race fails", "on stream 'compute'", "on stream 'other'", "nothing orders the two: signal an event"}},
     {"ReadWriteRaceAcrossSegments",
      [](P& p) {
        TwoStreams(p);
@@ -167,14 +167,15 @@ TEST(CheckerGood, ProvesTheFixture) {
   PlanChecker checker(PlanIn(bytes));
   ASSERT_TRUE(checker.check().ok()) << checker.check();
   const CheckReport& report = checker.report();
-  EXPECT_EQ(report.highestByte, plan.arena_bytes);
+  ASSERT_EQ(report.roles.size(), 1u);
+  EXPECT_EQ(report.roles[0].highestByte, plan.arena_bytes);
   ASSERT_EQ(report.entries.size(), 2u);
   EXPECT_EQ(report.entries[0].statesWritten, 2u);
   EXPECT_EQ(report.entries[1].launches, 10u);
   EXPECT_EQ(report.entries[1].copies, 1u);
   EXPECT_EQ(report.registeredKernels, 5u);
   EXPECT_EQ(report.generatedKernels, 2u);
-  EXPECT_EQ(report.proofs.size(), 8u);
+  EXPECT_EQ(report.proofs.size(), 12u);
   const std::string text = formatReport(report);
   for (const char* part : {"entry step", "4 calls, 10 launches, 1 copies", "Scratch 65536", "proven  no clobber"}) {
     EXPECT_THAT(text, HasSubstr(part));

@@ -1,0 +1,80 @@
+//===- Communications.h - operations between roles, matched -----*- C++ -*-===//
+//
+// Private to compiler/Check.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CHECK_COMMUNICATIONS_H
+#define BOWLINE_COMPILER_CHECK_COMMUNICATIONS_H
+
+#include "compiler/Check/StreamOrder.h"
+#include "compiler/Check/Timeline.h"
+#include "runtime/base/status.h"
+
+#include "absl/strings/string_view.h"
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace bowline {
+
+/// What one role does in one operation.
+struct Participation {
+  uint32_t role = 0;
+  uint32_t index = 0; ///< into Communications::of(role)
+};
+
+/// The communications of the entries of one name on communicators that span roles, each operation one node. Where a
+/// communicator does not span roles, all members of a group run the same commands: they match because they are the
+/// same.
+class Communications {
+public:
+  /// A part that a role has in an operation.
+  struct Part {
+    CommandSite site;
+    const fbs::Command *command = nullptr;
+    uint32_t operation = 0;
+  };
+
+  Communications(const Timeline &timeline, absl::string_view entry);
+
+  /// Finds the operations. Fails where members of a group do not issue the same ones: the k-th collective of each role
+  /// on a communicator is one operation, so are the k-th send from one place to another and the k-th receive there.
+  absl::Status match();
+
+  uint32_t roles() const { return static_cast<uint32_t>(parts_.size()); }
+  uint32_t operations() const { return static_cast<uint32_t>(members_.size()); }
+  /// In the order of issue.
+  const std::vector<Part> &of(uint32_t role) const { return parts_[role]; }
+  const Part &at(Participation member) const { return parts_[member.role][member.index]; }
+  const std::vector<Participation> &membersOf(uint32_t operation) const { return members_[operation]; }
+
+  /// For each part of the role, those that a rank must be done with before it begins it, save what follows from others:
+  /// the last one of each stream. Indices into of(role), all smaller than that of the part.
+  std::vector<std::vector<uint32_t>> predecessors(uint32_t role, IssueMode mode) const;
+
+  /// "rank 4 (pp=1, dp=0)": the first rank of the role.
+  std::string rankOf(uint32_t role) const;
+  std::string describe(Participation member) const;
+
+private:
+  using Members = std::vector<Participation>;
+  /// Communicator, then places of sender and receiver.
+  using Channel = std::tuple<uint32_t, uint32_t, uint32_t>;
+
+  absl::Status matchCollectives(uint32_t communicator, const std::vector<Members> &byRole);
+  absl::Status matchTransfers(const Channel &channel, const Members &sends, const Members &receives);
+  absl::Status matchPair(Participation first, Participation second) const;
+  void addOperation(const Members &members);
+
+  const Timeline &timeline_;
+  const fbs::Plan &plan_;
+  std::vector<uint32_t> entries_; // by role
+  std::vector<std::vector<Part>> parts_;
+  std::vector<Members> members_;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_COMMUNICATIONS_H

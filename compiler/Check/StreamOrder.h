@@ -1,0 +1,68 @@
+//===- StreamOrder.h - what is over when a command begins -------*- C++ -*-===//
+//
+// Private to compiler/Check.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CHECK_STREAMORDER_H
+#define BOWLINE_COMPILER_CHECK_STREAMORDER_H
+
+#include "runtime/plan/plan_generated.h"
+
+#include "absl/types/span.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bowline {
+
+/// How far the issue of commands itself orders them.
+enum class IssueMode {
+  /// Issue waits for nothing: streams and events alone order commands, as on CUDA.
+  Asynchronous,
+  /// A command is issued after all earlier ones of the first stream are over, as on CPUs.
+  InlineCompute,
+};
+
+/// Happens-before among the commands of one program, in the order of issue. Each stream has a clock: how many commands
+/// of each stream are over when its next one begins. A wait is for the last signal issued before it, so that every
+/// order goes from an earlier issue to a later one. O(streams) per signal and wait, O(1) for any other command.
+class StreamOrder {
+public:
+  StreamOrder(const fbs::Program &program, IssueMode mode);
+
+  /// A command by its stream and its place among the counted commands there, from 1.
+  struct Stamp {
+    uint32_t place = 0;
+    uint16_t stream = 0;
+  };
+
+  /// Issues a command that is no signal or wait. `counts`: it gets a place.
+  Stamp issue(uint16_t stream, bool counts = true);
+  void signal(uint16_t stream, uint32_t event);
+  /// False if the event was not signalled before.
+  bool wait(uint16_t stream, uint32_t event);
+
+  /// Whether `earlier`, which was issued before, is over when the next command of `stream` begins.
+  bool precedes(Stamp earlier, uint16_t stream) const {
+    return earlier.stream == stream || clock(stream)[earlier.stream] >= earlier.place;
+  }
+  /// By stream: how many counted commands are over when the next command of `stream` begins.
+  absl::Span<const uint32_t> clock(uint16_t stream) const { return {clocks_.data() + stream * streams_, streams_}; }
+
+private:
+  absl::Span<uint32_t> mutableClock(uint16_t stream) { return {clocks_.data() + stream * streams_, streams_}; }
+  /// The issue of a command on `stream`, before it takes effect and after.
+  void begin(uint16_t stream);
+  void end(uint16_t stream);
+
+  size_t streams_;
+  IssueMode mode_;
+  std::vector<uint32_t> clocks_;              // by stream
+  std::vector<uint32_t> host_;                // InlineCompute: what is over at the next issue
+  std::vector<std::vector<uint32_t>> events_; // clock at the last signal; empty for none
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_STREAMORDER_H
