@@ -149,7 +149,8 @@ const Unsound kUnsound[] = {
        TwoStreams(p);
        Micro(p)[1]->stream = 1;
      },
-     {"the proof of no race fails", "on stream 'compute'", "on stream 'other'", "nothing orders the two: signal an event"}},
+     {"the proof of no race fails", "on stream 'compute'", "on stream 'other'",
+      "nothing orders the two: signal an event"}},
     {"ReadWriteRaceAcrossSegments",
      [](P& p) {
        TwoStreams(p);

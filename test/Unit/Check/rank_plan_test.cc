@@ -1,0 +1,376 @@
+// Sound plans of several ranks, roles and streams, and small unsound ones: each proof that concerns ranks refuses what
+// it should, for the right reason.
+
+#include "test/Unit/Check/rank_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/semantic_verifier.h"
+#include "test/Unit/Check/rank_runs.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using namespace testing;  // bowline::testing
+using fbs::BufferKind;
+using fbs::CollectiveKind;
+
+absl::Status Check(fbs::PlanT plan) {
+  const auto bytes = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+  return PlanChecker(PlanIn(bytes)).check();
+}
+
+std::string Message(fbs::PlanT plan) {
+  const absl::Status status = Check(std::move(plan));
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  return std::string(status.message());
+}
+
+TEST(RankPlanGood, PipelinesAndShardedLoopsAreSoundAndRun) {
+  std::vector<fbs::PlanT> plans;
+  for (const uint16_t first : {uint16_t{0}, uint16_t{1}}) {
+    plans.push_back(MakePipeline(2, 1, 4, first));
+    plans.push_back(MakePipeline(3, 2, 5, first));
+    plans.push_back(MakePipeline(4, 1, 2, first));
+    plans.push_back(MakeShardedLoop(2, 2, 5, first));
+    plans.push_back(MakeShardedLoop(1, 3, 3, first));
+  }
+  std::mt19937 random(1);
+  for (fbs::PlanT& plan : plans) {
+    const absl::Status certified = CertifyPlan(plan);
+    ASSERT_TRUE(certified.ok()) << certified;
+    const auto bytes = BytesOf(plan);
+    const absl::Status verified = VerifyPlan(PlanIn(bytes));
+    ASSERT_TRUE(verified.ok()) << verified;
+    EXPECT_TRUE(RequireCertificates(PlanIn(bytes)).ok());
+    const RankOutcome expected = Simulate(PlanIn(bytes), Issue::kCommunicationInOrder, 0, random);
+    EXPECT_FALSE(expected.hangs || expected.mismatch);
+    for (const Issue issue : {Issue::kAsynchronous, Issue::kInlineFirstStream}) {
+      const RankOutcome outcome = Simulate(PlanIn(bytes), issue, 0x55, random);
+      EXPECT_FALSE(outcome.hangs || outcome.mismatch);
+      EXPECT_EQ(outcome.outputs, expected.outputs);
+    }
+    const ThreadOutcome threads = RunOnThreads(bytes, 0x7f, 3, std::chrono::seconds(60));
+    EXPECT_TRUE(threads.status.ok()) << threads.status;
+    EXPECT_EQ(threads.outputs, expected.outputs);
+  }
+}
+
+TEST(RankPlanGood, ReportsRoles) {
+  fbs::PlanT plan = MakePipeline(2, 3, 4);
+  CheckReport report;
+  ASSERT_TRUE(CertifyPlan(plan, &report).ok());
+  EXPECT_EQ(report.ranks, 6u);
+  ASSERT_EQ(report.roles.size(), 2u);
+  EXPECT_EQ(report.roles[1].name, "stage1");
+  EXPECT_EQ(report.roles[1].highestByte, report.roles[1].arenaBytes);
+  EXPECT_THAT(formatReport(report),
+              AllOf(HasSubstr("ranks   6 (pp=2, dp=3), 2 roles"), HasSubstr("entry step             of role 'stage1' "),
+                    HasSubstr("proven  no deadlock")));
+}
+
+// Two streams, `first` before `second` by an event or not.
+fbs::PlanT Ordered(bool signal, bool wait) {
+  RankPlan plan({{"dp", 2}}, -1);
+  plan.Streams({"compute", "side"});
+  plan.Events(1);
+  const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16), y = plan.Buffer(0, "y", BufferKind::Temporary, 16);
+  const uint32_t z = plan.Buffer(0, "z", BufferKind::Output, 16);
+  plan.Add(0, 0, x, x, y);
+  if (signal) plan.Signal(0, 0, 0);
+  if (wait) plan.Wait(0, 1, 0);
+  plan.Add(0, 1, y, x, z);
+  return plan.Finish();
+}
+
+TEST(Races, EventsOrderStreams) {
+  EXPECT_TRUE(Check(Ordered(true, true)).ok());
+  EXPECT_THAT(
+      Message(Ordered(true, false)),
+      AllOf(HasSubstr("the proof of no race fails: entry 'step', segment 'all' (call 0, slot 0), command 0, launch "
+                      "of 'fixture_add', from model.stage0 (by test), on stream 'compute', writes buffer 1 'y'; "),
+            HasSubstr("on stream 'side', reads buffer 1 'y'; both touch bytes [64, 128)"),
+            HasSubstr("signal an event on 'compute' after the first and wait for it on 'side'")));
+  EXPECT_THAT(Message(Ordered(false, true)), AllOf(HasSubstr("the proof of events fails"),
+                                                   HasSubstr("nothing signalled event 0 in this entry before")));
+}
+
+TEST(Races, ASignalTooEarlyOrdersNothing) {
+  fbs::PlanT plan = Ordered(true, true);
+  auto& commands = plan.programs[0]->segments[0]->commands;
+  std::swap(commands[0], commands[1]);
+  EXPECT_THAT(Message(std::move(plan)), HasSubstr("the proof of no race fails"));
+}
+
+TEST(Races, OrdersAddUp) {
+  // a -> b by one event, b -> c by another: a is before c, too.
+  for (const bool second : {true, false}) {
+    RankPlan plan({{"dp", 1}}, -1);
+    plan.Streams({"a", "b", "c"});
+    plan.Events(2);
+    const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16), y = plan.Buffer(0, "y", BufferKind::Output, 16);
+    plan.Copy(0, 0, x, y);
+    plan.Signal(0, 0, 0);
+    plan.Wait(0, 1, 0);
+    if (second) plan.Signal(0, 1, 1);
+    if (second) plan.Wait(0, 2, 1);
+    plan.Copy(0, 2, x, y);
+    fbs::PlanT made = plan.Finish();
+    if (second) {
+      EXPECT_TRUE(Check(std::move(made)).ok());
+    } else {
+      EXPECT_THAT(Message(std::move(made)), HasSubstr("the proof of no race fails"));
+    }
+  }
+}
+
+TEST(Races, AWriteWaitsForReadersOfEachStream) {
+  for (const uint32_t missing : {0u, 1u, 2u}) {
+    RankPlan plan({{"dp", 1}}, -1);
+    plan.Streams({"a", "b", "c"});
+    plan.Events(3);
+    const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16), t = plan.Buffer(0, "t", BufferKind::Temporary, 16);
+    const uint32_t y = plan.Buffer(0, "y", BufferKind::Output, 16), z = plan.Buffer(0, "z", BufferKind::Output, 16);
+    plan.Copy(0, 0, x, t);
+    plan.Signal(0, 0, 0);
+    plan.Wait(0, 1, 0);
+    plan.Wait(0, 2, 0);
+    plan.Copy(0, 1, t, y);
+    plan.Signal(0, 1, 1);
+    plan.Copy(0, 2, t, z);
+    plan.Signal(0, 2, 2);
+    if (missing != 1) plan.Wait(0, 0, 1);
+    if (missing != 2) plan.Wait(0, 0, 2);
+    plan.Copy(0, 0, x, t);
+    fbs::PlanT made = plan.Finish();
+    if (missing == 0) {
+      EXPECT_TRUE(Check(std::move(made)).ok());
+    } else {
+      EXPECT_THAT(Message(std::move(made)), AllOf(HasSubstr("the proof of no race fails"),
+                                                  HasSubstr(missing == 1 ? "stream 'b', reads" : "stream 'c', reads")));
+    }
+  }
+}
+
+TEST(Races, EventsOfSlotsAreTheirOwn) {
+  for (const uint32_t slots : {1u, 2u}) {
+    RankPlan plan({{"dp", 1}}, -1);
+    plan.Streams({"a", "b"});
+    plan.Events(2);
+    const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16, 2),
+                   y = plan.Buffer(0, "y", BufferKind::Temporary, 16, 2);
+    const uint32_t z = plan.Buffer(0, "z", BufferKind::Output, 16, 2);
+    const uint32_t write = plan.Segment(0, "write");
+    plan.Copy(0, 0, x, y);
+    plan.Signal(0, 0, 0, slots);
+    const uint32_t read = plan.Segment(0, "read");
+    plan.Wait(0, 1, 0, slots);
+    plan.Copy(0, 1, y, z);
+    plan.Call(0, write, 0);
+    plan.Call(0, read, 0);
+    plan.Call(0, write, 1);
+    plan.Call(0, read, 1);
+    EXPECT_TRUE(Check(plan.Finish()).ok());
+  }
+  // The reader of slot 1 waits for the event of slot 0.
+  RankPlan plan({{"dp", 1}}, -1);
+  plan.Streams({"a", "b"});
+  plan.Events(2);
+  const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16, 2), z = plan.Buffer(0, "z", BufferKind::Output, 16, 2);
+  const uint32_t write = plan.Segment(0, "write");
+  plan.Copy(0, 0, x, z);
+  plan.Signal(0, 0, 0, 2);
+  const uint32_t again = plan.Segment(0, "again");
+  plan.Wait(0, 1, 0, 1);
+  plan.Copy(0, 1, x, z);
+  plan.Call(0, write, 0);
+  plan.Call(0, write, 1);
+  plan.Call(0, again, 1);
+  EXPECT_THAT(Message(plan.Finish()), AllOf(HasSubstr("the proof of no race fails"), HasSubstr("'z' slot 1")));
+}
+
+TEST(Races, ACommunicatorServesOneStream) {
+  for (const bool ordered : {true, false}) {
+    RankPlan plan({{"dp", 2}}, -1);
+    plan.Streams({"compute", "a", "b"});
+    plan.Events(1);
+    const uint32_t all = plan.Communicator("all", {0});
+    const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16);
+    const uint32_t y = plan.Buffer(0, "y", BufferKind::Output, 16), z = plan.Buffer(0, "z", BufferKind::Output, 16);
+    plan.Collective(0, 1, CollectiveKind::AllReduce, all, x, y, 16);
+    if (ordered) plan.Signal(0, 1, 0);
+    if (ordered) plan.Wait(0, 2, 0);
+    plan.Collective(0, 2, CollectiveKind::AllReduce, all, x, z, 16);
+    fbs::PlanT made = plan.Finish();
+    if (ordered) {
+      EXPECT_TRUE(Check(std::move(made)).ok());
+    } else {
+      EXPECT_THAT(Message(std::move(made)), AllOf(HasSubstr("the proof of one stream fails"),
+                                                  HasSubstr("a communicator serves one operation at a time")));
+    }
+  }
+}
+
+TEST(Roles, ArenasAreApart) {
+  fbs::PlanT plan = MakePipeline(2, 1, 2);
+  plan.roles[1]->arena_bytes += 64;
+  plan.arena_bytes = std::max(plan.roles[0]->arena_bytes, plan.roles[1]->arena_bytes);
+  EXPECT_THAT(Message(std::move(plan)), HasSubstr("the proof of exact memory fails: the arena of role 'stage1' has"));
+}
+
+// Stages in a ring: each sends to the next before it receives from the one before.
+fbs::PlanT Ring(uint32_t stages, uint32_t others, bool first_receives) {
+  RankPlan plan({{"dp", others}, {"pp", stages}, {"tp", others}}, 1);
+  plan.Streams({"compute"});
+  const uint32_t pp = plan.Communicator("pp", {1});
+  for (uint32_t r = 0; r < stages; ++r) {
+    const uint32_t x = plan.Buffer(r, "x", BufferKind::Input, 16), y = plan.Buffer(r, "y", BufferKind::Output, 16);
+    const bool receives_first = first_receives && r == 0;
+    if (receives_first) plan.Receive(r, 0, pp, (r + stages - 1) % stages, y);
+    plan.Send(r, 0, pp, (r + 1) % stages, x);
+    if (!receives_first) plan.Receive(r, 0, pp, (r + stages - 1) % stages, y);
+  }
+  return plan.Finish();
+}
+
+TEST(Deadlocks, TheCircleIsNamedRankByRank) {
+  EXPECT_TRUE(Check(Ring(4, 2, true)).ok());
+  const std::string message = Message(Ring(3, 2, false));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("the proof of no deadlock fails: 3 ranks wait for each other, on every machine:\n"),
+                    HasSubstr("\n  rank 0 (dp=0, pp=0, tp=0) is in entry 'step', segment 'all' (call 0, slot 0), "
+                              "command 0, send to place 1 of 'pp', from model.stage0 (by test), and waits for "
+                              "rank 2 (dp=0, pp=1, tp=0), which comes to "
+                              "entry 'step', segment 'all' (call 0, slot 0), command 1, receive from place 0 of "
+                              "'pp', from model.stage1 (by test), only after "
+                              "entry 'step', segment 'all' (call 0, slot 0), command 0, send to place 2 of 'pp'")));
+}
+
+// Two stages that exchange x and y on two streams. What the first does in between decides on which machine they hang.
+TEST(Deadlocks, TheMachineIsNamed) {
+  enum Kind { kSound, kConflictingIssue, kInlineWait, kOneStream };
+  for (const Kind kind : {kSound, kConflictingIssue, kInlineWait, kOneStream}) {
+    RankPlan plan({{"pp", 2}}, 0);
+    plan.Streams({"compute", "a", "b"});
+    plan.Events(1);
+    const uint32_t ab = plan.Communicator("ab", {0}), ba = plan.Communicator("ba", {0});
+    const uint16_t second = kind == kOneStream ? 1 : 2;
+    for (uint32_t r = 0; r < 2; ++r) {
+      const uint32_t x = plan.Buffer(r, "x", BufferKind::Input, 16), y = plan.Buffer(r, "y", BufferKind::Temporary, 16);
+      const uint32_t z = plan.Buffer(r, "z", BufferKind::Output, 16);
+      const auto first_operation = [&] { r == 0 ? plan.Send(r, 1, ab, 1, x) : plan.Receive(r, 1, ab, 0, y); };
+      const auto second_operation = [&] {
+        r == 0 ? plan.Receive(r, second, ba, 1, y) : plan.Send(r, second, ba, 0, x);
+      };
+      const bool turned = r == 1 && kind != kSound;
+      turned ? second_operation() : first_operation();
+      if (kind == kInlineWait) {
+        // Compute waits for what was issued so far: on a CPU nothing more is issued until that is over.
+        plan.Signal(r, turned ? second : 1, 0);
+        plan.Wait(r, 0, 0);
+      }
+      turned ? first_operation() : second_operation();
+      plan.Copy(r, 0, x, z);
+    }
+    fbs::PlanT made = plan.Finish();
+    if (kind == kSound) {
+      EXPECT_TRUE(Check(std::move(made)).ok()) << Check(std::move(made));
+      continue;
+    }
+    const char* machine = kind == kOneStream ? "on every machine"
+                          : kind == kInlineWait
+                              ? "issued only when the first stream is done with all earlier ones, as on CPUs"
+                              : "as NCCL may; ranks issue them in conflicting orders";
+    EXPECT_THAT(Message(std::move(made)), AllOf(HasSubstr("2 ranks wait for each other"), HasSubstr(machine)));
+  }
+}
+
+TEST(Matching, MembersIssueTheSame) {
+  const auto world = [](auto change) {
+    RankPlan plan({{"pp", 2}, {"dp", 2}}, 0);
+    plan.Streams({"compute"});
+    const uint32_t all = plan.Communicator("world", {0, 1}), pp = plan.Communicator("pp", {0});
+    for (uint32_t r = 0; r < 2; ++r) {
+      const uint32_t x = plan.Buffer(r, "x", BufferKind::Input, 16), y = plan.Buffer(r, "y", BufferKind::Output, 16);
+      const uint32_t z = plan.Buffer(r, "z", BufferKind::Output, 16);
+      plan.Collective(r, 0, CollectiveKind::AllReduce, all, x, y, 16);
+      r == 0 ? plan.Send(r, 0, pp, 1, x) : plan.Receive(r, 0, pp, 0, z);
+      if (r == 0) plan.Copy(r, 0, x, z);
+    }
+    fbs::PlanT made = plan.Finish();
+    change(made.programs[1]->segments[0]->commands);
+    return made;
+  };
+  using Commands = std::vector<std::unique_ptr<fbs::CommandT>>;
+  EXPECT_TRUE(Check(world([](Commands&) {})).ok());
+  EXPECT_THAT(Message(world([](Commands& c) { c[0]->body.AsCollective()->reduction = fbs::Reduction::Max; })),
+              AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) issues entry 'step'"),
+                    HasSubstr("rank 2 (pp=1, dp=0) issues"), HasSubstr("one reduces by Sum, the other by Max")));
+  EXPECT_THAT(Message(world([](Commands& c) {
+                c[1]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 0), 8);
+                c.push_back(std::make_unique<fbs::CommandT>(*c[1]));
+                c[2]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 32), 8);
+                c[2]->body.AsReceive()->communicator = 1;
+                c[2]->body.AsReceive()->parts.push_back(fbs::Part(fbs::Operand(5, 0), 16));
+              })),
+              HasSubstr("one moves 16 elements in part 0, the other 8"));
+  EXPECT_THAT(
+      Message(world([](Commands& c) { c.push_back(std::make_unique<fbs::CommandT>(*c[1])); })),
+      AllOf(HasSubstr("number 1 of its kind, counted from 0"), HasSubstr("issues only 1 sends to go with it on 'pp'")));
+  EXPECT_THAT(
+      Message(world([](Commands& c) { c.push_back(std::make_unique<fbs::CommandT>(*c[0])); })),
+      AllOf(HasSubstr("collective 1 on 'world', counted from 0"), HasSubstr("is in the group and issues only 1")));
+}
+
+TEST(Certificates, AreCheckedAtLoad) {
+  const auto refused = [](auto change) {
+    fbs::PlanT plan = MakePipeline(2, 1, 3);
+    EXPECT_TRUE(CertifyPlan(plan).ok());
+    change(plan);
+    const auto bytes = BytesOf(plan);
+    const absl::Status status = VerifyPlan(PlanIn(bytes));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  using P = fbs::PlanT;
+  EXPECT_THAT(refused([](P& p) {
+                std::swap(p.certificates[0]->roles[0]->numbers[0], p.certificates[0]->roles[0]->numbers[1]);
+              }),
+              AllOf(HasSubstr("certificate 0 for entry 'step': role 0: call "), HasSubstr("numbers must increase")));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->numbers.pop_back(); }), HasSubstr("has no number"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->numbers.push_back(99); }), HasSubstr("numbers for"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[0]->numbers.back() = 4000000000u; }),
+              HasSubstr("there are at most"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->entry = "other"; }), HasSubstr("there is no such entry"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles.pop_back(); }),
+              HasSubstr("it is for 1 roles; the plan has 2"));
+  // The numbers are right, the commands are not what they were.
+  EXPECT_THAT(
+      refused([](P& p) {
+        for (auto& segment : p.programs[1]->segments) {
+          for (auto& command : segment->commands) {
+            if (auto* receive = command->body.AsReceive())
+              receive->parts[0] = fbs::Part(receive->parts[0].operand(), 8);
+          }
+        }
+      }),
+      HasSubstr("does not match send to place 1 of 'pp.forward' in role 0, which has the same number: one moves 16 "
+                "elements in part 0, the other 8"));
+  fbs::PlanT without = MakePipeline(2, 1, 3);
+  const auto bytes = BytesOf(without);
+  const absl::Status status = RequireCertificates(PlanIn(bytes));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("the plan is for 2 ranks (pp=2, dp=1)"), HasSubstr("compile the model again")));
+}
+
+}  // namespace
+}  // namespace bowline

@@ -1,0 +1,44 @@
+#ifndef BOWLINE_TEST_UNIT_CHECK_RANK_RUNS_H_
+#define BOWLINE_TEST_UNIT_CHECK_RANK_RUNS_H_
+
+// What plans of RankPlan do when all their ranks run: in a simulator that knows nothing of roles, and on threads.
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline::testing {
+
+// The bytes of a rank before an entry: inputs are small integers that depend on rank, buffer, slot and element; all
+// else is `poison`.
+std::vector<uint8_t> InitialArena(const fbs::Plan& plan, uint32_t rank, uint8_t poison);
+
+// What waits for what, within a rank.
+enum class Issue { kAsynchronous, kInlineFirstStream, kCommunicationInOrder };
+
+struct RankOutcome {
+  bool hangs = false;
+  bool mismatch = false;  // members that do not belong together met
+  // By rank: the bytes of all outputs. Of what ended, if not all did.
+  std::vector<std::vector<uint8_t>> outputs;
+};
+
+// Runs entry "step" of every rank, command by command, in a random order that the machine may take. Operations of a
+// communicator are matched as each rank counts them, as the runtime does.
+RankOutcome Simulate(const fbs::Plan& plan, Issue issue, uint8_t poison, std::mt19937& random);
+
+// Runs it with Session over LoopbackGroup, a thread for each rank, with random delays around communications.
+struct ThreadOutcome {
+  absl::Status status;
+  std::vector<std::vector<uint8_t>> outputs;
+};
+ThreadOutcome RunOnThreads(const std::vector<uint8_t>& bytes, uint8_t poison, uint32_t seed,
+                           std::chrono::nanoseconds timeout);
+
+}  // namespace bowline::testing
+
+#endif  // BOWLINE_TEST_UNIT_CHECK_RANK_RUNS_H_
