@@ -1,0 +1,344 @@
+// Random damage to sound plans of several ranks and streams: each mutant is refused, or gives what its commands mean in
+// every order that a machine may take, without anyone waiting for ever.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/semantic_verifier.h"
+#include "test/Unit/Check/rank_plan.h"
+#include "test/Unit/Check/rank_runs.h"
+#include "test/Unit/Plan/plan_fixture.h"
+
+namespace bowline {
+namespace {
+
+using testing::Issue;
+using Random = std::mt19937;
+using Commands = std::vector<std::unique_ptr<fbs::CommandT>>;
+
+template <typename T>
+auto& Any(std::vector<T>& items, Random& random) {
+  return items[random() % items.size()];
+}
+
+Commands& AnyCommands(fbs::PlanT& plan, Random& random) {
+  while (true) {
+    Commands& commands = Any(Any(plan.programs, random)->segments, random)->commands;
+    if (!commands.empty()) return commands;
+  }
+}
+
+// A command of any segment for which `get` gives something.
+template <typename F>
+auto AnyBody(fbs::PlanT& plan, Random& random, F get) {
+  while (true) {
+    if (auto* body = get(*Any(AnyCommands(plan, random), random))) return body;
+  }
+}
+
+uint32_t* EventOf(fbs::CommandT& command) {
+  if (auto* signal = command.body.AsSignal()) return &signal->event;
+  if (auto* wait = command.body.AsWait()) return &wait->event;
+  return nullptr;
+}
+
+uint32_t* SlotsOf(fbs::CommandT& command) {
+  if (auto* signal = command.body.AsSignal()) return &signal->slots;
+  if (auto* wait = command.body.AsWait()) return &wait->slots;
+  return nullptr;
+}
+
+uint32_t* CommunicatorIn(fbs::CommandT& command) {
+  if (auto* collective = command.body.AsCollective()) return &collective->communicator;
+  if (auto* send = command.body.AsSend()) return &send->communicator;
+  if (auto* receive = command.body.AsReceive()) return &receive->communicator;
+  return nullptr;
+}
+
+bool HasOperands(const fbs::CommandT& command) {
+  return command.body.type != fbs::CommandBody::Signal && command.body.type != fbs::CommandBody::Wait;
+}
+
+// Structs of the format are rebuilt: they cannot be written to.
+void ChangeOperand(fbs::CommandT& command, Random& random, const std::function<void(uint32_t&, uint64_t&)>& change) {
+  const auto changed = [&](const fbs::Operand& operand) {
+    uint32_t buffer = operand.buffer();
+    uint64_t offset = operand.offset();
+    change(buffer, offset);
+    return fbs::Operand(buffer, offset);
+  };
+  if (auto* launch = command.body.AsLaunch()) {
+    fbs::Operand& operand = Any(launch->operands, random);
+    operand = changed(operand);
+  } else if (auto* send = command.body.AsSend()) {
+    send->parts[0] = fbs::Part(changed(send->parts[0].operand()), send->parts[0].count());
+  } else if (auto* receive = command.body.AsReceive()) {
+    receive->parts[0] = fbs::Part(changed(receive->parts[0].operand()), receive->parts[0].count());
+  } else if (auto* collective = command.body.AsCollective()) {
+    const fbs::Piece& piece = collective->pieces[0];
+    collective->pieces[0] = random() % 2 ? fbs::Piece(changed(piece.source()), piece.destination(), piece.count())
+                                         : fbs::Piece(piece.source(), changed(piece.destination()), piece.count());
+  }
+}
+
+void ChangeCount(fbs::CommandT& command, uint64_t count) {
+  if (auto* send = command.body.AsSend()) send->parts[0] = fbs::Part(send->parts[0].operand(), count);
+  if (auto* receive = command.body.AsReceive()) receive->parts[0] = fbs::Part(receive->parts[0].operand(), count);
+  if (auto* collective = command.body.AsCollective()) {
+    const fbs::Piece& piece = collective->pieces[0];
+    collective->pieces[0] = fbs::Piece(piece.source(), piece.destination(), count);
+  }
+}
+
+struct Mutation {
+  const char* name;
+  std::function<void(fbs::PlanT&, Random&)> apply;
+};
+
+const std::vector<Mutation>& Mutations() {
+  static const std::vector<Mutation> mutations = {
+      {"swap commands",
+       [](fbs::PlanT& p, Random& r) {
+         Commands& commands = AnyCommands(p, r);
+         std::swap(Any(commands, r), Any(commands, r));
+       }},
+      {"drop a command",
+       [](fbs::PlanT& p, Random& r) {
+         Commands& commands = AnyCommands(p, r);
+         commands.erase(commands.begin() + static_cast<int64_t>(r() % commands.size()));
+       }},
+      {"move a command",
+       [](fbs::PlanT& p, Random& r) {
+         Commands& commands = AnyCommands(p, r);
+         const auto from = static_cast<int64_t>(r() % commands.size()),
+                    to = static_cast<int64_t>(r() % commands.size());
+         auto command = std::move(commands[static_cast<size_t>(from)]);
+         commands.erase(commands.begin() + from);
+         commands.insert(commands.begin() + to, std::move(command));
+       }},
+      {"repeat a command",
+       [](fbs::PlanT& p, Random& r) {
+         Commands& commands = AnyCommands(p, r);
+         const auto at = static_cast<int64_t>(r() % commands.size());
+         auto copy = std::make_unique<fbs::CommandT>(*commands[static_cast<size_t>(at)]);
+         commands.insert(commands.begin() + at, std::move(copy));
+       }},
+      {"retag a stream",
+       [](fbs::PlanT& p, Random& r) {
+         const auto streams = static_cast<uint32_t>(p.programs[0]->streams.size());
+         Any(AnyCommands(p, r), r)->stream = static_cast<uint16_t>(r() % streams);
+       }},
+      {"retag a communicator",
+       [](fbs::PlanT& p, Random& r) {
+         *AnyBody(p, r, CommunicatorIn) = static_cast<uint32_t>(r() % p.communicators.size());
+       }},
+      {"retag a peer, or max",
+       [](fbs::PlanT& p, Random& r) {
+         if (p.roles.empty()) {  // no transfers: another reduction instead
+           auto* collective = AnyBody(p, r, [](fbs::CommandT& c) { return c.body.AsCollective(); });
+           collective->reduction = fbs::Reduction::Max;
+           return;
+         }
+         *AnyBody(p, r, [](fbs::CommandT& c) -> uint32_t* {
+           if (auto* send = c.body.AsSend()) return &send->peer;
+           if (auto* receive = c.body.AsReceive()) return &receive->peer;
+           return nullptr;
+         }) = static_cast<uint32_t>(r() % p.roles.size());
+       }},
+      {"move an event",
+       [](fbs::PlanT& p, Random& r) { *AnyBody(p, r, EventOf) = static_cast<uint32_t>(r() % p.programs[0]->events); }},
+      {"change event slots",
+       [](fbs::PlanT& p, Random& r) { *AnyBody(p, r, SlotsOf) = 1 + static_cast<uint32_t>(r() % 3); }},
+      {"resize a count",
+       [](fbs::PlanT& p, Random& r) {
+         ChangeCount(*AnyBody(p, r, [](fbs::CommandT& c) { return CommunicatorIn(c) ? &c : nullptr; }), 1 + r() % 20);
+       }},
+      {"shift an operand",
+       [](fbs::PlanT& p, Random& r) {
+         ChangeOperand(*AnyBody(p, r, [](fbs::CommandT& c) { return HasOperands(c) ? &c : nullptr; }), r,
+                       [&](uint32_t&, uint64_t& offset) { offset += 4 * (r() % 4); });
+       }},
+      {"retarget an operand",
+       [](fbs::PlanT& p, Random& r) {
+         ChangeOperand(*AnyBody(p, r, [](fbs::CommandT& c) { return HasOperands(c) ? &c : nullptr; }), r,
+                       [&](uint32_t& buffer, uint64_t&) { buffer = static_cast<uint32_t>(r() % p.buffers.size()); });
+       }},
+      {"shift a buffer",
+       [](fbs::PlanT& p, Random& r) { Any(p.buffers, r)->offset += (static_cast<int64_t>(r() % 9) - 4) * 64; }},
+      {"swap calls",
+       [](fbs::PlanT& p, Random& r) {
+         auto& timeline = Any(p.programs, r)->timeline;
+         std::swap(Any(timeline, r), Any(timeline, r));
+       }},
+      {"drop a call",
+       [](fbs::PlanT& p, Random& r) {
+         auto& timeline = Any(p.programs, r)->timeline;
+         timeline.erase(timeline.begin() + static_cast<int64_t>(r() % timeline.size()));
+       }},
+  };
+  return mutations;
+}
+
+struct Tally {
+  int same_plan = 0;  // the mutation changed nothing
+  int verifier = 0;   // refused as malformed
+  int harmful = 0;    // refused by the checker; some order hangs, or gives something else
+  int unseen = 0;     // refused by the checker; no order that was tried shows why
+  int same = 0;       // accepted; gives what the good plan gives
+  int other = 0;      // accepted; soundly computes something else: activations of another microbatch, say
+};
+
+// The same commands with every buffer in bytes of its own: what the plan means, whatever its packing.
+std::vector<uint8_t> Unpack(const std::vector<uint8_t>& bytes) {
+  fbs::PlanT plan;
+  testing::PlanIn(bytes).UnPackTo(&plan);
+  std::vector<uint64_t> end(std::max<size_t>(plan.roles.size(), 1));
+  for (auto& buffer : plan.buffers) {
+    uint64_t& at = end[buffer->role];
+    buffer->offset = (at + 63) / 64 * 64;
+    at = buffer->offset + (buffer->slots - 1) * buffer->slot_stride + buffer->bytes;
+  }
+  for (size_t role = 0; role < plan.roles.size(); ++role) plan.roles[role]->arena_bytes = end[role];
+  plan.arena_bytes = *std::max_element(end.begin(), end.end());
+  return testing::BytesOf(plan);
+}
+
+constexpr Issue kMachines[] = {Issue::kAsynchronous, Issue::kInlineFirstStream, Issue::kCommunicationInOrder};
+
+class RankMutation {
+ public:
+  RankMutation(fbs::PlanT good, uint32_t seed) : random_(seed), bytes_(testing::BytesOf(good)) {
+    expected_ = testing::Simulate(testing::PlanIn(bytes_), Issue::kAsynchronous, 0, random_).outputs;
+  }
+
+  // Returns how many mutants it tried: 0 if the mutation changed nothing.
+  int Round() {
+    fbs::PlanT mutant;
+    testing::PlanIn(bytes_).UnPackTo(&mutant);
+    const Mutation& mutation = Any(const_cast<std::vector<Mutation>&>(Mutations()), random_);
+    mutation.apply(mutant, random_);
+    Tally& tally = tallies[mutation.name];
+    const std::vector<uint8_t> bytes = testing::BytesOf(mutant);
+    const fbs::Plan& plan = testing::PlanIn(bytes);
+    if (bytes == bytes_) {
+      ++tally.same_plan;
+      return 0;
+    }
+    if (const absl::Status status = VerifyPlan(plan); !status.ok()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      ++tally.verifier;
+      return 1;
+    }
+    const absl::Status checked = PlanChecker(plan).check();
+    if (!checked.ok()) {
+      EXPECT_EQ(checked.code(), absl::StatusCode::kAborted) << checked;
+      ++(ShowsWhy(bytes, checked) ? tally.harmful : tally.unseen);
+      return 1;
+    }
+    ++(Accepted(bytes, mutation.name) ? tally.same : tally.other);
+    return 1;
+  }
+
+  std::map<std::string, Tally> tallies;
+  int thread_runs = 0;
+
+ private:
+  // Whether some order that a machine may take hangs, brings operations together that do not match, or gives what the
+  // commands do not mean.
+  bool ShowsWhy(const std::vector<uint8_t>& bytes, const absl::Status& checked) {
+    const fbs::Plan& plan = testing::PlanIn(bytes);
+    const std::vector<uint8_t> unpacked = Unpack(bytes);
+    const auto meaning = testing::Simulate(testing::PlanIn(unpacked), Issue::kCommunicationInOrder, 0, random_);
+    bool harmful = false, hangs = false;
+    for (const Issue machine : kMachines) {
+      const auto outcome = testing::Simulate(plan, machine, 0x3f, random_);
+      hangs |= outcome.hangs || outcome.mismatch;
+      harmful |= outcome.outputs != meaning.outputs;
+    }
+    // These verdicts are exact: nothing is refused for a deadlock that no machine has.
+    if (absl::StrContains(checked.message(), "the proof of no deadlock") ||
+        absl::StrContains(checked.message(), "the proof of matching")) {
+      EXPECT_TRUE(hangs) << checked;
+    }
+    return harmful || hangs;
+  }
+
+  // Whether it gives what the good plan gives.
+  bool Accepted(const std::vector<uint8_t>& bytes, const char* name) {
+    const fbs::Plan& plan = testing::PlanIn(bytes);
+    const std::vector<uint8_t> unpacked = Unpack(bytes);
+    const auto meaning = testing::Simulate(testing::PlanIn(unpacked), Issue::kCommunicationInOrder, 0, random_);
+    EXPECT_FALSE(meaning.hangs || meaning.mismatch) << name;
+    for (const Issue machine : kMachines) {
+      const auto outcome = testing::Simulate(plan, machine, 0x3f, random_);
+      EXPECT_FALSE(outcome.hangs || outcome.mismatch) << name << " was accepted, but hangs";
+      EXPECT_EQ(outcome.outputs, meaning.outputs) << name << " was accepted, but depends on the order of streams";
+    }
+    ++thread_runs;
+    const auto threads = testing::RunOnThreads(bytes, static_cast<uint8_t>(0x41), static_cast<uint32_t>(random_()),
+                                               std::chrono::seconds(60));
+    EXPECT_TRUE(threads.status.ok()) << name << " was accepted, but fails: " << threads.status;
+    EXPECT_EQ(threads.outputs, meaning.outputs) << name << " was accepted, but gives something else on threads";
+    return meaning.outputs == expected_;
+  }
+
+  Random random_;
+  const std::vector<uint8_t> bytes_;
+  std::vector<std::vector<uint8_t>> expected_;
+};
+
+TEST(RankMutation, EachMutantIsRefusedOrHarmless) {
+  const uint32_t seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::vector<std::unique_ptr<RankMutation>> plans;
+  for (const uint16_t first_stream : {uint16_t{0}, uint16_t{1}}) {
+    plans.push_back(std::make_unique<RankMutation>(testing::MakePipeline(3, 1, 5, first_stream), seed + plans.size()));
+    plans.push_back(std::make_unique<RankMutation>(testing::MakePipeline(2, 2, 3, first_stream), seed + plans.size()));
+    plans.push_back(
+        std::make_unique<RankMutation>(testing::MakeShardedLoop(2, 2, 4, first_stream), seed + plans.size()));
+  }
+  constexpr int kMutants = 2000;
+  int mutants = 0;
+  for (size_t round = 0; mutants < kMutants && !HasFailure(); ++round) mutants += plans[round % plans.size()]->Round();
+
+  std::map<std::string, Tally> tallies;
+  Tally all;
+  int thread_runs = 0;
+  for (const auto& plan : plans) {
+    thread_runs += plan->thread_runs;
+    for (const auto& [name, tally] : plan->tallies) {
+      for (Tally* sum : {&tallies[name], &all}) {
+        sum->same_plan += tally.same_plan;
+        sum->verifier += tally.verifier;
+        sum->harmful += tally.harmful;
+        sum->unseen += tally.unseen;
+        sum->same += tally.same;
+        sum->other += tally.other;
+      }
+    }
+  }
+  tallies["all"] = all;
+  std::printf("%-22s %9s %9s %16s %15s %9s %9s\n", "mutation", "unchanged", "verifier", "checker,harmful",
+              "checker,unseen", "same", "other");
+  for (const auto& [name, t] : tallies) {
+    std::printf("%-22s %9d %9d %16d %15d %9d %9d\n", name.c_str(), t.same_plan, t.verifier, t.harmful, t.unseen, t.same,
+                t.other);
+  }
+  std::printf("%d mutants; the %d that were accepted ran on threads\n", mutants, thread_runs);
+  EXPECT_GT(all.harmful, 300) << "the mutations test nothing";
+  EXPECT_GT(all.same, 100) << "the checker refuses everything";
+}
+
+}  // namespace
+}  // namespace bowline
