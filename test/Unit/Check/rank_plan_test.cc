@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/Check/PlanChecker.h"
 #include "runtime/plan/semantic_verifier.h"
@@ -370,6 +374,38 @@ TEST(Certificates, AreCheckedAtLoad) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("the plan is for 2 ranks (pp=2, dp=1)"), HasSubstr("compile the model again")));
+}
+
+// 12,288 ranks in 8 stages. The cost is that of the programs of the stages; a circle is found in about the same time.
+TEST(RankScale, CostsAsMuchAsTheProgramsOfTheRoles) {
+  fbs::PlanT plan = MakePipeline(8, 1536, 2000, 1);
+  const auto seconds = [](auto start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  auto start = std::chrono::steady_clock::now();
+  CheckReport report;
+  const absl::Status status = CertifyPlan(plan, &report);
+  ASSERT_TRUE(status.ok()) << status;
+  const double certify = seconds(start);
+  const auto bytes = BytesOf(plan);
+  start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(VerifyPlan(PlanIn(bytes)).ok());
+  const double verify = seconds(start);
+  uint64_t commands = 0;
+  for (const CheckReport::Entry& entry : report.entries) commands += entry.launches + entry.communications;
+  // The last stage but one sends a late gradient before it takes the activations that its peer sends first.
+  auto& timeline = plan.programs[6]->timeline;
+  std::swap(timeline[timeline.size() / 2], timeline[timeline.size() / 2 + 9]);
+  plan.certificates.clear();
+  const auto broken = BytesOf(plan);
+  start = std::chrono::steady_clock::now();
+  const absl::Status refused = PlanChecker(PlanIn(broken)).check();
+  const double refuse = seconds(start);
+  EXPECT_FALSE(refused.ok());
+  std::printf("%d ranks, %d commands of roles: certify %.2f s, verify %.2f s, refuse %.2f s, %zu bytes\n", 8 * 1536,
+              static_cast<int>(commands), certify, verify, refuse, bytes.size());
+  std::printf("%s\n", std::string(refused.message()).c_str());
+  EXPECT_LT(certify + refuse, 60) << "far from linear";
 }
 
 }  // namespace
