@@ -58,8 +58,8 @@ absl::Status Communications::matchPair(Participation first, Participation second
   if (why.empty())
     return absl::OkStatus();
   return counterexample("matching",
-                        absl::StrCat(rankOf(first.role), " issues ", describe(first), "; ", rankOf(second.role),
-                                     " issues ", describe(second), " to go with it; ", why));
+                        absl::StrCat(rankOf(first.role), " comes to ", describe(first), "; ", rankOf(second.role),
+                                     " comes to ", describe(second), " in the same place; ", why));
 }
 
 absl::Status Communications::matchCollectives(uint32_t communicator, const std::vector<Members> &byRole) {
@@ -78,7 +78,7 @@ absl::Status Communications::matchCollectives(uint32_t communicator, const std::
       continue;
     const auto lacks = static_cast<uint32_t>(fewest - byRole.begin());
     return counterexample("matching",
-                          absl::StrCat(rankOf(role), " issues ", describe(byRole[role][fewest->size()]),
+                          absl::StrCat(rankOf(role), " comes to ", describe(byRole[role][fewest->size()]),
                                        ", collective ", fewest->size(), " on ",
                                        Quoted(plan_.communicators()->Get(communicator)->name()), ", counted from 0; ",
                                        rankOf(lacks), " is in the group and issues only ", fewest->size()));
@@ -96,11 +96,12 @@ absl::Status Communications::matchTransfers(const Channel &channel, const Member
     return absl::OkStatus();
   const bool sent = sends.size() > both;
   const auto &[communicator, sender, receiver] = channel;
-  return counterexample(
-      "matching", absl::StrCat(rankOf(sent ? sender : receiver), " issues ", describe((sent ? sends : receives)[both]),
-                               ", number ", both, " of its kind, counted from 0; ", rankOf(sent ? receiver : sender),
-                               " issues only ", both, sent ? " receives" : " sends", " to go with it on ",
-                               Quoted(plan_.communicators()->Get(communicator)->name())));
+  return counterexample("matching",
+                        absl::StrCat(rankOf(sent ? sender : receiver), " comes to ",
+                                     describe((sent ? sends : receives)[both]), ", number ", both,
+                                     " of its kind, counted from 0; ", rankOf(sent ? receiver : sender),
+                                     " issues only ", both, sent ? " receives" : " sends", " to go with it on ",
+                                     Quoted(plan_.communicators()->Get(communicator)->name())));
 }
 
 absl::Status Communications::match() {

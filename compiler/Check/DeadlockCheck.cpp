@@ -166,8 +166,8 @@ std::string DeadlockCheck::describe(const WaitCycle &cycle) const {
     const WaitCycle::Step &previous = cycle.steps[(i + cycle.steps.size() - 1) % cycle.steps.size()];
     absl::StrAppend(
         &text, "\n  ", communications_.rankOf(step.before.role), " is in ", communications_.describe(step.before),
-        ", and waits for ", communications_.rankOf(previous.after.role), ", which comes to ",
-        communications_.describe(previous.after), ", only after ", communications_.describe(previous.before));
+        ",\n    and waits for ", communications_.rankOf(previous.after.role), ", which comes to ",
+        communications_.describe(previous.after), ",\n    only after ", communications_.describe(previous.before));
   }
   return text;
 }

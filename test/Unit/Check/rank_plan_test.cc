@@ -251,10 +251,10 @@ TEST(Deadlocks, TheCircleIsNamedRankByRank) {
   EXPECT_THAT(message,
               AllOf(HasSubstr("the proof of no deadlock fails: 3 ranks wait for each other, on every machine:\n"),
                     HasSubstr("\n  rank 0 (dp=0, pp=0, tp=0) is in entry 'step', segment 'all' (call 0, slot 0), "
-                              "command 0, send to place 1 of 'pp', from model.stage0 (by test), and waits for "
+                              "command 0, send to place 1 of 'pp', from model.stage0 (by test),\n    and waits for "
                               "rank 2 (dp=0, pp=1, tp=0), which comes to "
                               "entry 'step', segment 'all' (call 0, slot 0), command 1, receive from place 0 of "
-                              "'pp', from model.stage1 (by test), only after "
+                              "'pp', from model.stage1 (by test),\n    only after "
                               "entry 'step', segment 'all' (call 0, slot 0), command 0, send to place 2 of 'pp'")));
 }
 
@@ -316,8 +316,8 @@ TEST(Matching, MembersIssueTheSame) {
   using Commands = std::vector<std::unique_ptr<fbs::CommandT>>;
   EXPECT_TRUE(Check(world([](Commands&) {})).ok());
   EXPECT_THAT(Message(world([](Commands& c) { c[0]->body.AsCollective()->reduction = fbs::Reduction::Max; })),
-              AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) issues entry 'step'"),
-                    HasSubstr("rank 2 (pp=1, dp=0) issues"), HasSubstr("one reduces by Sum, the other by Max")));
+              AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) comes to entry 'step'"),
+                    HasSubstr("rank 2 (pp=1, dp=0) comes to"), HasSubstr("one reduces by Sum, the other by Max")));
   EXPECT_THAT(Message(world([](Commands& c) {
                 c[1]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 0), 8);
                 c.push_back(std::make_unique<fbs::CommandT>(*c[1]));
