@@ -27,6 +27,10 @@ Communications::Communications(const Timeline &timeline, absl::string_view entry
         if (CommunicatesBetweenRoles(plan_, *commands->Get(c)))
           between[s].push_back(c);
     }
+    for (uint32_t call = 0; call < SizeOf(program.timeline()); ++call)
+      partCount_ += between[program.timeline()->Get(call)->segment()].size();
+    if (partCount_ > kMostParts)
+      return; // for match() to say
     for (uint32_t call = 0; call < SizeOf(program.timeline()); ++call) {
       const uint32_t segment = program.timeline()->Get(call)->segment();
       for (const uint32_t c : between[segment])
@@ -105,6 +109,9 @@ absl::Status Communications::matchTransfers(const Channel &channel, const Member
 }
 
 absl::Status Communications::match() {
+  if (partCount_ > kMostParts)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("an entry has more than ", kMostParts, " communications between roles, too many to check"));
   std::map<uint32_t, std::vector<Members>> collectives;
   std::map<Channel, std::pair<Members, Members>> transfers;
   for (uint32_t role = 0; role < roles(); ++role) {

@@ -37,10 +37,13 @@ public:
     uint32_t operation = 0;
   };
 
+  static constexpr uint64_t kMostParts = uint64_t{1} << 26;
+
   Communications(const Timeline &timeline, absl::string_view entry);
 
-  /// Finds the operations. Fails where members of a group do not issue the same ones: the k-th collective of each role
-  /// on a communicator is one operation, so are the k-th send from one place to another and the k-th receive there.
+  /// Finds the operations. kResourceExhausted for more than kMostParts; kAborted where members of a group do not issue
+  /// the same ones: the k-th collective of each role on a communicator is one operation, so are the k-th send from one
+  /// place to another and the k-th receive there.
   absl::Status match();
 
   uint32_t roles() const { return static_cast<uint32_t>(parts_.size()); }
@@ -71,6 +74,7 @@ private:
   const Timeline &timeline_;
   const fbs::Plan &plan_;
   std::vector<uint32_t> entries_; // by role
+  uint64_t partCount_ = 0;
   std::vector<std::vector<Part>> parts_;
   std::vector<Members> members_;
 };

@@ -114,6 +114,12 @@ bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch) {
          plan.buffers()->Get(launch.operands()->Get(count - 1)->buffer())->kind() == fbs::BufferKind::Scratch;
 }
 
+template <typename SignalOrWait>
+static std::string DescribeEvent(const SignalOrWait& command) {
+  if (command.slots() == 1) return absl::StrCat("event ", command.event());
+  return absl::StrCat("event ", command.event(), " + slot modulo ", command.slots());
+}
+
 std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) {
   const auto on = [&](uint32_t communicator) { return Quoted(plan.communicators()->Get(communicator)->name()); };
   switch (command.body_type()) {
@@ -133,9 +139,9 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
       return absl::StrCat("receive from place ", command.body_as_Receive()->peer(), " of ",
                           on(command.body_as_Receive()->communicator()));
     case fbs::CommandBody::Signal:
-      return absl::StrCat("signal of event ", command.body_as_Signal()->event());
+      return absl::StrCat("signal of ", DescribeEvent(*command.body_as_Signal()));
     case fbs::CommandBody::Wait:
-      return absl::StrCat("wait for event ", command.body_as_Wait()->event());
+      return absl::StrCat("wait for ", DescribeEvent(*command.body_as_Wait()));
     case fbs::CommandBody::NONE:
       break;
   }

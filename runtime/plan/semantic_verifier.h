@@ -16,6 +16,7 @@ inline constexpr uint32_t kMaxSlots = 1 << 20;
 inline constexpr uint64_t kMaxExpandedCommands = uint64_t{1} << 28;
 inline constexpr uint32_t kMaxRoles = 4096;
 inline constexpr uint32_t kMaxEvents = 1 << 20;
+inline constexpr uint32_t kMaxStreams = 64;
 inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 
 // Checks everything that a structurally valid FlatBuffer can still get wrong: every index, range, enum value, union

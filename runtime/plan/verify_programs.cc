@@ -209,6 +209,9 @@ absl::Status ProgramVerifier::Verify(uint32_t index) {
   role_ = program.role();
   if (program.events() > kMaxEvents)
     return Broken(place, ": ", program.events(), " events; ", kMaxEvents, " is the most");
+  if (SizeOf(program.streams()) > kMaxStreams) {
+    return Broken(place, ": ", SizeOf(program.streams()), " streams; ", kMaxStreams, " is the most");
+  }
   NameSet streams("stream name");
   for (uint32_t i = 0; i < SizeOf(program.streams()); ++i) {
     BOWLINE_RETURN_IF_ERROR(streams.Insert(place, program.streams()->Get(i)));

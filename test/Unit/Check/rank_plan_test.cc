@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/Check/PlanChecker.h"
+#include "runtime/executor/session.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Check/rank_runs.h"
 #include "test/Unit/Plan/plan_fixture.h"
@@ -374,6 +375,19 @@ TEST(Certificates, AreCheckedAtLoad) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("the plan is for 2 ranks (pp=2, dp=1)"), HasSubstr("compile the model again")));
+}
+
+TEST(Certificates, ASessionMayRequireThem) {
+  fbs::PlanT plan = MakePipeline(2, 1, 3);
+  SessionOptions options;
+  options.require_certificates = true;
+  const absl::Status without = Session::Create(*LoadedPlan::FromBytes(BytesOf(plan)), options).status();
+  EXPECT_EQ(without.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(without.message()), HasSubstr("carries no proof"));
+  ASSERT_TRUE(CertifyPlan(plan).ok());
+  // Now it is for two ranks, but one runs it.
+  EXPECT_THAT(std::string(Session::Create(*LoadedPlan::FromBytes(BytesOf(plan)), options).status().message()),
+              HasSubstr("but 1 run it"));
 }
 
 // 12,288 ranks in 8 stages. The cost is that of the programs of the stages; a circle is found in about the same time.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 namespace bowline {
@@ -72,6 +74,39 @@ TEST_F(Tools, CheckPrintsTheCounterexample) {
   const auto report = nlohmann::json::parse(file);
   EXPECT_EQ(report["sound"], false);
   EXPECT_THAT(report["counterexample"].get<std::string>(), HasSubstr("initialisation"));
+}
+
+TEST_F(Tools, CheckReportsRanks) {
+  const auto write = [&](fbs::PlanT plan) {
+    const std::vector<uint8_t> bytes = testing::BytesOf(plan);
+    const std::string path = directory_ / "ranks.plan";
+    EXPECT_TRUE(WriteFileAtomically(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).ok());
+    return path;
+  };
+  const std::string path = write(testing::MakePipeline(2, 3, 4));
+  const Result sound = RunTool(check_ + path);
+  EXPECT_EQ(sound.exit_code, 0) << sound.output;
+  for (const char* part :
+       {"ranks   6 (pp=2, dp=3), 2 roles\n", "of role 'stage1'", "proven  no deadlock     9 operations",
+        "proven  no race", "proven  one stream", "proven  matching"}) {
+    EXPECT_THAT(sound.output, HasSubstr(part));
+  }
+  const auto json = nlohmann::json::parse(RunTool(check_ + "--json " + path).output);
+  EXPECT_EQ(json["ranks"], 6);
+  EXPECT_EQ(json["roles"].size(), 2u);
+  EXPECT_EQ(json["roles"][1]["name"], "stage1");
+  EXPECT_EQ(json["roles"][1]["arena_bytes"], json["roles"][1]["highest_byte"]);
+  EXPECT_EQ(json["entries"][1]["role"], 1);
+  EXPECT_EQ(json["proofs"].size(), 12u);
+
+  // The first stage does everything backwards.
+  fbs::PlanT hangs = testing::MakePipeline(2, 3, 4);
+  auto& timeline = hangs.programs[0]->timeline;
+  std::reverse(timeline.begin(), timeline.end());
+  const Result result = RunTool(check_ + write(std::move(hangs)));
+  EXPECT_EQ(result.exit_code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("bowline-check: error: '"));
+  EXPECT_THAT(result.output, HasSubstr("ranks.plan': the proof of "));
 }
 
 // The command starts when its reader is gone; the exit code is that of its own work.

@@ -172,6 +172,36 @@ fbs::CommandT& CommandAt(P& p, size_t segment, size_t command) {
 }
 
 const Rule kProgramRules[] = {
+    {"TooManyStreams",
+     [](P& p) {
+       for (int i = 0; i < 64; ++i) p.programs[1]->streams.push_back("s" + std::to_string(i));
+     },
+     "65 streams; 64 is the most"},
+    {"SignalOfNoSlots",
+     [](P& p) {
+       p.programs[1]->events = 4;
+       fbs::SignalT signal;
+       signal.slots = 0;
+       p.programs[1]->segments[1]->commands[0]->body.Set(std::move(signal));
+     },
+     "signal: 0 slots; it must be at least 1"},
+    {"WaitBeyondEvents",
+     [](P& p) {
+       p.programs[1]->events = 4;
+       fbs::WaitT wait;
+       wait.event = 2;
+       wait.slots = 3;
+       p.programs[1]->segments[1]->commands[0]->body.Set(std::move(wait));
+     },
+     "wait: 3 slots from event 2 on; there are 4 events"},
+    {"NoSuchEvent",
+     [](P& p) {
+       p.programs[1]->events = 4;
+       fbs::WaitT wait;
+       wait.event = 4;
+       p.programs[1]->segments[1]->commands[0]->body.Set(std::move(wait));
+     },
+     "wait: event 4 does not exist; there are 4"},
     {"EmptyProgram", [](P& p) { p.programs[1]->name = ""; }, "program 1 '': the name is empty"},
     {"StreamTwice", [](P& p) { p.programs[1]->streams.push_back("compute"); },
      "program 1 'step': the stream name 'compute' is used twice"},
