@@ -18,3 +18,11 @@ dist.mesh @mesh ["dp"] [2]
 graph.func @f(%x: tensor<3xf32> {dist.sharding = #dist.sharding<[{"dp"}]>}) {
   graph.return
 }
+
+// -----
+
+dist.mesh @mesh ["x"] [4]
+// expected-error @below {{argument 'arg0': dimension 0 of 'tensor<10xf32>' does not divide over 4 ranks; choose another sharding}}
+graph.func @ten_over_four(%x: tensor<10xf32> {dist.sharding = #dist.sharding<[{"x"}]>}) {
+  graph.return
+}
