@@ -108,10 +108,16 @@ TEST(Lifetimes, ValuesThatPassByARepeatedSegmentKeepTheirMemory) {
               ElementsAre("a 0..2 crossing", "b 1..1"));
 }
 
-TEST(Lifetimes, EverythingLivesAlwaysWhereSegmentsTakeTurns) {
-  EXPECT_THAT(lifetimes("plan.program @p timeline [0, 0, 1, 0, 0, 1, 1, 1] {\n" + segment({launch("k", "%x, %a")}) +
-                        segment({launch("k", "%x, %b"), launch("k", "%b, %y")}) + "}"),
-              ElementsAre("a 0..2 crossing", "b 0..2 crossing"));
+TEST(Lifetimes, WhereSegmentsTakeTurnsWhatGoesFromOneToAnotherLivesAlways) {
+  EXPECT_THAT(lifetimes("plan.program @p timeline [0, 0, 1, 0, 0, 1, 1, 1] {\n" +
+                        segment({launch("k", "%x, %a"), launch("k", "%x, %c")}) +
+                        segment({launch("k", "%a, %b"), launch("k", "%b, %y")}) + "}"),
+              ElementsAre("a 0..3 crossing", "c 1..1", "b 2..3"));
+  // What is read before it is written comes from the run before.
+  EXPECT_THAT(lifetimes("plan.program @p timeline [0, 0, 1, 0, 0, 1, 1, 1] {\n" +
+                        segment({launch("k", "%a, %y"), launch("k", "%x, %a")}) + segment({launch("k", "%x, %b")}) +
+                        "}"),
+              ElementsAre("a 0..2 crossing", "b 2..2"));
 }
 
 TEST(Lifetimes, NamedBuffersHaveNone) {
