@@ -79,9 +79,10 @@ def machine():
 def passes(timing):
     """Seconds by pass of a --timing report, passes that run several times added up."""
     result = {}
-    for seconds, name in re.findall(r"^ {4}(\d+\.\d+) \( *[\d.]+%\)  (\S.*)$", timing, re.M):
+    for seconds, name in re.findall(r"^ {4}(\d+\.\d+) \( *[\d.]+%\) +(\S.*)$", timing, re.M):
         name = name.replace("(anonymous namespace)::", "")
-        if name not in ("Total",):
+        # Analyses and pipelines are parts and sums of passes.
+        if name != "Total" and not name.startswith("(A) ") and not name.endswith(" Pipeline"):
             result[name] = result.get(name, 0) + float(seconds)
     return dict(sorted(result.items(), key=lambda item: -item[1]))
 

@@ -11,6 +11,7 @@
 #include "compiler/Pipelines/OnEachRank.h"
 #include "compiler/Pipelines/OnSeveralRanks.h"
 #include "compiler/Pipelines/VerifyPhase.h"
+#include "dialects/Dist/DistOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/Passes.h"
@@ -27,7 +28,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   std::vector<Step> steps;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
-    if (create && phase >= Phase::Local)
+    if (create && phase >= Phase::Local && options.mayDivideIntoStages)
       create = [create = std::move(create)] { return createOnEachRank(create); };
     steps.push_back({name, phase, reason, optional, std::move(create)});
   };
@@ -127,7 +128,10 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   return steps;
 }
 
-LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
+LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
+  PipelineOptions options = given;
+  options.mayDivideIntoStages = !options.strategy.mesh.empty() || !module.getOps<dist::StrategyOp>().empty() ||
+                                !module.getOps<ModuleOp>().empty();
   std::vector<Step> steps = pipelineSteps(options);
   PassManager manager(module.getContext());
   if (options.timing)

@@ -37,6 +37,8 @@ struct PipelineOptions {
   InsertOptimizerOptions optimizer; // microbatches too
   /// How the program is divided among ranks, where the module has no `dist.strategy`; without a mesh: not at all.
   ApplyStrategyOptions strategy;
+  /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
+  bool mayDivideIntoStages = true;
   CpuTarget cpu;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;
