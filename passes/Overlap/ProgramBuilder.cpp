@@ -268,7 +268,12 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
         buildCollective(state, commands, bucket, kindOf(bucket.getKind()), reduction, bucket.getAxes());
         return success();
       })
-      .Default([](Operation *op) { return op->emitOpError("is no command; run select-kernels first"); });
+      .Default([](Operation *op) -> LogicalResult {
+        if (op->getName().getDialectNamespace() == "stage")
+          return op->emitOpError("goes between stages, but plans of pipelines are not made yet; use a mesh without an "
+                                 "axis for stages, such as dp=2,tp=2");
+        return op->emitOpError("is no command; run select-kernels first");
+      });
 }
 
 void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::CallOp call) {
