@@ -56,6 +56,9 @@ private:
         return failure();
     }
     auto axis = top->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
+    for (auto strategy : top.getOps<dist::StrategyOp>())
+      if (auto stages = strategy.getOnly<dist::StagesOp>(); stages && !axis)
+        axis = stages.getAxisAttr();
     if (!axis || !axisIndex.contains(axis))
       return top.emitError("nested modules need the attribute '")
              << plan::PlanDialect::kRoleAxisAttr << "', an axis of the mesh that tells them apart";
@@ -277,7 +280,7 @@ private:
     command->stream = op.getStreamIndex();
     command->source = sourceIndex(op, op.getPassName());
     auto useEvent = [&](auto event) {
-      program.events = std::max(program.events, event.event + 1);
+      program.events = std::max(program.events, event.event + event.slots);
       command->body.Set(event);
     };
     llvm::TypeSwitch<Operation *>(op)
@@ -301,11 +304,13 @@ private:
         .Case([&](plan::SignalOp op) {
           fbs::SignalT signal;
           signal.event = op.getEvent();
+          signal.slots = op.getSlots();
           useEvent(signal);
         })
         .Case([&](plan::WaitOp op) {
           fbs::WaitT wait;
           wait.event = op.getEvent();
+          wait.slots = op.getSlots();
           useEvent(wait);
         });
     return command;

@@ -217,9 +217,9 @@ private:
     if (const fbs::ReceiveT *receive = body.AsReceive())
       return importTransfer<plan::ReceiveOp>(commands, loc, *receive, pass);
     if (const fbs::SignalT *signal = body.AsSignal())
-      return plan::SignalOp::create(commands, loc, signal->event, 0, pass).getOperation();
+      return plan::SignalOp::create(commands, loc, signal->event, signal->slots, 0, pass).getOperation();
     if (const fbs::WaitT *wait = body.AsWait())
-      return plan::WaitOp::create(commands, loc, wait->event, 0, pass).getOperation();
+      return plan::WaitOp::create(commands, loc, wait->event, wait->slots, 0, pass).getOperation();
     const fbs::CopyT *copy = body.AsCopy();
     FailureOr<Value> source = importOperand(loc, *copy->source), destination = importOperand(loc, *copy->destination);
     if (failed(source) || failed(destination))

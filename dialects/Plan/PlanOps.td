@@ -299,17 +299,25 @@ def Plan_ReceiveOp : Plan_TransferOp<"receive"> {
   }];
 }
 
-def Plan_SignalOp : Plan_CommandOp<"signal", (ins I64Attr:$event)> {
+def Plan_SignalOp : Plan_CommandOp<"signal", (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "1">:$slots)> {
   let summary = "An event becomes the point after everything that was issued to the stream before";
-  let description = "**Constraints:** the event is not negative.";
-  let assemblyFormat = "$event (`on` $stream^)? (`from` $pass^)? attr-dict";
+  let description = [{
+    In a call of slot s, the event is number `event` + s modulo `slots`: one for each microbatch in flight.
+
+    **Constraints:** the event is not negative; at least one slot.
+  }];
+  let assemblyFormat = "$event (`slots` $slots^)? (`on` $stream^)? (`from` $pass^)? attr-dict";
   let hasVerifier = 1;
 }
 
-def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event)> {
+def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "1">:$slots)> {
   let summary = "Later commands of the stream begin after the last signal of the event that was issued before";
-  let description = "**Constraints:** the event is not negative.";
-  let assemblyFormat = "$event (`on` $stream^)? (`from` $pass^)? attr-dict";
+  let description = [{
+    The event is chosen as that of a signal.
+
+    **Constraints:** the event is not negative; at least one slot.
+  }];
+  let assemblyFormat = "$event (`slots` $slots^)? (`on` $stream^)? (`from` $pass^)? attr-dict";
   let hasVerifier = 1;
 }
 

@@ -248,14 +248,16 @@ template <typename OpTy> static LogicalResult verifyTransfer(OpTy op, SymbolTabl
 LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyTransfer(*this, symbols); }
 LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyTransfer(*this, symbols); }
 
-static LogicalResult verifyEvent(Operation *op, uint64_t event) {
+static LogicalResult verifyEvent(Operation *op, uint64_t event, uint64_t slots) {
+  if (static_cast<int64_t>(slots) < 1)
+    return op->emitOpError("needs at least one slot");
   if (static_cast<int64_t>(event) < 0)
     return op->emitOpError("event ") << static_cast<int64_t>(event) << " is negative";
   return success();
 }
 
-LogicalResult SignalOp::verify() { return verifyEvent(*this, getEvent()); }
-LogicalResult WaitOp::verify() { return verifyEvent(*this, getEvent()); }
+LogicalResult SignalOp::verify() { return verifyEvent(*this, getEvent(), getSlots()); }
+LogicalResult WaitOp::verify() { return verifyEvent(*this, getEvent(), getSlots()); }
 
 LogicalResult EntryOp::verify() {
   if (getInputNames().size() != getInputs().size() || getOutputNames().size() != getOutputs().size())
