@@ -56,7 +56,7 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
     first axis outermost (no cuts: whole). With `flat_axes` that part is seen as one dimension, padded and divided once
     more.
 
-    `#plan.layout<global_shape = array<i64: 5, 64>, view = array<i64>, cuts = [["tp"], []], flat_axes = []>`
+    `#plan.layout<global_shape = [5, 64], view = [], cuts = [["tp"], []], flat_axes = []>`
 
     **Constraints:** as many cuts as dimensions of the view, or none.
   }];

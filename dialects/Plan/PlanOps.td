@@ -274,7 +274,7 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
     asks for; source and destination are different buffers, but in an `all_reduce` they may be the same.
   }];
   let assemblyFormat = [{
-    $kind ($reduction^)? $communicator `(` $sources `)` `to` `(` $destinations `)` (`on` $stream^)? (`from` $pass^)?
+    $kind (`by` $reduction^)? $communicator `(` $sources `)` `to` `(` $destinations `)` (`on` $stream^)? (`from` $pass^)?
     attr-dict `:` `(` qualified(type($sources)) `)` `to` `(` qualified(type($destinations)) `)`
   }];
 }
@@ -326,16 +326,32 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
   let description = [{
     An input whose limit is not zero takes integers in [0, limit).
 
-    **Constraints:** the program exists; one name per buffer, one limit per input.
+    `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
+    operation that it has with other roles, in the order of issue with the timeline expanded. It is what the file says;
+    whoever loads the file checks it.
+
+    ```mlir
+    plan.entry @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3]
+    ```
+
+    **Constraints:** the program exists; one name per buffer, one limit per input; numbers of 32 bits without a sign.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$program,
                    StrArrayAttr:$input_names, DenseI64ArrayAttr:$input_limits, Variadic<Plan_BufferType>:$inputs,
-                   StrArrayAttr:$output_names, Variadic<Plan_BufferType>:$outputs);
+                   StrArrayAttr:$output_names, Variadic<Plan_BufferType>:$outputs,
+                   OptionalAttr<DenseI64ArrayAttr>:$order);
   let assemblyFormat = [{
     $sym_name `program` $program `inputs` $input_names `limits` $input_limits `(` $inputs (`:` qualified(type($inputs))^)? `)`
-    `outputs` $output_names `(` $outputs (`:` qualified(type($outputs))^)? `)` attr-dict
+    `outputs` $output_names `(` $outputs (`:` qualified(type($outputs))^)? `)` (`order` $order^)? attr-dict
   }];
   let hasVerifier = 1;
+  // Without a proof.
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$program,
+                                 "::mlir::ArrayAttr":$inputNames, "::llvm::ArrayRef<int64_t>":$inputLimits,
+                                 "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$outputNames,
+                                 "::mlir::ValueRange":$outputs), [{
+    build($_builder, $_state, name, program, inputNames, inputLimits, inputs, outputNames, outputs, /*order=*/nullptr);
+  }]>];
 }
 
 def Plan_AttachmentOp : Plan_Op<"attachment"> {

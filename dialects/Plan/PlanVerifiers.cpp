@@ -264,6 +264,9 @@ LogicalResult EntryOp::verify() {
     return emitOpError("needs one name per input and per output");
   if (getInputLimits().size() != getInputs().size())
     return emitOpError("needs one limit per input");
+  for (int64_t number : getOrder().value_or(ArrayRef<int64_t>()))
+    if (!llvm::isUInt<32>(number))
+      return emitOpError("number ") << number << " in 'order' has more than 32 bits or a sign";
   return success();
 }
 
