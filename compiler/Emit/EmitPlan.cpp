@@ -76,13 +76,15 @@ private:
     plan->arena_bytes = std::max<uint64_t>(plan->arena_bytes, arena.getInt());
     kernelIndex.clear();
     programIndex.clear();
-    firstImage = plan->images.size();
+    firstKernel = plan->kernels.size();
+    roleImage.reset();
     emitMesh();
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
     for (auto image : module.getOps<plan::ImageOp>())
-      emitImage(image);
+      if (failed(emitImage(image)))
+        return failure();
     for (auto kernel : module.getOps<plan::KernelOp>())
       if (failed(emitKernel(kernel)))
         return failure();
@@ -190,13 +192,18 @@ private:
     return success();
   }
 
-  void emitImage(plan::ImageOp op) {
+  /// Roles with the same code share it: stages of equal layers do.
+  LogicalResult emitImage(plan::ImageOp op) {
+    if (roleImage)
+      return op.emitOpError("is the second of its module; all generated kernels of a role are in one image");
     auto image = std::make_unique<fbs::ImageT>();
     image->format = op.getFormat().str();
-    auto data = cast<DenseElementsAttr>(op.getData());
-    ArrayRef<char> bytes = data.getRawData();
-    image->data.assign(bytes.begin(), bytes.end());
+    image->data = expand(cast<DenseElementsAttr>(op.getData()));
+    for (roleImage = 0; *roleImage < plan->images.size(); ++*roleImage)
+      if (plan->images[*roleImage]->format == image->format && plan->images[*roleImage]->data == image->data)
+        return success();
     plan->images.push_back(std::move(image));
+    return success();
   }
 
   LogicalResult emitKernel(plan::KernelOp op) {
@@ -232,10 +239,23 @@ private:
     kernel->flops = op.getFlops().convertToDouble();
     kernel->bytes_moved = op.getBytesMoved().convertToDouble();
     if (op.getSymbol())
-      kernel->image = firstImage;
-    kernelIndex[op.getSymNameAttr()] = plan->kernels.size();
-    plan->kernels.push_back(std::move(kernel));
+      // Without an image the loader says so.
+      kernel->image = roleImage.value_or(plan->images.size());
+    kernelIndex[op.getSymNameAttr()] = shareKernel(std::move(kernel));
     return success();
+  }
+
+  /// The index of the kernel, which may be that of an equal one of an earlier role.
+  uint32_t shareKernel(std::unique_ptr<fbs::KernelT> kernel) {
+    flatbuffers::FlatBufferBuilder packed;
+    packed.Finish(fbs::Kernel::Pack(packed, kernel.get()));
+    std::string bytes(reinterpret_cast<const char *>(packed.GetBufferPointer()), packed.GetSize());
+    uint32_t index = plan->kernels.size();
+    auto [known, inserted] = kernels.emplace(std::move(bytes), index);
+    if (!inserted && known->second < firstKernel)
+      return known->second;
+    plan->kernels.push_back(std::move(kernel));
+    return index;
   }
 
   static std::unique_ptr<fbs::AttributeT> emitAttribute(NamedAttribute named) {
@@ -394,7 +414,23 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
+    if (op.getOrder())
+      emitOrder(entry->name, *op.getOrder());
     plan->entries.push_back(std::move(entry));
+  }
+
+  /// The role's part of the entry's certificate. Whether it proves anything is for the loader to say.
+  void emitOrder(const std::string &entry, ArrayRef<int64_t> numbers) {
+    auto found =
+        llvm::find_if(plan->certificates, [&](const auto &certificate) { return certificate->entry == entry; });
+    if (found == plan->certificates.end()) {
+      plan->certificates.push_back(std::make_unique<fbs::CertificateT>());
+      found = std::prev(plan->certificates.end());
+      (*found)->entry = entry;
+    }
+    while ((*found)->roles.size() <= role)
+      (*found)->roles.push_back(std::make_unique<fbs::RoleOrderT>());
+    (*found)->roles[role]->numbers.assign(numbers.begin(), numbers.end());
   }
 
   ModuleOp top;
@@ -402,7 +438,9 @@ private:
   /// The role that is being emitted.
   ModuleOp module;
   uint16_t role = 0;
-  uint32_t firstImage = 0;
+  uint32_t firstKernel = 0; ///< that is of no earlier role
+  std::optional<uint32_t> roleImage;
+  std::map<std::string, uint32_t> kernels; ///< packed, the first of equal ones
   std::map<std::pair<std::string, std::string>, uint32_t> sources;
   DenseMap<Value, uint32_t> bufferIndex;
   DenseMap<StringAttr, uint32_t> kernelIndex, programIndex, communicatorIndex;

@@ -17,12 +17,14 @@
 
 namespace bowline {
 
-/// The plan of a module in the plan dialect whose buffers have offsets. Hashes and versions are left to WritePlan.
-/// Fails with a diagnostic where something is missing: a target, an offset, generated code.
+/// The plan of a module in the plan dialect whose buffers have offsets. Hashes and versions are left to WritePlan, and
+/// whether certificates prove anything to the loader. Modules in the module are roles; equal kernels and images of
+/// several roles are stored once. Fails with a diagnostic where something is missing: a target, an offset, generated
+/// code.
 llvm::FailureOr<std::unique_ptr<fbs::PlanT>> emitPlan(mlir::ModuleOp module);
 
-/// The module of a verified plan: emitPlan of the result gives an equal plan. Fails with a diagnostic if the plan uses
-/// what the dialect cannot say.
+/// The module of a verified plan: emitPlan of the result gives an equal plan, less images without kernels and in the
+/// order of roles. Fails with a diagnostic if the plan uses what the dialect cannot say.
 mlir::OwningOpRef<mlir::ModuleOp> importPlan(mlir::MLIRContext *context, const fbs::PlanT &plan);
 
 } // namespace bowline

@@ -11,6 +11,9 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace bowline;
@@ -25,28 +28,10 @@ public:
     OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), plan.name);
     builder.setInsertionPointToEnd(module->getBody());
     importHeader(*module);
-    for (const auto &buffer : plan.buffers)
-      importBuffer(*buffer);
-    for (const auto &communicator : plan.communicators)
-      communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
-                                                           axisNames(communicator->axes)));
-    for (const auto &coordinate : plan.coordinates)
-      plan::CoordinateOp::create(builder, builder.getUnknownLoc(), buffers[coordinate->buffer],
-                                 axisNames(coordinate->axes));
-    for (const auto &state : plan.states)
-      plan::StateOp::create(builder, builder.getUnknownLoc(), buffers[state->buffer], state->key,
-                            static_cast<plan::StateRole>(state->role), state->init);
-    for (const auto &constant : plan.constants)
-      importConstant(*constant);
-    for (const auto &image : plan.images)
-      importImage(*image);
-    for (const auto &kernel : plan.kernels)
-      importKernel(*kernel);
-    for (const auto &program : plan.programs)
-      if (failed(importProgram(*program)))
-        return {};
-    for (const auto &entry : plan.entries)
-      importEntry(*entry);
+    buffers.resize(plan.buffers.size());
+    kernelSymbols.resize(plan.kernels.size());
+    if (failed(plan.roles.empty() ? importRole(*module, plan.arena_bytes) : importRoles(*module)))
+      return {};
     for (const auto &attachment : plan.attachments)
       plan::AttachmentOp::create(builder, builder.getUnknownLoc(), attachment->name, attachment->text);
     return module;
@@ -63,9 +48,58 @@ private:
     const fbs::TargetT &target = *plan.target;
     module->setAttr(plan::PlanDialect::kTargetAttr,
                     plan::TargetAttr::get(context, target.device, target.arch, target.cpu, target.threads));
-    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(plan.arena_bytes));
     module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(plan.seed));
     module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
+  }
+
+  LogicalResult importRoles(ModuleOp top) {
+    top->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
+    for (role = 0; role < plan.roles.size(); ++role) {
+      ModuleOp module = ModuleOp::create(builder, builder.getUnknownLoc(), plan.roles[role]->name);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(module.getBody());
+      if (failed(importRole(module, plan.roles[role]->arena_bytes)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// What is of the current role, and the mesh with its communicators, which all roles have.
+  LogicalResult importRole(ModuleOp module, uint64_t arenaBytes) {
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(arenaBytes));
+    importMesh();
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      if (plan.buffers[i]->role == role)
+        buffers[i] = importBuffer(*plan.buffers[i]);
+    communicators.clear();
+    for (const auto &communicator : plan.communicators)
+      communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
+                                                           axisNames(communicator->axes)));
+    for (const auto &coordinate : plan.coordinates)
+      if (ofRole(coordinate->buffer))
+        plan::CoordinateOp::create(builder, builder.getUnknownLoc(), buffers[coordinate->buffer],
+                                   axisNames(coordinate->axes));
+    for (const auto &state : plan.states)
+      if (ofRole(state->buffer))
+        plan::StateOp::create(builder, builder.getUnknownLoc(), buffers[state->buffer], state->key,
+                              static_cast<plan::StateRole>(state->role), state->init);
+    for (const auto &constant : plan.constants)
+      if (ofRole(constant->buffer))
+        importConstant(*constant);
+    if (failed(importCode()))
+      return failure();
+    for (const auto &program : plan.programs)
+      if (program->role == role && failed(importProgram(*program)))
+        return failure();
+    for (const auto &entry : plan.entries)
+      if (plan.programs[entry->program]->role == role)
+        importEntry(*entry);
+    return success();
+  }
+
+  bool ofRole(uint32_t buffer) const { return plan.buffers[buffer]->role == role; }
+
+  void importMesh() {
     if (plan.mesh.empty())
       return;
     SmallVector<StringRef> names;
@@ -99,11 +133,11 @@ private:
                                  axisNames(layout->flat_axes));
   }
 
-  void importBuffer(const fbs::BufferT &buffer) {
+  Value importBuffer(const fbs::BufferT &buffer) {
     auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
-    buffers.push_back(plan::BufferOp::create(
-        builder, locationOf(buffer.source), type, buffer.name, static_cast<plan::BufferKind>(buffer.kind),
-        builder.getI64IntegerAttr(buffer.offset), buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get())));
+    return plan::BufferOp::create(builder, locationOf(buffer.source), type, buffer.name,
+                                  static_cast<plan::BufferKind>(buffer.kind), builder.getI64IntegerAttr(buffer.offset),
+                                  buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()));
   }
 
   void importConstant(const fbs::ConstantDataT &constant) {
@@ -113,6 +147,54 @@ private:
     plan::ConstantOp::create(builder, builder.getUnknownLoc(), buffers[constant.buffer], cast<ElementsAttr>(value));
   }
 
+  static bool hasCode(const fbs::KernelT &kernel) {
+    return kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
+  }
+
+  /// Kernels that the role launches; others may launch them as well. What nobody launches goes with the kernel before.
+  BitVector kernelsOfRole() const {
+    constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
+    std::vector<uint32_t> first(plan.kernels.size(), kNobody); // role that launches it
+    BitVector result(plan.kernels.size());
+    for (const auto &program : plan.programs)
+      for (const auto &segment : program->segments)
+        for (const auto &command : segment->commands)
+          if (const fbs::LaunchT *launch = command->body.AsLaunch()) {
+            first[launch->kernel] = std::min<uint32_t>(first[launch->kernel], program->role);
+            if (program->role == role)
+              result.set(launch->kernel);
+          }
+    uint32_t owner = 0;
+    for (uint32_t i = 0; i < first.size(); ++i) {
+      if (first[i] != kNobody)
+        owner = first[i];
+      else if (owner == role)
+        result.set(i);
+    }
+    return result;
+  }
+
+  LogicalResult importCode() {
+    BitVector kernels = kernelsOfRole();
+    std::optional<uint32_t> image;
+    for (unsigned index : kernels.set_bits()) {
+      const fbs::KernelT &kernel = *plan.kernels[index];
+      bool hasCode = kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
+      if (!hasCode)
+        continue;
+      if (image && *image != kernel.image)
+        return emitError(builder.getUnknownLoc())
+               << "kernels of one role are in images " << *image << " and " << kernel.image
+               << ", which cannot be expressed in the plan dialect yet";
+      image = kernel.image;
+    }
+    if (image)
+      importImage(*plan.images[*image]);
+    for (unsigned index : kernels.set_bits())
+      importKernel(index);
+    return success();
+  }
+
   void importImage(const fbs::ImageT &image) {
     auto type = RankedTensorType::get({static_cast<int64_t>(image.data.size())}, builder.getI8Type());
     auto *bytes = reinterpret_cast<const char *>(image.data.data());
@@ -120,8 +202,9 @@ private:
     plan::ImageOp::create(builder, builder.getUnknownLoc(), image.format, cast<ElementsAttr>(value));
   }
 
-  void importKernel(const fbs::KernelT &kernel) {
-    std::string symbol = kernel.name + "." + std::to_string(kernelSymbols.size());
+  void importKernel(uint32_t index) {
+    const fbs::KernelT &kernel = *plan.kernels[index];
+    std::string symbol = kernel.name + "." + std::to_string(index);
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(symbol));
     auto op = cast<plan::KernelOp>(builder.create(state));
@@ -149,7 +232,7 @@ private:
     op.setInPlace(pairs);
     op.setFlops(APFloat(kernel.flops));
     op.setBytesMoved(APFloat(kernel.bytes_moved));
-    kernelSymbols.push_back(symbol);
+    kernelSymbols[index] = symbol;
   }
 
   NamedAttribute importAttribute(const fbs::AttributeT &attribute) {
@@ -298,11 +381,24 @@ private:
       limits.push_back(port->limit);
     plan::EntryOp::create(builder, builder.getUnknownLoc(), entry.name, plan.programs[entry.program]->name,
                           names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
-                          values(entry.outputs));
+                          values(entry.outputs), importOrder(entry.name));
+  }
+
+  DenseI64ArrayAttr importOrder(const std::string &entry) {
+    for (const auto &certificate : plan.certificates) {
+      if (certificate->entry != entry)
+        continue;
+      const std::vector<uint32_t> &numbers = certificate->roles[role]->numbers;
+      return builder.getDenseI64ArrayAttr(SmallVector<int64_t>(numbers.begin(), numbers.end()));
+    }
+    return {};
   }
 
   const fbs::PlanT &plan;
   OpBuilder builder;
+  /// The role that is being imported.
+  uint32_t role = 0;
+  // By index in the plan, where they are of the role.
   std::vector<Value> buffers;
   std::vector<plan::CommunicatorOp> communicators;
   std::vector<std::string> kernelSymbols;

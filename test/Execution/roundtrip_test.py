@@ -4,6 +4,7 @@
 import tools
 
 PLANS = (("train", tools.compile_train, []), ("parts", tools.compile_train, ["--microbatches", "3"]),
+         ("ranks", tools.compile_train, ["--mesh", "dp=3,tp=2", "--zero", "2"]),
          ("generate", tools.compile_generate, []))
 
 
