@@ -10,10 +10,12 @@
 #include "compiler/Emit/PlanTypes.h"
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Plan/Reason.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <array>
 #include <map>
 
 using namespace mlir;
@@ -157,17 +159,20 @@ private:
     return layout;
   }
 
-  uint32_t sourceIndex(const std::string &location, StringRef pass) {
-    auto [it, inserted] = sources.insert({{location, pass.str()}, static_cast<uint32_t>(sources.size())});
+  uint32_t sourceIndex(const std::string &location, StringRef pass, StringRef reason = "") {
+    auto [it, inserted] = sources.insert({{location, pass.str(), reason.str()}, static_cast<uint32_t>(sources.size())});
     if (inserted) {
       auto source = std::make_unique<fbs::SourceT>();
       source->location = location;
       source->pass = pass.str();
+      source->reason = reason.str();
       plan->sources.push_back(std::move(source));
     }
     return it->second;
   }
-  uint32_t sourceIndex(Operation *op, StringRef pass) { return sourceIndex(describeLocation(op->getLoc()), pass); }
+  uint32_t sourceIndex(Operation *op, StringRef pass) {
+    return sourceIndex(describeLocation(op->getLoc()), pass, plan::reasonOf(op));
+  }
 
   LogicalResult emitBuffer(plan::BufferOp op) {
     if (!op.getOffset())
@@ -441,7 +446,8 @@ private:
   uint32_t firstKernel = 0; ///< that is of no earlier role
   std::optional<uint32_t> roleImage;
   std::map<std::string, uint32_t> kernels; ///< packed, the first of equal ones
-  std::map<std::pair<std::string, std::string>, uint32_t> sources;
+  /// By location, pass and reason.
+  std::map<std::array<std::string, 3>, uint32_t> sources;
   DenseMap<Value, uint32_t> bufferIndex;
   DenseMap<StringAttr, uint32_t> kernelIndex, programIndex, communicatorIndex;
   DenseMap<StringAttr, uint8_t> axisIndex;

@@ -10,6 +10,7 @@
 #include "compiler/Emit/PlanTypes.h"
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Plan/Reason.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -286,6 +287,7 @@ private:
     if (failed(op))
       return failure();
     cast<plan::Command>(*op).setStreamIndex(command.stream);
+    plan::setReason(*op, plan.sources[command.source]->reason);
     return success();
   }
 

@@ -175,7 +175,7 @@ def Dist_RecomputeOp : Dist_StrategyItem<"recompute"> {
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let summary = "The same global tensor, in other pieces";
   let description = [{
-    `why` says for people which operation asked for it.
+    `why` says for people which pass asked for it, and what for: `PASS: REASON`. So it does in collectives.
 
     ```mlir
     %y = dist.reshard %x to #dist.sharding<[{"dp"}, {} ]> why "the operands of an addition" : tensor<8x128xf32>

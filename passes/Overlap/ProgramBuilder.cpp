@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Overlap/ProgramBuilder.h"
+#include "dialects/Plan/Reason.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
@@ -367,8 +368,13 @@ void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, O
     destinations.push_back(buffer);
     state.bufferOf[result] = buffer;
   }
-  plan::CollectiveOp::create(commands, op->getLoc(), kind, reduction, communicatorAlong(axes), sources, destinations,
-                             /*stream=*/0, kPassName);
+  // "PASS: REASON", see the dist dialect.
+  auto why = op->getAttrOfType<StringAttr>("why");
+  auto [pass, reason] = (why ? why.getValue() : StringRef()).split(": ");
+  auto collective =
+      plan::CollectiveOp::create(commands, op->getLoc(), kind, reduction, communicatorAlong(axes), sources,
+                                 destinations, /*stream=*/0, reason.empty() ? StringRef(kPassName) : pass);
+  plan::setReason(collective, reason.empty() ? pass : reason);
 }
 
 void ProgramBuilder::buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment) {

@@ -221,7 +221,7 @@ void FunctionSharding::rewrite(Operation *op) {
 }
 
 void FunctionSharding::rewriteSummand(Operation *op) {
-  std::string why = "each rank adds up a part";
+  std::string why = "apply-zero: each rank adds up a part";
   for (Value operand : op->getOperands())
     if (auto accumulator = operand.getDefiningOp<graph::ReadOp>())
       why += (" of '" + accumulator.getVariable() + "'").str();
@@ -302,8 +302,9 @@ bool FunctionSharding::rewriteSum(graph::ReduceOp reduce) {
     return false;
   ImplicitLocOpBuilder builder(reduce.getLoc(), chain.back());
   Value part = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, shard, ArrayRef<int64_t>{0});
-  Value total = dist::AllReduceOp::create(builder, part.getType(), dist::ReduceKind::Sum, part,
-                                          builder.getArrayAttr({shards.getAxis()}), "each rank adds up its part");
+  Value total =
+      dist::AllReduceOp::create(builder, part.getType(), dist::ReduceKind::Sum, part,
+                                builder.getArrayAttr({shards.getAxis()}), "apply-zero: each rank adds up its part");
   chain.back()->getResult(0).replaceAllUsesWith(total);
   replaced.insert_range(chain);
   return true;
@@ -364,12 +365,13 @@ void FunctionSharding::gather(Value whole, ArrayRef<Demand> own, int64_t repetit
   Value shard = shardOf(whole);
   StringRef parameter = parameterOf(whole);
   ImplicitLocOpBuilder builder(user->getLoc(), user);
-  std::string why = ("'" + parameter + "', of which each rank has a part").str();
+  std::string why = ("apply-zero: '" + parameter + "', of which each rank has a part").str();
   if (parameter.empty()) {
     builder.setInsertionPointAfterValue(shard);
     builder.setLoc(shard.getLoc());
     auto write = dyn_cast<graph::WriteOp>(user);
-    why = write ? ("the new value of '" + write.getVariable() + "'").str() : "all parts are needed";
+    why = write ? ("apply-zero: the new value of '" + write.getVariable() + "'").str()
+                : "apply-zero: all parts are needed";
   }
   dist::AllGatherOp collective;
   Value gathered = shards.gather(builder, shard, typeOf(whole).getShape(), why, &collective);

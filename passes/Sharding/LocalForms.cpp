@@ -144,8 +144,8 @@ void LocalForms::localize(graph::SoftmaxCrossEntropyOp loss, Axes classes) {
   loss.getLabelsMutable().assign(ownLabels(builder, labels, classes, typeOf(loss.getLogits()).getShape().back()));
   builder.setInsertionPointAfter(loss);
   ArrayAttr axes = toAttr(builder, classes);
-  auto combine = [&](dist::ReduceKind kind, Value value, StringRef why) -> Value {
-    return dist::AllReduceOp::create(builder, value.getType(), kind, value, axes, why);
+  auto combine = [&](dist::ReduceKind kind, Value value, const Twine &why) -> Value {
+    return dist::AllReduceOp::create(builder, value.getType(), kind, value, axes, ("global-to-local: " + why).str());
   };
   Value part = loss.getLogsumexp();
   Value maximum = combine(dist::ReduceKind::Max, part, "the logsumexp of all classes");

@@ -21,6 +21,38 @@ static std::string describe(Operation *op) {
   return text;
 }
 
+static std::string describe(const Axes &axes) {
+  std::string text;
+  for (StringAttr axis : axes)
+    text += (text.empty() ? "" : ", ") + axis.str();
+  return text;
+}
+
+/// Axes of sums that `from` has and `to` has not.
+static Axes completedSums(const Cut &from, const Cut &to) {
+  Axes axes = from.unreduced;
+  llvm::erase_if(axes, [&](StringAttr axis) { return llvm::is_contained(to.unreduced, axis); });
+  return axes;
+}
+
+/// Why a result of `op`, computed as `from`, becomes `to` at once. Where it is from is the location.
+static std::string reasonOfResult(Operation *op, const Cut &from, const Cut &to) {
+  std::string name = op->getName().getStringRef().str();
+  Axes sums = completedSums(from, to);
+  if (sums.empty())
+    return "propagate-shardings: users of the " + name + " need it in other pieces";
+  if (isa<graph::DotGeneralOp>(op))
+    return "propagate-shardings: sum of partial products, whose contraction is cut over " + describe(sums);
+  return "propagate-shardings: sum over " + describe(sums) + " of the partial results of " + name;
+}
+
+/// Why `user` gets a value, computed as `from`, as `to`.
+static std::string reasonOfOperand(Operation *user, const Cut &from, const Cut &to) {
+  Axes sums = completedSums(from, to);
+  std::string needs = sums.empty() ? "needs other pieces of it" : "needs the sum over " + describe(sums);
+  return "propagate-shardings: " + describe(user) + " " + needs;
+}
+
 /// Whether `op` of parts that are summands gives parts that are summands.
 static bool isLinear(Operation *op) { return isa<graph::ReshapeOp, graph::TransposeOp, arith::ExtFOp>(op); }
 
@@ -182,7 +214,8 @@ Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
     return result;
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  result = dist::ReshardOp::create(builder, value.getLoc(), value, sharding, describe(user));
+  result =
+      dist::ReshardOp::create(builder, value.getLoc(), value, sharding, reasonOfOperand(user, *state.find(value), to));
   *state.find(result) = to;
   return result;
 }
@@ -272,7 +305,7 @@ void ReshardInsertion::produce(OpResult result, const Cut &produced) {
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(result.getOwner());
   auto completed = dist::ReshardOp::create(builder, result.getLoc(), result, promised.toAttr(result.getContext()),
-                                           describe(result.getOwner()));
+                                           reasonOfResult(result.getOwner(), produced, promised));
   result.replaceAllUsesExcept(completed, completed);
   *state.find(completed) = promised;
 }

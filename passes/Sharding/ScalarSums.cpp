@@ -92,8 +92,9 @@ void ScalarSums::rewrite(Operation *root) {
     for (StringAttr axis : part.axes)
       if (!llvm::is_contained(kept, axis))
         summed.push_back(axis);
-    part.value = dist::AllReduceOp::create(builder, part.value.getType(), dist::ReduceKind::Sum, part.value,
-                                           builder.getArrayAttr(summed), "each rank adds up its part");
+    part.value =
+        dist::AllReduceOp::create(builder, part.value.getType(), dist::ReduceKind::Sum, part.value,
+                                  builder.getArrayAttr(summed), "coalesce-collectives: each rank adds up its part");
     part.axes = kept;
     add(part);
   }

@@ -105,10 +105,10 @@ void RankFunction::sum(stage::SumOp op) {
     Value value = part.lookup(input);
     own = own ? Value(arith::AddFOp::create(part.builder(), op.getLoc(), own, value)) : value;
   }
-  part.map(op.getResult(), combine(op.getLoc(), own, op.getType(), "sum of stages"));
+  part.map(op.getResult(), combine(op.getLoc(), own, op.getType(), "split-stages: sum of stages"));
 }
 
 void RankFunction::broadcast(stage::BroadcastOp op) {
   Value own = isHere(static_cast<int64_t>(op.getFrom())) ? part.lookup(op.getInput()) : Value();
-  part.map(op.getResult(), combine(op.getLoc(), own, op.getType(), "to all stages"));
+  part.map(op.getResult(), combine(op.getLoc(), own, op.getType(), "split-stages: to all stages"));
 }

@@ -150,8 +150,9 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
 
 std::string DescribeSource(const fbs::Plan& plan, uint32_t source) {
   const fbs::Source* s = plan.sources()->Get(source);
+  const absl::string_view reason = TextOf(s->reason());
   return absl::StrCat(absl::Utf8SafeCEscape(TextOf(s->location())), " (by ", absl::Utf8SafeCEscape(TextOf(s->pass())),
-                      ")");
+                      reason.empty() ? "" : ": ", absl::Utf8SafeCEscape(reason), ")");
 }
 
 }  // namespace bowline

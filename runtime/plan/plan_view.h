@@ -16,6 +16,8 @@ namespace bowline {
 
 // Plan.Image.format of an ELF shared object.
 inline constexpr char kElfImageFormat[] = "elf";
+// Plan.Image.format where no code was generated: without data. The plan can be checked and simulated, but not run.
+inline constexpr char kNoImageFormat[] = "none";
 
 // Every slot of every buffer starts at a multiple of this many bytes.
 inline constexpr uint64_t kBufferAlignment = 64;
@@ -69,6 +71,9 @@ bool IsState(fbs::BufferKind kind);
 inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }
 inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 2) != 0; }
 
+// False where code that the plan's kernels need was not generated.
+bool HasCode(const fbs::Plan& plan);
+
 // What a command does with one operand.
 struct OperandUse {
   const fbs::Operand* operand = nullptr;
@@ -96,7 +101,7 @@ bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
 // "launch of 'matmul'", "copy", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"
 std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command);
 
-// "model.layers.0.mlp (by emit)"
+// "model.layers.0.mlp (by emit)", "layers.0.mlp.down_proj (by propagate-shardings: sum of partial products)"
 std::string DescribeSource(const fbs::Plan& plan, uint32_t source);
 
 }  // namespace bowline

@@ -26,10 +26,10 @@ dist.mesh @mesh ["tp"] [2]
 // CHECK-LABEL: graph.func @loss
 graph.func @loss(%logits: tensor<6x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}, %labels: tensor<6xi32>) -> tensor<6xf32> {
   // CHECK: %[[LOSS:.*]], %[[PART:.*]] = graph.softmax_cross_entropy %{{.*}} : (tensor<6x4xf32>, tensor<6xi32>)
-  // CHECK-NEXT: dist.all_reduce max %[[PART]] over ["tp"] why "the logsumexp of all classes" : tensor<6xf32>
-  // CHECK: dist.all_reduce sum %{{.*}} over ["tp"] why "the logsumexp of all classes" : tensor<6xf32>
+  // CHECK-NEXT: dist.all_reduce max %[[PART]] over ["tp"] why "global-to-local: the logsumexp of all classes" : tensor<6xf32>
+  // CHECK: dist.all_reduce sum %{{.*}} over ["tp"] why "global-to-local: the logsumexp of all classes" : tensor<6xf32>
   // CHECK: %[[LOGIT:.*]] = arith.subf %[[PART]], %[[LOSS]]
-  // CHECK-NEXT: dist.all_reduce sum %[[LOGIT]] over ["tp"] why "the logit of the label" : tensor<6xf32>
+  // CHECK-NEXT: dist.all_reduce sum %[[LOGIT]] over ["tp"] why "global-to-local: the logit of the label" : tensor<6xf32>
   // CHECK-NOT: dist.all_gather
   %loss, %logsumexp = graph.softmax_cross_entropy %logits, %labels : (tensor<6x8xf32>, tensor<6xi32>) -> (tensor<6xf32>, tensor<6xf32>)
   graph.return %loss : tensor<6xf32>

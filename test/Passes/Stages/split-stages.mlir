@@ -33,9 +33,9 @@
 // Scalars meet in all-reduces, in the same order everywhere; a mirror's gradient would go as %b.grad does.
 // CHECK-LABEL: graph.func @train_update() -> (tensor<f32>, tensor<f32>) {
 // CHECK: %[[OWN:.*]] = graph.reduce sum
-// CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce sum %[[OWN]] over ["pp"] why "sum of stages"
+// CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce sum %[[OWN]] over ["pp"] why "split-stages: sum of stages"
 // CHECK-NEXT: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
-// CHECK-NEXT: %[[LOSS:.*]] = dist.all_reduce sum %[[ZERO]] over ["pp"] why "to all stages"
+// CHECK-NEXT: %[[LOSS:.*]] = dist.all_reduce sum %[[ZERO]] over ["pp"] why "split-stages: to all stages"
 // CHECK: %[[B:.*]] = stage.receive from 1 channel "update.1.0" : tensor<4xf32>
 // CHECK-NEXT: graph.write @a, %[[B]]
 // CHECK-NEXT: graph.return %[[LOSS]], %[[SUM]]
