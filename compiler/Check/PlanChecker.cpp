@@ -45,6 +45,7 @@ void PlanChecker::summarise() {
   }
   for (const fbs::State *state : *plan_.states())
     ++report_.roles[plan_.buffers()->Get(state->buffer())->role()].states;
+  report_.hasCode = HasCode(plan_);
   for (const fbs::Kernel *kernel : *plan_.kernels())
     ++(kernel->origin() == fbs::KernelOrigin::Generated ? report_.generatedKernels : report_.registeredKernels);
   for (const fbs::Program *program : *plan_.programs())

@@ -85,6 +85,7 @@ struct CheckReport {
   std::string mesh; ///< "pp=2, dp=2"
   uint32_t ranks = 1;
   uint64_t registeredKernels = 0, generatedKernels = 0;
+  bool hasCode = true;         ///< of the generated kernels: without it nobody can run the plan
   uint64_t storedCommands = 0; ///< in the file, segments counted once
 };
 

@@ -25,8 +25,8 @@ std::string formatReport(const CheckReport &report) {
         entry.communications > 0 ? absl::StrCat(", ", entry.communications, " communications") : "", entry.streams,
         entry.streams == 1 ? "" : "s", entry.statesWritten, role.states);
   }
-  absl::StrAppendFormat(&text, "kernels %d registered, %d generated; %d commands stored\n", report.registeredKernels,
-                        report.generatedKernels, report.storedCommands);
+  absl::StrAppendFormat(&text, "kernels %d registered, %d generated%s; %d commands stored\n", report.registeredKernels,
+                        report.generatedKernels, report.hasCode ? "" : " without code", report.storedCommands);
   for (const CheckReport::Role &role : report.roles) {
     absl::StrAppendFormat(&text, "arena   %d bytes%s in %d buffers:", role.arenaBytes, describeRole(role),
                           role.buffers);

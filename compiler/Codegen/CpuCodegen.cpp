@@ -128,14 +128,18 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
   if (kernel->hasAttr(kEpilogue))
     return compileEpilogue(original, kernel);
   auto nests = planNests(kernel, cpu->vectorBits / 32);
-  OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
-  if (failed(nests) || failed(emitKernel(*module, kKernelSymbol, kernel, *nests, *cpu)))
+  if (failed(nests))
     return failure();
-  dump("loops", &module->getBody()->back());
   CachedKernel result;
   for (const std::unique_ptr<Nest> &nest : *nests)
     result.parallelExtent += nest->units;
   result.inPlace = findInPlacePairs(kernel, *nests);
+  if (!target.hasCode)
+    return result;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
+  if (failed(emitKernel(*module, kKernelSymbol, kernel, *nests, *cpu)))
+    return failure();
+  dump("loops", &module->getBody()->back());
   auto object = emit(*module);
   if (failed(object))
     return failure();
@@ -145,14 +149,22 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
 
 FailureOr<CachedKernel> CpuCodegen::State::compileEpilogue(func::FuncOp original, func::FuncOp epilogue) {
   auto nest = planEpilogue(epilogue);
+  if (failed(nest))
+    return failure();
+  CachedKernel result;
+  result.parallelExtent = (*nest)->units;
+  result.inPlace = findEpiloguePairs(epilogue);
+  if (!target.hasCode)
+    return result;
   OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
-  if (failed(nest) || failed(emitEpilogue(*module, kKernelSymbol, epilogue, **nest, *cpu)))
+  if (failed(emitEpilogue(*module, kKernelSymbol, epilogue, **nest, *cpu)))
     return failure();
   dump("loops", &module->getBody()->back());
   auto object = emit(*module);
   if (failed(object))
     return failure();
-  return CachedKernel{(*nest)->units, findEpiloguePairs(epilogue), std::move(*object)};
+  result.object = std::move(*object);
+  return result;
 }
 
 FailureOr<KernelInfo> CpuCodegen::addEpilogue(func::FuncOp epilogue, StringRef symbol) {
@@ -178,7 +190,8 @@ FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
   OwningOpRef<func::FuncOp> own = kernel.clone();
   std::optional<CachedKernel> code;
   Sha256Digest key{};
-  if (KernelCache *cache = state->target.cache.get()) {
+  KernelCache *cache = state->target.hasCode ? state->target.cache.get() : nullptr;
+  if (cache) {
     // Neither its name nor where it comes from is in the code.
     own->setSymName(kKernelSymbol);
     std::string ir;
@@ -193,10 +206,11 @@ FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
     if (failed(compiled))
       return failure();
     code = std::move(*compiled);
-    if (state->target.cache)
-      state->target.cache->store(key, *code);
+    if (cache)
+      cache->store(key, *code);
   }
-  state->objects.push_back({symbol.str(), std::move(code->object)});
+  if (state->target.hasCode)
+    state->objects.push_back({symbol.str(), std::move(code->object)});
   return KernelInfo{symbol.str(), code->parallelExtent, code->inPlace};
 }
 

@@ -50,6 +50,8 @@ struct CpuTarget {
   llvm::raw_ostream *dump = nullptr;
   /// Where set, kernels that are in it are not compiled again.
   std::shared_ptr<KernelCache> cache;
+  /// Without code kernels are planned all the same: what `add` says of them does not change.
+  bool hasCode = true;
 };
 
 struct KernelInfo {
@@ -89,7 +91,7 @@ public:
   llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "");
 
   /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
-  /// `add`. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
+  /// `add`. Empty without code. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
   llvm::FailureOr<std::vector<char>> finish();
 
   /// The target with "native" resolved; empty if it is unknown.

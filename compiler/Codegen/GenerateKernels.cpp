@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/plan/plan_view.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -51,7 +52,8 @@ public:
     builder.setInsertionPointAfter(last);
     auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
     auto data = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(*image));
-    plan::ImageOp::create(builder, getOperation().getLoc(), "elf", cast<ElementsAttr>(data));
+    plan::ImageOp::create(builder, getOperation().getLoc(), target.hasCode ? kElfImageFormat : kNoImageFormat,
+                          cast<ElementsAttr>(data));
   }
 
 private:

@@ -15,7 +15,7 @@
 namespace bowline {
 
 /// Replaces the body of every generated plan.kernel by a symbol of one plan.image, and records which of its arguments
-/// may be computed in place.
+/// may be computed in place. Without code, `target.hasCode`, the image says so and is empty.
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(CpuTarget target);
 
 } // namespace bowline

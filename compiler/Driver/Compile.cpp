@@ -307,7 +307,8 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
   CompileResult result;
-  if (options.to >= Phase::Memory)
+  cpu.hasCode = options.codegen;
+  if (options.to >= Phase::Memory && options.codegen)
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);

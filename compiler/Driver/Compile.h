@@ -52,6 +52,7 @@ struct CompileOptions {
   std::string schedule; // of stages, see docs/schedules.md
   std::string stages;   // "balanced" or "[0..3],[4..9]"
 
+  bool codegen = true;                 // without: plans to check and simulate, which nobody can run
   std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames
   std::string kernelCache;             // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;                 // per rank; 0: the processors that this process may use, divided among the ranks

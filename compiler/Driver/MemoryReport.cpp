@@ -10,6 +10,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "runtime/plan/plan_view.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <array>
@@ -128,7 +130,8 @@ std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes,
   uint64_t code = 0;
   for (const auto &image : plan.images)
     code += image->data.size();
-  absl::StrAppend(&text, "kernels: ", generated, " generated (", formatBytes(code), "), ",
+  bool hasCode = llvm::none_of(plan.images, [](const auto &image) { return image->format == kNoImageFormat; });
+  absl::StrAppend(&text, "kernels: ", generated, " generated (", hasCode ? formatBytes(code) : "without code", "), ",
                   plan.kernels.size() - generated, " registered\n");
   return text + describeMemory(plan, liveBytes, 8);
 }

@@ -33,6 +33,7 @@ nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report
   }
   json["registered_kernels"] = report.registeredKernels;
   json["generated_kernels"] = report.generatedKernels;
+  json["has_code"] = report.hasCode;
   json["stored_commands"] = report.storedCommands;
   json["entries"] = nlohmann::ordered_json::array();
   for (const CheckReport::Entry &entry : report.entries)

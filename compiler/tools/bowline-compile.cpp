@@ -103,6 +103,8 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
       ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}))
       ->capture_default_str();
+  app.add_flag("!--no-codegen", o.codegen,
+               "Make a plan to check and to simulate, without machine code: it cannot be run");
   app.add_option("--kernel-cache", line.kernelCache,
                  "Folder of compiled kernels, or off [$BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else "
                  "~/.cache/bowline]");

@@ -78,6 +78,7 @@ private:
             {"seed", plan_.seed()},
             {"arena_bytes", plan_.arena_bytes()},
             {"image_bytes", imageBytes},
+            {"has_code", HasCode(plan_)},
             {"states", plan_.states()->size()},
             {"attachments", attachments}};
   }

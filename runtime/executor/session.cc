@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   auto session = std::unique_ptr<Session>(new Session(std::move(loaded), options));
   const fbs::Plan& plan = session->plan();
   const std::string file = absl::StrCat("'", session->plan_.name(), "'");
+  BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan), file));
   if (options.require_certificates) BOWLINE_RETURN_IF_ERROR(Annotate(RequireCertificates(plan), file));
   hal::DeviceOptions device_options;
   device_options.threads = static_cast<int>(plan.target()->threads());

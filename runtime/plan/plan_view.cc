@@ -77,6 +77,13 @@ bool IsPersistent(fbs::BufferKind kind) {
   return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input;
 }
 
+bool HasCode(const fbs::Plan& plan) {
+  for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
+    if (TextOf(plan.images()->Get(i)->format()) == kNoImageFormat) return false;
+  }
+  return true;
+}
+
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses) {
   const auto append_parts = [&](const auto& transfer, fbs::Access access) {
     for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {

@@ -39,6 +39,9 @@ absl::Status VerifyPlan(const fbs::Plan& plan);
 // for each other for ever is not known then.
 absl::Status RequireCertificates(const fbs::Plan& plan);
 
+// kFailedPrecondition if the verified plan was made without the code that its kernels need.
+absl::Status RequireCode(const fbs::Plan& plan);
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_PLAN_SEMANTIC_VERIFIER_H_

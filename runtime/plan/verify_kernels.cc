@@ -94,10 +94,25 @@ absl::Status VerifyKernels(const fbs::Plan& plan) {
   for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
     const fbs::Image& image = *plan.images()->Get(i);
     if (image.format()->size() == 0) return Broken("image ", i, ": the format is empty");
-    if (image.data()->size() == 0) return Broken("image ", i, ": there is no data");
+    if (TextOf(image.format()) == kNoImageFormat) {
+      if (image.data()->size() > 0) return Broken("image ", i, ": it has data, but its format says that there is none");
+    } else if (image.data()->size() == 0) {
+      return Broken("image ", i, ": there is no data");
+    }
   }
   for (uint32_t i = 0; i < plan.kernels()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyKernel(plan, i));
   return absl::OkStatus();
 }
 
 }  // namespace bowline::verifier
+
+namespace bowline {
+
+absl::Status RequireCode(const fbs::Plan& plan) {
+  if (HasCode(plan)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the plan has no machine code, as it was compiled with --no-codegen: it can be checked and simulated, but not "
+      "run; compile the model again without that flag");
+}
+
+}  // namespace bowline

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/parallel.h"
 #include "runtime/drivers/builtin_drivers.h"
+#include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/run_ranks.h"
 #include "runtime/tools/tool_support.h"
@@ -172,6 +173,8 @@ absl::Status CheckGeneration(const RunOptions& o) {
 
 absl::Status Run(const RunOptions& options, const Modes& modes) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
+  // Before thousands of ranks start, of which each would say so.
+  BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan.plan()), absl::StrCat("'", options.plan, "'")));
   if (HasEntry(plan.plan(), kTrainEntry)) {
     BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, options.plan, "trains"));
     BOWLINE_RETURN_IF_ERROR(CheckTraining(options));

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/base/atomic_file.h"
+#include "runtime/plan/plan_view.h"
 #include "runtime/plan/plan_writer.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Check/rank_plan.h"
@@ -61,6 +62,19 @@ TEST_F(Tools, CheckProvesASoundPlan) {
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("proven  exact memory"));
   EXPECT_THAT(result.output, HasSubstr("\nsound\n"));
+}
+
+TEST_F(Tools, PlansWithoutCodeAreCheckedAndShown) {
+  const std::string path = Write([](fbs::PlanT& p) {
+    p.images[0]->format = kNoImageFormat;
+    p.images[0]->data.clear();
+  });
+  const Result check = RunTool(check_ + path);
+  EXPECT_EQ(check.exit_code, 0) << check.output;
+  EXPECT_THAT(check.output, AllOf(HasSubstr("generated without code;"), HasSubstr("\nsound\n")));
+  EXPECT_THAT(RunTool(check_ + "--json " + path).output, HasSubstr("\"has_code\": false"));
+  EXPECT_THAT(RunTool(inspect_ + path).output, HasSubstr("has_code       false"));
+  EXPECT_THAT(RunTool(inspect_ + Write(Nothing)).output, HasSubstr("has_code       true"));
 }
 
 TEST_F(Tools, CheckPrintsTheCounterexample) {

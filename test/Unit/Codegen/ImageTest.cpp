@@ -46,6 +46,30 @@ TEST(Image, TwoBuildsGiveTheSameBytes) {
     EXPECT_EQ(Kernels(kSource, cpu).image(), Kernels(kSource, cpu).image()) << cpu;
 }
 
+TEST(Image, WithoutCodeKernelsArePlannedAlike) {
+  mlir::DialectRegistry registry;
+  CpuCodegen::registerDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(kSource, &context);
+  ASSERT_TRUE(module);
+  CpuTarget target{"x86-64-v3"};
+  CpuCodegen with(target);
+  target.hasCode = false;
+  CpuCodegen without(target);
+  for (auto kernel : module->getOps<mlir::func::FuncOp>()) {
+    auto info = with.add(kernel), planned = without.add(kernel);
+    ASSERT_TRUE(succeeded(info) && succeeded(planned));
+    EXPECT_EQ(planned->symbol, info->symbol);
+    EXPECT_EQ(planned->parallelExtent, info->parallelExtent);
+    EXPECT_EQ(planned->inPlace, info->inPlace);
+  }
+  auto image = with.finish(), none = without.finish();
+  ASSERT_TRUE(succeeded(image) && succeeded(none));
+  EXPECT_FALSE(image->empty());
+  EXPECT_TRUE(none->empty());
+}
+
 std::string disassemble(const std::vector<char> &image) {
   auto tool = llvm::sys::findProgramByName("llvm-objdump-22");
   if (!tool)

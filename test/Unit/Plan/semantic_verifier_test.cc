@@ -133,6 +133,7 @@ const Rule kMemoryRules[] = {
 const Rule kKernelRules[] = {
     {"EmptyFormat", [](P& p) { p.images[0]->format = ""; }, "image 0: the format is empty"},
     {"EmptyImage", [](P& p) { p.images[0]->data.clear(); }, "image 0: there is no data"},
+    {"CodeThatIsNone", [](P& p) { p.images[0]->format = "none"; }, "image 0: it has data, but its format says that"},
     {"EmptyKernelName", [](P& p) { p.kernels[kAdd]->name = ""; }, "kernel 5 '': the name is empty"},
     {"UnknownOrigin", [](P& p) { p.kernels[kAdd]->origin = static_cast<fbs::KernelOrigin>(2); },
      "kernel 5 'fixture_add': unknown origin 2"},

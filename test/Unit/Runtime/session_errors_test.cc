@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/executor/session.h"
+#include "runtime/plan/plan_view.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
@@ -63,6 +64,17 @@ TEST(SessionErrors, Kernels) {
       absl::StatusCode::kInvalidArgument, "which this build's kernel does not allow");
   ExpectRefused([](fbs::PlanT& p) { p.images[0]->data.resize(200); }, absl::StatusCode::kInvalidArgument,
                 "image 0: an image of the plan does not load");
+}
+
+TEST(SessionErrors, PlansWithoutCode) {
+  // Said before anything is allocated.
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        p.images[0]->format = kNoImageFormat;
+        p.images[0]->data.clear();
+        p.arena_bytes = uint64_t{1} << 60;
+      },
+      absl::StatusCode::kFailedPrecondition, "'x.plan': the plan has no machine code, as it was compiled with");
 }
 
 TEST(SessionErrors, ScratchOfAnotherMachine) {
