@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "absl/strings/str_join.h"
+#include "compiler/Check/PlanChecker.h"
 #include "compiler/Codegen/TargetCpu.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Emit/EmitPlan.h"
@@ -303,6 +304,19 @@ private:
 
 } // namespace
 
+/// Gives a plan of several ranks the certificate that whoever runs it asks for.
+static absl::Status proveRanks(fbs::PlanT &plan) {
+  if (llvm::all_of(plan.mesh, [](const auto &axis) { return axis->size == 1; }))
+    return absl::OkStatus();
+  absl::Status status = CertifyPlan(plan);
+  if (status.code() != absl::StatusCode::kAborted)
+    return status;
+  return absl::InternalError(
+      absl::StrCat("the compiled plan fails a proof, which is a fault of the compiler and not of "
+                   "the model or the strategy; please report it: ",
+                   status.message()));
+}
+
 absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
@@ -333,6 +347,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     if (failed(plan))
       return diagnostics.status();
     result.plan = std::move(*plan);
+    BOWLINE_RETURN_IF_ERROR(proveRanks(*result.plan));
     if (auto live = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
       result.liveBytes = live.getInt();
     if (auto unfused = module->getAttrOfType<DictionaryAttr>(kUnfusedBytesAttr))

@@ -30,7 +30,7 @@ struct SessionOptions {
   // Links to emulate, by axis of the mesh.
   LinkTable links;
   // Refuses a plan for several ranks without the proof that they do not wait for each other for ever.
-  bool require_certificates = false;
+  bool require_certificates = true;
 };
 
 // A dense, row-major tensor in the arena. Valid as long as the session.

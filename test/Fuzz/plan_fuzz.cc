@@ -87,6 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   bowline::SessionOptions options;
   options.driver = "null";
+  options.require_certificates = false;
   const auto session = bowline::Session::Create(*std::move(loaded), options);
   if (!session.ok()) return 0;
   if ((*session)->HighWaterBytes() > arena || (sound && (*session)->HighWaterBytes() != arena)) __builtin_trap();

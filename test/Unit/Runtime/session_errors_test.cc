@@ -41,7 +41,9 @@ TEST(SessionErrors, OtherMachines) {
                 "'x.plan': the plan was compiled for device 'cuda'");
   ExpectRefused([](fbs::PlanT& p) { p.target->arch = "vax"; }, code, "compiled for architecture 'vax'");
   ExpectRefused([](fbs::PlanT& p) { p.target->cpu = "x86-64-v7"; }, code, "compiled for CPU 'x86-64-v7'");
-  ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "the plan is for 4 ranks");
+  ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "the plan is for 4 ranks (dp=4), but 1 run it",
+                {.require_certificates = false});
+  ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "and carries no proof");
   ExpectRefused(Nothing, code, "compiled for 2 threads, not 5", {.threads = 5});
 }
 
