@@ -1,11 +1,14 @@
 //===- bowline-inspect.cpp - what is inside of a plan ---------------------===//
 
+#include "compiler/Check/CommunicationReport.h"
 #include "compiler/Check/MemoryTimeline.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/tools/tool_support.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -246,8 +249,67 @@ std::string layOut(const Json &plan, bool memory) {
   return out;
 }
 
-absl::Status run(const std::string &file, bool memory, bool json) {
+/// Texts of the file, which may hold anything, with the quotes that reasons have.
+std::string escaped(const std::string &text) {
+  return absl::StrReplaceAll(absl::Utf8SafeCEscape(text), {{"\\'", "'"}, {"\\\"", "\""}});
+}
+
+/// Why there is each communication: of each entry that has any, once per role.
+Json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options) {
+  Json json = {{"ranks", RankCount(plan)}, {"entries", Json::array()}};
+  for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
+    const CommunicationReport report = reportCommunication(plan, i, options);
+    if (report.groups.empty())
+      continue;
+    const fbs::Program &program = *plan.programs()->Get(plan.entries()->Get(i)->program());
+    Json entry = {{"name", name(plan.entries()->Get(i)->name())}};
+    if (SizeOf(plan.roles()) > 1)
+      entry["role"] = name(plan.roles()->Get(program.role())->name());
+    entry["communications"] = Json::array();
+    for (const CommunicationGroup &group : report.groups)
+      entry["communications"].push_back({{"count", group.count},
+                                         {"bytes_sent", group.bytesSent},
+                                         {"operation", group.operation},
+                                         {"source", escaped(group.source)},
+                                         {"pass", escaped(group.pass)},
+                                         {"reason", escaped(group.reason)},
+                                         {"tensors", escaped(group.tensors)}});
+    entry["total"] = Json::object();
+    for (const auto &[axes, total] : report.byAxes)
+      entry["total"][escaped(axes)] = {{"count", total.count}, {"bytes_sent", total.bytesSent}};
+    json["entries"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string layOutCommunication(const Json &json, bool showsTensors) {
+  if (json["entries"].empty())
+    return "no such communication\n";
+  std::string out;
+  for (const Json &entry : json["entries"]) {
+    absl::StrAppend(&out, out.empty() ? "" : "\n", "entry ", text(entry["name"]),
+                    entry.contains("role") ? " of role '" + text(entry["role"]) + "'" : "",
+                    ": what each rank does in a run of it\n   count      bytes sent  what, where, what for\n");
+    for (const Json &group : entry["communications"]) {
+      const std::string reason = text(group["reason"]);
+      absl::StrAppendFormat(&out, "%8s %15s  %s, %s: %s (%s)\n", text(group["count"]), text(group["bytes_sent"]),
+                            text(group["operation"]), text(group["source"]),
+                            reason.empty() ? "next to it in the pipeline" : reason, text(group["pass"]));
+      if (showsTensors && text(group["tensors"]) != "")
+        absl::StrAppendFormat(&out, "%26smoves %s\n", "", text(group["tensors"]));
+    }
+    for (const auto &[axes, total] : entry["total"].items())
+      absl::StrAppendFormat(&out, "%8s %15s  along %s\n", text(total["count"]), text(total["bytes_sent"]), axes);
+  }
+  return out;
+}
+
+absl::Status run(const std::string &file, bool memory, bool json, bool why, const std::string &about) {
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
+  if (why || !about.empty()) {
+    const Json communication = describeCommunication(plan.plan(), {about, about.empty()});
+    return PrintToStdout(json ? communication.dump(2) + "\n" : layOutCommunication(communication, !about.empty()));
+  }
   const Json description = Inspector(plan).describe(memory);
   return PrintToStdout(json ? description.dump(2) + "\n" : layOut(description, memory));
 }
@@ -260,12 +322,17 @@ int main(int argc, char **argv) {
   CLI::App app("Shows what is inside of a plan: header, entries with their ports, segments, kernels, buffers.",
                "bowline-inspect");
   std::string file;
-  bool memory = false, json = false;
+  std::string about;
+  bool memory = false, json = false, why = false;
   app.add_option("plan", file, "the plan, as bowline-compile wrote it")->required();
   app.add_flag("--memory", memory, "show live bytes over each entry's commands and the largest tensors at the peak");
+  app.add_flag("--why", why, "show why ranks communicate: what for, how often, and the bytes that a rank sends");
+  app.add_option("--about", about,
+                 "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
+      ->type_name("TEXT");
   app.add_flag("--json", json, "print one JSON object");
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json));
+  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about));
 }

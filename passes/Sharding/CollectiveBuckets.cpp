@@ -110,7 +110,10 @@ void CollectiveBuckets::close() {
       types.push_back(member->getResult(0).getType());
       locations.push_back(member->getLoc());
     }
-    auto why = first->getAttrOfType<StringAttr>("why");
+    // The largest one says what it is for, and where.
+    auto largest = llvm::max_element(members, [](Operation *a, Operation *b) { return bytesOf(a) < bytesOf(b); });
+    std::rotate(locations.begin(), locations.begin() + (largest - members.begin()), locations.end());
+    auto why = (*largest)->getAttrOfType<StringAttr>("why");
     std::string text = (why && !why.empty() ? why.str() + "; " : "") + std::to_string(members.size()) + " together";
     auto bucket = dist::BucketOp::create(builder, builder.getFusedLoc(locations), types,
                                          dist::CollectiveKindAttr::get(builder.getContext(), *kindOf(first)),

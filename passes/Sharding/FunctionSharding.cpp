@@ -240,7 +240,7 @@ void FunctionSharding::rewriteWrite(graph::WriteOp write) {
     return;
   Value value = write.getValue(), shard;
   if (variable->isSummand)
-    shard = summandShardOf(value, ("each rank keeps a part of '" + write.getVariable() + "'").str());
+    shard = summandShardOf(value, ("apply-zero: each rank keeps a part of '" + write.getVariable() + "'").str());
   else
     shard = shardOf(value);
   bool isConstant = matchPattern(value, m_Constant());

@@ -9,7 +9,7 @@ dist.mesh @mesh ["dp", "tp"] [2, 4]
 // CHECK-LABEL: graph.func @bytes
 graph.func @bytes(%x: tensor<4xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<16xf32>, tensor<8xf32>, tensor<8xf32>) {
   // CHECK-NEXT: %[[OTHER:.*]] = arith.addf %{{.*}}, %{{.*}} : tensor<4xf32>
-  // CHECK-NEXT: %[[B:.*]]:2 = dist.bucket {{ *}}all_gather %{{.*}}, %{{.*}} over ["dp"] why "first; 2 together"
+  // CHECK-NEXT: %[[B:.*]]:2 = dist.bucket {{ *}}all_gather %{{.*}}, %{{.*}} over ["dp"] why "second; 2 together"
   // CHECK-NEXT: %[[A:.*]] = arith.negf %[[B]]#0
   // CHECK-NEXT: %[[L:.*]] = dist.all_gather %[[OTHER]] dim 0 over ["dp"] why "third"
   // CHECK-NEXT: graph.return %[[A]], %[[B]]#1, %[[L]], %[[B]]#0

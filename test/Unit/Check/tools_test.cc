@@ -90,6 +90,24 @@ TEST_F(Tools, CheckPrintsTheCounterexample) {
   EXPECT_THAT(report["counterexample"].get<std::string>(), HasSubstr("initialisation"));
 }
 
+TEST_F(Tools, InspectSaysWhyRanksCommunicate) {
+  fbs::PlanT plan = testing::MakeShardedLoop(2, 3, 4);
+  plan.sources[0]->reason = "it's \x01needed";
+  const std::vector<uint8_t> bytes = testing::BytesOf(plan);
+  const std::string path = directory_ / "ranks.plan";
+  EXPECT_TRUE(WriteFileAtomically(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).ok());
+  const Result why = RunTool(inspect_ + path + " --why");
+  EXPECT_EQ(why.exit_code, 0) << why.output;
+  EXPECT_THAT(why.output, AllOf(HasSubstr("all_reduce on 'tp'"), HasSubstr("  along tp\n"), HasSubstr("  along dp\n")));
+  const auto json = nlohmann::json::parse(RunTool(inspect_ + path + " --json --about all_gather").output);
+  ASSERT_EQ(json["entries"].size(), 1u);
+  for (const auto& communication : json["entries"][0]["communications"]) {
+    EXPECT_THAT(communication["operation"].get<std::string>(), HasSubstr("all_gather on 'dp'"));
+  }
+  EXPECT_EQ(RunTool(inspect_ + path + " --about nonsense").output, "no such communication\n");
+  EXPECT_EQ(RunTool(inspect_ + Write(Nothing) + " --why").output, "no such communication\n");
+}
+
 TEST_F(Tools, CheckReportsRanks) {
   const auto write = [&](fbs::PlanT plan) {
     const std::vector<uint8_t> bytes = testing::BytesOf(plan);

@@ -1,0 +1,53 @@
+//===- CommunicationReport.h - what ranks send, and what for *- C++ -*-===//
+
+#ifndef BOWLINE_COMPILER_CHECK_COMMUNICATIONREPORT_H
+#define BOWLINE_COMPILER_CHECK_COMMUNICATIONREPORT_H
+
+#include "runtime/plan/plan_view.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// Communications of one program that are alike: kind, communicator, source, pass and reason.
+struct CommunicationGroup {
+  std::string operation; ///< "all_reduce on 'tp'", "send to place 1 of 'pp'"
+  std::string axes;      ///< of its communicator: "tp"; "dp, tp"
+  std::string source;    ///< place in the model: "layers.*.mlp.down_proj", or "layers.3.mlp.down_proj"
+  std::string pass;      ///< that asked for it
+  std::string reason;    ///< what for; empty where the plan does not say
+  std::string tensors;   ///< the first tensor, where all are of one command: "layers.0.mlp.gate_proj.grad and 3 more"
+  uint64_t count = 0;    ///< in a run of the entry
+  uint64_t bytesSent = 0;
+};
+
+/// What a rank of one role communicates in a run of one entry.
+struct CommunicationReport {
+  std::vector<CommunicationGroup> groups; ///< those that send the most first
+  struct Total {
+    uint64_t count = 0;
+    uint64_t bytesSent = 0;
+  };
+  std::map<std::string, Total> byAxes;
+};
+
+struct CommunicationReportOptions {
+  /// Only communications that have this text in their operation, source, reason or the name of a tensor.
+  std::string containing;
+  /// Layers that differ only in their numbers are one group, "layers.*"; otherwise each command is one of its own.
+  bool mergesLayers = true;
+};
+
+/// Of entry number `entry` of a verified plan. Bytes are those that a rank sends by algorithms that send the least
+/// (Patarasuk and Yuan, 2009): of n ranks with a tensor of B bytes, before it is scattered or after it is gathered,
+/// (n-1)/n B for gathers, scatters and all-to-all, and twice that for all-reduces; of a send all, of a receive none.
+/// Time grows with the commands that are stored, and neither with ranks nor with calls of segments.
+CommunicationReport reportCommunication(const fbs::Plan &plan, uint32_t entry,
+                                        const CommunicationReportOptions &options = {});
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_COMMUNICATIONREPORT_H
