@@ -1,0 +1,146 @@
+//===- RandomStrategies.cpp - Random models on random meshes train as on one rank
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Draws strategies that are allowed, and compares each with one rank: losses and gradient norms, equal results on all
+// ranks, the use of memory, all proofs of the checker. After a failure it prints the command that repeats it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CLI/CLI.hpp"
+#include "test/Execution/StrategyCase.h"
+
+#include <algorithm>
+
+using namespace bowline;
+using namespace bowline::test;
+
+namespace {
+
+constexpr int kSteps = 20;
+
+/// Draws what the compiler accepts, however odd it is.
+class StrategyGenerator {
+public:
+  explicit StrategyGenerator(std::mt19937_64 &engine) : engine(engine) {}
+
+  StrategyCase draw() {
+    StrategyCase c;
+    c.model = pick<std::string>({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"});
+    drawMesh(c);
+    drawSizes(c);
+    c.microbatches = integer(1, 4);
+    if (tp > 1)
+      c.sequenceParallel = flip();
+    // Sequences of a microbatch are divided among the ranks, and positions where activations are.
+    c.batch = c.microbatches * dp * fsdp * integer(1, 2);
+    c.seq = c.sequenceParallel ? tp * integer(1, 12 / tp) : integer(3, 13);
+    if (dp * fsdp > 1)
+      c.zero = integer(0, 3);
+    if (c.zero > 0 && dp > 1 && fsdp > 1)
+      c.zeroAxis = pick<std::string>({"", "dp", "fsdp"});
+    c.recompute = pick<std::string>({"none", "none", "selective", "full"});
+    c.optimizer = pick<std::string>({"adamw", "adamw", "adamw", "sgd"});
+    return c;
+  }
+
+private:
+  int64_t integer(int64_t low, int64_t highInclusive) {
+    return low + static_cast<int64_t>(engine() % static_cast<uint64_t>(highInclusive - low + 1));
+  }
+  bool flip() { return integer(0, 1) == 1; }
+  template <typename T> T pick(std::vector<T> choices) {
+    return choices[static_cast<size_t>(integer(0, static_cast<int64_t>(choices.size()) - 1))];
+  }
+
+  /// Up to 8 ranks, axes in any order, also of size 1.
+  void drawMesh(StrategyCase &c) {
+    dp = fsdp = tp = 1;
+    std::vector<std::pair<std::string, int64_t *>> axes = {{"dp", &dp}, {"fsdp", &fsdp}, {"tp", &tp}};
+    std::shuffle(axes.begin(), axes.end(), engine);
+    int64_t ranks = 1;
+    for (auto &[name, size] : axes) {
+      if (integer(0, 3) == 0)
+        continue;
+      *size = integer(1, std::min<int64_t>(8 / ranks, 8));
+      if (name == "tp" && 8 % *size != 0) // heads
+        *size = 2 * ranks <= 8 ? 2 : 1;
+      ranks *= *size;
+      c.mesh += (c.mesh.empty() ? "" : ",") + name + "=" + std::to_string(*size);
+    }
+    if (c.mesh.empty())
+      c.mesh = "dp=1";
+  }
+
+  /// Heads divide among the ranks, and key heads, or ranks among those; nothing else need divide.
+  void drawSizes(StrategyCase &c) {
+    c.sizes.vocabulary = integer(17, 41);
+    c.sizes.intermediate = integer(9, 33);
+    c.sizes.heads = std::max<int64_t>(2, tp) * integer(1, 8 / std::max<int64_t>(4, tp));
+    c.sizes.headDim = pick<int64_t>({4, 6});
+    c.sizes.keyHeads = c.sizes.heads;
+    if (c.model != "gpt2-tiny")
+      do
+        c.sizes.keyHeads = integer(1, c.sizes.heads);
+      while (c.sizes.heads % c.sizes.keyHeads != 0 || (c.sizes.keyHeads % tp != 0 && tp % c.sizes.keyHeads != 0));
+  }
+
+  std::mt19937_64 &engine;
+  int64_t dp = 1, fsdp = 1, tp = 1;
+};
+
+class RandomStrategy : public testing::Test {
+public:
+  RandomStrategy(StrategyCase strategy, std::string program)
+      : strategy(std::move(strategy)), program(std::move(program)) {}
+
+  void TestBody() override {
+    expectTrainsAsOneRank(strategy, kSteps);
+    if (HasFailure())
+      std::printf("to repeat it: %s '%s'\n", program.c_str(), strategy.text().c_str());
+  }
+
+private:
+  StrategyCase strategy;
+  std::string program;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  CLI::App app("Compares random strategies on 1 to 8 ranks with one rank");
+  int count = 200;
+  uint64_t seed = std::random_device{}();
+  std::vector<std::string> texts;
+  app.add_option("--count", count, "How many strategies")->capture_default_str();
+  app.add_option("--seed", seed, "Of the choices; otherwise a new one each time");
+  app.add_option("STRATEGY", texts, "Instead of random ones, for instance 'model=llama-tiny mesh=dp=2,tp=2 zero=1'");
+  CLI11_PARSE(app, argc, argv);
+  std::vector<StrategyCase> strategies;
+  for (const std::string &text : texts) {
+    std::optional<StrategyCase> strategy = StrategyCase::parse(text);
+    if (!strategy)
+      return 1;
+    strategies.push_back(*strategy);
+  }
+  if (texts.empty()) {
+    std::mt19937_64 engine(seed);
+    StrategyGenerator generator(engine);
+    for (int i = 0; i < count; ++i)
+      strategies.push_back(generator.draw());
+    std::printf("%d strategies; to repeat them: %s --count %d --seed %llu\n", count, argv[0], count,
+                static_cast<unsigned long long>(seed));
+  }
+  for (size_t i = 0; i < strategies.size(); ++i)
+    testing::RegisterTest("RandomStrategies", (std::to_string(i) + "_" + strategies[i].name()).c_str(), nullptr,
+                          nullptr, __FILE__, __LINE__, [strategy = strategies[i], program = std::string(argv[0])] {
+                            return new RandomStrategy(strategy, program);
+                          });
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,160 @@
+//===- StrategyCase.cpp - A model, and how ranks divide the work on it
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Execution/StrategyCase.h"
+#include "compiler/Driver/Compile.h"
+#include "compiler/Support/NpyFile.h"
+#include "compiler/Support/Registration.h"
+#include "test/Execution/RankHarness.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::test;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// Calls `body(key, member)` for each choice of the case, a string, an integer or a flag.
+template <typename Case, typename Body> static void forEachChoice(Case &c, Body body) {
+  body("model", c.model);
+  body("mesh", c.mesh);
+  body("microbatches", c.microbatches);
+  body("sequence_parallel", c.sequenceParallel);
+  body("zero", c.zero);
+  body("zero_axis", c.zeroAxis);
+  body("schedule", c.schedule);
+  body("recompute", c.recompute);
+  body("optimizer", c.optimizer);
+  body("batch", c.batch);
+  body("seq", c.seq);
+  body("vocabulary", c.sizes.vocabulary);
+  body("intermediate", c.sizes.intermediate);
+  body("heads", c.sizes.heads);
+  body("key_heads", c.sizes.keyHeads);
+  body("head_dim", c.sizes.headDim);
+}
+
+static std::string valueText(const std::string &value) { return value; }
+static std::string valueText(int64_t value) { return std::to_string(value); }
+static bool readValue(StringRef text, std::string &value) {
+  value = text.str();
+  return true;
+}
+static bool readValue(StringRef text, int64_t &value) { return !text.getAsInteger(10, value); }
+static bool readValue(StringRef text, bool &value) {
+  value = text == "1";
+  return text == "0" || text == "1";
+}
+
+std::string StrategyCase::text() const {
+  std::map<std::string, std::string> usual;
+  const StrategyCase defaults;
+  forEachChoice(defaults, [&](const char *key, const auto &value) { usual[key] = valueText(value); });
+  std::string text = "model=" + model;
+  forEachChoice(*this, [&](StringRef key, const auto &value) {
+    if (key != "model" && valueText(value) != usual[key.str()])
+      text += " " + key.str() + "=" + valueText(value);
+  });
+  return text;
+}
+
+std::optional<StrategyCase> StrategyCase::parse(const std::string &text) {
+  StrategyCase result;
+  SmallVector<StringRef> words;
+  StringRef(text).split(words, ' ', -1, /*KeepEmpty=*/false);
+  for (StringRef word : words) {
+    auto [key, value] = word.split('=');
+    bool known = false, valid = false;
+    std::string keys;
+    forEachChoice(result, [&, key = key, value = value](StringRef name, auto &member) {
+      keys += (keys.empty() ? "" : ", ") + name.str();
+      if (name != key)
+        return;
+      known = true;
+      valid = readValue(value, member);
+    });
+    if (!valid) {
+      llvm::errs() << "'" << word << "' is no choice of a strategy; "
+                   << (known ? "its value must be a number" : "the choices are " + keys) << "\n";
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+std::string StrategyCase::name() const {
+  std::string name = text().substr(std::string("model=").size());
+  llvm::erase_if(name, [](char c) { return c == '='; });
+  std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+static std::unique_ptr<fbs::PlanT> compile(const StrategyCase &c, bool whole) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = smallModel(context, c.model, c.sizes, c.batch / c.microbatches, c.seq);
+  if (!module)
+    return nullptr;
+  CompileOptions options;
+  options.microbatches = c.microbatches;
+  options.optimizer = c.optimizer;
+  options.lr = 1e-3;
+  options.threads = 1;
+  options.seed = 5;
+  options.recompute = c.recompute;
+  if (!whole) {
+    options.mesh = c.mesh;
+    options.sequenceParallel = c.sequenceParallel;
+    options.zero = c.zero;
+    options.zeroAxis = c.zeroAxis;
+    options.schedule = c.schedule;
+  }
+  auto compiled = compileModule(*module, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return compiled.ok() ? std::move(compiled->plan) : nullptr;
+}
+
+/// Random tokens of the vocabulary.
+static std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary) {
+  std::string path =
+      testing::TempDir() + "/strategy_" + std::to_string(getpid()) + "_" + std::to_string(vocabulary) + ".npy";
+  std::mt19937 random(11);
+  NpyArray tokens{NpyType::I32, graph::HostTensor({4096})};
+  for (double &token : tokens.tensor.data)
+    token = static_cast<double>(random() % vocabulary);
+  EXPECT_FALSE(static_cast<bool>(writeNpyFile(path, tokens)));
+  auto opened = OpenTokenDataset(path);
+  EXPECT_TRUE(opened.ok()) << opened.status();
+  std::remove(path.c_str()); // what is open stays
+  return opened.ok() ? std::move(*opened) : nullptr;
+}
+
+void bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps) {
+  constexpr double kTolerance = 1e-4;
+  std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
+  std::unique_ptr<fbs::PlanT> whole = compile(strategy, /*whole=*/true), parallel = compile(strategy, /*whole=*/false);
+  ASSERT_TRUE(tokens && whole && parallel);
+  std::vector<StepResult> expected = trainOnRanks(*whole, *tokens, steps);
+  std::vector<StepResult> actual = trainOnRanks(*parallel, *tokens, steps);
+  ASSERT_EQ(expected.size(), static_cast<size_t>(steps));
+  ASSERT_EQ(actual.size(), expected.size());
+  for (int step = 0; step < steps; ++step) {
+    EXPECT_NEAR(actual[step].loss, expected[step].loss, kTolerance * expected[step].loss) << "step " << step;
+    EXPECT_NEAR(actual[step].grad_norm, expected[step].grad_norm, kTolerance * expected[step].grad_norm)
+        << "step " << step;
+    EXPECT_EQ(actual[step].lr, expected[step].lr);
+  }
+}
