@@ -75,7 +75,8 @@ struct CompileResult {
   uint64_t liveBytes = 0;
   /// Per entry the bytes that its operations would read and write if none were fused.
   std::map<std::string, double> unfusedBytes;
-  /// Sentences for the user: configuration values that do not take effect, steps that report.
+  /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
+  /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;
 };
 

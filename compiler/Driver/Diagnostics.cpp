@@ -20,7 +20,8 @@ static std::string formatted(Diagnostic &diagnostic) {
 DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
-          remarks.push_back(formatted(diagnostic));
+          bool warns = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+          remarks.push_back((warns ? "warning: " : "") + formatted(diagnostic));
           return success();
         }
         if (!errors.empty())

@@ -25,7 +25,7 @@ public:
   /// kInvalidArgument with all errors and their notes, "place: message" a line.
   absl::Status status() const;
 
-  /// Warnings and remarks so far.
+  /// Remarks, and warnings with "warning: " in front, so far.
   std::vector<std::string> takeRemarks() { return std::move(remarks); }
 
 private:

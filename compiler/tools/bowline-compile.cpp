@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
@@ -154,7 +155,8 @@ absl::Status run(CommandLine &line) {
 
   BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileModel(options));
   for (const std::string &remark : result.remarks)
-    std::fprintf(stderr, "bowline-compile: note: %s\n", remark.c_str());
+    std::fprintf(stderr, "bowline-compile: %s%s\n",
+                 absl::StartsWith(remark, "warning: ") ? "" : "note: ", remark.c_str());
   if (!result.plan)
     return writeIr(result.ir, line.output);
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)

@@ -53,7 +53,13 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     al., GSPMD, 2021). What a person wrote stays; an axis goes only where it divides. Then inserts `dist.reshard`
     wherever an operation needs an operand, or gives a result, in other pieces than those of the value. Sums of parts
     are completed at once, but those on their way into an accumulator where it is read.
+
+    Warned of: gathers of large tensors that no choice asked for, with the two choices that contradict each other.
   }];
+  let options = [
+    Option<"largeBytes", "large-bytes", "int64_t", "64 << 20",
+           "Warn of gathers after which a rank holds at least so many bytes">
+  ];
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 

@@ -31,7 +31,7 @@ public:
     duplicateRepeatedScalars();
     ShardingState state(getOperation(), mesh);
     Propagation(state).run();
-    ReshardInsertion(state).run();
+    ReshardInsertion(state, largeBytes).run();
     state.annotate();
   }
 

@@ -205,6 +205,7 @@ void ReshardInsertion::run() {
       visit(&op);
   for (auto &[value, cut] : actual)
     *state.find(value) = cut;
+  warnings.emit();
 }
 
 Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
@@ -225,8 +226,10 @@ void ReshardInsertion::visitOperand(OpOperand &operand, const Cut &required) {
   if (isFreeConstant(value))
     return useOwnConstant(operand, required);
   Cut *cut = state.find(value);
-  if (cut && !sameAxes(*cut, required))
+  if (cut && !sameAxes(*cut, required)) {
+    warnings.note(value, *cut, required, operand.getOwner());
     operand.set(reshard(value, required, operand.getOwner()));
+  }
 }
 
 /// Made in the pieces that the operation wants.
@@ -302,6 +305,7 @@ void ReshardInsertion::produce(OpResult result, const Cut &produced) {
   if (sameAxes(*cut, produced))
     return;
   Cut promised = *cut;
+  warnings.note(result, produced, promised, result.getOwner());
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(result.getOwner());
   auto completed = dist::ReshardOp::create(builder, result.getLoc(), result, promised.toAttr(result.getContext()),

@@ -9,6 +9,7 @@
 #ifndef BOWLINE_PASSES_SHARDING_RESHARDINSERTION_H
 #define BOWLINE_PASSES_SHARDING_RESHARDINSERTION_H
 
+#include "passes/Sharding/ReplicationWarnings.h"
 #include "passes/Sharding/ShardingState.h"
 
 namespace bowline {
@@ -22,7 +23,8 @@ namespace bowline {
 /// that are only added to parts, or summed further, are completed after that.
 class ReshardInsertion {
 public:
-  explicit ReshardInsertion(ShardingState &state) : state(state) {}
+  /// Warns of gathers that leave at least \p largeBytes on each rank.
+  ReshardInsertion(ShardingState &state, int64_t largeBytes) : state(state), warnings(state, largeBytes) {}
   void run();
 
 private:
@@ -42,6 +44,7 @@ private:
   void produce(mlir::OpResult result, const Cut &produced);
 
   ShardingState &state;
+  ReplicationWarnings warnings;
   /// Results of linear operations on parts: the axes over which they are sums.
   llvm::DenseMap<mlir::Value, Axes> sums;
   /// What an operation gives; its users get the cut, by a reshard where the two differ.

@@ -106,9 +106,11 @@ void ShardingState::seed(Operation *op) {
         *find(op->getResult(0)) = *cut;
   if (!shardings || isa<graph::ReadOp>(op)) // a read has the cut of its variable
     return;
+  auto origin = op->getAttrOfType<StringAttr>(kOriginAttr);
+  std::string by = origin ? origin.str() : "the sharding of '" + op->getName().getStringRef().str() + "'";
   for (auto [sharding, result] : llvm::zip_equal(shardings.getAsRange<dist::ShardingAttr>(), op->getResults()))
     if (Cut *cut = find(result))
-      *cut = Cut::from(sharding, "the sharding of '" + op->getName().getStringRef().str() + "'");
+      *cut = Cut::from(sharding, by);
 }
 
 Cut *ShardingState::find(StringRef variable) {
@@ -155,6 +157,7 @@ void ShardingState::annotate() {
     for (BlockArgument argument : function.getArguments())
       function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr, find(argument)->toAttr(context));
     for (Operation &inner : function.getBody().front()) {
+      inner.removeDiscardableAttr(kOriginAttr);
       if (inner.getNumResults() == 1 && isFreeConstant(inner.getResult(0)))
         continue;
       SmallVector<Attribute> shardings;

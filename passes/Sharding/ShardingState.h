@@ -19,6 +19,10 @@ namespace bowline {
 /// Mesh axes that cut something, the first one outermost.
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
 
+/// On an operation with `dist.shardings`: who asked for these, for messages. Gone when all shardings are known.
+inline constexpr llvm::StringLiteral kOriginAttr = "dist.origin";
+inline constexpr llvm::StringLiteral kSequenceParallelism = "sequence parallelism";
+
 /// How one tensor is cut, before it becomes an attribute.
 struct Cut {
   struct Dim {

@@ -13,6 +13,7 @@
 #include "passes/Sharding/AxisDivision.h"
 #include "passes/Sharding/DimensionSplit.h"
 #include "passes/Sharding/Misfit.h"
+#include "passes/Sharding/ShardingState.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -286,5 +287,6 @@ LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
   auto open = [&](ArrayRef<StringAttr> axes) { return dist::DimAttr::get(context, axes, /*open=*/true); };
   auto seed = dist::ShardingAttr::get(context, {open(batchAxes()), open(toAxes(strategy.sequenceAxis)), open({})}, {});
   gather->setAttr(dist::DistDialect::kShardingsAttr, ArrayAttr::get(context, {seed}));
+  gather->setAttr(kOriginAttr, StringAttr::get(context, kSequenceParallelism));
   return success();
 }
