@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/tools/tool_support.h"
+#include "runtime/train/agreement.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
 
@@ -18,18 +20,21 @@ namespace bowline {
 absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
-  BOWLINE_RETURN_IF_ERROR(LoadWeights(*session, options.weights).status());
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session->device()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(LoadWeights(*session, options.weights).status()));
+  const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
   char last = '\n';
   const auto print = [&](absl::string_view text) -> absl::Status {
     if (std::exchange(echo, false)) BOWLINE_RETURN_IF_ERROR(PrintToStdout(options.prompt));
     last = text.back();
     BOWLINE_RETURN_IF_ERROR(PrintToStdout(text));
-    return StdoutIsClosed() ? absl::CancelledError("nobody reads the text") : absl::OkStatus();
+    // Nobody reads the text.
+    if (StdoutIsClosed()) RequestStop();
+    return absl::OkStatus();
   };
   const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed};
-  absl::Status status = generator.Generate(options.prompt, generate, print, CatchStopSignals());
-  if (StdoutIsClosed()) status = absl::OkStatus();
+  const absl::Status status = generator.Generate(options.prompt, generate, print, stop, &agreement);
   // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it.
   if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) BOWLINE_RETURN_IF_ERROR(PrintToStdout("\n"));
   if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));

@@ -1,12 +1,15 @@
 #ifndef BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
 #define BOWLINE_RUNTIME_TOOLS_RUN_OPTIONS_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/comm/control/launch.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
 
@@ -20,11 +23,16 @@ struct RunOptions {
   bool quiet = false;
   std::string weights;
 
-  // All ranks, of which this is one; null: a run of one rank. Set by RunRanks.
+  // All ranks, of which this is one; null: a run of one rank. Set by RunRanks and RunAsProcess.
   CommunicatorGroup* group = nullptr;
   std::vector<std::string> link_texts;  // "[AXIS:]LINK"
   LinkTable links;
   double timeout_s = 300;  // how long a rank waits for another
+
+  // Ranks as processes.
+  int nproc = 0;
+  LaunchFlags launch;
+  double rendezvous_timeout_s = 300;
 
   // Training plans.
   std::string data;
@@ -47,6 +55,18 @@ struct RunOptions {
   uint64_t seed = 0;
   bool echo = false;
 };
+
+// What runs one rank.
+using RunRank = std::function<absl::Status(LoadedPlan, const RunOptions&)>;
+
+// As a clock counts, at most 30 years.
+std::chrono::nanoseconds TimeOf(double seconds);
+
+// The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
+RunOptions OptionsOfRank(const RunOptions& options, int rank, CommunicatorGroup* group);
+
+// The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
+absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
 
 // A session as the options say.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);

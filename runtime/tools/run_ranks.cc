@@ -1,6 +1,5 @@
 #include "runtime/tools/run_ranks.h"
 
-#include <chrono>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -8,58 +7,21 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/plan/mesh_view.h"
-#include "runtime/plan/plan_view.h"
 
 namespace bowline {
-namespace {
-
-RunOptions OptionsOf(const RunOptions& options, int rank, CommunicatorGroup* group) {
-  RunOptions result = options;
-  result.group = group;
-  if (rank == 0) return result;
-  result.quiet = true;
-  result.metrics.clear();
-  result.profile = false;
-  return result;
-}
-
-// "[AXIS:]LINK" each.
-absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {
-  LinkTable links;
-  for (const std::string& text : texts) {
-    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
-    const std::string axis = parts.size() == 2 ? parts.front() : "";
-    absl::StatusOr<LinkOptions> link = ParseLink(parts.back());
-    if (!link.ok()) return Annotate(link.status(), absl::StrCat("--link ", text));
-    bool known = axis.empty();
-    for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) known |= TextOf(plan.mesh()->Get(i)->name()) == axis;
-    if (!known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--link ", text, ": the plan's mesh has no axis '", axis, "'; it is ", DescribeMesh(plan)));
-    }
-    links[axis] = *link;
-  }
-  return links;
-}
-
-}  // namespace
-
-absl::Status RunRanks(LoadedPlan plan, const RunOptions& given,
-                      const std::function<absl::Status(LoadedPlan, const RunOptions&)>& run) {
+absl::Status RunRanks(LoadedPlan plan, const RunOptions& given, const RunRank& run) {
   const int ranks = static_cast<int>(RankCount(plan.plan()));
   if (ranks == 1 && given.link_texts.empty()) return run(std::move(plan), given);
   RunOptions options = given;
   BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
   LoopbackOptions loopback;
-  loopback.timeout =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(options.timeout_s));
+  loopback.timeout = TimeOf(options.timeout_s);
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<LoopbackGroup> group, LoopbackGroup::Create(ranks, loopback));
   const auto run_rank = [&](int rank, LoadedPlan own) {
     const std::unique_ptr<CommunicatorGroup> view = group->AsRank(rank);
-    absl::Status status = run(std::move(own), OptionsOf(options, rank, view.get()));
+    absl::Status status = run(std::move(own), OptionsOfRank(options, rank, view.get()));
     // The first error stays; ranks that it ended have the same one.
     group->Abort(status);
     return status;

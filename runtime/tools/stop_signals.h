@@ -9,6 +9,9 @@ namespace bowline {
 // result becomes true with the request.
 const std::atomic<bool>& CatchStopSignals();
 
+// As the first signal would.
+void RequestStop();
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_TOOLS_STOP_SIGNALS_H_

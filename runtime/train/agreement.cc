@@ -30,6 +30,13 @@ absl::StatusOr<bool> Agreement::AnyOf(bool mine) {
   return *flag_ != 0;
 }
 
+absl::StatusOr<std::optional<int32_t>> Agreement::NumberOfRankZero(int32_t mine, bool go_on) {
+  if (communicator_ == nullptr) return go_on ? std::optional<int32_t>(mine) : std::nullopt;
+  *flag_ = !go_on ? INT32_MAX : rank() == 0 ? mine : -1;
+  BOWLINE_RETURN_IF_ERROR(Max(flag_.get(), 1));
+  return *flag_ == INT32_MAX ? std::nullopt : std::optional<int32_t>(*flag_);
+}
+
 absl::StatusOr<std::string> Agreement::FromRank(int rank, absl::string_view text) {
   if (communicator_ == nullptr) return std::string(text);
   if (this->rank() != rank) text = {};

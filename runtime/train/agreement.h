@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -27,6 +28,9 @@ class Agreement {
 
   // Whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
+
+  // The number of rank 0, at least 0; nothing on any rank when one of them does not `go_on`. No allocation.
+  absl::StatusOr<std::optional<int32_t>> NumberOfRankZero(int32_t mine, bool go_on);
 
   // OK when `mine` is OK on every rank. Else, on every rank, the error of the first one that has one, naming it.
   absl::Status AllOk(const absl::Status& mine);

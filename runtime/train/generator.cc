@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/train/token_sampling.h"
@@ -61,7 +62,7 @@ absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32
 
 absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions& options,
                                  absl::FunctionRef<absl::Status(absl::string_view)> write,
-                                 const std::atomic<bool>& stop) {
+                                 const std::atomic<bool>& stop, Agreement* ranks) {
   if (prompt.empty()) return absl::InvalidArgumentError("the prompt is empty; give at least one character");
   std::vector<int32_t> text;
   text.reserve(prompt.size());
@@ -74,11 +75,20 @@ absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions
     }
     text.push_back(token);
   }
-  for (int64_t i = 0; i < options.max_new_tokens && !stop.load(); ++i) {
+  Agreement alone;
+  Agreement& agreement = ranks == nullptr ? alone : *ranks;
+  for (int64_t i = 0; i < options.max_new_tokens; ++i) {
+    // Other ranks may be in the entry already, and learn of a stop only behind it.
+    if (agreement.ranks() == 1 && stop.load()) break;
     BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const float> logits, Logits(text));
-    const int64_t token = SampleToken(logits, options.temperature, options.seed, static_cast<uint64_t>(i));
-    text.push_back(static_cast<int32_t>(token));
-    const char byte = static_cast<char>(token);
+    const int64_t choice =
+        agreement.rank() == 0 ? SampleToken(logits, options.temperature, options.seed, static_cast<uint64_t>(i)) : 0;
+    BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> token,
+                             agreement.NumberOfRankZero(static_cast<int32_t>(choice), !stop.load()));
+    if (!token.has_value()) break;
+    text.push_back(*token);
+    if (agreement.rank() != 0) continue;
+    const char byte = static_cast<char>(*token);
     BOWLINE_RETURN_IF_ERROR(write(absl::string_view(&byte, 1)));
   }
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/executor/session.h"
+#include "runtime/train/agreement.h"
 
 namespace bowline {
 
@@ -33,9 +34,13 @@ class Generator {
   // text is longer than the context, the last S tokens are seen. The same plan, weights, prompt and options give the
   // same text. Ends early, without an error, when `stop` becomes true.
   //
+  // All ranks of a run call it with the same prompt and options and an agreement of theirs (null: a run of one rank).
+  // Rank 0 chooses the tokens and is the only one to write; a stop of any rank is one of all.
+  //
   // kInvalidArgument for an empty prompt or a byte that the vocabulary lacks; kInternal for logits that are no numbers.
   absl::Status Generate(absl::string_view prompt, const GenerateOptions& options,
-                        absl::FunctionRef<absl::Status(absl::string_view)> write, const std::atomic<bool>& stop);
+                        absl::FunctionRef<absl::Status(absl::string_view)> write, const std::atomic<bool>& stop,
+                        Agreement* agreement = nullptr);
 
   int64_t context() const { return static_cast<int64_t>(tokens_.size()); }
   int64_t vocabulary() const { return static_cast<int64_t>(logits_.size()); }

@@ -36,8 +36,11 @@ class TrainLoop {
   absl::Status Run(const std::atomic<bool>& stop) {
     bool saved = true;  // nothing has changed yet
     while (trainer_.steps_done() < options_.steps) {
-      BOWLINE_ASSIGN_OR_RETURN(const bool stopping, agreement_.AnyOf(stop.load()));
-      if (stopping) break;
+      const absl::StatusOr<bool> stopping = agreement_.AnyOf(stop.load());
+      if (!stopping.ok()) {
+        return Annotate(stopping.status(), absl::StrCat("between entries, before step ", trainer_.steps_done() + 1));
+      }
+      if (*stopping) break;
       BOWLINE_RETURN_IF_ERROR(Train());
       const int64_t step = trainer_.steps_done();
       const bool last = step == options_.steps;

@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/atomic_file.h"
@@ -197,8 +198,8 @@ absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hell
   }
   return absl::DeadlineExceededError(
       absl::StrCat("rendezvous: rank ", hello.rank, " did not find rank 0 at ", rendezvous.ToString(), " within ",
-                   std::chrono::duration<double>(deadline - begin).count(), " s (", failure.message(),
-                   "); see whether rank 0 was started, and whether this machine reaches it"));
+                   absl::StrFormat("%.3g", std::chrono::duration<double>(deadline - begin).count()), " s (",
+                   failure.message(), "); see whether rank 0 was started, and whether this machine reaches it"));
 }
 
 }  // namespace bowline

@@ -6,11 +6,15 @@
 #include <csignal>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/comm/gloo/gloo_communicator.h"
 
 namespace bowline {
 namespace {
+
+constexpr absl::string_view kGaveUp = " gave up";
 
 double Seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -67,7 +71,10 @@ absl::Status GlooGroup::Meet() {
   const ControlTiming timing = {options_.timeout};
   const Clock::time_point deadline = Clock::now() + options_.rendezvous_timeout;
   if (options_.rank == 0) {
-    BOWLINE_ASSIGN_OR_RETURN(FileDescriptor listener, ListenForRanks(options_.rendezvous, options_.address));
+    FileDescriptor listener(options_.listener);
+    if (!listener.valid()) {
+      BOWLINE_ASSIGN_OR_RETURN(listener, ListenForRanks(options_.rendezvous, options_.address));
+    }
     BOWLINE_ASSIGN_OR_RETURN(hub_, Hub::Start(std::move(listener), {options_.ranks, options_.rendezvous.job, timing,
                                                                     options_.rendezvous_timeout}));
   }
@@ -126,7 +133,7 @@ absl::Status GlooGroup::status() const {
 
 void GlooGroup::Abort(absl::Status why) {
   if (why.ok()) return;
-  if (client_ != nullptr) why = Annotate(why, absl::StrCat("rank ", options_.rank, " gave up"));
+  if (client_ != nullptr) why = Annotate(why, absl::StrCat("rank ", options_.rank, kGaveUp));
   Break(why).IgnoreError();
 }
 
@@ -167,6 +174,13 @@ std::optional<Complaint> GlooGroup::Overdue(Clock::time_point now) const {
 void GlooGroup::BreakOff() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& channel : channels_) channel->Interrupt();
+}
+
+bool RankGaveUp(const absl::Status& status) {
+  absl::string_view text = status.message();
+  if (!absl::ConsumePrefix(&text, "rank ")) return false;
+  text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+  return absl::StartsWith(text, kGaveUp);
 }
 
 }  // namespace bowline

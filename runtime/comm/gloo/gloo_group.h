@@ -19,6 +19,8 @@ struct GlooOptions {
   int rank = 0;
   int ranks = 1;
   Rendezvous rendezvous = {};  // not needed for one rank
+  // Of rank 0, which takes it: a socket that listens at the rendezvous already. -1: the group makes its own.
+  int listener = -1;
   // How long an operation waits for another rank. A rank that died is noticed at once, one that was stopped or cut off
   // within this time; then, or when an operation takes longer, all ranks get the same error.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
@@ -85,6 +87,9 @@ class GlooGroup : public CommunicatorGroup, private GlooOwner, private ControlOw
   std::vector<std::shared_ptr<GlooChannel>> channels_;
   absl::Status broken_;  // of a group of one rank
 };
+
+// Whether an error of a group is that of a rank that called Abort, and no finding about ranks that do not answer.
+bool RankGaveUp(const absl::Status& status);
 
 }  // namespace bowline
 

@@ -1,0 +1,50 @@
+#include "runtime/tools/compared_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/file_fingerprint.h"
+
+namespace bowline {
+namespace {
+
+// The plan is compared by its hash.
+constexpr absl::string_view kOfOneRank[] = {
+    "PLAN",    "--help",    "--rank",  "--local-rank", "--rendezvous",        "--metrics",
+    "--quiet", "--profile", "--nproc", "--world-size", "--rendezvous-timeout"};
+constexpr absl::string_view kContents[] = {"--data", "--eval-data", "--weights"};
+
+template <size_t N>
+bool IsAmong(const absl::string_view (&names)[N], const std::string& name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// A file that this rank cannot read is said by the comparison, if others can.
+std::string ContentsOf(const std::string& path) {
+  const absl::StatusOr<std::string> fingerprint = FingerprintOf(path);
+  return fingerprint.ok() ? *fingerprint : std::string(fingerprint.status().message());
+}
+
+}  // namespace
+
+NamedValues ComparedOptions(const CLI::App& app) {
+  NamedValues values;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (IsAmong(kOfOneRank, name)) continue;
+    const bool of_contents = IsAmong(kContents, name);
+    std::string value = option->get_default_str();
+    if (option->count() > 0) {
+      value = of_contents ? ContentsOf(option->results().back()) : absl::StrJoin(option->results(), ", ");
+    } else if (value.empty()) {
+      value = "not given";
+    }
+    values.emplace_back(absl::StrCat(of_contents ? "the contents of " : "", name), std::move(value));
+  }
+  return values;
+}
+
+}  // namespace bowline

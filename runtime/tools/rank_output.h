@@ -1,0 +1,40 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_RANK_OUTPUT_H_
+#define BOWLINE_RUNTIME_TOOLS_RANK_OUTPUT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace bowline {
+
+// What ranks print, merged into this process's standard error: whole lines, each with "[rank 3] " before it. Error
+// messages of the tool are kept until the end, and those that several ranks have alike are printed once.
+class RankOutput {
+ public:
+  explicit RankOutput(int ranks) : pending_(static_cast<size_t>(ranks)) {}
+
+  // Takes what there is to read from the non-blocking `descriptor`. False at its end.
+  bool Read(int rank, int descriptor);
+
+  // A line of this process.
+  void Say(absl::string_view text);
+
+  // Prints lines that no line break ended, and the `errors`, if these are wanted.
+  void Finish(bool errors);
+
+ private:
+  struct Error {
+    std::string text;
+    std::vector<int> ranks;
+  };
+
+  void Take(int rank, absl::string_view line);
+
+  std::vector<std::string> pending_;  // by rank: the begin of a line
+  std::vector<Error> errors_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_RANK_OUTPUT_H_

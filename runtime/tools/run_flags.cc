@@ -1,0 +1,156 @@
+#include "runtime/tools/run_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/drivers/builtin_drivers.h"
+
+namespace bowline {
+namespace {
+
+std::string CheckCount(const std::string& text) {
+  int64_t value = 0;
+  return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number from 1 on";
+}
+
+std::string CheckSeconds(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0 ? "" : text + " is not a number above 0";
+}
+
+// The library would read -1 as a large seed.
+std::string CheckSeed(const std::string& text) {
+  uint64_t value = 0;
+  return absl::SimpleAtoi(text, &value) ? "" : text + " is not a number from 0 to 2^64 - 1";
+}
+
+std::string CheckTemperature(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0 ? ""
+                                                                              : text + " is not a number from 0 on";
+}
+
+absl::Status RefuseOptions(const std::vector<CLI::Option*>& options, const std::string& plan, absl::string_view does) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : options) {
+    if (option->count() > 0) given.push_back(option->get_name());
+  }
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", plan, "' is a plan that ", does, "; it has no use for ", absl::StrJoin(given, ", ")));
+}
+
+absl::Status Require(bool given, absl::string_view what) {
+  return given ? absl::OkStatus() : absl::InvalidArgumentError(what);
+}
+
+}  // namespace
+
+RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
+  const CLI::Validator count(CheckCount, "N");
+  const CLI::Validator temperature(CheckTemperature, "T");
+  const CLI::Validator seed(CheckSeed, "N");
+  const CLI::Validator seconds(CheckSeconds, "S");
+  app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
+      ->required();
+  app.add_option("--weights", o.weights,
+                 "Hugging Face directory to load parameters from, or one that --save wrote to (its latest checkpoint)");
+  app.add_option("--driver", o.driver, "Device driver: cpu, or null, which runs nothing")
+      ->check(CLI::IsMember(BuiltinDrivers().Names()))
+      ->capture_default_str();
+  const std::string several = "Several ranks";
+  app.add_option("--nproc", o.nproc, "Start N processes on this machine, each a rank; N is the plan's number of ranks")
+      ->check(count)
+      ->group(several);
+  app.add_option("--rank", o.launch.rank, "This process is rank R, from 0 on; launchers say it by variables")
+      ->group(several);
+  app.add_option("--world-size", o.launch.world_size, "Of N processes")->group(several);
+  app.add_option("--local-rank", o.launch.local_rank, "Which of this machine's ranks it is")->group(several);
+  app.add_option("--rendezvous", o.launch.rendezvous,
+                 "Where they meet: HOST:PORT of rank 0, or file:PATH of a file that all see")
+      ->group(several);
+  app.add_option("--rendezvous-timeout", o.rendezvous_timeout_s, "Seconds that a rank waits for all others to start")
+      ->check(seconds)
+      ->capture_default_str()
+      ->group(several);
+  app.add_option("--timeout", o.timeout_s, "Seconds that a rank waits for another one")
+      ->check(seconds)
+      ->capture_default_str()
+      ->group(several);
+  app.add_option("--link", o.link_texts,
+                 "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us")
+      ->group(several);
+  app.add_flag("--profile", o.profile, "Time every kernel (costs a little) and print a table to stderr at the end");
+  app.add_flag("--quiet", o.quiet, "No progress and notes on stderr");
+
+  RunModes modes;
+  const std::string training = "Training and evaluation";
+  const auto train = [&](CLI::Option* option) {
+    modes.training.push_back(option->group(training));
+    return option;
+  };
+  train(app.add_option("--data", o.data, "Tokens to train on: llm.c .bin, Megatron .bin or .idx, NumPy .npy"));
+  train(app.add_option("--steps", o.steps, "Train up to this step, counted from the very first of the run"))
+      ->check(count);
+  train(app.add_option("--order", o.order, "Order of the samples: sequential (default) or shuffle, by the plan's seed"))
+      ->check(CLI::IsMember({"sequential", "shuffle"}));
+  train(app.add_option("--metrics", o.metrics, "File (or pipe) for metrics as JSON lines"));
+  train(app.add_option("--eval-data", o.eval_data, "Tokens to evaluate on, in whole batches in order"));
+  train(app.add_option("--eval-every", o.eval_every, "Evaluate after every N steps; not given: after the last"))
+      ->check(count);
+  train(app.add_option("--eval-batches", o.eval_batches, "Evaluate on the first N batches; not given: on all"))
+      ->check(count);
+  train(app.add_option("--save", o.save, "Directory to save checkpoints into, each a Hugging Face directory"));
+  train(app.add_option("--save-every", o.save_every, "Save after every N steps, and always after the last"))
+      ->check(count);
+  train(app.add_option("--keep", o.keep, "Keep the latest N checkpoints; not given: all"))->check(count);
+  train(app.add_option("--resume", o.resume, "Go on with the latest checkpoint of a --save directory, or with one"));
+  train(app.add_flag("--allow-non-finite", o.allow_non_finite, "Do not stop when the loss is infinite or NaN"));
+
+  const std::string generation = "Generation";
+  const auto generate = [&](CLI::Option* option) {
+    modes.generation.push_back(option->group(generation));
+    return option;
+  };
+  generate(app.add_option("--prompt", o.prompt, "Text to continue; each byte is a token"));
+  generate(app.add_option("--max-new-tokens", o.max_new_tokens, "How many tokens to write"))->check(count);
+  generate(app.add_option("--temperature", o.temperature, "Divides the logits; 0 always takes the likeliest token"))
+      ->check(temperature)
+      ->capture_default_str();
+  generate(app.add_option("--seed", o.seed, "Of the random choices; the same seed gives the same text"))
+      ->check(seed)
+      ->capture_default_str();
+  generate(app.add_flag("--echo", o.echo, "Print the prompt before the text"));
+  return modes;
+}
+
+absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, o.plan, "trains"));
+  if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
+    BOWLINE_RETURN_IF_ERROR(Require(o.save.empty() && o.resume.empty() && o.eval_every == 0,
+                                    "--save, --resume and --eval-every belong to training; give --data and --steps"));
+    return Require(!o.weights.empty(), "evaluation needs --weights DIR");
+  }
+  BOWLINE_RETURN_IF_ERROR(Require(!o.data.empty(), "training needs --data FILE"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.steps > 0, "training needs --steps N"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.eval_every == 0 || !o.eval_data.empty(), "--eval-every needs --eval-data FILE"));
+  BOWLINE_RETURN_IF_ERROR(
+      Require(o.eval_batches == 0 || !o.eval_data.empty(), "--eval-batches needs --eval-data FILE"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.save_every == 0 || !o.save.empty(), "--save-every needs --save DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.keep == 0 || !o.save.empty(), "--keep needs --save DIR"));
+  return Require(o.weights.empty() || o.resume.empty(),
+                 "--weights begins a new run and --resume goes on with one; give one of them");
+}
+
+absl::Status CheckGenerationOptions(const RunOptions& o, const RunModes& modes) {
+  BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, o.plan, "generates text"));
+  BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR"));
+  BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty(), "generation needs --prompt TEXT, which is not empty"));
+  return Require(o.max_new_tokens > 0, "generation needs --max-new-tokens N");
+}
+
+}  // namespace bowline

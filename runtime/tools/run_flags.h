@@ -1,0 +1,30 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_RUN_FLAGS_H_
+#define BOWLINE_RUNTIME_TOOLS_RUN_FLAGS_H_
+
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/tools/run_options.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace bowline {
+
+// Options of bowline-run's command line by what plan they are for.
+struct RunModes {
+  std::vector<CLI::Option*> training, generation;
+};
+
+// Adds all options to `app`; parsing fills `options`, which must stay.
+RunModes AddRunOptions(CLI::App& app, RunOptions& options);
+
+// kInvalidArgument when the options that were given do not fit to a plan that trains, or to one that generates text.
+absl::Status CheckTrainingOptions(const RunOptions& options, const RunModes& modes);
+absl::Status CheckGenerationOptions(const RunOptions& options, const RunModes& modes);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_RUN_FLAGS_H_

@@ -1,0 +1,75 @@
+#include "runtime/tools/run_process.h"
+
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/comm/agree.h"
+#include "runtime/comm/gloo/gloo_group.h"
+#include "runtime/drivers/builtin_drivers.h"
+#include "runtime/plan/mesh_view.h"
+
+namespace bowline {
+namespace {
+
+// Before anything that presumes the plans equal, the communicators of the plan too.
+absl::Status Agree(GlooGroup& group, const NamedValues& values) {
+  hal::DeviceOptions options;
+  options.threads = 1;
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Device> device, BuiltinDrivers().CreateDevice("cpu", options));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Stream> stream, device->CreateStream());
+  std::vector<int> everyone(static_cast<size_t>(group.ranks()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Communicator> members,
+                           group.CreateCommunicator("options", everyone));
+  return AgreeOn(*members, *stream, values);
+}
+
+absl::Status RunIn(GlooGroup& group, const RunOptions& given, const Launch& launch, LoadedPlan plan,
+                   const RunRank& run) {
+  BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
+  RunOptions options = OptionsOfRank(given, launch.rank, &group);
+  BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
+  return run(std::move(plan), options);
+}
+
+}  // namespace
+
+absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch) {
+  const uint32_t ranks = RankCount(plan.plan());
+  if (launch.source.empty() || ranks == static_cast<uint32_t>(launch.ranks)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", plan.name(), "' is for ", ranks, ranks == 1 ? " rank" : " ranks (",
+                   ranks == 1 ? "" : DescribeMesh(plan.plan()), ranks == 1 ? "" : ")", ", but ", launch.source,
+                   " says that ", launch.ranks, launch.ranks == 1 ? " process runs" : " processes run", " it; start ",
+                   ranks, ", or compile the model for a mesh of ", launch.ranks));
+}
+
+absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int listener, NamedValues values,
+                          const RunRank& run) {
+  GlooOptions gloo;
+  gloo.rank = launch.rank;
+  gloo.ranks = launch.ranks;
+  gloo.rendezvous = launch.rendezvous;
+  gloo.listener = listener;
+  gloo.timeout = TimeOf(options.timeout_s);
+  gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
+  absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
+  if (plan.ok()) {
+    values.emplace_back("the plan (its content_hash)", ToHex(plan->content_hash()));
+    const absl::Status agreed = Agree(*group, values);
+    // All ranks have this error, and none waits for another.
+    if (!agreed.ok() && group->status().ok()) return agreed;
+    if (!agreed.ok()) plan = agreed;
+  }
+  const absl::Status status = plan.ok() ? RunIn(*group, options, launch, *std::move(plan), run) : plan.status();
+  group->Abort(status);
+  // Where one rank gave up, all have the same words.
+  const absl::Status broken = group->status();
+  return RankGaveUp(broken) ? broken : status;
+}
+
+}  // namespace bowline

@@ -1,0 +1,33 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_SPAWN_H_
+#define BOWLINE_RUNTIME_TOOLS_SPAWN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+
+namespace bowline {
+
+// Starts this program `ranks` times on this machine, as ranks that meet at a socket of the loopback interface, and
+// waits for all. `arguments` are the command line of each, without the program's name; --rank, --world-size,
+// --local-rank and
+// --rendezvous are put before them.
+//
+// Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
+// error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. SIGINT and
+// SIGTERM are passed on; so is a stop by the terminal. A rank that fails ends the others: they get a few seconds to say
+// what they waited for. No process outlives this one, even when it is killed.
+//
+// The exit code: that of the rank that failed first; 3 when a signal ended it, which is said. When the ranks ended
+// because of a signal that was passed on, it ends this process too. kResourceExhausted when the system has no more
+// processes.
+absl::StatusOr<int> SpawnRanks(int ranks, const std::vector<std::string>& arguments);
+
+// In a process that SpawnRanks started: the socket of rank 0 on which it waits for the others, -1 in other ranks.
+// Nothing in a process that somebody else started.
+std::optional<int> ListenerOfSpawner();
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_SPAWN_H_

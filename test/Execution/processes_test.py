@@ -1,0 +1,526 @@
+#!/usr/bin/env python3
+"""Ranks as processes do what ranks as threads do, by every launcher, and say who broke the run when one of them fails."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import tools
+
+MODEL = "llama-tiny"
+MESHES = {"dp=2": 2, "tp=2": 2, "dp=2,tp=2": 4}
+LAUNCHER_VARIABLES = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_RANK|MASTER_|OMPI_|PMI_|PMIX_|MPI_|SLURM_|TORCHELASTIC_)")
+
+
+def environment(**more):
+    clean = {key: value for key, value in os.environ.items() if not LAUNCHER_VARIABLES.match(key)}
+    return {**clean, "BOWLINE_CACHE_DIR": "off", **{key: str(value) for key, value in more.items()}}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def torchrun(rank, size, port, host="127.0.0.1"):
+    return environment(RANK=rank, WORLD_SIZE=size, LOCAL_RANK=rank, MASTER_ADDR=host, MASTER_PORT=port)
+
+
+def is_running(pid):
+    """Whether there is a process, dead ones that nobody asked for left out."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Finished:
+    def __init__(self, process, seconds):
+        self.code, self.out, self.err, self.seconds = process.returncode, process.stdout, process.stderr, seconds
+
+    def errors(self):
+        return [line for line in self.err.splitlines() if "error: " in line]
+
+
+class ProcessTest(tools.ToolTest):
+    plans = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.plan_folder = pathlib.Path(tools.tempfile.mkdtemp(prefix="bowline-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.plan_folder, ignore_errors=True)
+
+    def plan(self, mesh, *flags):
+        """A training plan for `mesh`, compiled once."""
+        path = self.plan_folder / ("_".join([mesh, *flags]).replace("/", "") + ".plan")
+        if not path.exists():
+            tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "train", "--batch", 4, "--seq", 7, "--mesh",
+                          mesh, *tools.ONE_THREAD, *flags, "-o", path)
+        return path
+
+    def begin(self, *arguments, env=None, before=()):
+        process = subprocess.Popen([*before, tools.tool("bowline-run"), *map(str, arguments)], text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env or environment())
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    @staticmethod
+    def finish(process, since=None):
+        process.stdout_text, process.stderr_text = process.communicate(timeout=tools.TIMEOUT_SECONDS)
+        seconds = 0 if since is None else time.monotonic() - since
+        return Finished(subprocess.CompletedProcess(process.args, process.returncode, process.stdout_text,
+                                                    process.stderr_text), seconds)
+
+    def run_plan(self, *arguments, **keywords):
+        return self.finish(self.begin(*arguments, **keywords))
+
+    def succeed(self, *arguments, **keywords):
+        done = self.run_plan(*arguments, **keywords)
+        self.assertEqual(done.code, 0, done.err)
+        return done
+
+    def train(self, plan, *arguments, name="m.jsonl", steps=3, **keywords):
+        """The metrics of a run."""
+        metrics = self.folder / name
+        self.succeed(plan, "--data", tools.TOKENS, "--steps", steps, "--metrics", metrics, *arguments, **keywords)
+        return tools.metrics_of(metrics)
+
+    def wait_for_step(self, metrics, process, step=2):
+        """Until a run has done some steps, which `process` must survive."""
+        until = time.monotonic() + 60
+        while not metrics.exists() or metrics.read_text().count("\n") < step:
+            self.assertIsNone(process.poll(), "it ended early")
+            self.assertLess(time.monotonic(), until, "it takes no steps")
+            time.sleep(0.01)
+
+
+class SameAsThreads(ProcessTest):
+    def test_nproc_trains_evaluates_and_saves_as_threads_do(self):
+        for mesh, ranks in MESHES.items():
+            with self.subTest(mesh=mesh):
+                plan = self.plan(mesh)
+                flags = ["--eval-data", tools.TOKENS, "--eval-every", 2, "--eval-batches", 3, "--save-every", 2]
+                trees = []
+                for name, how in (("threads", []), ("processes", ["--nproc", ranks])):
+                    save = self.folder / mesh / name
+                    metrics = self.train(plan, *flags, "--save", save, *how, steps=4, name=f"{mesh}-{name}.jsonl")
+                    trees.append((metrics, {path.relative_to(save): path.read_bytes()
+                                            for path in sorted(save.rglob("*")) if path.is_file()}))
+                self.assertEqual(len(trees[0][0]), 6)
+                self.assertEqual(trees[0][0], trees[1][0])
+                self.assertGreater(len(trees[0][1]), 4)
+                self.assertEqual(trees[0][1], trees[1][1])
+                # What threads saved, processes go on with, and the other way round.
+                for name, how in (("threads", ["--nproc", ranks]), ("processes", [])):
+                    metrics = self.train(plan, "--resume", self.folder / mesh / name, *how, steps=6, name="r.jsonl")
+                    trees.append((metrics, None))
+                self.assertEqual(trees[2][0], trees[3][0])
+                self.assertEqual([line["step"] for line in trees[2][0]], [5, 6])
+
+    def test_zero_and_emulated_links(self):
+        plan = self.plan("dp=2", "--zero", "3")
+        link = ["--link", "dp:bandwidth=1GB/s,latency=20us"]
+        threads = self.train(plan)
+        self.assertEqual(threads, self.train(plan, "--nproc", 2))
+        self.assertEqual(threads, self.train(plan, "--nproc=2", *link))
+
+    def test_evaluation_alone_prints_once(self):
+        plan = self.plan("tp=2")
+        flags = ["--eval-data", tools.TOKENS, "--weights", tools.MODELS / MODEL]
+        threads, processes = self.succeed(plan, *flags), self.succeed(plan, *flags, "--nproc", 2)
+        self.assertRegex(threads.out, r"^evaluation loss [0-9.]+ over [0-9]+ tokens\n$")
+        self.assertEqual(threads.out, processes.out)
+
+    def test_logs_have_the_rank_before_them_and_come_once(self):
+        done = self.succeed(self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 2, "--nproc", 2)
+        lines = done.err.splitlines()
+        self.assertEqual(done.out, "")
+        self.assertEqual(len(lines), 3, done.err)
+        for line, pattern in zip(lines, ("tp=2.plan: 28 tokens a step", r"step 1/2  loss", r"step 2/2  loss")):
+            self.assertRegex(line, r"^\[rank 0\] .*" + pattern)
+
+    def generation(self, mesh):
+        path = self.plan_folder / f"generate-{mesh}.plan"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 29, *tools.ONE_THREAD,
+                      *(["--mesh", mesh] if mesh else []), "-o", path)
+        return path
+
+    def test_generation(self):
+        flags = ["--weights", tools.MODELS / MODEL, "--prompt", "In the", "--max-new-tokens", 40, "--seed", 5, "--echo"]
+        texts = set()
+        for mesh, ranks in (("", 1), ("tp=2", 2), ("tp=4", 4)):
+            plan = self.generation(mesh)
+            for how in ([], ["--nproc", ranks]):
+                process = subprocess.run([tools.tool("bowline-run"), plan, *map(str, flags + how)], capture_output=True,
+                                         timeout=tools.TIMEOUT_SECONDS, env=environment(), check=True)
+                self.assertEqual(process.stderr, b"")
+                self.assertEqual(len(process.stdout), 46)
+                texts.add(process.stdout)
+        # The sums of tp are rounded otherwise, which no choice here hangs on.
+        self.assertEqual(len(texts), 1, texts)
+
+    def test_a_reader_of_the_text_that_leaves_ends_all_ranks(self):
+        plan = self.generation("tp=2")
+        command = f"'{tools.tool('bowline-run')}' '{plan}' --weights '{tools.MODELS / MODEL}' --prompt A " \
+                  "--max-new-tokens 1000000 $HOW | head -c 5 | wc -c; exit ${PIPESTATUS[0]}"
+        for how in ("", "--nproc 2"):
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(HOW=how),
+                                  timeout=tools.TIMEOUT_SECONDS)
+            self.assertEqual((done.stdout.strip(), done.stderr, done.returncode), ("5", "", 0))
+
+
+class Launchers(ProcessTest):
+    def setUp(self):
+        super().setUp()
+        self.threads = self.train(self.plan("tp=2"))
+
+    def train_by_hand(self, plan, ranks, of_rank, arguments=lambda rank: []):
+        """The metrics of a run whose process of each rank has the environment that `of_rank` says."""
+        metrics = self.folder / "by-hand.jsonl"
+        processes = [self.begin(plan, "--data", tools.TOKENS, "--steps", 3, "--metrics", metrics, *arguments(rank),
+                                env=of_rank(rank)) for rank in range(ranks)]
+        for rank, process in enumerate(processes):
+            done = self.finish(process)
+            self.assertEqual(done.code, 0, done.err)
+            if rank > 0:
+                self.assertEqual(done.out + done.err, "")
+        return tools.metrics_of(metrics)
+
+    def test_torchrun(self):
+        port = free_port()
+        self.assertEqual(self.threads, self.train_by_hand(self.plan("tp=2"), 2, lambda rank: torchrun(rank, 2, port)))
+
+    def test_slurm(self):
+        def step(rank):
+            return environment(SLURM_JOB_ID=os.getpid(), SLURM_STEP_ID=0, SLURM_PROCID=rank, SLURM_STEP_NUM_TASKS=2,
+                               SLURM_LOCALID=rank, SLURM_STEP_NODELIST="127.0.0.1")
+        self.assertEqual(self.threads, self.train_by_hand(self.plan("tp=2"), 2, step))
+
+    def test_flags(self):
+        meet = f"file:{self.folder / 'meet'}"
+        flags = lambda rank: ["--rank", rank, "--world-size", 2, "--rendezvous", meet]
+        self.assertEqual(self.threads, self.train_by_hand(self.plan("tp=2"), 2, lambda rank: environment(), flags))
+
+    def test_mpirun(self):
+        for mesh in ("tp=2", "dp=2,tp=2"):
+            metrics = self.folder / "mpi.jsonl"
+            done = subprocess.run(
+                ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,tcp",
+                 "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo", "-n", str(MESHES[mesh]),
+                 tools.tool("bowline-run"), self.plan(mesh), "--data", tools.TOKENS, "--steps", "3", "--metrics", metrics],
+                capture_output=True, text=True, timeout=tools.TIMEOUT_SECONDS, env=environment())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(tools.metrics_of(metrics), self.threads if mesh == "tp=2" else self.train(self.plan(mesh)))
+
+
+class Refusals(ProcessTest):
+    def refuse(self, says, *arguments, code=1, **keywords):
+        """One message that holds `says`."""
+        done = self.run_plan(*arguments, **keywords)
+        self.assertEqual(done.code, code, done.err)
+        self.assertEqual(len(done.errors()), 1, done.err)
+        for word in says if isinstance(says, tuple) else (says,):
+            self.assertIn(word, done.err)
+        self.assertEqual(done.out, "")
+
+    def differ(self, says, *arguments_of_ranks):
+        """Ranks that are started with different arguments; all must say the same."""
+        port = free_port()
+        size = len(arguments_of_ranks)
+        processes = [self.begin(*arguments, env=torchrun(rank, size, port))
+                     for rank, arguments in enumerate(arguments_of_ranks)]
+        for rank, process in enumerate(processes):
+            done = self.finish(process)
+            self.assertEqual(done.code, 1, done.err)
+            self.assertEqual(done.err, f"bowline-run: error: on rank {rank}: the ranks do not agree on {says}; "
+                             "start all ranks with the same plan and options\n")
+
+    def test_ranks_that_differ(self):
+        plan = self.plan("tp=2")
+        run = [plan, "--data", tools.TOKENS, "--steps", 3]
+        for option, value, default in (("--seed-of-nothing", None, None), ("--timeout", "7", "300"),
+                                       ("--save", self.folder / "a", "not given"), ("--order", "shuffle", "not given"),
+                                       ("--keep", 2, "not given"), ("--allow-non-finite", None, "not given")):
+            if default is None:
+                continue
+            given = [option] if value is None else [option, value]
+            more = ["--save", self.folder / "b"] if option == "--keep" else []
+            shown = "true" if value is None else value
+            self.differ(f"{option}: rank 0 has '{default}', but rank 1 has '{shown}'", run + more, run + more + given)
+        self.differ("--steps: rank 0 has '3', but rank 1 has '4'", run, [*run[:-1], 4])
+
+    def test_plans_and_contents_that_differ(self):
+        run = ["--data", tools.TOKENS, "--steps", 3]
+        hashes = []
+        for plan in (self.plan("tp=2"), self.plan("tp=2", "--lr", "0.5")):
+            text = tools.succeed("bowline-inspect", plan).decode()
+            hashes.append(re.search(r"content_hash +([0-9a-f]+)", text)[1])
+        self.differ(f"the plan (its content_hash): rank 0 has '{hashes[0]}', but rank 1 has '{hashes[1]}'",
+                    [self.plan("tp=2"), *run], [self.plan("tp=2", "--lr", "0.5"), *run])
+        # Where a file lies is no difference; one byte in it is.
+        same, other = self.folder / "same.bin", self.folder / "other.bin"
+        content = bytearray(tools.TOKENS.read_bytes())
+        same.write_bytes(content)
+        content[-2] ^= 1
+        other.write_bytes(content)
+        port = free_port()
+        processes = [self.begin(self.plan("tp=2"), "--data", data, "--steps", 1, env=torchrun(rank, 2, port))
+                     for rank, data in enumerate((tools.TOKENS, same))]
+        for process in processes:
+            self.assertEqual(self.finish(process).code, 0)
+        port = free_port()
+        processes = [self.begin(self.plan("tp=2"), "--data", data, "--steps", 1, env=torchrun(rank, 2, port))
+                     for rank, data in enumerate((tools.TOKENS, other))]
+        for process in processes:
+            done = self.finish(process)
+            self.assertEqual(done.code, 1)
+            self.assertRegex(done.err, r"the ranks do not agree on the contents of --data: rank 0 has '\d+ bytes, sha256 "
+                                       r"of samples \w+', but rank 1 has '\d+ bytes, sha256 of samples \w+'; start all")
+
+    def test_numbers_of_ranks_that_do_not_match(self):
+        plan = self.plan("dp=2,tp=2")
+        run = [plan, "--data", tools.TOKENS, "--steps", 3]
+        self.refuse(("is for 4 ranks (dp=2, tp=2), but --nproc says that 3 processes run it", "start 4, or compile the "
+                     "model for a mesh of 3"), *run, "--nproc", 3)
+        self.refuse(("is for 4 ranks", "but RANK says that 1 process runs it; start 4"), *run,
+                    env=environment(RANK=0, WORLD_SIZE=1))
+        self.refuse("--nproc", *run, "--nproc", 0)
+        self.refuse("--nproc", *run, "--nproc", "two")
+        self.refuse(("RANK says that this is rank 1 of 4 processes", "leave out --nproc"), *run, "--nproc", 4,
+                    env=environment(RANK=1, WORLD_SIZE=4))
+        self.refuse(("--nproc starts all ranks", "--rank"), *run, "--nproc", 4, "--rank", 0)
+        port = free_port()
+        for process in [self.begin(*run, env=torchrun(rank, 2, port)) for rank in range(2)]:
+            done = self.finish(process)
+            self.assertEqual(done.code, 1, done.err)
+            self.assertIn("is for 4 ranks (dp=2, tp=2), but RANK says that 2 processes run it; start 4", done.err)
+            self.assertEqual(len(done.errors()), 1)
+        one_rank = self.folder / "one.plan"
+        tools.compile_train(MODEL, one_rank)
+        self.refuse(("is for 1 rank,", "start 1, or compile the model for a mesh of 2"), one_rank, "--data", tools.TOKENS,
+                    "--steps", 3, "--nproc", 2)
+
+    def test_what_is_wrong_on_all_ranks_is_said_once(self):
+        plan = self.plan("tp=2")
+        self.refuse("training needs --steps", plan, "--data", tools.TOKENS, "--nproc", 2)
+        self.refuse("--max-new-tokens", plan, "--data", tools.TOKENS, "--steps", 1, "--max-new-tokens", 3, "--nproc", 2)
+        self.refuse("no-such.plan", self.folder / "no-such.plan", "--nproc", 2)
+        self.refuse(("no-such.bin", "No such file"), plan, "--data", self.folder / "no-such.bin", "--steps", 1, "--nproc", 2)
+        self.refuse("do not fit", plan, "--data", tools.TOKENS, "--steps", 1, "--weights", tools.MODELS / "qwen2-tiny",
+                    "--nproc", 2)
+        self.refuse(("--link", "tp=2"), plan, "--data", tools.TOKENS, "--steps", 1, "--link", "pp:latency=1us", "--nproc", 2)
+
+    def test_where_ranks_meet(self):
+        run = [self.plan("tp=2"), "--data", tools.TOKENS, "--steps", 3, "--rendezvous-timeout", "0.5"]
+        self.refuse(("WORLD_SIZE is not; set both"), *run, env=environment(RANK=0))
+        self.refuse(("RANK=2", "ranks are 0 to 1"), *run, env=environment(RANK=2, WORLD_SIZE=2))
+        self.refuse(("nothing says where they meet", "--rendezvous", "MASTER_ADDR"), *run,
+                    env=environment(RANK=1, WORLD_SIZE=2))
+        self.refuse("file:PATH", *run, "--rank", 0, "--world-size", 2, "--rendezvous", "somewhere")
+        self.refuse("is no port", *run, "--rank", 0, "--world-size", 2, "--rendezvous", "localhost:70000")
+        by_hand = ["--rank", 1, "--world-size", 2, "--rendezvous"]
+        port = free_port()
+        self.refuse((f"rank 1 did not find rank 0 at 127.0.0.1:{port} within 0.5 s", "Connection refused"), *run, *by_hand,
+                    f"127.0.0.1:{port}", code=3)
+        self.refuse("did not find rank 0 at file:", *run, *by_hand, f"file:{self.folder / 'nobody'}", code=3)
+        self.refuse("no-such-host.invalid", *run, *by_hand, "no-such-host.invalid:29500", code=3)
+        self.refuse("rank 1 of 2 did not come within 0.5 s", *run, env=torchrun(0, 2, port), code=3)
+
+    def test_two_processes_with_the_same_rank_or_other_sizes(self):
+        run = [self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--steps", 3, "--rendezvous-timeout", 3]
+        port = free_port()
+        processes = [self.begin(*run, env=torchrun(rank, 4, port)) for rank in (0, 1, 1)]
+        processes.append(self.begin(*run, env=torchrun(2, 3, port)))
+        done = [self.finish(process) for process in processes]
+        self.assertEqual([len(one.errors()) for one in done], [1, 1, 1, 1])
+        self.assertEqual(sorted(one.code for one in done[1:3]), [1, 3])
+        refused = done[1] if done[1].code == 1 else done[2]
+        self.assertRegex(refused.err, "two processes are rank 1: .*give each a rank of its own")
+        self.assertRegex(done[0].err, "ranks 2, 3 of 4 did not come within 3 s")
+        self.assertEqual(done[3].code, 1)
+        self.assertRegex(done[3].err, "was started as one of 3 ranks, but rank 0 as one of 4")
+
+
+class Failures(ProcessTest):
+    # With a slow link there is hardly a moment outside of such a command.
+    SLOW = ["--link", "latency=1ms"]
+    WAITS = (r"entry 'train_step', segment '[^']+' \(call \d+, slot \d+\), command \d+, \w+ on '\w+', from [^:]+: .*"
+             r"rank \d waits for ranks? [\d, ]+ in \w+")
+
+    def started(self, ranks, *arguments, envs, before=lambda rank: ()):
+        """Processes by hand that train for ever, two steps of which are done."""
+        metrics = self.folder / "failing.jsonl"
+        metrics.unlink(missing_ok=True)
+        mesh = {2: "tp=2", 4: "dp=2,tp=2"}[ranks]
+        processes = [self.begin(self.plan(mesh), "--data", tools.TOKENS, "--steps", 10**6, "--metrics", metrics,
+                                *arguments, env=envs(rank), before=before(rank)) for rank in range(ranks)]
+        self.wait_for_step(metrics, processes[0])
+        return processes
+
+    def check_survivor(self, done, cause, within):
+        self.assertEqual(done.code, 3, done.err)
+        self.assertEqual(len(done.errors()), 1, done.err)
+        line = done.errors()[0]
+        self.assertRegex(line, cause)
+        self.assertLess(done.seconds, within)
+        return line
+
+    def test_a_rank_that_is_killed_or_stopped(self):
+        in_commands = 0
+        for sent, victim, timeout, cause, within in ((signal.SIGKILL, 2, 300, "died: its connection closed", 15),
+                                                     (signal.SIGKILL, 0, 300, "died: its connection closed", 15),
+                                                     (signal.SIGSTOP, 3, 2, "did not answer for ", 4),
+                                                     (signal.SIGSTOP, 0, 2, "did not answer for ", 4)):
+            with self.subTest(signal=sent, rank=victim):
+                port = free_port()
+                processes = self.started(4, *self.SLOW, "--timeout", timeout, envs=lambda rank: torchrun(rank, 4, port))
+                processes[victim].send_signal(sent)
+                since = time.monotonic()
+                named = rf"cause: rank {victim} \(host .*, pid {processes[victim].pid}\) {cause}"
+                lines = [self.check_survivor(self.finish(process, since), named, within)
+                         for rank, process in enumerate(processes) if rank != victim]
+                self.assertEqual(len(lines), 3)
+                in_commands += any(re.search(self.WAITS, line) for line in lines)
+        self.assertGreaterEqual(in_commands, 3)
+
+    def children_of(self, process):
+        return [int(pid) for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+    def spawned(self, *arguments):
+        metrics = self.folder / "spawned.jsonl"
+        metrics.unlink(missing_ok=True)
+        process = self.begin(self.plan("dp=2,tp=2"), "--data", tools.TOKENS, "--steps", 10**6, "--metrics", metrics,
+                             "--nproc", 4, *arguments)
+        self.wait_for_step(metrics, process)
+        children = self.children_of(process)
+        self.assertEqual(len(children), 4)
+        return process, children
+
+    def check_gone(self, children):
+        until = time.monotonic() + 10
+        while any(is_running(child) for child in children):
+            self.assertLess(time.monotonic(), until, "a process is left behind")
+            time.sleep(0.01)
+
+    def test_nproc_ends_all_when_one_is_killed(self):
+        process, children = self.spawned()
+        os.kill(children[1], signal.SIGKILL)
+        done = self.finish(process, time.monotonic())
+        self.assertEqual(done.code, 3)
+        self.assertLess(done.seconds, 15)
+        self.assertIn(f"bowline-run: error: rank 1 (pid {children[1]}) was ended by signal 9 (Killed)\n", done.err)
+        named = [re.match(r"\[ranks? ([\d, ]+)\] bowline-run: error: ", line) for line in done.errors()[1:]]
+        self.assertTrue(all(named), done.err)
+        self.assertEqual(sorted(rank for match in named for rank in match[1].split(", ")), ["0", "2", "3"])
+        self.assertEqual(done.err.count("cause: rank 1 (host"), len(named))
+        self.check_gone(children)
+
+    def test_nproc_ends_all_when_one_is_stopped(self):
+        process, children = self.spawned("--timeout", 2)
+        os.kill(children[2], signal.SIGSTOP)
+        done = self.finish(process, time.monotonic())
+        self.assertEqual(done.code, 3)
+        self.assertLess(done.seconds, 5)
+        self.assertIn(f"note: rank 2 (pid {children[2]}) was stopped by signal 19", done.err)
+        self.assertRegex(done.err, r"cause: rank 2 \(host .*\) did not answer for ")
+        self.check_gone(children)
+
+    def test_nproc_gives_the_code_of_the_cause(self):
+        # Data that the vocabulary has no place for, from the second step on: 2 x 4 samples of 7 tokens.
+        data = self.folder / "wide.bin"
+        data.write_bytes(tools.llmc_file([1] * 40 + [60000] * 40))
+        done = self.run_plan(self.plan("tp=2"), "--data", data, "--steps", 3, "--nproc", 2)
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("60000", done.err)
+        self.assertEqual(len(done.errors()), 1, done.err)
+
+    def test_nproc_passes_signals_on(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            process, children = self.spawned("--save", self.folder / str(sent))
+            process.send_signal(sent)
+            done = self.finish(process)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(len(re.findall(r"\[rank 0\] stopped by a signal after step \d+; go on with --resume", done.err)), 1)
+            self.assertEqual(len(list((self.folder / str(sent)).glob("step-*"))), 1)
+            self.check_gone(children)
+
+    def test_nproc_takes_its_ranks_with_it(self):
+        process, children = self.spawned()
+        process.kill()
+        process.wait()
+        self.check_gone(children)
+
+    def test_a_stop_of_all_is_no_failure(self):
+        process, children = self.spawned("--timeout", 1)
+        process.send_signal(signal.SIGTSTP)
+        until = time.monotonic() + 10
+        while any(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T"
+                  for pid in [process.pid, *children]):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        time.sleep(1.5)
+        size = (self.folder / "spawned.jsonl").stat().st_size
+        process.send_signal(signal.SIGCONT)
+        while (self.folder / "spawned.jsonl").stat().st_size == size:
+            self.assertLess(time.monotonic(), until + 20)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        done = self.finish(process)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertNotIn("note:", done.err)
+
+
+class TwoHosts(Failures):
+    """Network namespaces with a link between them, 10.77.1.1 and 10.77.1.2."""
+
+    def hosts(self):
+        names = [f"bowline-{os.getpid()}-{host}" for host in (0, 1)]
+
+        def ip(*arguments, must=True):
+            done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+            if must:
+                self.assertEqual(done.returncode, 0, done.stderr)
+            return done
+
+        for name in names:
+            made = ip("netns", "add", name, must=False)
+            if made.returncode != 0:
+                self.skipTest(f"this user may make no network namespace: {made.stderr.strip()}")
+            self.addCleanup(ip, "netns", "del", name, must=False)
+        ip("-n", names[0], "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns", names[1])
+        for host, name in enumerate(names):
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "addr", "add", f"10.77.1.{host + 1}/24", "dev", "link0")
+            ip("-n", name, "link", "set", "link0", "up")
+        return names, lambda: ip("-n", names[0], "link", "set", "link0", "down")
+
+    def test_ranks_that_are_cut_off(self):
+        names, cut = self.hosts()
+        processes = self.started(4, "--timeout", 2, envs=lambda rank: torchrun(rank, 4, 29500, "10.77.1.1"),
+                                 before=lambda rank: ["ip", "netns", "exec", names[rank // 2]])
+        cut()
+        since = time.monotonic()
+        for rank, process in enumerate(processes):
+            cause = r"cause: rank 2 \(.*\), rank 3 \(.*\) did" if rank < 2 else r"cause: rank 0 \(.*\) did"
+            line = self.check_survivor(self.finish(process, since), cause + r" not answer for .* network to it is cut", 5)
+            self.assertRegex(line, "waits for rank")
+
+
+# The tests of the base class are those of Failures alone.
+for name in [name for name in dir(Failures) if name.startswith("test_")]:
+    setattr(TwoHosts, name, None)
+
+if __name__ == "__main__":
+    tools.main()
