@@ -82,7 +82,8 @@ TEST(GeneratorTest, TheSeedDecidesTheText) {
   EXPECT_NE(text(1), text(2));
   EXPECT_EQ(text(3).size(), 40u);
   // Every byte can come out, also those that are no UTF-8.
-  EXPECT_TRUE(std::any_of(text(4).begin(), text(4).end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }));
+  const std::string four = text(4);
+  EXPECT_TRUE(std::any_of(four.begin(), four.end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }));
 }
 
 TEST(GeneratorTest, BadInput) {
