@@ -40,6 +40,16 @@ static int64_t availableProcessors() {
   return CPU_COUNT(&set);
 }
 
+/// "3 and 6": the divisors of \p size that are nearest to \p wanted, which is none.
+static std::string nearestDivisors(int64_t size, int64_t wanted) {
+  int64_t below = std::min(wanted, size), above = wanted;
+  while (size % below != 0)
+    --below;
+  while (above <= size && size % above != 0)
+    ++above;
+  return above <= size ? absl::StrCat("s are ", below, " and ", above) : absl::StrCat(" is ", below);
+}
+
 static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   if (options.dtype != "f32" && options.dtype != "bf16")
@@ -51,7 +61,9 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
     return invalid("--batch must be given and at least 1");
   if (options.mode == CompileMode::Train && options.batch % options.microbatches != 0)
-    return invalid("--batch ", options.batch, " must be a multiple of --microbatches ", options.microbatches);
+    return invalid("--batch ", options.batch, " must be a multiple of --microbatches ", options.microbatches,
+                   "; the nearest valid number", nearestDivisors(options.batch, options.microbatches),
+                   ", or take another --batch");
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
@@ -160,7 +172,8 @@ static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
 }
 
 /// Moves the strategy of a file into the module.
-static absl::Status addStrategy(ModuleOp module, const std::string &path, DiagnosticCollector &diagnostics) {
+static absl::Status addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
+  const std::string &path = options.strategyFile;
   OwningOpRef<ModuleOp> file = parseSourceFile<ModuleOp>(path, module.getContext());
   if (!file)
     return diagnostics.status();
@@ -173,6 +186,12 @@ static absl::Status addStrategy(ModuleOp module, const std::string &path, Diagno
                                                    other.getSymName().str(),
                                                    "' of its own, both say how to divide the "
                                                    "program; remove one"));
+  dist::ScheduleOp schedule = strategies.front().getOnly<dist::ScheduleOp>();
+  std::optional<int64_t> microbatches = schedule ? schedule.getMicrobatches() : std::nullopt;
+  if (microbatches && *microbatches != options.microbatches)
+    return absl::InvalidArgumentError(absl::StrCat("--strategy ", path, " says ", *microbatches,
+                                                   " microbatches, and --microbatches ", options.microbatches,
+                                                   "; use --microbatches ", *microbatches, " or change the file"));
   strategies.front()->moveBefore(module.getBody(), module.getBody()->begin());
   return absl::OkStatus();
 }
@@ -327,7 +346,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
   if (!options.strategyFile.empty())
-    BOWLINE_RETURN_IF_ERROR(addStrategy(module, options.strategyFile, diagnostics));
+    BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
   if (!options.mesh.empty() && failed(writeStrategy(module, options)))
     return diagnostics.status();
   if (pipeline.threads == 0)

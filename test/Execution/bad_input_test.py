@@ -110,7 +110,7 @@ class BadInput(tools.ToolTest):
         self.refuse("--seq", compile_, model, "--batch", 3, *out)
         self.refuse("--batch", compile_, model, "--seq", 5, *out)
         self.refuse("--batch", compile_, model, "--batch", -1, "--seq", 5, *out)
-        self.refuse(("--batch 3", "--microbatches 2"), compile_, model, *sizes, "--microbatches", 2, *out)
+        self.refuse(("--batch 3", "--microbatches 2", "are 1 and 3"), compile_, model, *sizes, "--microbatches", 2, *out)
         self.refuse(("400", "64"), compile_, model, "--batch", 1, "--seq", 400, *out)
         self.refuse("not supported", compile_, model, "--batch", 10**12, "--seq", 20, *out)
         self.refuse("--mode", compile_, model, *sizes, "--mode", "sing", *out)
@@ -130,6 +130,49 @@ class BadInput(tools.ToolTest):
         self.refuse("x.mlir", compile_, model, *sizes, "--compile-to=train", "-o", self.folder / "x.mlir", code=3,
                     before="ulimit -f 8")
         self.refuse("temporary file", compile_, model, *sizes, *out, before="ulimit -f 8")
+
+    def test_strategies(self):
+        def file(name, text):
+            path = self.folder / name
+            path.write_text(text)
+            return path
+
+        def refuse(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, *flags,
+                        "-o", self.folder / "x.plan")
+
+        # Axes and sizes.
+        refuse(("mesh 'dp=2,ep=2'", "axis 'ep'", "nearest that has a use is 'pp'"), "--mesh", "dp=2,ep=2")
+        refuse(("mesh 'dp=0'", "nearest valid size is 1"), "--mesh", "dp=0")
+        refuse(("'dp='", "NAME=SIZE"), "--mesh", "dp=")
+        refuse("axis 'dp' twice", "--mesh", "dp=2,dp=3")
+        refuse(("no axis 'fsdp' for ZeRO", "nearest is 'dp'"), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
+        refuse(("'dp=2' has no 'tp'", "'tp=2'"), "--mesh", "dp=2", "--sequence-parallel")
+        refuse(("name the ranks with --mesh",), "--zero", 1)
+        refuse(("of 6 does not divide over the 4 ranks along \"dp\"", "sizes are 4 and 8"), "--mesh", "dp=4")
+        # Patterns and axes of a file.
+        mesh = 'mesh @m ["dp", "tp"] [3, 2]\n'
+        for line, says in (
+                ('shard "layers.*.mlp.w_upp" as <[{"tp"}, {}]>',
+                 ('s.mlir:3:1: pattern "layers.*.mlp.w_upp" matches no parameter', "nearest is 'layers.0.mlp.w_up'")),
+                ('shard "layers.*.mlp.w_up" as <[{"tpp"}, {}]>', ('s.mlir:3:1:', 'axis "tpp"', 'nearest is "tp"')),
+                ('batch "ddp"', ("s.mlir:3:1:", "ddp", "dp")),
+                ('schedule "1f1b" microbatches 4', ("4 microbatches", "use --microbatches 4"))):
+            refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"),
+                   "--microbatches", 3)
+        # Microbatches, stages and schedules.
+        refuse(("--batch 6", "--microbatches 4", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
+        refuse(("--microbatches 9", "nearest valid number is 6"), "--microbatches", 9)
+        pipeline = ["--mesh", "pp=2", "--microbatches", 3, "--schedule"]
+        refuse(("3 stages", "has 2 layers", "nearest valid number of stages is 2"), "--mesh", "pp=3")
+        refuse(("4 stages are asked for, 2 on each", "has 2 layers"), *pipeline, "interleaved:2")
+        refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
+        refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
+        refuse(("none.csv", "No such file"), *pipeline, self.folder / "none.csv")
+        table = file("bad.csv", "F0,F1,B0,F2,B1,B2\nB0,F0,F1,B1,F2,B2\n")
+        refuse("bad.csv: rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank",
+               *pipeline, table)
+        refuse("'F2' is of microbatch 2, but the step has 2", "--mesh", "pp=2", "--microbatches", 2, "--schedule", table)
 
     def test_ir(self):
         out = ["-o", self.folder / "x.plan"]
