@@ -181,10 +181,11 @@ def main(argv) -> int:
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent, help="checkout")
     parser.add_argument("--tools", type=pathlib.Path, required=True, help="folder with the built tools")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one block")
-    parser.add_argument("pages", nargs="*", help="pages from the root; default: README.md and docs/*.md")
+    parser.add_argument("pages", nargs="*", help="pages from the root; default: README.md, docs/*.md, examples/*/README.md")
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
-    pages = arguments.pages or ["README.md"] + sorted(f"docs/{path.name}" for path in (root / "docs").glob("*.md"))
+    pages = arguments.pages or ["README.md"] + sorted(
+        str(path.relative_to(root)) for pattern in ("docs/*.md", "examples/*/README.md") for path in root.glob(pattern))
 
     environment = dict(os.environ, PATH=f"{arguments.tools.resolve()}{os.pathsep}{os.environ['PATH']}", LC_ALL="C.UTF-8")
     passed, failures = 0, []

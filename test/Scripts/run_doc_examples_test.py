@@ -50,6 +50,11 @@ class RunDocExamplesTest(unittest.TestCase):
                          block("cat made") + "\n" + output("tool a"), count=2)
         self.assertFalse((self.root / "made").exists())
 
+    def test_pages_of_examples_are_run_as_well(self):
+        (self.root / "examples" / "one").mkdir(parents=True)
+        (self.root / "examples" / "one" / "README.md").write_text(block("false"))
+        self.expect_failure(block("true"), "examples/one/README.md:2: exit code 1")
+
     def test_unmarked_blocks_do_not_run(self):
         self.expect_pass("```sh\nexit 1\n```\n" + block("true") + "```text\nnot checked\n```\n")
 
