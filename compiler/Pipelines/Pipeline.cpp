@@ -124,6 +124,16 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
       pack.memoryLimit = options.memoryLimit;
       return createPackWeights(pack);
     });
+  step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
+       true, [=] {
+         OverlapCommandsOptions overlap;
+         overlap.memoryLimit = options.memoryLimit;
+         return createOverlapCommands(overlap);
+       });
+  step("insert-events", Phase::Memory, "streams know nothing of each other; lifetimes end where events say so", false,
+       [] { return createInsertEvents(); });
+  step("elide-events", Phase::Memory, "after all waits that are needed are there: most follow from the others", true,
+       [] { return createElideEvents(); });
   step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
   return steps;
 }

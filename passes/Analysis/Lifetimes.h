@@ -36,6 +36,9 @@ llvm::SmallVector<CommandUse> usesOf(mlir::Operation *command, mlir::SymbolTable
 /// The lifetimes of a program's temporary and scratch buffers. A buffer that is used in a segment that runs several
 /// times, and lives longer than one run of it, is alive during all of that segment. Where the timeline does not run the
 /// segments one after the other, every buffer is alive all the time.
+///
+/// With several streams a buffer is alive until all commands issued later begin after its uses, whatever their streams;
+/// events have to be in the program before.
 class Lifetimes {
 public:
   Lifetimes(plan::ProgramOp program, mlir::SymbolTable &symbols);
@@ -47,12 +50,33 @@ public:
   /// that the buffer keeps its memory during all runs of that segment.
   bool crossesRuns(mlir::Value buffer) const { return crossing.contains(buffer); }
 
+  /// Whether the command at `position` is the last one that uses `buffer`, after all other uses are over, so that it
+  /// may write its results there.
+  bool diesAt(mlir::Value buffer, int64_t position) const {
+    return lastUse.lookup(buffer) == position && !besides.contains(buffer) &&
+           !(crossesRuns(buffer) && repeats(position));
+  }
+
   /// All commands of the program, by position.
   llvm::ArrayRef<mlir::Operation *> commands() const { return ordered; }
 
 private:
+  void collect(plan::ProgramOp program, mlir::SymbolTable &symbols);
+  void reachOverStreams(plan::ProgramOp program, mlir::SymbolTable &symbols);
+  void crossRuns(plan::ProgramOp program);
+  /// Whether every run of one segment uses the buffer for itself.
+  bool staysInRun(mlir::Value buffer) const;
+  /// Whether what is after the position may be before it in another run.
+  bool repeats(int64_t position) const;
+
+  bool takesTurns = false; // the timeline comes back to segments
   llvm::MapVector<mlir::Value, Interval> alive;
   llvm::DenseSet<mlir::Value> crossing;
+  llvm::SmallVector<Interval> repeated;                       // positions of segments that run several times
+  llvm::DenseMap<mlir::Value, int64_t> lastUse;               // by position
+  llvm::DenseMap<mlir::Value, mlir::Operation *> onlySegment; // null: several
+  llvm::DenseSet<mlir::Value> readFirst, leavesRun;
+  llvm::DenseSet<mlir::Value> besides; // another stream may still use it when its last use begins
   llvm::SmallVector<mlir::Operation *> ordered;
 };
 

@@ -29,6 +29,9 @@ TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) 
   for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
     if (auto launch = dyn_cast<plan::LaunchOp>(command))
       takeOver(launch, symbols.lookup<plan::KernelOp>(launch.getKernel()), position);
+    else if (auto collective = dyn_cast<plan::CollectiveOp>(command);
+             collective && collective.getKind() == plan::CollectiveKind::AllReduce)
+      takeOver(collective, position);
 }
 
 PackedArena TemporaryBlocks::pack() {
@@ -51,25 +54,37 @@ PackedArena TemporaryBlocks::place(int64_t base) {
   return result;
 }
 
-/// Merges the blocks of an output that begins and an input that ends at this launch, where the kernel allows it.
+/// Merges the blocks of outputs and inputs where the kernel allows it.
 void TemporaryBlocks::takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position) {
   ArrayRef<int64_t> pairs = kernel.getInPlace();
-  DenseSet<size_t> taken; // by an output of this launch, which may end here too
+  DenseSet<size_t> taken;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     Value output = launch.getOperands()[pairs[i]], input = launch.getOperands()[pairs[i + 1]];
-    auto from = blockOf.find(input), to = blockOf.find(output);
-    if (from == blockOf.end() || to == blockOf.end() || from->second == to->second || lifetimes.crossesRuns(input) ||
-        taken.contains(from->second))
-      continue;
-    MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
-    if (dying.alive.last != position || born.alive.first != position || dying.bytes != born.bytes ||
-        !mayOverwrite(launch, kernel, pairs[i], input))
-      continue;
-    dying.alive.last = born.alive.last;
-    born.bytes = 0;
-    to->second = from->second;
-    taken.insert(from->second);
+    if (mayOverwrite(launch, kernel, pairs[i], input))
+      merge(output, input, position, taken);
   }
+}
+
+/// What an all-reduce combines may become the result.
+void TemporaryBlocks::takeOver(plan::CollectiveOp allReduce, int64_t position) {
+  DenseSet<size_t> taken;
+  for (auto [output, input] : llvm::zip_equal(allReduce.getDestinations(), allReduce.getSources()))
+    if (llvm::count(allReduce.getOperands(), input) == 1)
+      merge(output, input, position, taken);
+}
+
+void TemporaryBlocks::merge(Value output, Value input, int64_t position, DenseSet<size_t> &taken) {
+  auto from = blockOf.find(input), to = blockOf.find(output);
+  if (from == blockOf.end() || to == blockOf.end() || from->second == to->second ||
+      !lifetimes.diesAt(input, position) || taken.contains(from->second))
+    return;
+  MemoryBlock &dying = blocks[from->second], &born = blocks[to->second];
+  if (born.alive.first != position || dying.bytes != born.bytes)
+    return;
+  dying.alive.last = std::max(dying.alive.last, born.alive.last);
+  born.bytes = 0;
+  to->second = from->second;
+  taken.insert(from->second);
 }
 
 int64_t bowline::arenaBytes(ModuleOp module) {

@@ -33,6 +33,10 @@ public:
 
 private:
   void takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position);
+  void takeOver(plan::CollectiveOp allReduce, int64_t position);
+  /// Merges the blocks of an output that begins and an input that ends at `position`; `taken`: blocks that outputs of
+  /// this command have already.
+  void merge(mlir::Value output, mlir::Value input, int64_t position, llvm::DenseSet<size_t> &taken);
 
   Lifetimes lifetimes;
   llvm::MapVector<mlir::Value, size_t> blockOf;

@@ -18,4 +18,49 @@ def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 
+def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
+  let summary = "Let communication run beside computation";
+  let description = [{
+    Every communicator gets a stream, and commands an order in which they overlap, by list scheduling with the cost model
+    of CommandCost.h (SegmentSchedule.h): gradients are reduced, bucket by bucket, while the backward pass of the last
+    microbatch goes on, parameters are gathered ahead of their use, and what does not need the result of a communication
+    is computed while it is under way. The last run of a repeated segment and the segment behind it become one for that
+    (RunMerging.h). Every rank has the same program, so all issue communication in the same order.
+
+    With a memory limit: no prefetch, then no merging, then no overlap at all, until the arena is within it.
+
+    Runs after everything else that moves commands, insert-events right after it. Remark: what the model says about a
+    step before and after.
+  }];
+  let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
+                        "Overlap less rather than let the arena exceed so many bytes; 0: no limit">,
+                 Option<"prefetch", "prefetch", "int64_t", "std::numeric_limits<int64_t>::max()",
+                        "Most gathers that may be under way or waiting for use; default: what `dist.prefetch` says">];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
+}
+
+def InsertEvents : Pass<"insert-events", "::mlir::ModuleOp"> {
+  let summary = "Order what runs on several streams";
+  let description = [{
+    Where two commands on different streams use the same slot of a buffer and one of them writes it, in any calls of the
+    timeline, a `plan.signal` follows the earlier one and a `plan.wait` precedes the later one. A segment "begin" signals
+    what the first calls wait for. See EventInsertion.h. Programs of one stream stay as they are.
+
+    Runs after everything that adds, removes or moves commands, and before pack-arena, whose lifetimes end where events
+    say so.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
+def ElideEvents : Pass<"elide-events", "::mlir::ModuleOp"> {
+  let summary = "Remove waits that follow from the rest";
+  let description = [{
+    A `plan.wait` goes that orders nothing in any call of the timeline which the streams' own order and other waits do not
+    order too; then every `plan.signal` that nothing waits for. See EventElision.h.
+
+    Remark: how many of both went.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 #endif // BOWLINE_PASSES_OVERLAP_PASSES_TD

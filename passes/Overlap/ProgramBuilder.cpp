@@ -375,6 +375,8 @@ void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, O
       plan::CollectiveOp::create(commands, op->getLoc(), kind, reduction, communicatorAlong(axes), sources,
                                  destinations, /*stream=*/0, reason.empty() ? StringRef(kPassName) : pass);
   plan::setReason(collective, reason.empty() ? pass : reason);
+  if (Attribute prefetch = op->getAttr(dist::DistDialect::kPrefetchAttr)) // for overlap-commands
+    collective->setAttr(dist::DistDialect::kPrefetchAttr, prefetch);
 }
 
 void ProgramBuilder::buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment) {

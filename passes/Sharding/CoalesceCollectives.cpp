@@ -9,6 +9,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Sharding/CollectiveBuckets.h"
+#include "passes/Sharding/GradientOrder.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/ScalarSums.h"
 
@@ -35,6 +36,9 @@ public:
           << bucketBytes.getValue() << " bytes; the nearest valid number is 0";
       return signalPassFailure();
     }
+    SymbolTable symbols(getOperation());
+    for (auto entry : getOperation().getOps<graph::EntryOp>())
+      GradientOrder(symbols).run(entry);
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &body = function.getBody().front();
       ScalarSums(mesh).run(body);

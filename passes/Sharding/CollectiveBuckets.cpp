@@ -52,6 +52,7 @@ void CollectiveBuckets::run(Block &block) {
   // One key after the other: each sees the order that the one before has left, so that two buckets cannot wait for
   // each other.
   for (Attribute key : keys) {
+    limit = limitFor(block, key);
     for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
       bool dependent = isDependent(op);
       if (keyOf(op) == key) {
@@ -64,6 +65,14 @@ void CollectiveBuckets::run(Block &block) {
     }
     close();
   }
+}
+
+int64_t CollectiveBuckets::limitFor(Block &block, Attribute key) const {
+  int64_t all = 0;
+  for (Operation &op : block)
+    if (keyOf(&op) == key)
+      all += bytesOf(&op);
+  return std::min(most, std::max(kLeastBytes, all / 16));
 }
 
 bool CollectiveBuckets::isDependent(Operation *op) const {

@@ -19,13 +19,20 @@ namespace bowline {
 /// one kind and reduction, over the same axes, of one element type and with the same further attributes. They join in
 /// program order, so that gradients are together that become ready one after another. A bucket ends before a collective
 /// that depends on a member, or with which its tensors (before they are scattered, after they are gathered) would have
-/// more than the given bytes. It stands where its last member stood; what depends on the earlier ones moves behind it.
+/// more than the given bytes, or a sixteenth of all that could join it if that is less and at least kLeastBytes: a
+/// bucket is exchanged while the next one is computed, so that there have to be some. It stands where its last member
+/// stood; what depends on the earlier ones moves behind it.
 class CollectiveBuckets {
 public:
-  explicit CollectiveBuckets(int64_t bytes) : limit(bytes) {}
+  explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
   void run(mlir::Block &block);
 
+  /// Latency costs little beside these.
+  static constexpr int64_t kLeastBytes = 1 << 20;
+
 private:
+  int64_t limitFor(mlir::Block &block, mlir::Attribute key) const;
+
   /// Equal for collectives that may join; null for what is none.
   static mlir::Attribute keyOf(mlir::Operation *op);
 
@@ -35,7 +42,7 @@ private:
   /// Replaces the members by a bucket, if there are several, and begins anew.
   void close();
 
-  int64_t limit, bytes = 0;
+  int64_t most, limit = 0, bytes = 0;
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;
   llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents

@@ -107,8 +107,11 @@ def CoalesceCollectives : Pass<"coalesce-collectives", "::mlir::ModuleOp"> {
     Sums of scalars to which ranks contribute, such as the norm of all gradients, are added up before they are
     all-reduced: one collective per set of axes.
 
+    Sums of gradients move to the order in which the backward pass completes these (GradientOrder.h).
+
     Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
-    long as none depends on another and their tensors have at most `bucket-bytes` together. A bucket starts when the
+    long as none depends on another and their tensors have at most `bucket-bytes` together, and at most a sixteenth of all
+    of them where that is a megabyte or more. A bucket starts when the
     last of its members can; what depends on the first ones waits. The default is that of PyTorch's
     DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
   }];

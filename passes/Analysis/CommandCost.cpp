@@ -1,0 +1,60 @@
+//===- CommandCost.cpp - About how long commands take
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Analysis/CommandCost.h"
+
+
+
+using namespace mlir;
+using namespace bowline;
+
+CommandCost::CommandCost(ModuleOp module, SymbolTable &symbols, MachineModel machine)
+    : symbols(symbols), mesh(dist::MeshOp::of(module)), machine(machine) {
+  if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
+    threads = target.getThreads();
+}
+
+static double bytesOf(ValueRange buffers) {
+  double bytes = 0;
+  for (Value buffer : buffers)
+    bytes += static_cast<double>(buffer.getDefiningOp<plan::BufferOp>().getBytes());
+  return bytes;
+}
+
+int64_t CommandCost::groupSize(StringRef communicator) {
+  auto declared = symbols.lookup<plan::CommunicatorOp>(communicator);
+  if (!declared || !mesh)
+    return 1;
+  return mesh.getSize(llvm::to_vector(declared.getAxes().getAsRange<StringAttr>()));
+}
+
+double CommandCost::ofCollective(plan::CollectiveOp collective) {
+  auto ranks = static_cast<double>(groupSize(collective.getCommunicator()));
+  bool gathers = collective.getKind() == plan::CollectiveKind::AllGather;
+  double whole = bytesOf(gathers ? collective.getDestinations() : collective.getSources());
+  double rounds = collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1;
+  return rounds * (ranks - 1) * (machine.linkLatency + whole / ranks / machine.linkBytes);
+}
+
+double CommandCost::seconds(Operation *command) {
+  if (isa<plan::SignalOp, plan::WaitOp>(command))
+    return 0;
+  if (auto launch = dyn_cast<plan::LaunchOp>(command)) {
+    auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+    double arithmetic = kernel.getFlops().convertToDouble() / machine.flops;
+    double traffic = kernel.getBytesMoved().convertToDouble() / machine.bytes;
+    return machine.launch + std::max(arithmetic, traffic) / threads;
+  }
+  if (auto copy = dyn_cast<plan::CopyOp>(command))
+    return machine.launch + 2 * bytesOf(copy.getSource()) / machine.bytes;
+  if (auto collective = dyn_cast<plan::CollectiveOp>(command))
+    return machine.launch + ofCollective(collective);
+  ValueRange moved = isa<plan::SendOp>(command) ? ValueRange(cast<plan::SendOp>(command).getBuffers())
+                                                : ValueRange(cast<plan::ReceiveOp>(command).getBuffers());
+  return machine.launch + machine.linkLatency + bytesOf(moved) / machine.linkBytes;
+}

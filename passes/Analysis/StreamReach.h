@@ -1,0 +1,60 @@
+//===- StreamReach.h - How long other streams may run beside the last use of a buffer
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_STREAMREACH_H
+#define BOWLINE_PASSES_ANALYSIS_STREAMREACH_H
+
+#include "passes/Analysis/StreamClocks.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace bowline {
+
+/// For the buffers of a program of several streams that share memory: the last command in the order of issue that may
+/// run before all uses of the buffer are over. Whatever is issued behind it may have the buffer's memory.
+class StreamReach {
+public:
+  /// Of one buffer, over all calls.
+  struct Reach {
+    int64_t last = 0;        ///< position of that command
+    bool leavesCall = false; ///< it is in a later call than the buffer's uses, which are all in one
+    bool endsInOrder = true; ///< all other uses are over when the last one begins
+  };
+
+  /// Commands have their place in `commands` as position. `shares`: buffers to look at; `staysInCall`: of these, what
+  /// every call begins anew.
+  StreamReach(plan::ProgramOp program, mlir::SymbolTable &symbols, llvm::ArrayRef<mlir::Operation *> commands,
+              llvm::function_ref<bool(mlir::Value)> shares, llvm::function_ref<bool(mlir::Value)> staysInCall);
+
+  Reach of(mlir::Value buffer) const { return reaches.lookup(buffer); }
+
+private:
+  /// A command that uses a buffer that shares memory.
+  struct Point {
+    int64_t issue, call, position;
+    std::vector<uint32_t> clock; // when it begins
+  };
+  /// The uses of a buffer, in one call where it stays in one.
+  struct Uses {
+    mlir::Value buffer;
+    int64_t call, firstIssue, lastIssue, lastPosition;
+    std::vector<uint32_t> places; // by stream: the last use
+    bool endsInOrder;
+  };
+
+  void addUse(mlir::Value buffer, bool staysInCall, const Point &point, int64_t stream);
+  void finish(const Uses &uses, bool staysInCall);
+
+  std::vector<std::vector<Point>> points; // by stream
+  std::vector<Uses> all;
+  llvm::DenseMap<mlir::Value, size_t> current; // the last of `all`
+  llvm::DenseMap<mlir::Value, Reach> reaches;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_STREAMREACH_H

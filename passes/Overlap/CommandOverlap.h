@@ -1,0 +1,50 @@
+//===- CommandOverlap.h - Communication runs beside computation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_OVERLAP_COMMANDOVERLAP_H
+#define BOWLINE_PASSES_OVERLAP_COMMANDOVERLAP_H
+
+#include "passes/Analysis/CommandCost.h"
+
+#include <limits>
+
+namespace bowline {
+
+/// How far to go. Each step down takes less memory.
+struct OverlapOptions {
+  /// Bounds the prefetch distances of the program.
+  int64_t mostPrefetch = std::numeric_limits<int64_t>::max();
+  /// Reduce while the last microbatch is computed.
+  bool mergesRuns = true;
+};
+
+/// Gives the collectives of a program on one stream streams of their own, one for each communicator, and its commands
+/// an order in which they run beside computation: RunMerging, then SegmentSchedule. A program that would gain nothing
+/// stays on one stream. What commands of different streams need of each other is for EventInsertion.
+class CommandOverlap {
+public:
+  CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, OverlapOptions options = {})
+      : symbols(symbols), cost(module, symbols), options(options) {}
+
+  /// What the cost model says about one step, before and after.
+  struct Result {
+    double serialSeconds = 0, seconds = 0;
+  };
+
+  /// Empty where the program stays as it is.
+  std::optional<Result> run(plan::ProgramOp program);
+
+private:
+  mlir::SymbolTable &symbols;
+  CommandCost cost;
+  OverlapOptions options;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_OVERLAP_COMMANDOVERLAP_H

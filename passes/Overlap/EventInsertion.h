@@ -1,0 +1,57 @@
+//===- EventInsertion.h - Commands of several streams keep the order that they need
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_OVERLAP_EVENTINSERTION_H
+#define BOWLINE_PASSES_OVERLAP_EVENTINSERTION_H
+
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace bowline {
+
+/// Orders the commands of a program that are on different streams: where two use the same slot of a buffer that one of
+/// them writes, in any calls of the timeline, the earlier one is followed by a signal and the later one preceded by a
+/// wait for it. Buffers with several slots get as many events, so that a call waits for what had its own slot. Events
+/// that a call waits for before any call signals them are signalled by a segment "begin" in front of all others.
+///
+/// Correct, and not lean: EventElision removes what follows from the rest. Signals and waits that are there stay.
+/// Before memory is packed: what shares memory and is not the same buffer is kept apart by lifetimes. Linear in the
+/// commands of the timeline times the streams.
+class EventInsertion {
+public:
+  EventInsertion(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
+
+  void run();
+
+private:
+  /// A command that another has to wait for, and the slots of the buffer that both use.
+  using Source = std::pair<mlir::Operation *, int64_t>;
+
+  /// The last accesses of one slot of a buffer.
+  struct LastAccesses {
+    mlir::Operation *writer = nullptr;
+    llvm::SmallVector<mlir::Operation *, 2> readers; // the last one of each stream since the write
+  };
+
+  void findOrders();
+  void addOrder(mlir::Operation *earlier, mlir::Operation *later, int64_t slots);
+  void insertSignals();
+  void signalFirst();
+  int64_t countEvents();
+
+  plan::ProgramOp program;
+  mlir::SymbolTable &symbols;
+  llvm::SetVector<std::pair<Source, mlir::Operation *>> orders;
+  llvm::MapVector<Source, int64_t> eventOf; // the first of `slots`
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_OVERLAP_EVENTINSERTION_H

@@ -1,0 +1,97 @@
+//===- OverlapCommands.cpp - Let communication run beside computation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Overlap/CommandOverlap.h"
+#include "passes/Overlap/EventElision.h"
+#include "passes/Overlap/EventInsertion.h"
+#include "passes/Overlap/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_OVERLAPCOMMANDS
+#include "passes/Overlap/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class OverlapCommands : public bowline::impl::OverlapCommandsBase<OverlapCommands> {
+public:
+  using OverlapCommandsBase::OverlapCommandsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (prefetch < 0) {
+      module.emitError("parameters cannot be gathered ")
+          << prefetch.getValue() << " layers ahead; the nearest valid number is 0";
+      return signalPassFailure();
+    }
+    if (module.getOps<plan::CommunicatorOp>().empty())
+      return;
+    OverlapOptions most;
+    if (prefetch != kAsAnnotated)
+      most.mostPrefetch = prefetch;
+    std::optional<OverlapOptions> chosen = choose(module, most);
+    if (!chosen) {
+      remark::missed(module.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
+          << llvm::formatv("communication stays between commands that compute: beside them it would take more than the "
+                           "{0} bytes of the memory limit",
+                           memoryLimit.getValue())
+                 .str();
+      return;
+    }
+    overlap(module, *chosen, /*says=*/true);
+  }
+
+private:
+  static constexpr int64_t kAsAnnotated = std::numeric_limits<int64_t>::max();
+
+  static void overlap(ModuleOp module, OverlapOptions options, bool says) {
+    SymbolTable symbols(module);
+    CommandOverlap overlap(module, symbols, options);
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      std::optional<CommandOverlap::Result> result = overlap.run(program);
+      if (result && says)
+        remark::passed(program.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
+            << llvm::formatv("{0}: {1:F1} ms of communication and computation in {2:F1} ms on {3} streams, as the cost "
+                             "model says",
+                             program.getSymName(), 1e3 * result->serialSeconds, 1e3 * result->seconds,
+                             program.getStreams().size())
+                   .str();
+    }
+  }
+
+  /// The first of several choices, each with less memory than the one before, that is within the limit.
+  std::optional<OverlapOptions> choose(ModuleOp module, OverlapOptions most) {
+    OverlapOptions noPrefetch = most, noMerging = most;
+    noPrefetch.mostPrefetch = noMerging.mostPrefetch = 0;
+    noMerging.mergesRuns = false;
+    for (const OverlapOptions &options : {most, noPrefetch, noMerging})
+      if (memoryLimit == 0 || bytesWith(module, options) <= memoryLimit)
+        return options;
+    return std::nullopt;
+  }
+
+  static int64_t bytesWith(ModuleOp module, OverlapOptions options) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    overlap(*copy, options, /*says=*/false);
+    SymbolTable symbols(*copy);
+    for (auto program : copy->getOps<plan::ProgramOp>()) {
+      EventInsertion(program, symbols).run();
+      EventElision(program).run();
+    }
+    return arenaBytes(*copy);
+  }
+};
+
+} // namespace

@@ -1,0 +1,42 @@
+//===- RunMerging.h - The last run of a segment and the segment behind it become one
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_OVERLAP_RUNMERGING_H
+#define BOWLINE_PASSES_OVERLAP_RUNMERGING_H
+
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace bowline {
+
+/// Where a segment that runs once reduces what the segment in front of it computes, its commands can only begin when
+/// the last run of that one is over. Merging puts the commands of both into one segment, so that they can be scheduled
+/// together: with one run the segment itself, with several a copy for the last run, whose own temporary buffers are
+/// copies too. Programs whose segments take turns, or that have events, stay as they are.
+class RunMerging {
+public:
+  RunMerging(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
+
+  /// Returns how many segments were merged with the one in front of them.
+  int64_t run();
+
+private:
+  bool isInOrder();
+  int64_t runsOf(int64_t segment);
+  bool isWorthIt(plan::SegmentOp earlier, plan::SegmentOp later);
+  void merge(int64_t earlier);
+  /// Puts a copy of what `segment` does to the beginning of `later`.
+  void copyRun(plan::SegmentOp segment, plan::SegmentOp later);
+
+  plan::ProgramOp program;
+  mlir::SymbolTable &symbols;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_OVERLAP_RUNMERGING_H

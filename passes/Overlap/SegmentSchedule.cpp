@@ -1,0 +1,185 @@
+//===- SegmentSchedule.cpp - The order in which the commands of a segment are issued
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Overlap/SegmentSchedule.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Analysis/Lifetimes.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr llvm::StringLiteral kPassName = "OverlapCommands";
+
+SegmentSchedule::SegmentSchedule(plan::SegmentOp segment, SymbolTable &symbols, CommandCost &cost,
+                                 const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch)
+    : segment(segment), streams(streamOf.size() + 1) {
+  for (Operation &op : segment.getBody().front()) {
+    if (isa<plan::SignalOp, plan::WaitOp>(op) || cast<plan::Command>(op).getStreamIndex() != 0)
+      free = false;
+    addNode(&op, streamOf, cost, mostPrefetch);
+  }
+  addOrders(symbols);
+}
+
+void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
+                              int64_t mostPrefetch) {
+  Node node{op, Kind::Compute, 0, cost.seconds(op), 0, {}, {}};
+  if (auto collective = dyn_cast<plan::CollectiveOp>(op)) {
+    bool reduces = collective.getKind() == plan::CollectiveKind::AllReduce ||
+                   collective.getKind() == plan::CollectiveKind::ReduceScatter;
+    node.kind = reduces ? Kind::Reduction : Kind::Gather;
+    node.stream = streamOf.lookup(collective.getCommunicator());
+    auto distance = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kPrefetchAttr);
+    node.prefetch = std::min(distance ? distance.getInt() : 1, mostPrefetch);
+  }
+  serial += node.seconds;
+  nodes.push_back(std::move(node));
+}
+
+/// Every command after the last write of what it uses, and every write after the uses since the one before.
+void SegmentSchedule::addOrders(SymbolTable &symbols) {
+  struct Last {
+    std::optional<unsigned> writer;
+    SmallVector<unsigned> readers;
+  };
+  DenseMap<Value, Last> accesses;
+  for (unsigned i = 0; i < nodes.size(); ++i) {
+    std::set<unsigned> before;
+    for (const CommandUse &use : usesOf(nodes[i].op, symbols)) {
+      Last &last = accesses[use.buffer];
+      if (last.writer)
+        before.insert(*last.writer);
+      if (use.writes) {
+        before.insert(last.readers.begin(), last.readers.end());
+        last = {i, {}};
+      } else {
+        last.readers.push_back(i);
+      }
+    }
+    before.erase(i);
+    for (unsigned earlier : before)
+      nodes[earlier].after.push_back(i);
+    nodes[i].waitsFor = before.size();
+    nodes[i].before.assign(before.begin(), before.end());
+  }
+}
+
+void SegmentSchedule::addReady(unsigned index) {
+  Node &node = nodes[index];
+  for (unsigned earlier : node.before)
+    node.ready = std::max(node.ready, nodes[earlier].end);
+  if (node.kind == Kind::Compute)
+    computeReady.insert(index);
+  else if (node.kind == Kind::Reduction)
+    streams[node.stream].reductions.insert(index);
+  else
+    streams[node.stream].gathers.insert(index);
+}
+
+void SegmentSchedule::issue(unsigned index) {
+  Node &node = nodes[index];
+  Stream &stream = streams[node.stream];
+  // A communication begins after what computes in front of it.
+  node.end = std::max({node.ready, stream.end, streams[0].end}) + node.seconds;
+  stream.end = node.end;
+  finish = std::max(finish, node.end);
+  node.isIssued = true;
+  order.push_back(index);
+  computeReady.erase(index);
+  stream.reductions.erase(index);
+  stream.gathers.erase(index);
+  if (node.kind == Kind::Gather && !node.after.empty()) {
+    node.isUnused = true;
+    ++stream.unused;
+  }
+  for (unsigned earlier : node.before)
+    if (std::exchange(nodes[earlier].isUnused, false))
+      --streams[nodes[earlier].stream].unused;
+  for (unsigned later : node.after)
+    if (--nodes[later].waitsFor == 0)
+      addReady(later);
+}
+
+unsigned SegmentSchedule::frontier() const {
+  while (nodes[firstLeft].isIssued)
+    ++firstLeft;
+  return firstLeft;
+}
+
+bool SegmentSchedule::isDue(unsigned gather) const {
+  const Node &node = nodes[gather];
+  return gather == frontier() || streams[node.stream].unused < node.prefetch;
+}
+
+bool SegmentSchedule::issueCommunication() {
+  for (Stream &stream : streams) {
+    std::optional<unsigned> first;
+    if (!stream.gathers.empty() && isDue(*stream.gathers.begin()))
+      first = *stream.gathers.begin();
+    if (!stream.reductions.empty() && (!first || *stream.reductions.begin() < *first))
+      first = *stream.reductions.begin();
+    if (first) {
+      issue(*first);
+      return true;
+    }
+  }
+  return false;
+}
+
+unsigned SegmentSchedule::chooseCompute() const {
+  unsigned best = *computeReady.begin();
+  size_t seen = 0;
+  for (unsigned index : computeReady) {
+    if (++seen > kWindow || index > frontier() + 2 * kWindow)
+      break;
+    if (nodes[index].ready <= streams[0].end)
+      return index;
+    if (nodes[index].ready < nodes[best].ready)
+      best = index;
+  }
+  return best;
+}
+
+void SegmentSchedule::run() {
+  for (unsigned i = 0; i < nodes.size(); ++i)
+    if (nodes[i].waitsFor == 0)
+      addReady(i);
+  while (order.size() < nodes.size()) {
+    if (issueCommunication())
+      continue;
+    // Gathers that are not due wait until they are the first: then nothing that computes may be ready.
+    if (!computeReady.empty()) {
+      issue(chooseCompute());
+      continue;
+    }
+    std::optional<unsigned> first;
+    for (Stream &stream : streams)
+      if (!stream.gathers.empty() && (!first || *stream.gathers.begin() < *first))
+        first = *stream.gathers.begin();
+    issue(*first);
+  }
+}
+
+int64_t SegmentSchedule::apply(int64_t firstEvent) {
+  int64_t events = 0;
+  Block &block = segment.getBody().front();
+  OpBuilder builder(segment.getContext());
+  for (unsigned index : order) {
+    Node &node = nodes[index];
+    node.op->moveBefore(&block, block.end());
+    node.op->removeAttr(dist::DistDialect::kPrefetchAttr);
+    if (node.stream == 0)
+      continue;
+    cast<plan::Command>(node.op).setStreamIndex(node.stream);
+    builder.setInsertionPoint(node.op);
+    plan::SignalOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, /*stream=*/0, kPassName);
+    plan::WaitOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, node.stream, kPassName);
+    ++events;
+  }
+  return events;
+}

@@ -1,0 +1,92 @@
+//===- SegmentSchedule.h - The order in which the commands of a segment are issued
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_OVERLAP_SEGMENTSCHEDULE_H
+#define BOWLINE_PASSES_OVERLAP_SEGMENTSCHEDULE_H
+
+#include "passes/Analysis/CommandCost.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <set>
+#include <vector>
+
+namespace bowline {
+
+/// List scheduling (Graham, 1969) of one segment: stream 0 computes, every communicator has a stream, commands take the
+/// time that the cost model says.
+///
+/// Reductions are issued as soon as what they reduce is there. A gather is issued when it comes up in the given order,
+/// or before that when no more than its prefetch distance (`dist.prefetch`, else 1) of gathers on its stream are under
+/// way or done and not used yet: that bounds the memory that waits. Commands that compute stay in their order, but for
+/// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
+/// The result depends on nothing but the segment, so it is the same on all ranks.
+class SegmentSchedule {
+public:
+  /// `streamOf`: by communicator. `mostPrefetch` bounds every prefetch distance.
+  SegmentSchedule(plan::SegmentOp segment, mlir::SymbolTable &symbols, CommandCost &cost,
+                  const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch);
+
+  /// Whether commands can be moved: there are no signals and waits yet.
+  bool isFree() const { return free; }
+
+  /// Finds the order.
+  void run();
+
+  /// Seconds, all commands one after the other and as scheduled.
+  double serialSeconds() const { return serial; }
+  double seconds() const { return finish; }
+
+  /// Gives the commands of the segment their order and streams, and lets every communication begin no earlier than what
+  /// computes in front of it is over; uses events from `firstEvent` on and returns how many.
+  int64_t apply(int64_t firstEvent);
+
+private:
+  static constexpr size_t kWindow = 32;
+
+  enum class Kind { Compute, Reduction, Gather };
+  struct Node {
+    mlir::Operation *op;
+    Kind kind;
+    int64_t stream;
+    double seconds;
+    int64_t prefetch = 0;
+    std::vector<unsigned> before, after;
+    unsigned waitsFor = 0;
+    double ready = 0, end = 0; // in the model; ready: what it needs is there
+    bool isIssued = false, isUnused = false;
+  };
+  struct Stream {
+    std::set<unsigned> reductions, gathers; // ready to be issued
+    double end = 0;
+    int64_t unused = 0; // gathers that were issued, and nothing used yet
+  };
+
+  void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost, int64_t mostPrefetch);
+  void addOrders(mlir::SymbolTable &symbols);
+  void addReady(unsigned node);
+  void issue(unsigned node);
+  /// Issues one communication, if one is due.
+  bool issueCommunication();
+  bool isDue(unsigned gather) const;
+  unsigned chooseCompute() const;
+  /// The first command that was not issued yet.
+  unsigned frontier() const;
+
+  plan::SegmentOp segment;
+  bool free = true;
+  std::vector<Node> nodes;
+  std::vector<Stream> streams;
+  std::set<unsigned> computeReady;
+  std::vector<unsigned> order;
+  mutable unsigned firstLeft = 0;
+  double serial = 0, finish = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_OVERLAP_SEGMENTSCHEDULE_H
