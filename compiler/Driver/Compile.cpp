@@ -78,6 +78,10 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
     return invalid("--mesh and --strategy both say how to divide the program; remove one");
   if (!(options.mesh.empty() && options.strategyFile.empty()) && options.from != Phase::Input)
     return invalid("--mesh and --strategy divide a program from its beginning; leave out --compile-from");
+  if (options.bucketBytes.value_or(0) < 0)
+    return invalid("--bucket-bytes must not be negative, got ", *options.bucketBytes);
+  if (options.prefetch < 0)
+    return invalid("--prefetch must not be negative, got ", options.prefetch);
   if (options.mesh.empty() && (options.sequenceParallel || options.zero != 0 || !options.zeroAxis.empty() ||
                                !options.schedule.empty() || !options.stages.empty()))
     return invalid("--sequence-parallel, --zero, --zero-axis, --schedule and --stages say how ranks share the work; "
@@ -93,6 +97,8 @@ static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTar
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
   result.gemmLibrary = options.gemmLibrary;
+  result.bucketBytes = options.bucketBytes;
+  result.prefetch = options.prefetch;
   result.recompute = options.recompute;
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
   result.disabledSteps = options.disabledSteps;

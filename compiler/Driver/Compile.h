@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,10 +48,12 @@ struct CompileOptions {
   std::string mesh;         // "pp=2,dp=2,tp=2"
   std::string strategyFile; // .mlir with a dist.strategy, instead of the other choices
   bool sequenceParallel = false;
-  int64_t zero = 0;     // level, 0 to 3
-  std::string zeroAxis; // default: the batch's
-  std::string schedule; // of stages, see docs/schedules.md
-  std::string stages;   // "balanced" or "[0..3],[4..9]"
+  int64_t zero = 0;                   // level, 0 to 3
+  std::string zeroAxis;               // default: the batch's
+  std::string schedule;               // of stages, see docs/schedules.md
+  std::string stages;                 // "balanced" or "[0..3],[4..9]"
+  std::optional<int64_t> bucketBytes; // most that one exchange of gradients or parameters has; 0: each tensor alone
+  int64_t prefetch = 1;               // ZeRO 3: gathers of parameters that may be under way ahead of use
 
   bool codegen = true;                 // without: plans to check and simulate, which nobody can run
   std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames

@@ -73,7 +73,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
        [] { return createGlobalToLocal(); });
   step("apply-zero", Phase::Local, "gradients and states are whole until the program is that of one rank", false,
-       [] { return createApplyZero(); });
+       [=] { return createApplyZero(ApplyZeroOptions{options.prefetch}); });
   step("split-stages", Phase::Local,
        "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
        [] { return createSplitStages(); });
@@ -83,8 +83,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
-  step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
-       [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
+  step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true, [=] {
+    CoalesceCollectivesOptions coalesce;
+    if (options.bucketBytes)
+      coalesce.bucketBytes = *options.bucketBytes;
+    return createOnSeveralRanks([=] { return createCoalesceCollectives(coalesce); });
+  });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });

@@ -17,6 +17,7 @@
 #include "passes/Training/Passes.h"
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ struct PipelineOptions {
   InsertOptimizerOptions optimizer; // microbatches too
   /// How the program is divided among ranks, where the module has no `dist.strategy`; without a mesh: not at all.
   ApplyStrategyOptions strategy;
+  /// Most bytes that ranks exchange in one operation, where several could be joined; unset: coalesce-collectives' own.
+  std::optional<int64_t> bucketBytes;
+  /// Gathers of parameters that may be under way ahead of use.
+  int64_t prefetch = 1;
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
   bool mayDivideIntoStages = true;
   CpuTarget cpu;

@@ -22,7 +22,7 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, from = "input", to = "plan", kernelCache, output;
+  std::string mode = "train", memoryLimit, bucketBytes, from = "input", to = "plan", kernelCache, output;
   std::vector<std::string> disabled;
   bool report = false;
 };
@@ -66,6 +66,11 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   app.add_option("--zero-axis", o.zeroAxis, "Axis of --zero; default: that of the batch");
+  app.add_option("--prefetch", o.prefetch, "With --zero 3: gathers of parameters that may be under way ahead of use")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--bucket-bytes", line.bucketBytes,
+                 "Most that one exchange of gradients or parameters has, for instance 4MiB; 0: each tensor alone");
   app.add_option("--schedule", o.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax));
   app.add_option("--stages", o.stages, "Layers of each stage: balanced, or as in [0..3],[4..9]");
   app.add_option("--strategy", o.strategyFile,
@@ -149,6 +154,10 @@ absl::Status run(CommandLine &line) {
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
+  }
+  if (!line.bucketBytes.empty()) {
+    BOWLINE_ASSIGN_OR_RETURN(uint64_t bytes, parseBytes(line.bucketBytes));
+    options.bucketBytes = static_cast<int64_t>(std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max()));
   }
   if (options.to == Phase::Plan && line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");

@@ -8,6 +8,7 @@
 
 #include "passes/Overlap/CommandOverlap.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "passes/Analysis/StreamClocks.h"
 #include "passes/Overlap/RunMerging.h"
 #include "passes/Overlap/SegmentSchedule.h"
@@ -36,14 +37,21 @@ std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp progra
   llvm::StringMap<int64_t> streams = streamsOf(program, names);
   if (program.getStreams().size() > 1 || streams.empty() || streams.size() > kMostStreams)
     return std::nullopt;
-  if (options.mergesRuns)
-    RunMerging(program, symbols).run();
+  OwningOpRef<plan::ProgramOp> before = program.clone();
+  int64_t merged = options.mergesRuns ? RunMerging(program, symbols).run() : 0;
+  auto undo = [&]() -> std::optional<Result> {
+    if (merged > 0) {
+      program.getBody().takeBody(before->getBody());
+      program.setTimeline(before->getTimeline());
+    }
+    return std::nullopt;
+  };
   std::vector<SegmentSchedule> schedules;
   SmallVector<plan::SegmentOp> segments = segmentsOf(program);
   for (plan::SegmentOp segment : segments) {
     schedules.emplace_back(segment, symbols, cost, streams, options.mostPrefetch);
     if (!schedules.back().isFree())
-      return std::nullopt;
+      return undo();
     schedules.back().run();
   }
   Result result;
@@ -53,7 +61,7 @@ std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp progra
     result.seconds += schedules[timeline[i]].seconds();
   }
   if (result.seconds > (1 - kLeastGain) * result.serialSeconds)
-    return std::nullopt;
+    return undo();
   int64_t events = 0;
   for (SegmentSchedule &schedule : schedules)
     events += schedule.apply(events);

@@ -42,15 +42,15 @@ public:
     if (prefetch != kAsAnnotated)
       most.mostPrefetch = prefetch;
     std::optional<OverlapOptions> chosen = choose(module, most);
-    if (!chosen) {
+    if (chosen)
+      overlap(module, *chosen, /*says=*/true);
+    else
       remark::missed(module.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
           << llvm::formatv("communication stays between commands that compute: beside them it would take more than the "
                            "{0} bytes of the memory limit",
                            memoryLimit.getValue())
                  .str();
-      return;
-    }
-    overlap(module, *chosen, /*says=*/true);
+    module.walk([](plan::CollectiveOp collective) { collective->removeAttr(dist::DistDialect::kPrefetchAttr); });
   }
 
 private:

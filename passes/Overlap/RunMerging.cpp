@@ -103,8 +103,11 @@ void RunMerging::copyRun(plan::SegmentOp segment, plan::SegmentOp later) {
   IRMapping copies;
   for (Operation &command : segment.getBody().front())
     for (Value buffer : command.getOperands()) {
+      auto staysInSegment = [&](Operation *user) {
+        return user->getParentOfType<plan::ProgramOp>() != program || user->getParentOp() == segment;
+      };
       bool isOwn = lifetimes.intervals().contains(buffer) && !lifetimes.crossesRuns(buffer) &&
-                   llvm::all_of(buffer.getUsers(), [&](Operation *user) { return user->getParentOp() == segment; });
+                   llvm::all_of(buffer.getUsers(), staysInSegment);
       if (!isOwn || copies.contains(buffer))
         continue;
       builder.setInsertionPointAfterValue(buffer);

@@ -172,7 +172,6 @@ int64_t SegmentSchedule::apply(int64_t firstEvent) {
   for (unsigned index : order) {
     Node &node = nodes[index];
     node.op->moveBefore(&block, block.end());
-    node.op->removeAttr(dist::DistDialect::kPrefetchAttr);
     if (node.stream == 0)
       continue;
     cast<plan::Command>(node.op).setStreamIndex(node.stream);
