@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly bench bench-peers bench-precision fuzz docs format clean
+.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-peers bench-precision fuzz docs format clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,10 @@ check: packages  ## Build and run every test; the last line is "N passed, N fail
 
 check-nightly: build  ## Compare 200 random strategies (COUNT=N, SEED=N) on up to 8 ranks with one rank (about six minutes)
 	@build/release/test/bin/random-strategies --count $(or $(COUNT),200) $(if $(SEED),--seed $(SEED))
+
+check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
+	@scripts/install-packages.sh --list scripts/slurm-packages.txt
+	@scripts/check-slurm.py
 
 bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
 	@scripts/bench.py

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that packages.txt lists. Does nothing, and needs no network, when all are there.
 #
-#   scripts/install-packages.sh [--check]     --check: install nothing, exit 1 when something is missing
+#   scripts/install-packages.sh [--list FILE] [--check]
 #
+# --list   read FILE instead, one package a line
+# --check  install nothing, exit 1 when something is missing
 # BOWLINE_SKIP_PACKAGES=1 skips it all, for machines that have the same software from somewhere else.
 set -euo pipefail
 
@@ -14,11 +16,18 @@ fail() {
 }
 
 check_only=0
-case "${1:-}" in
-  "") ;;
-  --check) check_only=1 ;;
-  *) fail "unknown argument '$1'; the only one is --check" ;;
-esac
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --check) check_only=1 ;;
+    --list)
+      [ -r "${2:-}" ] || fail "--list needs a file that can be read, not '${2:-}'"
+      list="$2"
+      shift
+      ;;
+    *) fail "unknown argument '$1'; there are --list FILE and --check" ;;
+  esac
+  shift
+done
 [ "${BOWLINE_SKIP_PACKAGES:-0}" = 1 ] && exit 0
 
 command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||

@@ -97,6 +97,18 @@ class InstallPackagesTest(unittest.TestCase):
         self.assertIn("BOWLINE_SKIP_PACKAGES=1", result.stderr)
         self.assertEqual(self.run_script(BOWLINE_SKIP_PACKAGES="1")[0].returncode, 0)
 
+    def test_another_list(self):
+        wanted = self.bin / "wanted.txt"
+        wanted.write_text("# a comment\nslurmd\n\nmunge\n")
+        self.installed(["munge"])
+        _, calls = self.run_script("--list", str(wanted))
+        self.assertTrue(calls[1].endswith(" install --no-install-recommends slurmd"), calls)
+        result, _ = self.run_script("--list", str(wanted), "--check")
+        self.assertIn("missing packages: slurmd.", result.stderr.replace("\n", "."))
+        result, _ = self.run_script("--list", str(self.bin / "none.txt"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("none.txt", result.stderr)
+
     def test_unknown_argument(self):
         self.assertEqual(self.run_script("--chek")[0].returncode, 1)
 
