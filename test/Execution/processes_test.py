@@ -354,8 +354,10 @@ class Refusals(ProcessTest):
 
 
 class Failures(ProcessTest):
-    # With a slow link there is hardly a moment outside of such a command.
-    SLOW = ["--link", "latency=1ms"]
+    # With a slow link a step takes a third of a second, in which there is hardly a moment outside of such a command. A rank
+    # that is sent a signal some time after a step began is in the midst of it.
+    SLOW = ["--link", "latency=20ms"]
+    INTO_THE_STEP = 0.1
     WAITS = (r"entry 'train_step', segment '[^']+' \(call \d+, slot \d+\), command \d+, \w+ on '\w+', from [^:]+: .*"
              r"rank \d waits for ranks? [\d, ]+ in \w+")
 
@@ -386,6 +388,7 @@ class Failures(ProcessTest):
             with self.subTest(signal=sent, rank=victim):
                 port = free_port()
                 processes = self.started(4, *self.SLOW, "--timeout", timeout, envs=lambda rank: torchrun(rank, 4, port))
+                time.sleep(self.INTO_THE_STEP)
                 processes[victim].send_signal(sent)
                 since = time.monotonic()
                 named = rf"cause: rank {victim} \(host .*, pid {processes[victim].pid}\) {cause}"
