@@ -307,9 +307,14 @@ static bool isUsedAfter(Value value, Operation *op) {
 /// A read is the variable's own buffer, unless the value is still needed after the variable got another one.
 void ProgramBuilder::buildRead(ProgramState &state, OpBuilder &commands, graph::ReadOp read) {
   Value variable = variableBuffer(state, read.getVariable());
-  bool outlivesWrite = llvm::any_of(read->getBlock()->getOps<graph::WriteOp>(), [&](graph::WriteOp write) {
-    return write.getVariable() == read.getVariable() && read->isBeforeInBlock(write) &&
-           isUsedAfter(read.getResult(), write);
+  if (writesBlock != read->getBlock()) {
+    writesBlock = read->getBlock();
+    writes.clear();
+    for (auto write : writesBlock->getOps<graph::WriteOp>())
+      writes[write.getVariable()].push_back(write);
+  }
+  bool outlivesWrite = llvm::any_of(writes[read.getVariable()], [&](graph::WriteOp write) {
+    return read->isBeforeInBlock(write) && isUsedAfter(read.getResult(), write);
   });
   if (!outlivesWrite) {
     state.bufferOf[read.getResult()] = variable;

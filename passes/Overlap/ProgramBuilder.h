@@ -66,6 +66,9 @@ private:
   /// New buffers go before this marker: after all older ones, before the programs.
   mlir::Operation *firstFunction;
   llvm::StringMap<mlir::Value> variables;
+  /// By variable, in the block of the last read.
+  llvm::StringMap<llvm::SmallVector<graph::WriteOp, 1>> writes;
+  mlir::Block *writesBlock = nullptr;
   /// By axes.
   llvm::DenseMap<mlir::ArrayAttr, mlir::Value> coordinates;
   llvm::DenseMap<mlir::ArrayAttr, plan::CommunicatorOp> communicators;

@@ -126,9 +126,10 @@ void ReshardInsertion::keepPartial(Value value, StringRef accumulator, const Axe
 }
 
 void ReshardInsertion::deferSums() {
+  SymbolTable symbols(state.module);
   llvm::MapVector<StringRef, SmallVector<graph::WriteOp>> writes;
   state.module.walk([&](graph::WriteOp write) {
-    auto variable = SymbolTable::lookupNearestSymbolFrom<graph::StateOp>(write, write.getVariableAttr());
+    auto variable = symbols.lookup<graph::StateOp>(write.getVariable());
     auto start = variable ? dyn_cast<graph::FillAttr>(variable.getInit()) : graph::FillAttr();
     if (start && start.getValue() == 0.0 && variable.getRole() == graph::StateRole::Accumulator)
       writes[write.getVariable()].push_back(write);

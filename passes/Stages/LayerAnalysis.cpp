@@ -18,7 +18,7 @@ using namespace bowline;
 static constexpr double kFlopsPerByte = 16;
 
 LayerAnalysis::LayerAnalysis(graph::FuncOp function, const ModelLayers &layers)
-    : body(function.getBody().front()), layers(layers) {
+    : body(function.getBody().front()), layers(layers), symbols(function->getParentOp()) {
   for (BlockArgument argument : function.getArguments())
     origins[argument].fromArguments = true;
   for (Operation &op : body) {
@@ -31,7 +31,7 @@ LayerAnalysis::LayerAnalysis(graph::FuncOp function, const ModelLayers &layers)
 LayerAnalysis::Origin LayerAnalysis::originOf(Operation *op) const {
   Origin result;
   if (auto read = dyn_cast<graph::ReadOp>(op)) {
-    result.param = SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr());
+    result.param = symbols.lookup<graph::ParamOp>(read.getVariable());
     if (!result.param)
       return result;
     result.kind = Kind::Weight;

@@ -50,6 +50,7 @@ private:
 
   mlir::Block &body;
   const ModelLayers &layers;
+  mlir::SymbolTable symbols;
   llvm::DenseMap<mlir::Value, Origin> origins;
 };
 
