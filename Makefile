@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-peers bench-precision fuzz docs format clean
+.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-peers bench-precision bench-scale fuzz docs format clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ bench-peers: build  ## Measure training beside PyTorch and JAX, installed into b
 
 bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, and compare the losses (about ten minutes)
 	@scripts/bench-precision.py
+
+bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
+	@scripts/bench-scale.py
 
 fuzz: packages  ## Run each fuzz target for a minute
 	@cmake --preset fuzz

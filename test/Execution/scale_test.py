@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Plans for very large runs: their size, and the work of checking them, depend on layers and never on ranks.
+
+What is compared are counts and bytes, which no load of the machine changes; scripts/bench-scale.py measures times.
+"""
+
+import json
+
+import tools
+
+# Wide enough for 32 ranks along tp; the other sizes are small, as they change nothing here.
+CONFIG = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 128, "n_head": 32, "n_positions": 64,
+          "vocab_size": 512, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05,
+          "initializer_range": 0.02, "tie_word_embeddings": True, "bos_token_id": 256, "eos_token_id": 256}
+
+# Parts of another size are collected in other buckets, and wait for each other in other places.
+SLACK = 1.25
+
+
+def facts_of(report):
+    return sum(proof["facts"] for proof in report["proofs"])
+
+
+class Scale(tools.ToolTest):
+    def compile(self, layers, mesh, sequences, *flags):
+        """(bytes of the plan, the checker's report)."""
+        model, plan = self.folder / f"gpt2-{layers}", self.folder / "x.plan"
+        model.mkdir(exist_ok=True)
+        (model / "config.json").write_text(json.dumps({**CONFIG, "n_layer": layers}))
+        tools.succeed("bowline-compile", model, "--batch", sequences, "--seq", 64, "--mesh", mesh, *flags,
+                      *tools.ONE_THREAD, "--no-codegen", "-o", plan)
+        report = json.loads(tools.succeed("bowline-check", plan, "--json"))
+        self.assertTrue(report["sound"])
+        return plan.stat().st_size, report
+
+    def test_ranks_cost_nothing(self):
+        for flags in ([], ["--zero", "1"], ["--zero", "3", "--sequence-parallel"]):
+            with self.subTest(flags=flags):
+                small_size, small = self.compile(3, "dp=2,tp=2", 2, *flags)
+                large_size, large = self.compile(3, "dp=512,tp=32", 512, *flags)
+                self.assertEqual((small["ranks"], large["ranks"]), (4, 16384))
+                self.assertLess(large_size, SLACK * small_size)
+                self.assertLess(large["stored_commands"], SLACK * small["stored_commands"])
+                self.assertLess(facts_of(large), SLACK * facts_of(small))
+
+    def test_layers_cost_the_same_each(self):
+        for flags in ([], ["--zero", "1"]):
+            with self.subTest(flags=flags):
+                sizes, facts = [], []
+                for layers in (4, 8, 12):
+                    size, report = self.compile(layers, "dp=2,tp=2", 2, *flags)
+                    sizes.append(size)
+                    facts.append(facts_of(report))
+                for values in (sizes, facts):
+                    self.assertAlmostEqual((values[2] - values[1]) / (values[1] - values[0]), 1, delta=0.05)
+
+
+if __name__ == "__main__":
+    tools.main()
