@@ -12,7 +12,8 @@ absl::Status CpuStream::Launch(const hal::Launchable& launchable, absl::Span<voi
 }
 
 absl::Status CpuStream::Copy(void* destination, const void* source, size_t bytes) {
-  if (bytes > 0) std::memcpy(destination, source, bytes);
+  // Only the checker refuses ranges that overlap, and sessions do not run it: defined all the same.
+  if (bytes > 0) std::memmove(destination, source, bytes);
   return absl::OkStatus();
 }
 

@@ -114,7 +114,7 @@ void CpuWorkerStream::Run(Command& command) {
       static_cast<const CpuLaunchable*>(command.launchable)->Run(command.arguments, command.destination);
       return;
     case Kind::kCopy:
-      if (command.size > 0) std::memcpy(command.destination, command.source, command.size);
+      if (command.size > 0) std::memmove(command.destination, command.source, command.size);
       return;
     case Kind::kCall:
       status_ = command.call.run(command.call);
