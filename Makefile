@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-peers bench-precision bench-scale fuzz docs format clean
+.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ bench: build  ## Measure compile time and training beside a baseline and the mac
 
 bench-peers: build  ## Measure training beside PyTorch and JAX, installed into build/peers (6 GiB; over an hour)
 	@scripts/bench-peers.py
+
+bench-overlap: build  ## Measure how much of the gradients' reduction runs beside the backward pass, on a slow link
+	@scripts/bench-overlap.py
 
 bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, and compare the losses (about ten minutes)
 	@scripts/bench-precision.py

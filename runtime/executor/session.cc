@@ -105,6 +105,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->MeasureHighWater();
+  if (options.trace) session->tracer_ = std::make_unique<Tracer>(plan.entries()->size());
   if (options.profile) session->timings_.resize(plan.kernels()->size() + 2);
   return session;
 }
@@ -226,6 +227,7 @@ absl::Status Session::Run(int entry) {
     return absl::InvalidArgumentError(absl::StrCat("there is no entry ", entry));
   }
   BOWLINE_RETURN_IF_ERROR(CheckInputs(*plan().entries()->Get(entry)));
+  if (tracer_ != nullptr) return RunTraced(entry);
   return options_.profile ? RunCommands<true>(entry) : RunCommands<false>(entry);
 }
 
@@ -285,11 +287,43 @@ absl::Status Session::RunCommands(int entry) {
       if (!status.ok()) return FailedCommand(status, entry, call, i);
     }
   }
+  return Finish(entry);
+}
+
+absl::Status Session::Finish(int entry) {
   for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
     if (absl::Status status = stream->Synchronize(); !status.ok()) {
       return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::RunTraced(int entry) {
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
+  std::vector<TraceEvent> sites;
+  for (uint32_t call = 0; call < timeline.size(); ++call) {
+    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
+      if (bound_->commands[timeline[call].first_command + i].kind != fbs::CommandBody::Signal) {
+        sites.push_back({call, i});
+      }
+    }
+  }
+  tracer_->Begin(sites.size());
+  size_t next = 0;
+  for (size_t call = 0; call < timeline.size(); ++call) {
+    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
+      const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
+      const bool takes_time = command.kind != fbs::CommandBody::Signal;
+      hal::Stream& stream = *bound_->streams[command.stream];
+      absl::Status status = takes_time ? tracer_->StampBegin(stream, next) : absl::OkStatus();
+      if (status.ok()) status = Issue(command);
+      if (status.ok() && takes_time) status = tracer_->StampEnd(stream, next++);
+      if (!status.ok()) return FailedCommand(status, entry, call, i);
+    }
+  }
+  BOWLINE_RETURN_IF_ERROR(Finish(entry));
+  tracer_->End(entry, sites);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
 #include "runtime/executor/links.h"
+#include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
 
@@ -25,6 +26,9 @@ struct SessionOptions {
   int threads = 0;
   // Times every command. Off, it costs nothing.
   bool profile = false;
+  // Takes the time of each command on its stream, while they overlap as ever. Off, it costs nothing. Not with
+  // `profile`.
+  bool trace = false;
   // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
   CommunicatorGroup* group = nullptr;
   // Links to emulate, by axis of the mesh.
@@ -103,6 +107,9 @@ class Session {
   // Rows of what ran, the slowest first; empty unless SessionOptions.profile.
   std::vector<ProfileRow> Profile() const;
 
+  // What the last runs of each entry did; empty unless SessionOptions.trace.
+  std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
+
   hal::Device& device() { return *device_; }
   hal::Allocation& arena() { return *arena_; }
 
@@ -117,6 +124,9 @@ class Session {
   absl::Status CheckInputs(const fbs::Entry& entry) const;
   template <bool kProfile>
   absl::Status RunCommands(int entry);
+  absl::Status RunTraced(int entry);
+  // When all commands were issued: waits until they are over.
+  absl::Status Finish(int entry);
   absl::Status Issue(const BoundCommand& command);
   absl::Status FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t command) const;
 
@@ -135,6 +145,7 @@ class Session {
     int64_t nanoseconds = 0;
   };
   std::vector<Timing> timings_;
+  std::unique_ptr<Tracer> tracer_;
 };
 
 }  // namespace bowline

@@ -113,22 +113,31 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
   return SpawnRanks(options.nproc, WithoutNproc(argc, argv));
 }
 
-absl::Status RunOne(const RunOptions& options, const RunModes& modes, const CLI::App& app,
+absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {
+  if (options.trace_log == nullptr) return absl::OkStatus();
+  return Annotate(options.trace_log->Write(options.trace + suffix), "--trace");
+}
+
+absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
                     std::optional<int> spawned_listener) {
+  RunOptions options = given;
+  if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
   const auto run = [&](LoadedPlan plan, const RunOptions& own) -> absl::Status {
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
     return chosen(std::move(plan), own);
   };
   if (launch.ranks > 1) {
-    const absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
+    absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
+    if (status.ok()) status = WriteTrace(options, absl::StrCat(".rank-", launch.rank));
     // Who started these processes may not say whose output a line is.
     return spawned_listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank));
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
-  return RunRanks(std::move(plan), options, chosen);
+  BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, chosen));
+  return WriteTrace(options, "");
 }
 
 int Main(int argc, char** argv) {

@@ -84,7 +84,11 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--link", o.link_texts,
                  "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us")
       ->group(several);
-  app.add_flag("--profile", o.profile, "Time every kernel (costs a little) and print a table to stderr at the end");
+  app.add_option("--trace", o.trace,
+                 "File for when each command of the last two runs of each entry ran, for ui.perfetto.dev: ranks are "
+                 "processes, streams threads; of ranks that are processes each writes FILE.rank-R");
+  app.add_flag("--profile", o.profile, "Time every kernel (costs a little) and print a table to stderr at the end")
+      ->excludes("--trace");
   app.add_flag("--quiet", o.quiet, "No progress and notes on stderr");
 
   RunModes modes;

@@ -11,6 +11,7 @@
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/tools/tool_support.h"
+#include "runtime/tools/trace_log.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/weights.h"
@@ -37,6 +38,7 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   const absl::Status status = generator.Generate(options.prompt, generate, print, stop, &agreement);
   // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it.
   if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) BOWLINE_RETURN_IF_ERROR(PrintToStdout("\n"));
+  if (status.ok() && options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
   if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
   return status;
 }

@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
   SessionOptions session;
   session.driver = options.driver;
   session.profile = options.profile;
+  session.trace = options.trace_log != nullptr;
   session.group = options.group;
   session.links = options.links;
   return Session::Create(std::move(plan), session);

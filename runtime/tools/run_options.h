@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/chrome_trace.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/control/launch.h"
 #include "runtime/executor/session.h"
@@ -20,6 +21,9 @@ struct RunOptions {
   std::string plan;
   std::string driver = "cpu";
   bool profile = false;
+  std::string trace;  // file for what each command of the last runs took
+  // Where all ranks of this process put it.
+  std::shared_ptr<ChromeTrace> trace_log;
   bool quiet = false;
   std::string weights;
 

@@ -14,6 +14,7 @@
 #include "runtime/tools/run_options.h"
 #include "runtime/tools/stop_signals.h"
 #include "runtime/tools/tool_support.h"
+#include "runtime/tools/trace_log.h"
 #include "runtime/tools/train_console.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/evaluator.h"
@@ -178,6 +179,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
 absl::Status RunTraining(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_RETURN_IF_ERROR(options.data.empty() ? EvaluateOnly(*session, options) : Train(*session, options));
+  if (options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
   if (options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
   return absl::OkStatus();
 }

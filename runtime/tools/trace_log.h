@@ -1,0 +1,14 @@
+#ifndef BOWLINE_RUNTIME_TOOLS_TRACE_LOG_H_
+#define BOWLINE_RUNTIME_TOOLS_TRACE_LOG_H_
+
+#include "runtime/base/chrome_trace.h"
+#include "runtime/executor/session.h"
+
+namespace bowline {
+
+// Adds what the session's rank measured: its commands by stream, each with its source and bytes.
+void AddTrace(const Session& session, ChromeTrace& trace);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TOOLS_TRACE_LOG_H_
