@@ -29,6 +29,11 @@ namespace bowline {
 //     (sentActivation), B or I (sentGradient) of m starts. Where microbatches are in order, it is that of m - slots.
 // Receives need not wait for their slots: when one is issued, the computation that used the slot last has ended. Steps
 // of training follow each other when all transfers of the step have ended.
+//
+// All ranks issue their transfers in one order: that in which they take place in a run of the schedule.
+// So ranks never wait for each other in a circle, even where a device starts transfers in the order of their issue and
+// where a computation holds up all that is issued after it (compiler/Check/DeadlockCheck.h has the argument). Receives
+// that are issued ahead of their order would: of two neighbours in 1F1B, each would receive before it sends.
 
 enum class StepKind : uint8_t {
   Forward,
@@ -87,7 +92,7 @@ struct StageSlots {
   int receivedActivation = 0;
   int receivedGradient = 0;
   /// From F, or B or I, until the end of the send. As many as are alive at the schedule's unit costs, with transfers
-  /// that take next to no time and with transfers as long as a forward; at least 2, unless there is but one microbatch.
+  /// that take next to no time, half of a forward, and a forward; at least 2, unless there is but one microbatch.
   /// At such costs no computation waits for a slot, and at no costs forever. (2 would not always do: in breadth_first
   /// the last rank sends to rank 0 long before that one receives.)
   int sentActivation = 0;
@@ -109,13 +114,14 @@ struct PipelineTimeline {
 };
 
 struct TimelineOptions {
-  /// The receives of a computation are issued before the computation that is so many before it, to run beside it. The
-  /// slots of received values grow by at most as many, where a stage takes its microbatches in order.
+  /// The receives of a computation are issued up to so many computations before it, to run beside them: as early as the
+  /// order of all transfers allows. The slots of received values grow by at most as many, where a stage takes its
+  /// microbatches in order.
   int prefetchDistance = 1;
 };
 
 /// The timeline of a training step. Computations are in the schedule's order (actions that overlap: one after the
-/// other), each followed by its send. It never hangs, however long its steps take. InvalidArgument for a schedule that
+/// other); sends come as early as the order of all transfers allows. It never hangs, however long its steps take. InvalidArgument for a schedule that
 /// is not valid (see Validator.h) and for a negative distance.
 absl::StatusOr<PipelineTimeline> makePipelineTimeline(const Schedule &schedule, const TimelineOptions &options = {});
 

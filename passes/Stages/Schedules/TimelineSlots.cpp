@@ -16,7 +16,7 @@
 
 using namespace bowline;
 
-/// Of a forward, where slots are counted. A transfer takes one, or as many.
+/// Of a forward, where slots are counted. A transfer takes one, half as many, or as many.
 static constexpr int64_t kTicks = 8;
 
 namespace {
@@ -175,7 +175,8 @@ void SlotCount::release(const TimelineStep &step) {
 
 absl::Status bowline::countSlots(const Placement &placement, bool trains, PipelineTimeline &timeline) {
   std::vector<StageSlots> slots(placement.numStages());
-  for (TimelineCosts costs : {TimelineCosts{kTicks, 1}, TimelineCosts{kTicks, kTicks}}) {
+  for (TimelineCosts costs :
+       {TimelineCosts{kTicks, 1}, TimelineCosts{kTicks, kTicks / 2}, TimelineCosts{kTicks, kTicks}}) {
     absl::StatusOr<TimelineTimes> times = runTimeline(timeline, costs);
     if (!times.ok())
       return times.status();

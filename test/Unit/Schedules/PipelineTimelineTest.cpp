@@ -78,7 +78,8 @@ TEST(PipelineTimeline, EveryTransferIsThereOnceOnBothSides) {
   }
 }
 
-// Computations in the schedule's order; sends right after what makes them; receives as early as asked for.
+// Computations in the schedule's order; sends after what makes them, receives before what needs them, by as much as
+// asked for: or else right after another transfer.
 TEST(PipelineTimeline, StepsAreWhereTheyBelong) {
   for (const auto &[name, schedule] : timelineSchedules())
     for (int distance : {0, 1, 2, 5, 1000}) {
@@ -86,14 +87,15 @@ TEST(PipelineTimeline, StepsAreWhereTheyBelong) {
       PipelineTimeline timeline = makeTimeline(schedule, distance);
       for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
         const std::vector<Action> &actions = schedule.ranks[rank];
-        auto userOf = [&](const TimelineStep &receive) {
+        // The action that needs or makes what is transferred.
+        auto userOf = [&](const TimelineStep &transfer) {
           return std::find_if(actions.begin(), actions.end(),
                               [&](const Action &action) {
-                                bool isUser = isGradient(receive) ? action.kind == ActionKind::Backward ||
-                                                                        action.kind == ActionKind::BackwardInput
-                                                                  : action.kind == ActionKind::Forward;
-                                return isUser && action.microbatch == receive.microbatch &&
-                                       schedule.stageOf(static_cast<int>(rank), action) == receive.stage;
+                                bool isUser = isGradient(transfer) ? action.kind == ActionKind::Backward ||
+                                                                         action.kind == ActionKind::BackwardInput
+                                                                   : action.kind == ActionKind::Forward;
+                                return isUser && action.microbatch == transfer.microbatch &&
+                                       schedule.stageOf(static_cast<int>(rank), action) == transfer.stage;
                               }) -
                  actions.begin();
         };
@@ -105,11 +107,12 @@ TEST(PipelineTimeline, StepsAreWhereTheyBelong) {
             EXPECT_EQ(static_cast<int>(step.kind), static_cast<int>(action.kind));
             EXPECT_EQ(step.stage, schedule.stageOf(static_cast<int>(rank), action));
             EXPECT_EQ(step.microbatch, action.microbatch);
-          } else if (isSend(step)) {
-            ASSERT_NE(before, nullptr);
-            EXPECT_TRUE(isComputation(*before) && before->stage == step.stage && before->microbatch == step.microbatch);
           } else {
-            EXPECT_EQ(computed, std::max<int64_t>(userOf(step) - distance, 0)) << describe(step);
+            int64_t user = isSend(step) ? static_cast<int64_t>(actions.size()) : userOf(step);
+            int64_t earliest = isSend(step) ? userOf(step) + 1 : std::max<int64_t>(user - distance, 0);
+            EXPECT_GE(computed, earliest) << describe(step);
+            EXPECT_LE(computed, user) << describe(step);
+            EXPECT_TRUE(computed == earliest || (before && !isComputation(*before))) << describe(step);
           }
           before = &step;
         }
@@ -132,6 +135,36 @@ TEST(PipelineTimeline, BothEndsOfAChannelHaveOneOrder) {
       }
     EXPECT_EQ(sent, received);
   }
+}
+
+// Each rank issues the next transfer that both of its ranks are at; a circle would leave some behind.
+TEST(PipelineTimeline, OneOrderOfTransfersSuitsAllRanks) {
+  for (const auto &[name, schedule] : timelineSchedules())
+    for (int distance : {0, 1, 2, 5, 1000}) {
+      SCOPED_TRACE(absl::StrCat(name, " distance ", distance));
+      PipelineTimeline timeline = makeTimeline(schedule, distance);
+      std::vector<size_t> positions(timeline.ranks.size());
+      auto next = [&](int rank) -> const TimelineStep * {
+        const std::vector<TimelineStep> &steps = timeline.ranks[rank];
+        while (positions[rank] < steps.size() && isComputation(steps[positions[rank]]))
+          ++positions[rank];
+        return positions[rank] < steps.size() ? &steps[positions[rank]] : nullptr;
+      };
+      bool goesOn = true;
+      while (goesOn) {
+        goesOn = false;
+        for (const PipelineChannel &channel : timeline.channels) {
+          const TimelineStep *send = next(channel.sender), *receive = next(channel.receiver);
+          if (!send || !receive || !isSend(*send) || isSend(*receive) || send->channel != receive->channel ||
+              &timeline.channels[send->channel] != &channel)
+            continue;
+          ++positions[channel.sender], ++positions[channel.receiver];
+          goesOn = true;
+        }
+      }
+      for (size_t rank = 0; rank < positions.size(); ++rank)
+        EXPECT_EQ(next(static_cast<int>(rank)), nullptr) << "rank " << rank << " waits forever";
+    }
 }
 
 // A rank needs one queue per name, to or from one other rank. Names say nothing of the number of ranks.

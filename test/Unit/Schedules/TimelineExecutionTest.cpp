@@ -99,7 +99,8 @@ TEST(TimelineExecution, SlotsAreTight) {
 }
 
 // In 1F1B stage s holds P - s microbatches. A forward is every other computation, so that receives issued d
-// computations ahead add (d + 1) / 2 activations.
+// computations ahead add (d + 1) / 2 activations: all of them as long as the order of transfers lets all be issued so
+// early.
 TEST(TimelineExecution, SlotsOf1F1B) {
   for (int ranks = 1; ranks <= 8; ++ranks)
     for (int microbatches : {1, 2, 3, 5, 8, 30})
@@ -109,13 +110,17 @@ TEST(TimelineExecution, SlotsOf1F1B) {
           SCOPED_TRACE(absl::StrCat("P=", ranks, " M=", microbatches, " d=", distance, " stage ", stage));
           const StageSlots &slots = timeline.slots[stage];
           EXPECT_EQ(slots.stash, std::min(microbatches, ranks - stage));
-          EXPECT_EQ(slots.receivedActivation,
-                    stage == 0 ? 0 : std::min(microbatches, ranks - stage + (distance + 1) / 2));
+          int received = stage == 0 ? 0 : std::min(microbatches, ranks - stage + (distance + 1) / 2);
+          if (distance <= 2)
+            EXPECT_EQ(slots.receivedActivation, received);
+          EXPECT_GE(slots.receivedActivation, stage == 0 ? 0 : slots.stash);
+          EXPECT_LE(slots.receivedActivation, received);
           EXPECT_EQ(slots.weightInputs, 0);
           if (distance != 1)
             continue;
           EXPECT_EQ(slots.sentActivation, stage + 1 == ranks ? 0 : std::min(microbatches, 2));
-          EXPECT_EQ(slots.receivedGradient, stage + 1 == ranks ? 0 : std::min(microbatches, 2));
+          EXPECT_GE(slots.receivedGradient, stage + 1 < ranks);
+          EXPECT_LE(slots.receivedGradient, stage + 1 == ranks ? 0 : std::min(microbatches, 2));
           EXPECT_EQ(slots.sentGradient, stage == 0 ? 0 : std::min(microbatches, 2));
         }
       }
@@ -141,15 +146,16 @@ TEST(TimelineExecution, PrefetchingCostsAtMostItsDistance) {
   }
 }
 
-// With transfers that take no longer than a forward the step takes as long as one in which every transfer runs beside
-// computations from the moment when its value is made: neither queues nor rendezvous nor slots cost anything.
+// With transfers that take no longer than half of a forward the step takes at most 1 % longer than one in which every
+// transfer runs beside computations from the moment when its value is made: that is what queues, rendezvous, slots and
+// one order for all transfers cost. With transfers as long as a forward it is 5 %.
 TEST(TimelineExecution, TransfersRunBesideComputations) {
   for (const auto &[name, schedule] : timelineSchedules())
     for (int64_t transfer : kTransfers) {
       PipelineTimeline timeline = makeTimeline(schedule);
-      EXPECT_EQ(makespanOf(schedule, timeline, kScale, transfer),
-                simulateWithoutBlocks(schedule, kScale, transfer).makespan)
-          << name << " transfer " << transfer;
+      int64_t least = simulateWithoutBlocks(schedule, kScale, transfer).makespan;
+      int64_t allowed = least + least * (2 * transfer <= kScale ? 1 : 5) / 100;
+      EXPECT_LE(makespanOf(schedule, timeline, kScale, transfer), allowed) << name << " transfer " << transfer;
     }
 }
 
