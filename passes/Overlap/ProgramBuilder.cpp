@@ -108,7 +108,7 @@ LogicalResult ProgramBuilder::buildVariables() {
         return failure();
     }
     auto state = dyn_cast<graph::StateOp>(op);
-    if (state && state.getRole() != graph::StateRole::Accumulator)
+    if (state && state.getRole() != graph::StateRole::Accumulator && state.getRole() != graph::StateRole::Stash)
       if (failed(declare(state, state.getName(), state.getTensorType(), plan::BufferKind::State, state.getName(),
                          state.getRole() == graph::StateRole::Step ? plan::StateRole::Step : plan::StateRole::Optimizer,
                          state.getInit())))
@@ -117,7 +117,7 @@ LogicalResult ProgramBuilder::buildVariables() {
   return success();
 }
 
-/// The buffer of a parameter or state; an accumulator has one in each program.
+/// The buffer of a parameter or state; an accumulator or a stash has one in each program.
 Value ProgramBuilder::variableBuffer(ProgramState &state, StringRef symbol) {
   if (Value buffer = variables.lookup(symbol))
     return buffer;
@@ -125,7 +125,7 @@ Value ProgramBuilder::variableBuffer(ProgramState &state, StringRef symbol) {
   if (!buffer) {
     auto declared = symbols.lookup<graph::StateOp>(symbol);
     buffer = createBuffer(declared.getLoc(), state.name + "." + symbol, plan::BufferKind::Temporary,
-                          declared.getTensorType());
+                          declared.getTensorType(), declared.getSlots().value_or(1));
   }
   return buffer;
 }
@@ -156,16 +156,18 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   for (auto reference : entry.getFunctions().getAsRange<FlatSymbolRefAttr>())
     functions.push_back(symbols.lookup<graph::FuncOp>(reference.getValue()));
 
-  SmallVector<int64_t> timeline;
-  for (auto [segment, function, repeat] : llvm::enumerate(functions, entry.getRepeat())) {
+  for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat())) {
     // A function that runs twice has other arguments the second time.
-    bindArguments(state, function, repeat);
+    bindArguments(state, function, entry.getMicrobatches().value_or(repeat), entry.getTimeline().has_value());
     if (failed(buildSegment(state, function)))
       return failure();
-    for (int64_t slot = 0; slot < repeat; ++slot)
-      timeline.append({static_cast<int64_t>(segment), slot});
   }
+  SmallVector<int64_t> timeline;
+  for (auto [function, microbatch] : entry.getCalls())
+    timeline.append({function, microbatch});
   state.program.setTimeline(timeline);
+  state.program.setStreamsAttr(
+      builder.getStrArrayAttr(SmallVector<StringRef>(state.streams.begin(), state.streams.end())));
   if (failed(checkPortNames(entry, "arguments", state.inputNames)) ||
       failed(checkPortNames(entry, "results", state.outputNames)))
     return failure();
@@ -182,10 +184,15 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   return success();
 }
 
-void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat) {
+void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat, bool share) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::string name = function.getArgName(index);
+    auto known = llvm::find(state.inputNames, name);
+    if (share && known != state.inputNames.end()) {
+      state.bufferOf[argument] = state.inputs[known - state.inputNames.begin()];
+      continue;
+    }
     Value buffer = createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input,
                                 tensorType(argument), repeat, layoutOfArgument(function, index));
     state.bufferOf[argument] = buffer;
@@ -208,7 +215,27 @@ LogicalResult ProgramBuilder::buildSegment(ProgramState &state, graph::FuncOp fu
     if (failed(buildCommand(state, commands, &op)))
       return failure();
   buildOutputs(state, function, segment);
+  moveToChannel(state, segment);
   return success();
+}
+
+/// What does nothing but send or receive runs beside what computes.
+void ProgramBuilder::moveToChannel(ProgramState &state, plan::SegmentOp segment) {
+  Block &commands = segment.getBody().front();
+  StringRef channel;
+  for (Operation &command : commands) {
+    if (!isa<plan::SendOp, plan::ReceiveOp>(command))
+      return;
+    channel = command.getAttrOfType<FlatSymbolRefAttr>("communicator").getValue();
+  }
+  if (channel.empty())
+    return;
+  auto stream = llvm::find(state.streams, channel);
+  int64_t index = stream - state.streams.begin();
+  if (stream == state.streams.end())
+    state.streams.push_back(channel.str());
+  for (auto command : commands.getOps<plan::Command>())
+    command.setStreamIndex(index);
 }
 
 static plan::CollectiveKind kindOf(dist::CollectiveKind kind) {
@@ -269,12 +296,23 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
         buildCollective(state, commands, bucket, kindOf(bucket.getKind()), reduction, bucket.getAxes());
         return success();
       })
-      .Default([](Operation *op) -> LogicalResult {
-        if (op->getName().getDialectNamespace() == "stage")
-          return op->emitOpError("goes between stages, but plans of pipelines are not made yet; use a mesh without an "
-                                 "axis for stages, such as dp=2,tp=2");
-        return op->emitOpError("is no command; run select-kernels first");
-      });
+      .Case([&](stage::SendOp send) {
+        SmallVector<Value> buffers;
+        for (Value input : send.getInputs())
+          buffers.push_back(state.bufferOf.lookup(input));
+        plan::SendOp::create(commands, send.getLoc(), channelOf(send.getChannel()), send.getTo(), buffers,
+                             /*stream=*/0, kPassName);
+        return success();
+      })
+      .Case([&](stage::ReceiveOp receive) {
+        SmallVector<Value> buffers;
+        for (OpResult result : receive.getResults())
+          buffers.push_back(bindReceived(state, result));
+        plan::ReceiveOp::create(commands, receive.getLoc(), channelOf(receive.getChannel()), receive.getFrom(), buffers,
+                                /*stream=*/0, kPassName);
+        return success();
+      })
+      .Default([](Operation *op) { return op->emitOpError("is no command; run select-kernels first"); });
 }
 
 void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::CallOp call) {
@@ -361,6 +399,32 @@ StringRef ProgramBuilder::communicatorAlong(ArrayAttr axes) {
     symbols.insert(communicator, firstFunction ? Block::iterator(firstFunction) : module.getBody()->end());
   }
   return communicator.getSymName();
+}
+
+/// The communicator that stages use as a channel: along their axis.
+StringRef ProgramBuilder::channelOf(StringRef name) {
+  if (auto communicator = symbols.lookup<plan::CommunicatorOp>(name))
+    return communicator.getSymName();
+  StringRef axis = "pp";
+  for (auto strategy : module.getOps<dist::StrategyOp>())
+    if (auto stages = strategy.getOnly<dist::StagesOp>())
+      axis = stages.getAxis();
+  auto communicator =
+      plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), name, builder.getStrArrayAttr({axis}));
+  symbols.insert(communicator, firstFunction ? Block::iterator(firstFunction) : module.getBody()->end());
+  return communicator.getSymName();
+}
+
+/// What is kept for another function is received where that will look for it.
+Value ProgramBuilder::bindReceived(ProgramState &state, OpResult result) {
+  Value &buffer = state.bufferOf[result];
+  auto write = result.hasOneUse() ? dyn_cast<graph::WriteOp>(*result.user_begin()) : graph::WriteOp();
+  auto variable = write ? symbols.lookup<graph::StateOp>(write.getVariable()) : graph::StateOp();
+  if (variable && variable.getRole() == graph::StateRole::Stash)
+    buffer = variableBuffer(state, write.getVariable());
+  else
+    buffer = createBuffer(result.getLoc(), state.name + ".received", plan::BufferKind::Temporary, tensorType(result));
+  return buffer;
 }
 
 void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, Operation *op, plan::CollectiveKind kind,

@@ -38,6 +38,7 @@ private:
     std::string name;
     llvm::DenseMap<mlir::Value, mlir::Value> bufferOf;
     llvm::StringMap<mlir::Value> accumulators;
+    llvm::SmallVector<std::string> streams = {"compute"};
     llvm::SmallVector<mlir::Value> inputs;
     llvm::SmallVector<std::string> inputNames;
     llvm::SmallVector<int64_t> inputLimits;
@@ -48,7 +49,11 @@ private:
   mlir::Value createBuffer(mlir::Location loc, const llvm::Twine &name, plan::BufferKind kind,
                            mlir::RankedTensorType type, int64_t slots = 1, plan::LayoutAttr layout = {});
   mlir::Value variableBuffer(ProgramState &state, llvm::StringRef symbol);
-  void bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat);
+  /// With \p share an argument is the input of its name that another function had already.
+  void bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat, bool share);
+  void moveToChannel(ProgramState &state, plan::SegmentOp segment);
+  llvm::StringRef channelOf(llvm::StringRef name);
+  mlir::Value bindReceived(ProgramState &state, mlir::OpResult result);
   llvm::LogicalResult buildSegment(ProgramState &state, graph::FuncOp function);
   llvm::LogicalResult buildCommand(ProgramState &state, mlir::OpBuilder &commands, mlir::Operation *op);
   void buildCall(ProgramState &state, mlir::OpBuilder &commands, plan::CallOp call);

@@ -27,7 +27,7 @@ struct Case {
   bool sequenceParallel = false;
   int64_t zero = 0;
   ModelSizes sizes;
-  std::string recompute = "none", zeroAxis;
+  std::string recompute = "none", zeroAxis, schedule;
 
   /// "llama_tiny_dp2_tp2_m2_sp_zero1_v23"
   std::string name() const {
@@ -43,8 +43,12 @@ struct Case {
       name += "_i" + std::to_string(sizes.intermediate);
     if (sizes.keyHeads != usual.keyHeads)
       name += "_k" + std::to_string(sizes.keyHeads);
+    if (sizes.layers != usual.layers)
+      name += "_l" + std::to_string(sizes.layers);
     if (recompute != "none")
       name += "_" + recompute;
+    if (!schedule.empty())
+      name += "_" + schedule;
     llvm::erase_if(name, [](char c) { return c == '='; });
     std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
     return name;
@@ -82,6 +86,7 @@ protected:
       options.bucketBytes = 4096; // several, though the model is small: so they overlap
       if (!overlaps)
         options.disabledSteps = {"overlap-commands"};
+      options.schedule = c.schedule;
     }
     auto compiled = compileModule(*module, options);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
@@ -141,6 +146,33 @@ TEST_P(OverlappedTraining, ChangesNoBit) {
   }
 }
 
+/// Every schedule, layers that do not divide among the stages, and pipelines of ranks that divide tensors, the batch
+/// and the optimizer's state.
+static std::vector<Case> pipelineCases() {
+  std::vector<Case> cases;
+  auto add = [&](const char *model, const char *mesh, const char *schedule, int64_t layers) -> Case & {
+    Case &c = cases.emplace_back(Case{model, mesh, 4});
+    c.schedule = schedule;
+    c.sizes.layers = layers;
+    return c;
+  };
+  for (const char *model : {"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"})
+    for (const char *schedule :
+         {"gpipe", "1f1b", "interleaved:2", "breadth_first:2", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"})
+      add(model, "pp=2", schedule, 5);
+  for (const char *model : {"llama-tied", "gpt2-tiny"}) {
+    add(model, "pp=4", "1f1b", 7);
+    add(model, "pp=4", "interleaved:2", 9).sizes.vocabulary = 23;
+    Case &all = add(model, "pp=2,dp=2,tp=2", "1f1b", 3);
+    all.sequenceParallel = true, all.zero = 1, all.sizes.vocabulary = 23;
+    Case &sharded = add(model, "pp=2,dp=2,tp=2", "zb_h1", 3);
+    sharded.zero = 2, sharded.sizes.vocabulary = 29, sharded.sizes.intermediate = 21;
+    add(model, "pp=2,fsdp=4", "interleaved:2", 4).zero = 3;
+    add(model, "pp=8", "1f1b", 8);
+  }
+  return cases;
+}
+
 static std::vector<Case> cases(llvm::ArrayRef<const char *> models) {
   std::vector<Case> cases;
   ModelSizes grouped, prime, odd;
@@ -172,6 +204,8 @@ static std::vector<Case> cases(llvm::ArrayRef<const char *> models) {
   return cases;
 }
 
+INSTANTIATE_TEST_SUITE_P(Pipelines, ParallelTraining, testing::ValuesIn(pipelineCases()),
+                         [](const auto &info) { return info.param.name(); });
 INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
                          testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"})),
                          [](const auto &info) { return info.param.name(); });

@@ -59,16 +59,16 @@ absl::Status WriteAll(int fd, absl::Span<const uint8_t> bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hal::Executable>> CpuExecutable::Load(absl::Span<const uint8_t> image, int threads) {
-  const FileDescriptor file(::memfd_create("bowline-image", MFD_CLOEXEC));
+  FileDescriptor file(::memfd_create("bowline-image", MFD_CLOEXEC));
   if (!file.valid()) return ErrnoToStatus(errno, "cannot make a file in memory for an image of the plan");
   BOWLINE_RETURN_IF_ERROR(WriteAll(file.get(), image));
-  // Each memfd is its own file, so two images are never taken for one although they share this name later.
+  // The loader takes two libraries of one name for the same, so the file stays open: no other image gets its number.
   void* handle = ::dlopen(absl::StrCat("/proc/self/fd/", file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("an image of the plan does not load: ", ::dlerror(), "; compile the model again"));
   }
-  std::unique_ptr<hal::Executable> executable(new CpuExecutable(handle, threads));
+  std::unique_ptr<hal::Executable> executable(new CpuExecutable(std::move(file), handle, threads));
   if (PerfMapRequested()) BOWLINE_RETURN_IF_ERROR(DetachFromFile(handle));
   return executable;
 }

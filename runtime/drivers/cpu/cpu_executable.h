@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/types/span.h"
+#include "runtime/base/file_descriptor.h"
 #include "runtime/hal/executable.h"
 
 namespace bowline {
@@ -27,8 +29,10 @@ class CpuExecutable : public hal::Executable {
   absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const override;
 
  private:
-  CpuExecutable(void* handle, int threads) : handle_(handle), threads_(threads) {}
+  CpuExecutable(FileDescriptor file, void* handle, int threads)
+      : file_(std::move(file)), handle_(handle), threads_(threads) {}
 
+  FileDescriptor file_;
   void* handle_;
   int threads_;
 };

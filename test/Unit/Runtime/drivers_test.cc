@@ -63,6 +63,19 @@ TEST(CpuDevice, RefusesInstructionsThatTheProcessorLacks) {
   EXPECT_FALSE((*lower)->CheckTarget(target).ok());
 }
 
+// The loader of the system takes two libraries for one where they have one name.
+TEST(CpuDevice, TwoImagesAreTwo) {
+  const auto device = CreateCpuDevice({.threads = 1});
+  ASSERT_TRUE(device.ok());
+  const auto first = (*device)->LoadExecutable("elf", testing::FixtureImage());
+  const auto second = (*device)->LoadExecutable("elf", testing::FixtureImage());
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto address = (*first)->ResolveFunction("fixture_increment");
+  const auto other = (*second)->ResolveFunction("fixture_increment");
+  ASSERT_TRUE(address.ok() && other.ok());
+  EXPECT_NE(*address, *other);
+}
+
 TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   const auto device = CreateCpuDevice({.threads = 1});
   ASSERT_TRUE(device.ok());

@@ -20,6 +20,7 @@ namespace bowline::test {
 
 struct ModelSizes {
   int64_t vocabulary = 20, intermediate = 20, heads = 4, keyHeads = 4, headDim = 6;
+  int64_t layers = 0; // 0: as many as the model has
 };
 
 /// One of the models of the tests with other sizes, in microbatches of `batch` sequences of `seq` tokens. Null after a
@@ -30,6 +31,8 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallModel(mlir::MLIRContext &context, 
   hf::ModelConfig config = hf::test::configOf(name);
   config.hidden = sizes.heads * sizes.headDim, config.heads = sizes.heads, config.kvHeads = sizes.keyHeads;
   config.headDim = sizes.headDim;
+  if (sizes.layers > 0)
+    config.layers = sizes.layers;
   config.intermediate = sizes.intermediate, config.vocabulary = sizes.vocabulary;
   hf::ImportOptions options;
   options.batch = batch;
