@@ -26,7 +26,7 @@ struct Strategy {
   bool sequenceParallel = false;
   int64_t microbatches = 1;
   int64_t zero = 0;
-  const char *zeroAxis = "";
+  const char *zeroAxis = "", *schedule = "";
 };
 
 const Strategy kStrategies[] = {{""},
@@ -42,11 +42,16 @@ const Strategy kStrategies[] = {{""},
                                 {"dp=3", false, 1, 3},
                                 {"dp=2,tp=2", true, 2, 3},
                                 {"dp=2,fsdp=2", false, 1, 1},
-                                {"dp=2,fsdp=2,tp=2", false, 2, 3, "fsdp"}};
+                                {"dp=2,fsdp=2,tp=2", false, 2, 3, "fsdp"},
+                                {"pp=2", false, 2, 0, "", "1f1b"},
+                                {"pp=2,dp=2", false, 4, 1, "", "zb_h1"},
+                                {"pp=2,dp=2,tp=2", true, 4, 2, "", "1f1b"},
+                                {"dp=3,pp=2", false, 4, 3, "", "gpipe"}};
 
 std::string describe(const Strategy &s) {
   return "mesh '" + std::string(s.mesh) + "', microbatches " + std::to_string(s.microbatches) + ", zero " +
-         std::to_string(s.zero) + (s.sequenceParallel ? ", sequence parallel" : "");
+         std::to_string(s.zero) + (s.sequenceParallel ? ", sequence parallel" : "") +
+         (*s.schedule ? std::string(", schedule ") + s.schedule : "");
 }
 
 constexpr int64_t kBatch = 24, kSeq = 8, kVocabulary = 23;
@@ -81,6 +86,7 @@ protected:
     options.sequenceParallel = s.sequenceParallel;
     options.zero = s.zero;
     options.zeroAxis = s.zeroAxis;
+    options.schedule = s.schedule;
     auto compiled = compileModule(*module, options);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     if (compiled.ok())

@@ -167,7 +167,9 @@ static std::vector<Case> pipelineCases() {
     all.sequenceParallel = true, all.zero = 1, all.sizes.vocabulary = 23;
     Case &sharded = add(model, "pp=2,dp=2,tp=2", "zb_h1", 3);
     sharded.zero = 2, sharded.sizes.vocabulary = 29, sharded.sizes.intermediate = 21;
-    add(model, "pp=2,fsdp=4", "interleaved:2", 4).zero = 3;
+    add(model, "pp=2,fsdp=2", "interleaved:2", 4).zero = 3;
+    Case &hybrid = add(model, "pp=2,dp=2,fsdp=2", "zb_v", 5);
+    hybrid.microbatches = 2, hybrid.zero = 2, hybrid.zeroAxis = "fsdp";
     add(model, "pp=8", "1f1b", 8);
   }
   return cases;
