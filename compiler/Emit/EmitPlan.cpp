@@ -11,6 +11,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -58,9 +59,8 @@ private:
         return failure();
     }
     auto axis = top->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
-    for (auto strategy : top.getOps<dist::StrategyOp>())
-      if (auto stages = strategy.getOnly<dist::StagesOp>(); stages && !axis)
-        axis = stages.getAxisAttr();
+    if (!axis)
+      axis = roles.front()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     if (!axis || !axisIndex.contains(axis))
       return top.emitError("nested modules need the attribute '")
              << plan::PlanDialect::kRoleAxisAttr << "', an axis of the mesh that tells them apart";

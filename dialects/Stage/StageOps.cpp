@@ -96,6 +96,11 @@ LogicalResult StageDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     if (!isa<ModuleOp>(op) || !count || !count.getType().isInteger(64) || count.getInt() < 1)
       return op->emitOpError("has ") << name << " = " << attribute.getValue()
                                      << "; it must be on the module, and an i64 of 1 or more";
+  } else if (name == kAxisAttr) {
+    auto axis = dyn_cast<StringAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op) || !axis || axis.empty())
+      return op->emitOpError("has ") << name << " = " << attribute.getValue()
+                                     << "; it must be on the module, and the name of an axis of the mesh";
   } else if (name == kIndexAttr) {
     auto index = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     if (!index || index.empty())

@@ -405,12 +405,9 @@ StringRef ProgramBuilder::communicatorAlong(ArrayAttr axes) {
 StringRef ProgramBuilder::channelOf(StringRef name) {
   if (auto communicator = symbols.lookup<plan::CommunicatorOp>(name))
     return communicator.getSymName();
-  StringRef axis = "pp";
-  for (auto strategy : module.getOps<dist::StrategyOp>())
-    if (auto stages = strategy.getOnly<dist::StagesOp>())
-      axis = stages.getAxis();
+  auto axis = module->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
   auto communicator =
-      plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), name, builder.getStrArrayAttr({axis}));
+      plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), name, builder.getArrayAttr({axis}));
   symbols.insert(communicator, firstFunction ? Block::iterator(firstFunction) : module.getBody()->end());
   return communicator.getSymName();
 }

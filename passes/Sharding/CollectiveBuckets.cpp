@@ -8,6 +8,7 @@
 
 #include "passes/Sharding/CollectiveBuckets.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,9 +33,11 @@ static int64_t bytesOf(Operation *op) {
   return std::max<int64_t>(size(op->getOperand(0)), size(op->getResult(0)));
 }
 
-Attribute CollectiveBuckets::keyOf(Operation *op) {
+Attribute CollectiveBuckets::keyOf(Operation *op) const {
   std::optional<dist::CollectiveKind> kind = kindOf(op);
   if (!kind)
+    return {};
+  if (stageAxis && llvm::is_contained(op->getAttrOfType<ArrayAttr>("axes"), stageAxis))
     return {};
   // All attributes but those that say what a single one is for.
   NamedAttrList attributes(op->getAttrs());
@@ -42,6 +45,11 @@ Attribute CollectiveBuckets::keyOf(Operation *op) {
   attributes.set("is", dist::CollectiveKindAttr::get(op->getContext(), *kind));
   attributes.set("of", TypeAttr::get(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()));
   return attributes.getDictionary(op->getContext());
+}
+
+bool CollectiveBuckets::isLink(Operation *op) const {
+  auto axes = op->getAttrOfType<ArrayAttr>("axes");
+  return isa<stage::SendOp, stage::ReceiveOp>(op) || (stageAxis && axes && llvm::is_contained(axes, stageAxis));
 }
 
 void CollectiveBuckets::run(Block &block) {
@@ -88,7 +96,8 @@ bool CollectiveBuckets::isDependent(Operation *op) const {
     uses |= written.contains(access.getVariableAttr());
   if (auto access = dyn_cast<graph::WriteOp>(op))
     uses |= written.contains(access.getVariableAttr()) || read.contains(access.getVariableAttr());
-  return uses;
+  // What goes between stages keeps its order, which that of other ranks fits.
+  return uses || (linksMove && isLink(op));
 }
 
 void CollectiveBuckets::addMember(Operation *op) {
@@ -105,6 +114,7 @@ void CollectiveBuckets::addDependent(Operation *op) {
     read.insert(access.getVariableAttr());
   if (auto access = dyn_cast<graph::WriteOp>(op))
     written.insert(access.getVariableAttr());
+  linksMove |= isLink(op);
 }
 
 void CollectiveBuckets::close() {
@@ -144,6 +154,7 @@ void CollectiveBuckets::close() {
   involved.clear();
   read.clear();
   written.clear();
+  linksMove = false;
   bytes = 0;
   dependentsBeforeLast = 0;
 }

@@ -20,11 +20,13 @@ namespace bowline {
 /// program order, so that gradients are together that become ready one after another. A bucket ends before a collective
 /// that depends on a member, or with which its tensors (before they are scattered, after they are gathered) would have
 /// more than the given bytes, or a sixteenth of all that could join it if that is less and at least kLeastBytes: a
-/// bucket is exchanged while the next one is computed, so that there have to be some. It stands where its last member
+/// bucket is exchanged while the next one is computed, so that there have to be some. What goes along the axis of the
+/// stages stays: there other ranks have other programs, whose order it fits. A bucket stands where its last member
 /// stood; what depends on the earlier ones moves behind it.
 class CollectiveBuckets {
 public:
-  explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
+  /// \p stageAxis is null where all ranks have one program.
+  CollectiveBuckets(int64_t bytes, mlir::StringAttr stageAxis) : most(bytes), stageAxis(stageAxis) {}
   void run(mlir::Block &block);
 
   /// Latency costs little beside these.
@@ -34,7 +36,9 @@ private:
   int64_t limitFor(mlir::Block &block, mlir::Attribute key) const;
 
   /// Equal for collectives that may join; null for what is none.
-  static mlir::Attribute keyOf(mlir::Operation *op);
+  mlir::Attribute keyOf(mlir::Operation *op) const;
+  /// Whether the operation is one with ranks of other stages.
+  bool isLink(mlir::Operation *op) const;
 
   bool isDependent(mlir::Operation *op) const;
   void addMember(mlir::Operation *op);
@@ -43,6 +47,8 @@ private:
   void close();
 
   int64_t most, limit = 0, bytes = 0;
+  mlir::StringAttr stageAxis;
+  bool linksMove = false; ///< one is among the dependents
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;
   llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents

@@ -39,7 +39,7 @@ ScalarSums::Part ScalarSums::stripCollectives(Value leaf) {
        all = part.value.getDefiningOp<dist::AllReduceOp>()) {
     auto own = all.getAxes().getAsRange<StringAttr>();
     if (all.getKind() != dist::ReduceKind::Sum ||
-        llvm::any_of(own, [&](StringAttr axis) { return llvm::is_contained(part.axes, axis); }))
+        llvm::any_of(own, [&](StringAttr axis) { return axis == stageAxis || llvm::is_contained(part.axes, axis); }))
       break;
     llvm::append_range(part.axes, own);
     part.value = all.getInput();

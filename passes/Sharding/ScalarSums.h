@@ -23,7 +23,8 @@ namespace bowline {
 /// ```
 class ScalarSums {
 public:
-  explicit ScalarSums(dist::MeshOp mesh) : mesh(mesh) {}
+  /// Sums along \p stageAxis (null: there is none) stay: ranks of other stages have other programs.
+  ScalarSums(dist::MeshOp mesh, mlir::StringAttr stageAxis) : mesh(mesh), stageAxis(stageAxis) {}
   void run(mlir::Block &block);
 
 private:
@@ -38,6 +39,7 @@ private:
   Part stripCollectives(mlir::Value leaf);
 
   dist::MeshOp mesh;
+  mlir::StringAttr stageAxis;
 };
 
 } // namespace bowline

@@ -98,6 +98,7 @@ ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, i
   for (NamedAttribute attribute : module->getDiscardableAttrs())
     if (attribute.getName() != stage::StageDialect::kCountAttr)
       nested->setAttr(attribute.getName(), attribute.getValue());
+  nested->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(strategy.stageAxis));
 
   SymbolTable rankSymbols(nested);
   OpBuilder body = OpBuilder::atBlockEnd(nested.getBody());
