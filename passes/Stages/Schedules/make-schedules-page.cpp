@@ -107,7 +107,7 @@ static const char kBegin[] = R"(<!-- Written by make-schedules-page from passes/
 # Pipeline schedules
 
 A pipeline of P ranks cuts a batch into M microbatches. The schedule says in which order each rank does the forwards
-and backwards of its stages. `--schedule` takes these names and checks them; plans of pipelines are not made yet:
+and backwards of its stages. `--schedule` takes these names:
 
 ```text
 %s

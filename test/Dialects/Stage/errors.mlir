@@ -156,3 +156,9 @@ graph.param @u : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of 
 graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
 // expected-error @+1 {{is a mirror of @w, and must have the same type, initial value and key}}
 graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("v") {stage.mirror_of = @w}
+
+// -----
+
+// expected-error @+1 {{has stage.axis = ""; it must be on the module, and the name of an axis of the mesh}}
+module attributes {stage.axis = ""} {
+}

@@ -27,33 +27,31 @@
 // CHECK-NEXT: plan.wait [[COMPUTED]] slots 3 on 2 from "InsertEvents"
 // CHECK-NEXT: plan.send @activation.odd to 2(%[[MADE]]) on 2 from "ScheduleCommands"
 // CHECK-NEXT: plan.signal [[SENT]] slots 3 on 2 from "InsertEvents"
-dist.mesh @mesh ["pp"] [3]
-dist.strategy @s {
-  mesh @m ["pp"] [3]
-  stages "pp" split "balanced"
+module attributes {stage.axis = "pp"} {
+  dist.mesh @mesh ["pp"] [3]
+  plan.kernel @k registered "k"
+    [#plan.arg<read, tensor<6xf32>>, #plan.arg<read, tensor<6xf32>>, #plan.arg<write, tensor<6xf32>>] cost 0.0, 0.0
+  graph.state @got stash : tensor<6xf32> init(#graph.fill<0.0>) slots 2
+  graph.state @made stash : tensor<6xf32> init(#graph.fill<0.0>) slots 3
+  graph.func @receive() {
+    %x = stage.receive from 0 channel "activation.even" : tensor<6xf32>
+    graph.write @got, %x : tensor<6xf32>
+    graph.return
+  }
+  graph.func @forward() {
+    %x = graph.read @got : tensor<6xf32>
+    %y = plan.call @k(%x, %x) : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+    graph.write @made, %y : tensor<6xf32>
+    graph.return
+  }
+  graph.func @send() {
+    %y = graph.read @made : tensor<6xf32>
+    stage.send %y to 2 channel "activation.odd" : tensor<6xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+  graph.entry @step [@receive, @forward, @send, @update] repeat [1, 1, 1, 1]
+    timeline [0, 0, 1, 0, 2, 0, 0, 1, 1, 1, 2, 1, 3, 0] microbatches 2
 }
-plan.kernel @k registered "k"
-  [#plan.arg<read, tensor<6xf32>>, #plan.arg<read, tensor<6xf32>>, #plan.arg<write, tensor<6xf32>>] cost 0.0, 0.0
-graph.state @got stash : tensor<6xf32> init(#graph.fill<0.0>) slots 2
-graph.state @made stash : tensor<6xf32> init(#graph.fill<0.0>) slots 3
-graph.func @receive() {
-  %x = stage.receive from 0 channel "activation.even" : tensor<6xf32>
-  graph.write @got, %x : tensor<6xf32>
-  graph.return
-}
-graph.func @forward() {
-  %x = graph.read @got : tensor<6xf32>
-  %y = plan.call @k(%x, %x) : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
-  graph.write @made, %y : tensor<6xf32>
-  graph.return
-}
-graph.func @send() {
-  %y = graph.read @made : tensor<6xf32>
-  stage.send %y to 2 channel "activation.odd" : tensor<6xf32>
-  graph.return
-}
-graph.func @update() {
-  graph.return
-}
-graph.entry @step [@receive, @forward, @send, @update] repeat [1, 1, 1, 1]
-  timeline [0, 0, 1, 0, 2, 0, 0, 1, 1, 1, 2, 1, 3, 0] microbatches 2

@@ -2,7 +2,7 @@
 // RUN: bowline-opt %s --split-stages | FileCheck %s
 
 // CHECK: module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
-// CHECK: module @stage0 attributes {plan.seed = 7 : i64} {
+// CHECK: module @stage0 attributes {plan.seed = 7 : i64, stage.axis = "pp"} {
 // CHECK-NEXT: dist.mesh @mesh ["pp"] [2]
 // CHECK-NEXT: dist.strategy @s {
 // CHECK: graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
@@ -41,7 +41,7 @@
 // CHECK-NEXT: graph.return %[[LOSS]], %[[SUM]]
 
 // CHECK: graph.entry @train_step [@forward.0, @backward.0, @send_activation.0, @receive_gradient.0, @train_update]
-// CHECK-SAME: repeat [1, 1, 1, 1, 1] timeline [0, 0, 2, 0, 3, 0, 0, 1, 2, 1, 3, 1, 1, 0, 1, 1, 4, 0] microbatches 2
+// CHECK-SAME: repeat [1, 1, 1, 1, 1] timeline [0, 0, 2, 0, 0, 1, 2, 1, 3, 0, 3, 1, 1, 0, 1, 1, 4, 0] microbatches 2
 
 // The last stage has the loss, and what floats beside it. What both phases need of a parameter each reads itself.
 // CHECK: module @stage1
