@@ -37,6 +37,14 @@ ArrayRef<int64_t> bowline::stage::indexOf(Operation *op) {
   return index ? index.asArrayRef() : ArrayRef<int64_t>();
 }
 
+bool bowline::stage::isBetweenStages(Operation *op) {
+  if (isa<SendOp, ReceiveOp>(op))
+    return true;
+  auto axes = op->getAttrOfType<ArrayAttr>("axes");
+  auto axis = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(StageDialect::kAxisAttr);
+  return axes && axis && llvm::is_contained(axes, axis);
+}
+
 Value bowline::stage::createTransfers(OpBuilder &builder, Location location, Value value, int64_t from, int64_t to) {
   for (int64_t step = from < to ? 1 : -1; from != to; from += step)
     value = TransferOp::create(builder, location, value, from, from + step);

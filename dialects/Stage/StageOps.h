@@ -40,6 +40,10 @@ std::optional<int64_t> countOf(mlir::Operation *op);
 /// The stages in `stage.index`; empty where there is none.
 llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
 
+/// Whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a collective
+/// along the module's `stage.axis`. They have other programs, so such operations keep their order.
+bool isBetweenStages(mlir::Operation *op);
+
 /// \p value of stage \p from in stage \p to, by one transfer between each two neighbours on the way; \p value itself
 /// where both are one.
 mlir::Value createTransfers(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, int64_t from,

@@ -23,10 +23,11 @@ static constexpr double kLeastGain = 0.002;
 static constexpr size_t kMostStreams = 63;
 
 /// Streams by communicator, in the order of first use.
-static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SmallVector<StringRef> &names) {
+static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SymbolTable &symbols,
+                                          SmallVector<StringRef> &names) {
   llvm::StringMap<int64_t> streams;
   program.walk([&](plan::CollectiveOp collective) {
-    if (streams.try_emplace(collective.getCommunicator(), names.size()).second)
+    if (!isBetweenStages(collective, symbols) && streams.try_emplace(collective.getCommunicator(), names.size()).second)
       names.push_back(collective.getCommunicator());
   });
   return streams;
@@ -34,7 +35,7 @@ static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SmallVector<S
 
 std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp program) {
   SmallVector<StringRef> names = {cast<StringAttr>(program.getStreams()[0]).getValue()};
-  llvm::StringMap<int64_t> streams = streamsOf(program, names);
+  llvm::StringMap<int64_t> streams = streamsOf(program, symbols, names);
   if (program.getStreams().size() > 1 || streams.empty() || streams.size() > kMostStreams)
     return std::nullopt;
   OwningOpRef<plan::ProgramOp> before = program.clone();

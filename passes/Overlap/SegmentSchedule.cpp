@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Overlap/SegmentSchedule.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/Lifetimes.h"
 
@@ -15,21 +16,29 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "OverlapCommands";
 
+bool bowline::isBetweenStages(Operation *command, SymbolTable &symbols) {
+  auto axis = symbols.getOp()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
+  auto name = command->getAttrOfType<FlatSymbolRefAttr>("communicator");
+  auto communicator = name ? symbols.lookup<plan::CommunicatorOp>(name.getAttr()) : plan::CommunicatorOp();
+  return axis && communicator && llvm::is_contained(communicator.getAxes(), axis);
+}
+
 SegmentSchedule::SegmentSchedule(plan::SegmentOp segment, SymbolTable &symbols, CommandCost &cost,
                                  const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch)
     : segment(segment), streams(streamOf.size() + 1) {
   for (Operation &op : segment.getBody().front()) {
     if (isa<plan::SignalOp, plan::WaitOp>(op) || cast<plan::Command>(op).getStreamIndex() != 0)
       free = false;
-    addNode(&op, streamOf, cost, mostPrefetch);
+    addNode(&op, streamOf, cost, symbols, mostPrefetch);
   }
   addOrders(symbols);
 }
 
 void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
-                              int64_t mostPrefetch) {
+                              SymbolTable &symbols, int64_t mostPrefetch) {
   Node node{op, Kind::Compute, 0, cost.seconds(op), 0, {}, {}};
-  if (auto collective = dyn_cast<plan::CollectiveOp>(op)) {
+  auto collective = dyn_cast<plan::CollectiveOp>(op);
+  if (collective && !isBetweenStages(op, symbols)) {
     bool reduces = collective.getKind() == plan::CollectiveKind::AllReduce ||
                    collective.getKind() == plan::CollectiveKind::ReduceScatter;
     node.kind = reduces ? Kind::Reduction : Kind::Gather;
@@ -48,6 +57,7 @@ void SegmentSchedule::addOrders(SymbolTable &symbols) {
     SmallVector<unsigned> readers;
   };
   DenseMap<Value, Last> accesses;
+  std::optional<unsigned> lastLink;
   for (unsigned i = 0; i < nodes.size(); ++i) {
     std::set<unsigned> before;
     for (const CommandUse &use : usesOf(nodes[i].op, symbols)) {
@@ -60,6 +70,11 @@ void SegmentSchedule::addOrders(SymbolTable &symbols) {
       } else {
         last.readers.push_back(i);
       }
+    }
+    if (isBetweenStages(nodes[i].op, symbols)) {
+      if (lastLink)
+        before.insert(*lastLink);
+      lastLink = i;
     }
     before.erase(i);
     for (unsigned earlier : before)

@@ -17,6 +17,9 @@
 
 namespace bowline {
 
+/// Whether ranks of other stages have a part in a command: its communicator lies along the module's `stage.axis`.
+bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
+
 /// List scheduling (Graham, 1969) of one segment: stream 0 computes, every communicator has a stream, commands take the
 /// time that the cost model says.
 ///
@@ -24,6 +27,8 @@ namespace bowline {
 /// or before that when no more than its prefetch distance (`dist.prefetch`, else 1) of gathers on its stream are under
 /// way or done and not used yet: that bounds the memory that waits. Commands that compute stay in their order, but for
 /// one that would have to wait for communication: then the next ones that need not may pass it, up to kWindow of them.
+/// What goes between stages stays on its stream and in its order, which is that of ranks with other programs.
+///
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {
 public:
@@ -66,7 +71,8 @@ private:
     int64_t unused = 0; // gathers that were issued, and nothing used yet
   };
 
-  void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost, int64_t mostPrefetch);
+  void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
+               mlir::SymbolTable &symbols, int64_t mostPrefetch);
   void addOrders(mlir::SymbolTable &symbols);
   void addReady(unsigned node);
   void issue(unsigned node);

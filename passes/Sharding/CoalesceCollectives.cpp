@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Sharding/CollectiveBuckets.h"
 #include "passes/Sharding/GradientOrder.h"
@@ -40,11 +39,10 @@ public:
     SymbolTable symbols(getOperation());
     for (auto entry : getOperation().getOps<graph::EntryOp>())
       GradientOrder(symbols).run(entry);
-    auto stageAxis = getOperation()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &body = function.getBody().front();
-      ScalarSums(mesh, stageAxis).run(body);
-      CollectiveBuckets(bucketBytes, stageAxis).run(body);
+      ScalarSums(mesh).run(body);
+      CollectiveBuckets(bucketBytes).run(body);
     }
   }
 };

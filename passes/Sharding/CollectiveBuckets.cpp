@@ -33,11 +33,9 @@ static int64_t bytesOf(Operation *op) {
   return std::max<int64_t>(size(op->getOperand(0)), size(op->getResult(0)));
 }
 
-Attribute CollectiveBuckets::keyOf(Operation *op) const {
+Attribute CollectiveBuckets::keyOf(Operation *op) {
   std::optional<dist::CollectiveKind> kind = kindOf(op);
-  if (!kind)
-    return {};
-  if (stageAxis && llvm::is_contained(op->getAttrOfType<ArrayAttr>("axes"), stageAxis))
+  if (!kind || stage::isBetweenStages(op))
     return {};
   // All attributes but those that say what a single one is for.
   NamedAttrList attributes(op->getAttrs());
@@ -45,11 +43,6 @@ Attribute CollectiveBuckets::keyOf(Operation *op) const {
   attributes.set("is", dist::CollectiveKindAttr::get(op->getContext(), *kind));
   attributes.set("of", TypeAttr::get(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()));
   return attributes.getDictionary(op->getContext());
-}
-
-bool CollectiveBuckets::isLink(Operation *op) const {
-  auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  return isa<stage::SendOp, stage::ReceiveOp>(op) || (stageAxis && axes && llvm::is_contained(axes, stageAxis));
 }
 
 void CollectiveBuckets::run(Block &block) {
@@ -97,7 +90,7 @@ bool CollectiveBuckets::isDependent(Operation *op) const {
   if (auto access = dyn_cast<graph::WriteOp>(op))
     uses |= written.contains(access.getVariableAttr()) || read.contains(access.getVariableAttr());
   // What goes between stages keeps its order, which that of other ranks fits.
-  return uses || (linksMove && isLink(op));
+  return uses || (linksMove && stage::isBetweenStages(op));
 }
 
 void CollectiveBuckets::addMember(Operation *op) {
@@ -114,7 +107,7 @@ void CollectiveBuckets::addDependent(Operation *op) {
     read.insert(access.getVariableAttr());
   if (auto access = dyn_cast<graph::WriteOp>(op))
     written.insert(access.getVariableAttr());
-  linksMove |= isLink(op);
+  linksMove |= stage::isBetweenStages(op);
 }
 
 void CollectiveBuckets::close() {

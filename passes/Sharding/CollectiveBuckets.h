@@ -25,8 +25,7 @@ namespace bowline {
 /// stood; what depends on the earlier ones moves behind it.
 class CollectiveBuckets {
 public:
-  /// \p stageAxis is null where all ranks have one program.
-  CollectiveBuckets(int64_t bytes, mlir::StringAttr stageAxis) : most(bytes), stageAxis(stageAxis) {}
+  explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
   void run(mlir::Block &block);
 
   /// Latency costs little beside these.
@@ -36,9 +35,7 @@ private:
   int64_t limitFor(mlir::Block &block, mlir::Attribute key) const;
 
   /// Equal for collectives that may join; null for what is none.
-  mlir::Attribute keyOf(mlir::Operation *op) const;
-  /// Whether the operation is one with ranks of other stages.
-  bool isLink(mlir::Operation *op) const;
+  static mlir::Attribute keyOf(mlir::Operation *op);
 
   bool isDependent(mlir::Operation *op) const;
   void addMember(mlir::Operation *op);
@@ -47,7 +44,6 @@ private:
   void close();
 
   int64_t most, limit = 0, bytes = 0;
-  mlir::StringAttr stageAxis;
   bool linksMove = false; ///< one is among the dependents
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/GradientOrder.h"
+#include "dialects/Stage/StageOps.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -74,7 +75,7 @@ void GradientOrder::sort(Block &block) {
   for (Operation &op : block) {
     if (auto write = dyn_cast<graph::WriteOp>(op))
       written.insert(write.getVariable());
-    if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+    if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op) || stage::isBetweenStages(&op))
       continue;
     SmallVector<Operation *> chain = chainTo(&op);
     if (chain.empty())

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/ScalarSums.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/SetVector.h"
@@ -38,8 +39,8 @@ ScalarSums::Part ScalarSums::stripCollectives(Value leaf) {
   for (auto all = leaf.getDefiningOp<dist::AllReduceOp>(); all && all->hasOneUse();
        all = part.value.getDefiningOp<dist::AllReduceOp>()) {
     auto own = all.getAxes().getAsRange<StringAttr>();
-    if (all.getKind() != dist::ReduceKind::Sum ||
-        llvm::any_of(own, [&](StringAttr axis) { return axis == stageAxis || llvm::is_contained(part.axes, axis); }))
+    if (all.getKind() != dist::ReduceKind::Sum || stage::isBetweenStages(all) ||
+        llvm::any_of(own, [&](StringAttr axis) { return llvm::is_contained(part.axes, axis); }))
       break;
     llvm::append_range(part.axes, own);
     part.value = all.getInput();

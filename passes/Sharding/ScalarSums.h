@@ -15,7 +15,8 @@
 namespace bowline {
 
 /// An addition of scalars, many of which are all-reduced first, becomes an all-reduce of their sum: one per set of
-/// axes, and where one set contains another, along the difference only. The order of additions changes.
+/// axes, and where one set contains another, along the difference only. Sums between stages stay. The order of
+/// additions changes.
 ///
 /// ```mlir
 /// %a = all_reduce sum %x over ["dp"], %b = all_reduce sum %y over ["dp", "tp"], %r = addf(addf(%a, %b), %c)
@@ -23,8 +24,7 @@ namespace bowline {
 /// ```
 class ScalarSums {
 public:
-  /// Sums along \p stageAxis (null: there is none) stay: ranks of other stages have other programs.
-  ScalarSums(dist::MeshOp mesh, mlir::StringAttr stageAxis) : mesh(mesh), stageAxis(stageAxis) {}
+  explicit ScalarSums(dist::MeshOp mesh) : mesh(mesh) {}
   void run(mlir::Block &block);
 
 private:
@@ -39,7 +39,6 @@ private:
   Part stripCollectives(mlir::Value leaf);
 
   dist::MeshOp mesh;
-  mlir::StringAttr stageAxis;
 };
 
 } // namespace bowline

@@ -195,8 +195,8 @@ TEST(Coalescing, EqualsTheCollectives) {
     OwningOpRef<ModuleOp> after = before->clone();
     Block &body = (*after->getOps<graph::FuncOp>().begin()).getBody().front();
     int64_t limit = random.pick({100, 1000, 1 << 20});
-    ScalarSums(dist::MeshOp::of(*after), /*stageAxis=*/{}).run(body);
-    CollectiveBuckets(limit, /*stageAxis=*/{}).run(body);
+    ScalarSums(dist::MeshOp::of(*after)).run(body);
+    CollectiveBuckets(limit).run(body);
     ASSERT_TRUE(succeeded(verify(*after))) << printed(*before);
     after->walk([&](dist::BucketOp bucket) { EXPECT_LE(bytesOf(bucket), limit); });
     separate += countCollectives(*before);
