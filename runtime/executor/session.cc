@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -291,9 +292,9 @@ absl::Status Session::RunCommands(int entry) {
 }
 
 absl::Status Session::Finish(int entry) {
-  for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
-    if (absl::Status status = stream->Synchronize(); !status.ok()) {
-      return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
+  for (size_t stream = 0; stream < bound_->streams.size(); ++stream) {
+    if (absl::Status status = bound_->streams[stream]->Synchronize(); !status.ok()) {
+      return FailedStream(status, entry, stream);
     }
   }
   return absl::OkStatus();
@@ -325,6 +326,23 @@ absl::Status Session::RunTraced(int entry) {
   BOWLINE_RETURN_IF_ERROR(Finish(entry));
   tracer_->End(entry, sites);
   return absl::OkStatus();
+}
+
+absl::Status Session::FailedStream(const absl::Status& status, int entry, size_t stream) const {
+  const std::optional<uint64_t> failed = bound_->streams[stream]->FailedCommand();
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
+  uint64_t place = 0;
+  for (size_t call = 0; failed.has_value() && call < timeline.size(); ++call) {
+    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
+      const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
+      if (command.stream != stream || command.kind == fbs::CommandBody::Signal) continue;
+      // Each launch, copy and communication is one command of the stream, and so is each stamp of a trace around it.
+      if (tracer_ != nullptr) ++place;
+      if (command.kind != fbs::CommandBody::Wait && place++ == *failed) return FailedCommand(status, entry, call, i);
+      if (tracer_ != nullptr) ++place;
+    }
+  }
+  return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
 }
 
 absl::Status Session::FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t index) const {

@@ -129,6 +129,7 @@ class Session {
   absl::Status Finish(int entry);
   absl::Status Issue(const BoundCommand& command);
   absl::Status FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t command) const;
+  absl::Status FailedStream(const absl::Status& status, int entry, size_t stream) const;
 
   LoadedPlan plan_;
   SessionOptions options_;

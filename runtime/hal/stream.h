@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
@@ -50,6 +51,10 @@ class Stream {
   // Returns when the stream is empty, with the first error of its commands that no call returned. The stream is as new
   // afterwards.
   virtual absl::Status Synchronize() = 0;
+
+  // If the last Synchronize returned an error: the command that it is of, by its place among all calls of Launch, Copy
+  // and Call since the Synchronize before. Nothing where the device cannot tell.
+  virtual std::optional<uint64_t> FailedCommand() const { return std::nullopt; }
 
   // Contract
   //   Commands of one stream take effect in order; those of two streams only as events say.

@@ -89,6 +89,8 @@ absl::Status CpuWorkerStream::Wait(const hal::Event& event) {
 
 absl::Status CpuWorkerStream::Synchronize() {
   finished_->WaitFor(next_);
+  taken_ = 0;
+  failed_command_ = status_.ok() ? std::nullopt : std::optional<uint64_t>(failed_place_);
   return std::exchange(status_, absl::OkStatus());
 }
 
@@ -108,6 +110,7 @@ void CpuWorkerStream::Run(Command& command) {
     command.finished.reset();
     return;
   }
+  const uint64_t place = taken_++;
   if (!status_.ok()) return;
   switch (command.kind) {
     case Kind::kLaunch:
@@ -118,6 +121,7 @@ void CpuWorkerStream::Run(Command& command) {
       return;
     case Kind::kCall:
       status_ = command.call.run(command.call);
+      failed_place_ = place;
       return;
     case Kind::kWait:
     case Kind::kStop:

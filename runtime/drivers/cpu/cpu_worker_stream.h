@@ -33,6 +33,7 @@ class CpuWorkerStream : public hal::Stream {
   absl::Status Record(hal::Event& event) override;
   absl::Status Wait(const hal::Event& event) override;
   absl::Status Synchronize() override;
+  std::optional<uint64_t> FailedCommand() const override { return failed_command_; }
 
  private:
   enum class Kind : uint8_t { kLaunch, kCopy, kCall, kWait, kStop };
@@ -60,7 +61,11 @@ class CpuWorkerStream : public hal::Stream {
   ProgressCounter issued_;
   // Shared with events, which may be waited for when the stream is gone.
   std::shared_ptr<ProgressCounter> finished_;
-  absl::Status status_;  // the worker's until everything issued is finished, then the caller's
+  // The worker's until everything issued is finished, then the caller's. Commands are counted without waits.
+  absl::Status status_;
+  uint64_t taken_ = 0;                      // since the last Synchronize
+  uint64_t failed_place_ = 0;               // of the command that `status_` is of
+  std::optional<uint64_t> failed_command_;  // of the last Synchronize
   std::thread worker_;
 };
 

@@ -32,6 +32,7 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
       {{"null", "CallsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "WaitsSeeWhatWasRecorded"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "ErrorsArriveOnceAndStopTheStream"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "NamesTheCommandThatFailed"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "CommandsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "LaunchesRegisteredKernels"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "LaunchesGeneratedKernelsOverTheirWholeExtent"}, {Expectation::kFails, "executes nothing"}},
@@ -250,6 +251,32 @@ std::string ErrorsArriveOnceAndStopTheStream(hal::Device& device, hal::StreamMod
   return "";
 }
 
+std::string NamesTheCommandThatFailed(hal::Device& device, hal::StreamMode mode) {
+  const auto stream = device.CreateStream(mode), other = device.CreateStream(mode);
+  const auto event = device.CreateEvent();
+  const auto memory = device.Allocate(128);
+  REQUIRE(stream.ok() && other.ok() && event.ok() && memory.ok());
+  const hal::HostCall fails = {[](const hal::HostCall&) { return absl::DataLossError("the first"); }, nullptr, {}};
+  std::vector<uint64_t> values;
+  for (const uint64_t before : {0, 3, 2000}) {
+    absl::Status called;
+    for (uint64_t i = 0; i < before; ++i) {
+      // Events are no commands.
+      REQUIRE((*other)->Record(**event).ok() && (*stream)->Wait(**event).ok());
+      REQUIRE((*stream)->Copy((*memory)->address(), (*memory)->address() + 64, 64).ok());
+      REQUIRE((*stream)->Record(**event).ok());
+    }
+    called = (*stream)->Call(fails);
+    if (called.ok()) REQUIRE((*stream)->Call(fails).ok());
+    const absl::Status synchronized = (*stream)->Synchronize();
+    REQUIRE(called.ok() != synchronized.ok());
+    if (!synchronized.ok()) REQUIRE((*stream)->FailedCommand() == before);
+    REQUIRE((*stream)->Synchronize().ok());
+    REQUIRE(!(*stream)->FailedCommand().has_value());
+  }
+  return "";
+}
+
 std::string RefusesAnUnknownKernel(hal::Device& device, hal::StreamMode) {
   kernels::Signature signature = Fill(1, 4);
   signature.kernel = "no such kernel";
@@ -308,6 +335,7 @@ std::vector<Case> AllCases() {
     STREAM_CASE(CallsRunInOrder);
     STREAM_CASE(WaitsSeeWhatWasRecorded);
     STREAM_CASE(ErrorsArriveOnceAndStopTheStream);
+    STREAM_CASE(NamesTheCommandThatFailed);
     CASE(RefusesAnUnknownKernel);
     CASE(RefusesAnUnknownSymbol);
     CASE(RefusesImagesThatDoNotLoad);
