@@ -39,7 +39,7 @@ bench: build  ## Measure compile time and training beside a baseline and the mac
 bench-peers: build  ## Measure training beside PyTorch and JAX, installed into build/peers (6 GiB; over an hour)
 	@scripts/bench-peers.py
 
-bench-overlap: build  ## Measure how much of the gradients' reduction runs beside the backward pass, on a slow link
+bench-overlap: build  ## Measure how much of the gradients' reduction and of a pipeline's transfers is hidden on a slow link
 	@scripts/bench-overlap.py
 
 bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, and compare the losses (about ten minutes)

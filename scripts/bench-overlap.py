@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures how much of the gradients' reduction overlap hides, on the demo model with two ranks and a slow link.
+"""Measures how much of the communication overlap hides, on the demo model with two ranks and a slow link.
 
-The same model is compiled twice for --mesh dp=2, with the step overlap-commands and without it, and both plans train a
+Gradients. The same model is compiled twice for --mesh dp=2, with the step overlap-commands and without it, and both plans train a
 few steps in turns, two ranks on one thread each, over a link that `bowline run --link` emulates by sleeping. From the
 traces of the last two steps come, for rank 0,
 
@@ -9,13 +9,22 @@ traces of the last two steps come, for rank 0,
   hidden    1 - exposed with overlap / exposed without
 
 The link's bandwidth is chosen so that moving all gradients once takes --share of a step without any link, unless
---bandwidth names one. Exit status: 0 when at least --goal is hidden, 2 otherwise.
+--bandwidth names one.
+
+Pipeline. The model is compiled for --mesh pp=2 with each of --schedules, and the plan trains in turns over that link and
+over one that costs nothing. A rank sends or receives what goes between the stages twice per microbatch,
+
+  transfers the time that all of it takes on the link, one after the other
+  hidden    1 - (step with the link - step without) / transfers
+
+Exit status: 0 when at least --goal is hidden of the gradients, and by the best of the schedules, 2 otherwise.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -44,20 +53,24 @@ def run(command, **options):
 
 
 class Bench:
+    """Plans of one model, and what running them takes."""
+
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.tools = options.build_dir / "bin"
-        self.plans = {}
-        for name, flags in (("overlap", []), ("serial", ["--disable-step", "overlap-commands"])):
-            self.plans[name] = folder / f"{name}.plan"
-            run([self.tools / "bowline-compile", options.model, "--mode", "train", "--batch", options.batch, "--seq",
-                 options.seq, "--mesh", "dp=2", "--threads", "1", *flags, "-o", self.plans[name]])
+        self.config = json.loads((pathlib.Path(options.model) / "config.json").read_text())
 
-    def train(self, name, link, trace=None):
+    def compile(self, name, flags):
+        plan = self.folder / f"{name}.plan"
+        run([self.tools / "bowline-compile", self.options.model, "--mode", "train", "--batch", self.options.batch, "--seq",
+             self.options.seq, "--threads", "1", *flags, "-o", plan])
+        return plan
+
+    def train(self, plan, link, trace=None):
         """The steps' milliseconds and losses; trace: the events."""
         metrics = self.folder / "metrics.jsonl"
-        command = [self.tools / "bowline-run", self.plans[name], "--data", self.options.data, "--steps",
-                   self.options.steps, "--metrics", metrics, "--quiet"]
+        command = [self.tools / "bowline-run", plan, "--data", self.options.data, "--steps", self.options.steps,
+                   "--metrics", metrics, "--quiet"]
         if link:
             command += ["--link", link]
         if trace:
@@ -67,56 +80,105 @@ class Bench:
         events = json.loads(trace.read_text())["traceEvents"] if trace else []
         return [line["step_ms"] for line in lines[1:]], [line["loss"] for line in lines], events
 
+    def keep(self, trace):
+        if self.options.keep_traces:
+            self.options.keep_traces.mkdir(parents=True, exist_ok=True)
+            (self.options.keep_traces / trace.name).write_bytes(trace.read_bytes())
+
+
+def measure_gradients(bench):
+    """The share that is hidden."""
+    options = bench.options
+    plans = {"serial": bench.compile("serial", ["--mesh", "dp=2", "--disable-step", "overlap-commands"]),
+             "overlap": bench.compile("overlap", ["--mesh", "dp=2"])}
+    alone = statistics.median(bench.train(plans["serial"], None)[0])
+    model = bench.config
+    hidden, layers, vocabulary = model["hidden_size"], model["num_hidden_layers"], model["vocab_size"]
+    head = hidden // model["num_attention_heads"]
+    keys = head * model["num_key_value_heads"]
+    parameters = layers * (2 * hidden * (hidden + keys) + 3 * hidden * model["intermediate_size"] + 2 * hidden)
+    parameters += hidden + (1 if model["tie_word_embeddings"] else 2) * vocabulary * hidden
+    # On a ring of two ranks an all-reduce moves each byte once over each link.
+    bandwidth = options.bandwidth or f"{4 * parameters / (options.share * alone * 1e-3) / 1e6:.0f}MB/s"
+    link = f"bandwidth={bandwidth},latency=20us"
+    print(f"gradients: {parameters} parameters, dp=2; a step takes {alone:.0f} ms without a link; link {link}\n")
+    rows, losses = {plan: [] for plan in plans}, {}
+    for _ in range(options.rounds):
+        for name, plan in plans.items():
+            trace = bench.folder / f"{name}.json"
+            step_ms, losses[name], events = bench.train(plan, link, trace)
+            rows[name].append((statistics.median(step_ms), statistics.median(exposed_seconds(events)) * 1e3))
+            bench.keep(trace)
+    if losses["serial"] != losses["overlap"]:
+        sys.exit(f"bench-overlap: losses differ: {losses}")
+    print(f"{'plan':<10}{'step, ms':>12}{'exposed, ms':>14}   (medians of {options.rounds} runs)")
+    medians = {name: [statistics.median(column) for column in zip(*runs)] for name, runs in rows.items()}
+    for name, (step, exposed) in medians.items():
+        print(f"{name:<10}{step:>12.0f}{exposed:>14.1f}")
+    share = 1 - medians["overlap"][1] / medians["serial"][1]
+    print(f"\nhidden: {share:.1%} of the reduction of the gradients (goal: {options.goal:.0%}); losses are equal, bit for "
+          "bit\n")
+    return share
+
+
+def measure_pipeline(bench):
+    """The largest share of the schedules' transfers that is hidden."""
+    options = bench.options
+    microbatches = options.microbatches
+    transfer_bytes = 4 * (options.batch // microbatches) * options.seq * bench.config["hidden_size"]
+    plans = {schedule: bench.compile(schedule, ["--mesh", "pp=2", "--schedule", schedule, "--microbatches", microbatches])
+             for schedule in options.schedules.split(",")}
+    first = next(iter(plans.values()))
+    alone = statistics.median(bench.train(first, None)[0]) * 1e-3
+    bandwidth = 2 * microbatches * transfer_bytes / (options.share * alone)
+    if options.bandwidth:
+        value, unit = re.fullmatch(r"([0-9.]+)([kMG]?)B/s", options.bandwidth).groups()
+        bandwidth = float(value) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
+    links = {"free": None, "slow": f"bandwidth={bandwidth / 1e6:.0f}MB/s,latency=20us"}
+    transfers_ms = 2 * microbatches * transfer_bytes / bandwidth * 1e3
+    print(f"pipeline: pp=2, {microbatches} microbatches, {transfer_bytes} bytes each way; a step takes {alone * 1e3:.0f} "
+          f"ms without a link; link {links['slow']}: transfers of {transfers_ms:.0f} ms\n")
+    print(f"{'schedule':<16}{'step, ms':>12}{'on the link':>14}{'hidden':>10}   (medians of {options.rounds} runs)")
+    best = 0.0
+    for schedule, plan in plans.items():
+        steps = {name: [] for name in links}
+        for _ in range(options.rounds):
+            for name, link in links.items():
+                trace = bench.folder / f"{schedule.replace(':', '_')}-{name}.json"
+                steps[name] += bench.train(plan, link, trace)[0]
+                bench.keep(trace)
+        free, slow = statistics.median(steps["free"]), statistics.median(steps["slow"])
+        share = 1 - (slow - free) / transfers_ms
+        best = max(best, share)
+        print(f"{schedule:<16}{free:>12.0f}{slow:>14.0f}{share:>10.1%}")
+    print()
+    return best
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--model", default=str(ROOT / "examples/demo"))
     parser.add_argument("--data", default=str(ROOT / "test/oracle/tokens.bin"))
-    parser.add_argument("--batch", type=int, default=8, help="sequences per step, over both ranks")
+    parser.add_argument("--only", choices=["gradients", "pipeline"], help="measure nothing else")
+    parser.add_argument("--batch", type=int, default=8, help="sequences per step, over all ranks")
     parser.add_argument("--seq", type=int, default=256)
+    parser.add_argument("--microbatches", type=int, default=8, help="of the pipeline")
+    parser.add_argument("--schedules", default="gpipe,1f1b,zb_h2", help="of the pipeline")
     parser.add_argument("--steps", type=int, default=4, help="per run, the first not counted")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each plan, in turns")
-    parser.add_argument("--share", type=float, default=0.3, help="of a step that the link takes to move all gradients")
+    parser.add_argument("--share", type=float, default=0.3,
+                        help="of a step that the link takes to move all gradients, or all that goes between the stages")
     parser.add_argument("--bandwidth", help="such as 100MB/s, instead of --share")
     parser.add_argument("--goal", type=float, default=0.7)
     parser.add_argument("--keep-traces", type=pathlib.Path, metavar="DIR", help="leave the last traces there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        bench = Bench(options, folder)
-        step_ms, _, _ = bench.train("serial", None)
-        alone = statistics.median(step_ms)
-        model = json.loads((pathlib.Path(options.model) / "config.json").read_text())
-        hidden, layers, vocabulary = model["hidden_size"], model["num_hidden_layers"], model["vocab_size"]
-        head = hidden // model["num_attention_heads"]
-        keys = head * model["num_key_value_heads"]
-        parameters = layers * (2 * hidden * (hidden + keys) + 3 * hidden * model["intermediate_size"] + 2 * hidden)
-        parameters += hidden + (1 if model["tie_word_embeddings"] else 2) * vocabulary * hidden
-        # On a ring of two ranks an all-reduce moves each byte once over each link.
-        bandwidth = options.bandwidth or f"{4 * parameters / (options.share * alone * 1e-3) / 1e6:.0f}MB/s"
-        link = f"bandwidth={bandwidth},latency=20us"
-        print(f"model {options.model}, {parameters} parameters, dp=2 on {os.cpu_count()} processors, other load "
-              f"{os.getloadavg()[0]:.1f}; a step takes {alone:.0f} ms without a link; link {link}\n")
-        rows, losses = {"serial": [], "overlap": []}, {}
-        for _ in range(options.rounds):
-            for plan in rows:
-                trace = folder / f"{plan}.json"
-                step_ms, losses[plan], events = bench.train(plan, link, trace)
-                rows[plan].append((statistics.median(step_ms), statistics.median(exposed_seconds(events)) * 1e3))
-        if losses["serial"] != losses["overlap"]:
-            sys.exit(f"bench-overlap: losses differ: {losses}")
-        if options.keep_traces:
-            options.keep_traces.mkdir(parents=True, exist_ok=True)
-            for plan in rows:
-                (options.keep_traces / f"{plan}.json").write_bytes((folder / f"{plan}.json").read_bytes())
-        print(f"{'plan':<10}{'step, ms':>12}{'exposed, ms':>14}   (medians of {options.rounds} runs)")
-        medians = {plan: [statistics.median(column) for column in zip(*runs)] for plan, runs in rows.items()}
-        for plan, (step, exposed) in medians.items():
-            print(f"{plan:<10}{step:>12.0f}{exposed:>14.1f}")
-        share = 1 - medians["overlap"][1] / medians["serial"][1]
-        print(f"\nhidden: {share:.1%} of the communication of a step (goal: {options.goal:.0%}); losses are equal, bit for bit")
-        return 0 if share >= options.goal else 2
+        bench = Bench(options, pathlib.Path(name))
+        print(f"model {options.model}, two ranks on {os.cpu_count()} processors, other load {os.getloadavg()[0]:.1f}\n")
+        shares = [measure(bench) for kind, measure in (("gradients", measure_gradients), ("pipeline", measure_pipeline))
+                  if options.only in (None, kind)]
+        return 0 if min(shares) >= options.goal else 2
 
 
 if __name__ == "__main__":
