@@ -46,18 +46,25 @@ static std::string numberText(const char *format, double value) {
   return text;
 }
 
+static LogicalResult checkSize(ModuleOp module, const RunnableProgram &program) {
+  if (program.work() <= EquivalenceChecker::kMaxWork)
+    return success();
+  return emitError(module.getLoc())
+         << "is too large to be interpreted before and after every pass: one run takes "
+         << numberText("%.0f", program.work() / 1e6) << " million operations on all ranks together, and "
+         << numberText("%.0f", EquivalenceChecker::kMaxWork / 1e6)
+         << " million are the limit; take smaller sizes or fewer ranks; bowline-compile --verify-each=equiv shrinks a "
+            "model by itself if it gets the model's directory";
+}
+
 LogicalResult EquivalenceChecker::begin(ModuleOp module) {
   fingerprint.emplace(module);
   for (World &world : worlds) {
     FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
     if (failed(program))
       return failure();
-    if ((*program)->work() > kMaxWork)
-      return module.emitError("is too large to be interpreted before and after every pass: one run takes ")
-             << numberText("%.0f", (*program)->work() / 1e6) << " million operations on all ranks together, and "
-             << numberText("%.0f", kMaxWork / 1e6)
-             << " million are the limit; make it smaller, or give bowline-compile --verify-each=equiv the model's "
-                "directory: it shrinks the model and keeps its structure";
+    if (failed(checkSize(module, **program)))
+      return failure();
     auto seen = observe(**program, *world.arithmetic, values, outermost(**program));
     if (failed(seen))
       return failure();
@@ -99,6 +106,8 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
   FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
   if (failed(program))
     return failure();
+  if (failed(checkSize(module, **program)))
+    return failure();
   // What is new, and what was run before as far as it is there.
   std::vector<std::string> own = outermost(**program), names = own;
   for (const auto &[name, tensors] : world.before.runs)
@@ -114,7 +123,7 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
     seen = observe(**program, *world.arithmetic, values, names);
   }
   if (failed(seen))
-    return module.emitError("step '") << step << "' breaks the program: " << reason;
+    return emitError(module.getLoc()) << "step '" << step << "' breaks the program: " << reason;
   After after{step, module, **program, std::move(*seen)};
   if (failed(compare(world, after)))
     return failure();

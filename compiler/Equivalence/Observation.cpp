@@ -39,8 +39,13 @@ HostTensor ObservedValues::valueOf(const RunnableProgram::Variable &variable) co
 HostTensor ObservedValues::directionOf(const RunnableProgram::Variable &variable) const {
   HostTensor tensor(variable.shape);
   PhiloxKey key = keyOf(seed, variable.name + "/direction");
-  for (auto [i, value] : llvm::enumerate(tensor.data))
+  double squares = 0;
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
     value = NormalBlock(key, i / 4)[i % 4];
+    squares += value * value;
+  }
+  for (double &value : tensor.data)
+    value /= std::sqrt(squares);
   return tensor;
 }
 

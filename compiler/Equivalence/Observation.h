@@ -41,7 +41,7 @@ public:
 
   /// Of a parameter around its fill, with deviation 0.2; of an optimizer state above zero; of a step counter 3.
   graph::HostTensor valueOf(const RunnableProgram::Variable &variable) const;
-  /// Normal numbers, of the shape of a variable.
+  /// A random direction of length one, of the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
   /// Normal numbers; integers below the limit, or 2; a fifth of labels is negative. The first program that has an input
   /// decides what it is.

@@ -257,7 +257,14 @@ public:
     totalWork = workOf(*module) * static_cast<double>(interpreter.getRankCount());
   }
 
-  LogicalResult initialize() override { return interpreter.initialize(); }
+  LogicalResult initialize() override {
+    if (initialises || interpreter.getRankCount() == 1)
+      return interpreter.initialize();
+    for (const Variable &variable : allVariables)
+      if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
+        return failure();
+    return success();
+  }
   FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
   LogicalResult setVariable(StringRef name, const HostTensor &value) override {
     return interpreter.setVariable(name, value);
@@ -333,7 +340,7 @@ FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp giv
   if (isSplit)
     return std::unique_ptr<RunnableProgram>(std::make_unique<PipelineProgram>(std::move(module), axis, arithmetic));
   if (!dist::MeshOp::of(*module))
-    return given.emitError("has collectives, but no dist.mesh");
+    return mlir::emitError(given.getLoc()) << "has collectives, but no dist.mesh: add one with all of their axes";
   return std::unique_ptr<RunnableProgram>(
       std::make_unique<SingleProgram>(std::move(module), local ? StringRef(axis) : StringRef(), arithmetic));
 }
