@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Fusion/Passes.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
 
 using namespace mlir;
@@ -26,6 +27,45 @@ TEST_P(StepEquivalence, HoldsUpToKernels) {
   EXPECT_GE(summary->steps, 12);
   EXPECT_EQ(summary->undefined, 0);
   EXPECT_GT(summary->gradients, 10);
+}
+
+TEST_F(SmallPipelines, StepsForLargeSizesHoldToo) {
+  // With other thresholds they have something to do here.
+  const SmallCase cases[] = {{.name = "", .model = "llama-tiny"},
+                             {.name = "", .model = "gpt2-tiny", .mesh = "dp=2", .microbatches = 2}};
+  for (const SmallCase &c : cases) {
+    int64_t changing[2];
+    for (bool forced : {false, true}) {
+      OwningOpRef<ModuleOp> module = build(c);
+      PipelineOptions pipeline = options(c);
+      if (!forced)
+        pipeline.disabledSteps = {"tile-loss", "split-column-reductions"};
+      std::vector<Step> steps;
+      for (Step &step : stepsToRun(*module, pipeline, Phase::Input, Phase::Fuse)) {
+        if (step.name == "select-kernels")
+          break;
+        steps.push_back(std::move(step));
+        if (forced && steps.back().name == "tile-loss")
+          steps.back().create = [] {
+            TileLossOptions options;
+            options.tileBytes = 64;
+            options.minPositions = 1;
+            return createTileLoss(options);
+          };
+        if (forced && steps.back().name == "split-column-reductions")
+          steps.back().create = [] {
+            SplitColumnReductionsOptions options;
+            options.maxBlocks = 2;
+            options.minRows = 1;
+            return createSplitColumnReductions(options);
+          };
+      }
+      FailureOr<EquivalenceChecker::Summary> summary = verifySteps(*module, steps);
+      ASSERT_TRUE(succeeded(summary));
+      changing[forced] = summary->steps;
+    }
+    EXPECT_EQ(changing[1], changing[0] + 2);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -24,6 +24,9 @@
 
 #include <fstream>
 
+#include <fstream>
+#include <regex>
+
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
@@ -76,6 +79,17 @@ protected:
     return message;
   }
 };
+
+/// The page shows what tests print, up to the numbers.
+void expectOnPage(const std::string &message) {
+  auto withoutNumbers = [](const std::string &text) {
+    return std::regex_replace(text, std::regex("-?[0-9]+(\\.[0-9]+)?(e[-+]?[0-9]+)?"), "#");
+  };
+  std::ifstream file(BOWLINE_CHECKER_PAGE);
+  std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(withoutNumbers(page), HasSubstr(withoutNumbers(message)))
+      << "docs/checker.md does not show this any more";
+}
 
 /// The operations of a kind in a function, or in all of them.
 template <typename Op> SmallVector<Op> all(ModuleOp module, StringRef function = {}) {
@@ -175,6 +189,7 @@ TEST_F(WrongStep, LessThanRounding) {
   EXPECT_THAT(message,
               AllOf(HasSubstr("step 'wrong' changes what is computed: after @eval_step result 'loss_sum'[] is"),
                     HasSubstr("modulo 2147483647; f64 shows no difference beyond rounding")));
+  expectOnPage(message);
 }
 
 TEST_F(WrongStep, SwappedOperands) {
@@ -209,6 +224,7 @@ TEST_F(WrongStep, AbsentAllReduce) {
   // Ranks go different ways.
   EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' breaks the program"), HasSubstr("returns as result 1"),
                              HasSubstr("on rank 2")));
+  expectOnPage(message);
 }
 
 TEST_F(WrongStep, ScaledByDpTwice) {
@@ -220,6 +236,7 @@ TEST_F(WrongStep, ScaledByDpTwice) {
   });
   EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' changes what is computed: after @train_step result 'grad_norm'"),
                              HasSubstr(", in f64")));
+  expectOnPage(message);
 }
 
 TEST_F(WrongStep, OtherPieceOfASharding) {
@@ -306,6 +323,7 @@ TEST_F(WrongStep, WrongGradient) {
   EXPECT_TRUE(failed(verifySteps(*module, steps)));
   EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' gives parameter @layers.0.attn.wv a wrong gradient: it is "),
                              HasSubstr("where central differences of @loss are")));
+  expectOnPage(message);
 }
 
 TEST_F(WrongStep, MirrorLeftBehind) {
