@@ -54,8 +54,7 @@ static RankedTensorType repeatedType(Type type, int64_t repeat) {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
-Interpreter::Interpreter(ModuleOp module, const Arithmetic &arithmetic)
-    : module(module), arithmetic(&arithmetic), symbols(module) {}
+Interpreter::Interpreter(ModuleOp module) : module(module), symbols(module) {}
 
 //===----------------------------------------------------------------------===//
 // Variables
@@ -85,8 +84,6 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
       llvm::fill(value.data, fill.getValue());
     else if (failed(drawNormal(&op, type, cast<NormalAttr>(init), seed, stream, value)))
       return failure();
-    for (double &element : value.data)
-      element = arithmetic->number(element, type.getElementType());
     variables[name] = std::move(value);
   }
   for (Operation &op : module.getOps())
@@ -170,8 +167,7 @@ void Interpreter::clearAccumulators() {
     if (state.getRole() != StateRole::Accumulator)
       continue;
     HostTensor start = emptyTensor(state.getTensorType());
-    llvm::fill(start.data,
-               arithmetic->number(cast<FillAttr>(state.getInit()).getValue(), state.getTensorType().getElementType()));
+    llvm::fill(start.data, cast<FillAttr>(state.getInit()).getValue());
     variables[state.getSymName()] = std::move(start);
   }
 }
@@ -234,7 +230,8 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
     FailureOr<Tensors> results = runBlock(fusion.getBody().front(), operands);
     return succeeded(results) ? bind(*results) : failure();
   }
-  if (!isa<Interpretable>(op))
+  auto interpretable = dyn_cast<Interpretable>(op);
+  if (!interpretable)
     return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
   Tensors results;
   for (Type type : op->getResultTypes()) {
@@ -243,7 +240,7 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
       return op->emitOpError("has no reference semantics for a result of type ") << type;
     results.push_back(emptyTensor(type));
   }
-  if (failed(arithmetic->interpret(op, operands, results)))
+  if (failed(interpretable.interpret(operands, results)))
     return failure();
   return bind(results);
 }

@@ -35,6 +35,8 @@ public:
     drawMesh(c);
     drawSizes(c);
     c.microbatches = integer(1, 4);
+    if (pp > 1)
+      drawPipeline(c);
     if (tp > 1)
       c.sequenceParallel = flip();
     // Sequences of a microbatch are divided among the ranks, and positions where activations are.
@@ -44,7 +46,10 @@ public:
       c.zero = integer(0, 3);
     if (c.zero > 0 && dp > 1 && fsdp > 1)
       c.zeroAxis = pick<std::string>({"", "dp", "fsdp"});
-    c.recompute = pick<std::string>({"none", "none", "selective", "full"});
+    c.bucketBytes = pick<int64_t>({0, 700, 4096, 1 << 20});
+    c.prefetch = integer(0, 3);
+    if (pp == 1)
+      c.recompute = pick<std::string>({"none", "none", "selective", "full"});
     c.optimizer = pick<std::string>({"adamw", "adamw", "adamw", "sgd"});
     return c;
   }
@@ -60,21 +65,36 @@ private:
 
   /// Up to 8 ranks, axes in any order, also of size 1.
   void drawMesh(StrategyCase &c) {
-    dp = fsdp = tp = 1;
-    std::vector<std::pair<std::string, int64_t *>> axes = {{"dp", &dp}, {"fsdp", &fsdp}, {"tp", &tp}};
+    pp = dp = fsdp = tp = 1;
+    std::vector<std::pair<std::string, int64_t *>> axes = {{"pp", &pp}, {"dp", &dp}, {"fsdp", &fsdp}, {"tp", &tp}};
     std::shuffle(axes.begin(), axes.end(), engine);
     int64_t ranks = 1;
     for (auto &[name, size] : axes) {
       if (integer(0, 3) == 0)
         continue;
-      *size = integer(1, std::min<int64_t>(8 / ranks, 8));
+      // Mostly small, so that there is room for the next one.
+      *size = std::min(pick<int64_t>({1, 2, 2, 2, 2, 3, 4, 5, 8}), 8 / ranks);
       if (name == "tp" && 8 % *size != 0) // heads
-        *size = 2 * ranks <= 8 ? 2 : 1;
+        *size = 2;
       ranks *= *size;
       c.mesh += (c.mesh.empty() ? "" : ",") + name + "=" + std::to_string(*size);
     }
     if (c.mesh.empty())
       c.mesh = "dp=1";
+  }
+
+  /// At least a layer for each stage.
+  void drawPipeline(StrategyCase &c) {
+    c.schedule = pick<std::string>(
+        {"gpipe", "1f1b", "interleaved:2", "interleaved:3", "breadth_first:2", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"});
+    int64_t chunks = c.schedule.ends_with(":3") ? 3 : c.schedule.ends_with(":2") || c.schedule.ends_with("_v") ? 2 : 1;
+    c.sizes.layers = pp * chunks + integer(0, 3);
+    if (c.schedule.starts_with("interleaved"))
+      c.microbatches = pp * integer(1, 2);
+    else if (c.schedule == "dualpipe_v")
+      c.microbatches = 2 * pp + integer(0, 2);
+    else
+      c.microbatches = integer(1, 2 * pp);
   }
 
   /// Heads divide among the ranks, and key heads, or ranks among those; nothing else need divide.
@@ -91,7 +111,7 @@ private:
   }
 
   std::mt19937_64 &engine;
-  int64_t dp = 1, fsdp = 1, tp = 1;
+  int64_t pp = 1, dp = 1, fsdp = 1, tp = 1;
 };
 
 class RandomStrategy : public testing::Test {

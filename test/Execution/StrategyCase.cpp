@@ -30,10 +30,13 @@ template <typename Case, typename Body> static void forEachChoice(Case &c, Body 
   body("zero", c.zero);
   body("zero_axis", c.zeroAxis);
   body("schedule", c.schedule);
+  body("bucket_bytes", c.bucketBytes);
+  body("prefetch", c.prefetch);
   body("recompute", c.recompute);
   body("optimizer", c.optimizer);
   body("batch", c.batch);
   body("seq", c.seq);
+  body("layers", c.sizes.layers);
   body("vocabulary", c.sizes.vocabulary);
   body("intermediate", c.sizes.intermediate);
   body("heads", c.sizes.heads);
@@ -121,6 +124,8 @@ static std::unique_ptr<fbs::PlanT> compile(const StrategyCase &c, bool whole) {
     options.zero = c.zero;
     options.zeroAxis = c.zeroAxis;
     options.schedule = c.schedule;
+    options.bucketBytes = c.bucketBytes;
+    options.prefetch = c.prefetch;
   }
   auto compiled = compileModule(*module, options);
   EXPECT_TRUE(compiled.ok()) << compiled.status();

@@ -12,6 +12,7 @@
 #include "test/Unit/Sharding/ShardedModel.h"
 
 #include <optional>
+#include <ostream>
 #include <string>
 
 namespace bowline::test {
@@ -25,6 +26,7 @@ struct StrategyCase {
   ModelSizes sizes;
   std::string recompute = "none", zeroAxis, schedule, optimizer = "adamw";
   int64_t batch = 8, seq = 8;
+  int64_t bucketBytes = 4096, prefetch = 1; // several buckets, though models are small: so they overlap
 
   /// What differs from the above, as `key=value` with spaces between.
   std::string text() const;
@@ -33,6 +35,9 @@ struct StrategyCase {
   /// The text with nothing but letters, digits and underscores, as tests may be called.
   std::string name() const;
 };
+
+/// How test reports show a case.
+inline void PrintTo(const StrategyCase &strategy, std::ostream *os) { *os << strategy.text(); }
 
 /// Trains for `steps` steps on one rank and on those of the mesh: losses and gradient norms agree within 1e-4,
 /// relative, and learning rates are equal. Adds a test failure where they do not, or where trainOnRanks does.
