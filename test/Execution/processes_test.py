@@ -459,6 +459,16 @@ class Failures(ProcessTest):
             self.assertEqual(len(list((self.folder / str(sent)).glob("step-*"))), 1)
             self.check_gone(children)
 
+    def test_a_second_signal_ends_all_at_once(self):
+        process, children = self.spawned(*self.SLOW, "--save", self.folder / "unfinished")
+        time.sleep(self.INTO_THE_STEP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        done = self.finish(process)
+        self.assertEqual((done.code, done.errors()), (-signal.SIGINT, []))
+        self.check_gone(children)
+
     def test_nproc_takes_its_ranks_with_it(self):
         process, children = self.spawned()
         process.kill()
