@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs a plan under a real Slurm: a cluster of this host alone, on loopback, that is made for it and goes when it is done.
+"""Runs a plan under a real Slurm: a cluster of this host alone, on loopback, made for it and gone when it is done.
 
   scripts/check-slurm.py [--build-dir build/release]
 
-Needs the packages in scripts/slurm-packages.txt, installs nothing, and must be run by root, as slurmd is. All files of the
-cluster are in a temporary directory; no configuration, key or service of the machine is used or changed.
+Needs the packages in scripts/slurm-packages.txt, installs nothing, and must be run by root, as slurmd is. All files of
+the cluster are in a temporary directory; no configuration, key or service of the machine is used or changed.
 
-srun starts four ranks, whose losses must be those of four threads, bit for bit. Then one of four ranks is killed, and the
-others must say so and end with exit code 3. Exit status: 0 when all is so, 1 otherwise.
+srun starts four ranks, whose losses must be those of four threads, bit for bit. Then one of four ranks is killed, and
+the others must say so and end with exit code 3. Exit status: 0 when all is so, 1 otherwise.
 """
 
 import argparse
@@ -85,12 +85,14 @@ class Cluster:
             controller_port=controller_port, node_port=node_port))
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         subprocess.run(["mungekey", "-c", "-k", self.folder / "munge.key"], check=True)
-        self.daemon("munged", "--foreground", "--force", *(f"--{name}={self.folder}/munge.{name.replace('-file', '')}" for name in
-                                                           ("key-file", "socket", "pid-file", "log-file", "seed-file")))
+        self.daemon("munged", "--foreground", "--force", *(
+            f"--{name}={self.folder}/munge.{name.replace('-file', '')}"
+            for name in ("key-file", "socket", "pid-file", "log-file", "seed-file")))
         self.wait_for(lambda: (self.folder / "munge.socket").exists(), "munged does not open its socket")
         self.daemon("slurmctld", "-D", "-i")
         self.daemon("slurmd", "-D")
-        self.wait_for(lambda: self.call("sinfo", "-h", "-o", "%T").stdout.strip() == "idle", "the node does not become idle")
+        self.wait_for(lambda: self.call("sinfo", "-h", "-o", "%T").stdout.strip() == "idle",
+                      "the node does not become idle")
 
     def daemon(self, *command):
         log = open(self.folder / f"{command[0]}.out", "w", encoding="utf-8")
@@ -154,7 +156,8 @@ def losses(path):
 
 
 def check_losses(cluster, tools, plan, folder):
-    run = [tools / "bowline-run", plan, "--data", ROOT / "test/oracle/tokens.bin", "--steps", "5", "--quiet", "--metrics"]
+    run = [tools / "bowline-run", plan, "--data", ROOT / "test/oracle/tokens.bin", "--steps", "5", "--quiet",
+           "--metrics"]
     subprocess.run([*run, folder / "threads.jsonl"], check=True)
     done = cluster.call("srun", "-n", str(RANKS), *run, folder / "srun.jsonl")
     if done.returncode != 0:
@@ -162,7 +165,8 @@ def check_losses(cluster, tools, plan, folder):
     threads, processes = losses(folder / "threads.jsonl"), losses(folder / "srun.jsonl")
     if len(threads) != 5 or threads != processes:
         raise Failure(f"threads and srun differ:\n{threads}\n{processes}")
-    print(f"check-slurm: srun -n {RANKS} trained with the losses of {RANKS} threads, bit for bit: {threads[-1][1]} at last")
+    print(f"check-slurm: srun -n {RANKS} trained with the losses of {RANKS} threads, bit for bit; the last is "
+          f"{threads[-1][1]}")
 
 
 def rank_of(process):
@@ -174,8 +178,9 @@ def rank_of(process):
 def check_death(cluster, tools, plan, folder):
     metrics = folder / "killed.jsonl"
     step = subprocess.Popen(["srun", "-n", str(RANKS), "--kill-on-bad-exit=0", "--label", tools / "bowline-run", plan,
-                             "--data", ROOT / "test/oracle/tokens.bin", "--steps", "1000000", "--quiet", "--metrics", metrics],
-                            env=cluster.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                             "--data", ROOT / "test/oracle/tokens.bin", "--steps", "1000000", "--quiet", "--metrics",
+                             metrics], env=cluster.environment, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
     try:
         cluster.wait_for(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, "the ranks take no steps")
         victim = [pid for pid in cluster.left_behind() if rank_of(pathlib.Path(f"/proc/{pid}")) == 2 and

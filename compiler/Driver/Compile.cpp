@@ -10,9 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "compiler/Check/PlanChecker.h"
 #include "compiler/Codegen/TargetCpu.h"
-#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/CompileSetup.h"
 #include "compiler/Emit/EmitPlan.h"
-#include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Support/Registration.h"
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
@@ -20,7 +19,6 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
-#include "passes/Sharding/Strategy.h"
 #include "runtime/base/mapped_file.h"
 
 #include <filesystem>
@@ -89,7 +87,7 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   return absl::OkStatus();
 }
 
-static PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTarget cpu) {
+PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuTarget cpu) {
   PipelineOptions result;
   result.training = options.mode == CompileMode::Train;
   result.seed = options.seed;
@@ -178,7 +176,7 @@ static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
 }
 
 /// Moves the strategy of a file into the module.
-static absl::Status addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
+static absl::Status moveStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
   const std::string &path = options.strategyFile;
   OwningOpRef<ModuleOp> file = parseSourceFile<ModuleOp>(path, module.getContext());
   if (!file)
@@ -220,6 +218,14 @@ static LogicalResult writeStrategy(ModuleOp module, const CompileOptions &option
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   strategy->write(builder, module.getLoc(), "strategy");
   return success();
+}
+
+absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
+  if (!options.strategyFile.empty())
+    return moveStrategy(module, options, diagnostics);
+  if (!options.mesh.empty() && failed(writeStrategy(module, options)))
+    return diagnostics.status();
+  return absl::OkStatus();
 }
 
 static int64_t countRanks(ModuleOp module) {
@@ -351,10 +357,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
-  if (!options.strategyFile.empty())
-    BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
-  if (!options.mesh.empty() && failed(writeStrategy(module, options)))
-    return diagnostics.status();
+  BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));

@@ -15,15 +15,15 @@ using namespace bowline;
 using namespace bowline::graph;
 using dist::DistDialect;
 
-DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis)
-    : module(module), mesh(dist::MeshOp::of(module)), symbols(module) {
+DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis, const Arithmetic &arithmetic)
+    : module(module), arithmetic(&arithmetic), mesh(dist::MeshOp::of(module)), symbols(module) {
   int64_t count = 1;
   for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
     sizes.push_back(name.getValue() == fixedAxis ? 1 : size);
     count *= sizes.back();
   }
   for (int64_t rank = 0; rank < count; ++rank)
-    ranks.emplace_back(module);
+    ranks.emplace_back(module, arithmetic);
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,32 +147,35 @@ FailureOr<HostTensor> DistributedInterpreter::joinShards(Operation *variable, co
 
 FailureOr<HostTensor> DistributedInterpreter::join(Operation *variable, const dist::Layout &layout) const {
   HostTensor whole(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
-  std::vector<bool> known(whole.data.size(), false);
   std::vector<int64_t> strides = whole.strides();
+  Type element = getElementTypeOrSelf(variable->getAttrOfType<TypeAttr>("type").getValue());
+  // By place along the axes over which ranks hold summands.
+  std::vector<HostTensor> parts(sizeOf(layout.unreduced), whole);
+  std::vector<std::vector<bool>> known(parts.size(), std::vector<bool>(whole.data.size(), false));
   for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
     FailureOr<HostTensor> piece = joinShards(variable, layout, rank);
     if (failed(piece))
       return failure();
-    bool addend = !layout.unreduced.empty() && placeOf(rank, layout.unreduced) > 0;
-    int64_t next = 0;
+    int64_t place = placeOf(rank, layout.unreduced), next = 0;
     bool equal = true;
     forEachIndex(piece->shape, [&](std::vector<int64_t> index) {
       for (auto [at, local, axes] : llvm::zip_equal(index, piece->shape, layout.axes))
         at += placeOf(rank, axes) * local;
       int64_t offset = offsetOf(index, strides);
-      double value = piece->data[next++];
-      if (addend)
-        whole.data[offset] += value;
-      else if (known[offset] && layout.unreduced.empty())
-        equal &= whole.data[offset] == value || (value != value && whole.data[offset] != whole.data[offset]);
-      else if (!known[offset])
-        whole.data[offset] += value;
-      known[offset] = true;
+      double value = piece->data[next++], &part = parts[place].data[offset];
+      if (known[place][offset])
+        equal &= part == value || (value != value && part != part);
+      part = value;
+      known[place][offset] = true;
     });
     if (!equal)
       return variable->emitOpError("has different values on ranks that should hold the same piece, such as rank ")
              << rank;
   }
+  whole = std::move(parts.front());
+  for (const HostTensor &part : ArrayRef<HostTensor>(parts).drop_front())
+    for (auto [sum, value] : llvm::zip_equal(whole.data, part.data))
+      sum = arithmetic->sum(sum, value, element);
   return whole;
 }
 
@@ -217,12 +220,19 @@ LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTens
 //===----------------------------------------------------------------------===//
 
 LogicalResult DistributedInterpreter::initialize() {
+  if (ranks.size() == 1 && !symbols.lookup("init"))
+    return ranks.front().initializeVariables();
   for (Interpreter &rank : ranks)
     if (failed(rank.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
       return failure();
   if (!symbols.lookup("init"))
     return module.emitError("has no @init, which would give each rank its part of the initial values");
   return run("init", {});
+}
+
+void DistributedInterpreter::clearAccumulators() {
+  for (Interpreter &rank : ranks)
+    rank.clearAccumulators();
 }
 
 HostTensor DistributedInterpreter::sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat) {
@@ -258,8 +268,7 @@ FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef
     for (auto [reference, repeat] :
          llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
       calls.push_back({symbols.lookup<FuncOp>(reference.getValue()), repeat});
-    for (Interpreter &rank : ranks)
-      rank.clearAccumulators();
+    clearAccumulators();
   } else {
     return module.emitError("no graph.func or graph.entry is named @") << name;
   }
@@ -318,12 +327,12 @@ LogicalResult DistributedInterpreter::execute(Operation *op, Environments &envir
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// The values of a group combined, in the order of its ranks.
-static HostTensor combine(ArrayRef<const HostTensor *> values, dist::ReduceKind kind) {
+HostTensor DistributedInterpreter::combine(ArrayRef<const HostTensor *> values, dist::ReduceKind kind,
+                                           Type element) const {
   HostTensor result = *values.front();
   for (const HostTensor *value : values.drop_front())
     for (auto [a, b] : llvm::zip_equal(result.data, value->data))
-      a = kind == dist::ReduceKind::Sum ? a + b : std::max(a, b);
+      a = kind == dist::ReduceKind::Sum ? arithmetic->sum(a, b, element) : arithmetic->maximum(a, b, element);
   return result;
 }
 
@@ -350,6 +359,7 @@ std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigne
                                                           const Environments &environments) const {
   SmallVector<StringAttr> axes = llvm::to_vector(op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>());
   int64_t size = sizeOf(axes), place = placeOf(rank, axes);
+  Type element = getElementTypeOrSelf(op->getResult(index));
   SmallVector<const HostTensor *> group;
   if (op->getNumOperands() > 0)
     for (int64_t member : groupOf(rank, axes))
@@ -363,15 +373,15 @@ std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigne
   auto identity = [](const HostTensor &value) { return value; };
   using Result = std::optional<HostTensor>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([&](dist::AllReduceOp all) -> Result { return combine(group, all.getKind()); })
+      .Case([&](dist::AllReduceOp all) -> Result { return combine(group, all.getKind(), element); })
       .Case([&](dist::ReduceScatterOp scatter) -> Result {
-        return partOf(combine(group, scatter.getKind()), scatter.getDim(), place, size);
+        return partOf(combine(group, scatter.getKind(), element), scatter.getDim(), place, size);
       })
       .Case([&](dist::AllGatherOp gather) -> Result { return join(gather.getDim(), identity); })
       .Case([&](dist::BucketOp bucket) -> Result {
         if (bucket.getKind() == dist::CollectiveKind::AllGather)
           return join(0, identity);
-        HostTensor all = combine(group, *bucket.getReduction());
+        HostTensor all = combine(group, *bucket.getReduction(), element);
         return bucket.getKind() == dist::CollectiveKind::AllReduce ? all : partOf(all, 0, place, size);
       })
       .Case([&](dist::AllToAllOp move) -> Result {

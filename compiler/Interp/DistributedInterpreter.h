@@ -25,9 +25,13 @@ public:
 
   /// `module` has a mesh, is verified and outlives the interpreter.
   /// With `fixedAxis`, it has the ranks of one coordinate along that axis alone.
-  explicit DistributedInterpreter(mlir::ModuleOp module, llvm::StringRef fixedAxis = {});
+  explicit DistributedInterpreter(mlir::ModuleOp module, llvm::StringRef fixedAxis = {},
+                                  const Arithmetic &arithmetic = Arithmetic::reals());
 
-  /// Runs `@init` on every rank. Fails with a diagnostic where the module has none.
+  int64_t getRankCount() const { return static_cast<int64_t>(ranks.size()); }
+
+  /// Runs `@init` on every rank. Without it, a single rank gets Interpreter's initial values, and several fail with a
+  /// diagnostic.
   llvm::LogicalResult initialize();
 
   /// A variable of all ranks, as a checkpoint has it. Fails with a diagnostic where ranks that should hold equal pieces
@@ -36,6 +40,9 @@ public:
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
   /// What one rank holds of a variable, from 0; null if there is no such variable or it has no value yet.
   const HostTensor *getLocal(int64_t rank, llvm::StringRef name) const { return ranks[rank].getVariable(name); }
+
+  /// Gives every accumulator its initial value, as before each run of an entry.
+  void clearAccumulators();
 
   /// As Interpreter::run, with global arguments. Fails with a diagnostic where two ranks return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
@@ -56,6 +63,9 @@ private:
   std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
                                     const Environments &environments) const;
 
+  /// The values of a group combined, in the order of its ranks.
+  HostTensor combine(llvm::ArrayRef<const HostTensor *> values, dist::ReduceKind kind, mlir::Type element) const;
+
   /// The number of ranks along `axes`.
   int64_t sizeOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
@@ -72,6 +82,7 @@ private:
   llvm::FailureOr<HostTensor> join(mlir::Operation *variable, const dist::Layout &layout) const;
 
   mlir::ModuleOp module;
+  const Arithmetic *arithmetic;
   dist::MeshOp mesh;
   llvm::SmallVector<int64_t> sizes; ///< of the mesh, 1 for the fixed axis
   mlir::SymbolTable symbols;

@@ -54,7 +54,8 @@ static RankedTensorType repeatedType(Type type, int64_t repeat) {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
-Interpreter::Interpreter(ModuleOp module) : module(module), symbols(module) {}
+Interpreter::Interpreter(ModuleOp module, const Arithmetic &arithmetic)
+    : module(module), arithmetic(&arithmetic), symbols(module) {}
 
 //===----------------------------------------------------------------------===//
 // Variables
@@ -84,6 +85,8 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
       llvm::fill(value.data, fill.getValue());
     else if (failed(drawNormal(&op, type, cast<NormalAttr>(init), seed, stream, value)))
       return failure();
+    for (double &element : value.data)
+      element = arithmetic->number(element, type.getElementType());
     variables[name] = std::move(value);
   }
   for (Operation &op : module.getOps())
@@ -167,7 +170,8 @@ void Interpreter::clearAccumulators() {
     if (state.getRole() != StateRole::Accumulator)
       continue;
     HostTensor start = emptyTensor(state.getTensorType());
-    llvm::fill(start.data, cast<FillAttr>(state.getInit()).getValue());
+    llvm::fill(start.data,
+               arithmetic->number(cast<FillAttr>(state.getInit()).getValue(), state.getTensorType().getElementType()));
     variables[state.getSymName()] = std::move(start);
   }
 }
@@ -230,8 +234,7 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
     FailureOr<Tensors> results = runBlock(fusion.getBody().front(), operands);
     return succeeded(results) ? bind(*results) : failure();
   }
-  auto interpretable = dyn_cast<Interpretable>(op);
-  if (!interpretable)
+  if (!isa<Interpretable>(op))
     return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
   Tensors results;
   for (Type type : op->getResultTypes()) {
@@ -240,7 +243,7 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
       return op->emitOpError("has no reference semantics for a result of type ") << type;
     results.push_back(emptyTensor(type));
   }
-  if (failed(interpretable.interpret(operands, results)))
+  if (failed(arithmetic->interpret(op, operands, results)))
     return failure();
   return bind(results);
 }

@@ -7,14 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Executes `graph` programs as the dialect documents them, one operation after the other. Floating-point values are f64
-// whatever their type says; integers are exact. It is the oracle that gradients, passes and executed plans are compared
-// with, and is written to be read, not to be fast.
+// whatever their type says, or the numbers of another Arithmetic; integers are exact. It is the oracle that gradients,
+// passes and executed plans are compared with, and is written to be read, not to be fast.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BOWLINE_COMPILER_INTERP_INTERPRETER_H
 #define BOWLINE_COMPILER_INTERP_INTERPRETER_H
 
+#include "compiler/Interp/Arithmetic.h"
 #include "dialects/Graph/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -37,8 +38,8 @@ public:
   /// The stream of random numbers that initialises a variable, by its symbol name.
   using StreamOf = std::function<uint64_t(llvm::StringRef variable)>;
 
-  /// `module` must be verified and outlive the interpreter. Variables have no value yet.
-  explicit Interpreter(mlir::ModuleOp module);
+  /// `module` must be verified; it and the arithmetic outlive the interpreter. Variables have no value yet.
+  explicit Interpreter(mlir::ModuleOp module, const Arithmetic &arithmetic = Arithmetic::reals());
 
   /// Gives every `graph.param` and `graph.state` its initial value, then runs `@init` if the module has one and
   /// `runInit` says so. Values of
@@ -81,6 +82,7 @@ private:
   graph::FuncOp lookupFunction(llvm::StringRef name);
 
   mlir::ModuleOp module;
+  const Arithmetic *arithmetic;
   mlir::SymbolTable symbols;
   llvm::StringMap<HostTensor> variables;
 };

@@ -13,9 +13,10 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::graph;
 
-PipelinedInterpreter::PipelinedInterpreter(ModuleOp module, StringRef axis) : module(module), axis(axis.str()) {
+PipelinedInterpreter::PipelinedInterpreter(ModuleOp module, StringRef axis, const Arithmetic &arithmetic)
+    : module(module), axis(axis.str()) {
   for (auto nested : module.getOps<ModuleOp>())
-    ranks.push_back(std::make_unique<Rank>(Rank{nested, DistributedInterpreter(nested, axis), {}, {}}));
+    ranks.push_back(std::make_unique<Rank>(Rank{nested, DistributedInterpreter(nested, axis, arithmetic), {}, {}}));
 }
 
 LogicalResult PipelinedInterpreter::initialize() {
@@ -41,6 +42,18 @@ FailureOr<HostTensor> PipelinedInterpreter::getVariable(StringRef name) {
   if (!value)
     return module.emitError("no rank has a variable @") << name;
   return std::move(*value);
+}
+
+LogicalResult PipelinedInterpreter::setVariable(StringRef name, const HostTensor &value) {
+  bool found = false;
+  for (auto &rank : ranks) {
+    if (!rank->interpreter.symbols.lookup(name))
+      continue;
+    if (failed(rank->interpreter.setVariable(name, value)))
+      return failure();
+    found = true;
+  }
+  return found ? success() : module.emitError("no rank has a variable @") << name;
 }
 
 FailureOr<PipelinedInterpreter::Tensors> PipelinedInterpreter::run(StringRef name, const Arguments &arguments) {
@@ -340,18 +353,13 @@ LogicalResult PipelinedInterpreter::combine() {
   std::vector<Values> results;
   for (size_t index = 0; index < first->getNumOperands(); ++index) {
     Values &values = results.emplace_back();
+    Type element = getElementTypeOrSelf(first->getOperand(index));
     for (size_t rank = 0; rank < any.ranks.size(); ++rank) {
-      std::optional<HostTensor> sum;
+      SmallVector<const HostTensor *> group;
       for (const Meeting &meeting : meetings)
-        for (int64_t member : any.groupOf(static_cast<int64_t>(rank), others)) {
-          const HostTensor &value = meeting.operands[index][member];
-          if (!sum)
-            sum = value;
-          else
-            for (auto [a, b] : llvm::zip_equal(sum->data, value.data))
-              a = *kind == dist::ReduceKind::Sum ? a + b : std::max(a, b);
-        }
-      values.push_back(std::move(*sum));
+        for (int64_t member : any.groupOf(static_cast<int64_t>(rank), others))
+          group.push_back(&meeting.operands[index][member]);
+      values.push_back(any.combine(group, *kind, element));
     }
   }
   for (Meeting &meeting : meetings)

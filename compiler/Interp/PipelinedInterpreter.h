@@ -36,7 +36,7 @@ public:
   using Arguments = llvm::StringMap<HostTensor>;
 
   /// `module` is verified and outlives the interpreter; `axis` is that of the stages.
-  PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis);
+  PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis, const Arithmetic &arithmetic = Arithmetic::reals());
 
   /// Runs `@init` on every rank.
   llvm::LogicalResult initialize();
@@ -44,6 +44,8 @@ public:
   /// A variable of all ranks, as DistributedInterpreter gives it. Fails with a diagnostic where ranks of the pipeline
   /// that both have it do not agree.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
+  /// On every rank of the pipeline that has it. Fails with a diagnostic where none has.
+  llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
   /// Runs an entry. `arguments` has the inputs by name; those of several microbatches have a leading dimension. Fails
   /// with a diagnostic where a rank waits forever, naming all that wait, and where ranks return different results.

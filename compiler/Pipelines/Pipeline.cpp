@@ -142,21 +142,34 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   return steps;
 }
 
-LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
+/// Whether a phase runs when compilation continues after `from` and stops after `to`.
+static bool runs(Phase phase, Phase from, Phase to) {
+  bool isInput = phase == Phase::Input && from == Phase::Input;
+  return isInput || (phase > from && phase <= to);
+}
+
+std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
   PipelineOptions options = given;
   options.mayDivideIntoStages = !options.strategy.mesh.empty() || !module.getOps<dist::StrategyOp>().empty() ||
                                 !module.getOps<ModuleOp>().empty();
   std::vector<Step> steps = pipelineSteps(options);
+  llvm::erase_if(steps, [&](const Step &step) {
+    return !step.create || !runs(step.phase, from, to) ||
+           (step.optional && options.disabledSteps.contains(step.name.str()));
+  });
+  return steps;
+}
+
+LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
+  std::vector<Step> steps = stepsToRun(module, options, from, to);
   PassManager manager(module.getContext());
   if (options.timing)
     manager.enableTiming();
   for (const PhaseInfo &info : allPhases()) {
-    bool isInput = info.phase == Phase::Input && from == Phase::Input;
-    if (!isInput && (info.phase <= from || info.phase > to))
+    if (!runs(info.phase, from, to))
       continue;
     for (const Step &step : steps)
-      if (step.phase == info.phase && step.create &&
-          !(step.optional && options.disabledSteps.contains(step.name.str())))
+      if (step.phase == info.phase)
         manager.addPass(step.create());
     manager.addPass(createVerifyPhasePass(info.phase));
   }

@@ -64,6 +64,9 @@ struct Step {
 /// All steps in order: the table of contents of the compiler.
 std::vector<Step> pipelineSteps(const PipelineOptions &options);
 
+/// The steps of the phases after `from` up to and including `to` that have a pass and are not switched off.
+std::vector<Step> stepsToRun(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);
+
 /// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
 /// with diagnostics.
 llvm::LogicalResult runPhases(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);

@@ -11,6 +11,7 @@
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
+#include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
@@ -25,6 +26,7 @@ struct CommandLine {
   std::string mode = "train", memoryLimit, bucketBytes, from = "input", to = "plan", kernelCache, output;
   std::vector<std::string> disabled;
   bool report = false;
+  std::string verifyEach;
 };
 
 std::vector<std::string> phaseNames() {
@@ -128,6 +130,11 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
+  app.add_option("--verify-each", line.verifyEach,
+                 "equiv: compile a second time, with small sizes and the same structure, and compare what the program "
+                 "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
+                 "prime; see docs/checker.md")
+      ->check(CLI::IsMember({"equiv"}));
   app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(CLI::IsMember(phaseNames()));
   app.add_option("--compile-from", line.from, "MODEL is a .mlir file that was printed after this phase")
       ->check(CLI::IsMember(phaseNames()));
@@ -166,6 +173,10 @@ absl::Status run(CommandLine &line) {
   for (const std::string &remark : result.remarks)
     std::fprintf(stderr, "bowline-compile: %s%s\n",
                  absl::StartsWith(remark, "warning: ") ? "" : "note: ", remark.c_str());
+  if (!line.verifyEach.empty()) {
+    BOWLINE_ASSIGN_OR_RETURN(const std::string verified, verifyModel(options));
+    std::fprintf(stderr, "bowline-compile: note: %s\n", verified.c_str());
+  }
   if (!result.plan)
     return writeIr(result.ir, line.output);
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)

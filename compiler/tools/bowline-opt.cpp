@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Equivalence/VerifyEachPass.h"
 #include "compiler/Interp/InterpretPass.h"
 #include "compiler/Support/Registration.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -34,6 +35,54 @@ static cl::opt<std::string> interpretOutputs("interpret-outputs", cl::value_desc
                                              cl::desc("Write every result to NAME.npy in this folder"));
 static cl::opt<int64_t> interpretSeed("interpret-seed", cl::init(0), cl::cat(interpretCategory),
                                       cl::desc("Seed of the variables' initial values"));
+
+/// Set by --verify-each=equiv.
+static bool verifiesEquivalence = false;
+
+/// The words of MLIR's option --verify-each, which takes a boolean, and one more.
+static constexpr StringLiteral kVerifyEach("verify-each");
+
+/// Takes --verify-each=equiv out of the arguments, where MLIR's parser would refuse it.
+static void takeVerifyEach(int &argc, char **argv) {
+  auto isEquiv = [](StringRef argument) {
+    return argument.ltrim('-') == (kVerifyEach + "=equiv").str() && argument.starts_with("-");
+  };
+  char **end = std::remove_if(argv + 1, argv + argc, isEquiv);
+  verifiesEquivalence = end != argv + argc;
+  argc = static_cast<int>(end - argv);
+  *end = nullptr;
+}
+
+static void describeVerifyEach(DialectRegistry &registry) {
+  MlirOptMainConfig::registerCLOptions(registry);
+  if (cl::Option *option = cl::getRegisteredOptions().lookup(kVerifyEach))
+    option->setDescription("Run the verifier after each transformation pass; equiv: also interpret the module before "
+                           "and after each, all ranks in lockstep, in f64 and modulo a prime, and fail where a pass "
+                           "changes what is computed (docs/checker.md)");
+}
+
+/// The driver of mlir-opt, with a comparison of what is computed.
+static LogicalResult equivalenceMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputFilename, &error);
+  std::unique_ptr<llvm::ToolOutputFile> output = input ? openOutputFile(outputFilename, &error) : nullptr;
+  if (!output) {
+    llvm::errs() << error << "\n";
+    return failure();
+  }
+  MlirOptMainConfig commandLine = MlirOptMainConfig::createFromCLOptions();
+  MlirOptMainConfig config = commandLine;
+  config.setPassPipelineSetupFn([&](PassManager &manager) -> LogicalResult {
+    if (failed(commandLine.setupPassPipeline(manager)))
+      return failure();
+    bowline::verifyEachPass(manager);
+    return success();
+  });
+  if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
+    return failure();
+  output->keep();
+  return success();
+}
 
 /// The driver of mlir-opt with interpretation as the last step of the pipeline, and results in place of the IR.
 static LogicalResult interpretMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
@@ -65,7 +114,11 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   bowline::registerAllDialects(registry);
   bowline::registerAllPasses();
+  takeVerifyEach(argc, argv);
+  describeVerifyEach(registry);
   auto [input, output] = registerAndParseCLIOptions(argc, argv, "Bowline's optimizer driver", registry);
+  if (verifiesEquivalence && interpretCallee.empty())
+    return asMainReturnCode(equivalenceMain(input, output, registry));
   if (interpretCallee.empty())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
   return asMainReturnCode(interpretMain(input, output, registry));

@@ -253,7 +253,8 @@ std::vector<int64_t> Recomputation::forwardLiveBytes() const {
 }
 
 /// Points after about `distance` saved bytes each, where the fewest bytes are alive.
-Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::vector<int64_t> &live) const {
+Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::vector<int64_t> &live,
+                                                  bool keepsTheEnd) const {
   std::vector<int> points;
   int64_t since = 0;
   int best = -1;
@@ -273,9 +274,8 @@ Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::v
   for (auto [id, value] : llvm::enumerate(values)) {
     if (!isForward(value.producer))
       continue;
-    // After the last point everything is kept.
     if (value.producer > next)
-      kept[id] = value.saved;
+      kept[id] = keepsTheEnd && value.saved;
     auto point = llvm::lower_bound(points, value.producer);
     if (point != points.end() && *point < lastForwardUse[id])
       kept[id] = true;
@@ -283,13 +283,22 @@ Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::v
   return evaluate(std::move(kept));
 }
 
-Recomputation::Choice Recomputation::full() const {
+int64_t Recomputation::keptBytes(const Choice &choice) const {
+  int64_t bytes = 0;
+  for (auto [id, value] : llvm::enumerate(values))
+    if (choice.kept[id] && isForward(value.producer))
+      bytes += value.bytes;
+  return bytes;
+}
+
+Recomputation::Choice Recomputation::full(int64_t copies) const {
   std::vector<int64_t> live = forwardLiveBytes();
+  auto bytesOf = [&](const Choice &choice) { return choice.peakBytes + (copies - 1) * keptBytes(choice); };
   Choice best = keepAll();
   int64_t all = savedBytes();
   for (double distance = static_cast<double>(all) / 2; distance * 2048 > static_cast<double>(all); distance /= 1.2) {
-    Choice choice = keepAtPoints(static_cast<int64_t>(distance), live);
-    if (choice.peakBytes < best.peakBytes)
+    Choice choice = keepAtPoints(static_cast<int64_t>(distance), live, /*keepsTheEnd=*/copies == 1);
+    if (bytesOf(choice) < bytesOf(best))
       best = std::move(choice);
   }
   return best;

@@ -49,8 +49,10 @@ public:
   Choice selective() const;
 
   /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
-  /// a network. The distance of the points is the one with the lowest peak. After the last point everything is kept.
-  Choice full() const;
+  /// a network. The distance of the points is the one with the lowest peak. After the last point everything is kept,
+  /// unless what is kept is there in several copies, for as many microbatches in flight: then the lowest sum of the
+  /// peak and the other copies decides.
+  Choice full(int64_t copies = 1) const;
 
   /// From none to as much as helps, each with more operations computed again than the one before: those first that
   /// free the most bytes at the peak for an operation of arithmetic (greedy).
@@ -91,7 +93,9 @@ private:
   Simulation simulate(const std::vector<bool> &kept) const;
   Choice evaluate(std::vector<bool> kept) const;
   std::vector<int64_t> forwardLiveBytes() const;
-  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live) const;
+  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, bool keepsTheEnd) const;
+  /// Of the values that go from the forward part to the backward part.
+  int64_t keptBytes(const Choice &choice) const;
   double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 
   llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory

@@ -11,6 +11,7 @@
 #include "mlir/IR/Remarks.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/Recomputation.h"
+#include "passes/Memory/StageRecomputation.h"
 #include "passes/Training/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -37,18 +38,39 @@ public:
     if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
       return;
     if (!function)
-      return warnOfPipeline();
+      return recomputeStages();
     DenseSet<Operation *> forward = forwardOperations(function);
     if (!forward.empty())
       recompute(function, forward);
   }
 
 private:
-  void warnOfPipeline() {
-    for (auto entry : getOperation().getOps<graph::EntryOp>())
-      if (entry.getTimeline())
-        entry.emitWarning() << "recomputation '" << mode
-                            << "' does nothing in a pipeline: stages keep what their backward passes read; use none";
+  /// The stages of a pipeline, as `split-stages` names their functions.
+  void recomputeStages() {
+    SymbolTable symbols(getOperation());
+    for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
+      StringRef stage = forward.getName();
+      if (!stage.consume_front("forward."))
+        continue;
+      if (mode == "auto") {
+        forward.emitWarning() << "recomputation 'auto' does nothing in a pipeline; use none, selective or full";
+        return;
+      }
+      auto backward = symbols.lookup<graph::FuncOp>(("backward." + stage).str());
+      if (!backward) {
+        forward.emitWarning() << "recomputation '" << mode
+                              << "' does nothing where a schedule divides backward passes: their parts would both "
+                                 "compute everything again; use none, or another schedule such as 1f1b";
+        return;
+      }
+      auto done =
+          StageRecomputation(forward, backward, symbols).run([&](const Recomputation &recomputation, int64_t slots) {
+            return mode == "selective" ? recomputation.selective() : recomputation.full(slots);
+          });
+      if (done)
+        report(forward, done->none, done->chosen, done->totalFlops,
+               llvm::formatv(" of stage {0}, for {1} microbatches in flight", stage, done->slots).str());
+    }
   }
 
   /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
@@ -93,13 +115,18 @@ private:
                                    : mode == "full"    ? recomputation.full()
                                                        : recomputation.atMost(memoryTarget - otherBytes(function));
     recomputation.apply(choice);
-    std::string text =
-        llvm::formatv("recompute {0}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
-                      "about {5:F1} MiB "
-                      "of values at the peak, {6:F1} MiB without",
-                      mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
-                      recomputation.totalFlops() > 0 ? 100 * choice.flops / recomputation.totalFlops() : 0.0,
-                      mebibytes(choice.peakBytes), mebibytes(none.peakBytes));
+    report(function, none, choice, recomputation.totalFlops(), "");
+  }
+
+  void report(graph::FuncOp function, const Recomputation::Choice &none, const Recomputation::Choice &choice,
+              double totalFlops, const std::string &where) {
+    std::string text = llvm::formatv(
+        "recompute {0}{7}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
+        "about {5:F1} MiB "
+        "of values at the peak, {6:F1} MiB without",
+        mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
+        totalFlops > 0 ? 100 * choice.flops / totalFlops : 0.0, mebibytes(choice.peakBytes), mebibytes(none.peakBytes),
+        where);
     remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
     emitRemark(getOperation().getLoc()) << text;
   }

@@ -69,6 +69,35 @@ class Recompute(tools.ToolTest):
                     self.assertGreater(added, 0)
                     self.assertEqual(self.train(plan), expected, "auto")
 
+    def test_stages_of_pipelines(self):
+        for model in CONFIGS:
+            with self.subTest(model=model):
+                arenas, learned = {}, {}
+                for mode in ("none", "selective", "full"):
+                    plan, saved, metrics = (self.folder / name for name in ("x.plan", f"saved-{mode}", "metrics.jsonl"))
+                    text = tools.start("bowline-compile", self.deep(model), *SHAPE, "--threads", 1, "--mesh", "pp=2",
+                                       "--schedule", "1f1b", "--microbatches", 3, "--recompute", mode, "-o",
+                                       plan).stderr.decode()
+                    stages = re.findall(r"recompute .* of stage (\d), for (\d) microbatches in flight: (\d+) operations",
+                                        text)
+                    if mode == "full":
+                        self.assertEqual([stage[:2] for stage in stages], [("0", "2"), ("1", "1")], text)
+                        self.assertTrue(all(int(stage[2]) > 0 for stage in stages), text)
+                    lines = tools.succeed("bowline-check", plan).decode().splitlines()
+                    self.assertEqual(lines[-1], "sound")
+                    arenas[mode] = [int(line.split()[1]) for line in lines if line.startswith("arena")]
+                    tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", STEPS, "--save", saved,
+                                  "--metrics", metrics, "--quiet")
+                    end = saved / f"step-{STEPS:08d}"
+                    learned[mode] = tools.metrics_of(metrics), {
+                        path.name: path.read_bytes() for path in end.rglob("*.safetensors")}
+                self.assertEqual(len(learned["none"][1]), 4)
+                for mode in ("selective", "full"):
+                    self.assertEqual(learned[mode], learned["none"], mode)
+                for rank in range(2):
+                    self.assertLess(arenas["full"][rank], arenas["none"][rank])
+                    self.assertLessEqual(arenas["selective"][rank], arenas["none"][rank])
+
     def test_auto_meets_every_limit_with_no_more_than_it_needs(self):
         for model in CONFIGS:
             with self.subTest(model=model):

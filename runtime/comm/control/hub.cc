@@ -233,6 +233,7 @@ void Hub::HandleHello(Peer& peer, const Message& message) {
 }
 
 void Hub::Reject(Peer& peer, RejectReason reason, const absl::Status& why) {
+  if (reason == RejectReason::kWrong && !broken_) refused_ = std::string(why.message());
   peer.connection.Queue(MessageType::kRejected, WireWriter().U8(static_cast<uint8_t>(reason)).Status(why).bytes());
   peer.connection.Flush().IgnoreError();
   peer.connection.Close();
@@ -266,7 +267,9 @@ void Hub::CheckTime() {
     const double seconds = std::chrono::duration<double>(options_.rendezvous_timeout).count();
     Break(absl::DeadlineExceededError(absl::StrCat(
         "rendezvous: ", missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), " of ", options_.ranks,
-        " did not come within ", seconds, " s; see why they did not start, or raise the timeout of the rendezvous")));
+        " did not come within ", seconds, " s; ",
+        refused_.empty() ? "see why they did not start, or raise the timeout of the rendezvous"
+                         : absl::StrCat("one that came was refused: ", refused_))));
   }
   if (now >= next_beat_) {
     next_beat_ = now + options_.timing.beat();

@@ -1,11 +1,77 @@
-// Nothing is left undone in silence.
-// RUN: bowline-opt %s --recompute=mode=full --verify-diagnostics
+// Stages compute again what they need not keep; what cannot be done is not left undone in silence.
+// RUN: bowline-opt %s --recompute=mode=full --split-input-file --verify-diagnostics | FileCheck %s
 
+// What another stage sent, parameters and arguments are read again; nothing else is kept, but for what is sent as well.
+// CHECK-NOT: @stash.forward.0.2
+// CHECK: graph.state @stash.forward.0.kept.0 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+// CHECK-NOT: kept.1
+// CHECK: graph.func @forward.0(
+// CHECK: %[[KEPT:.*]] = math.tanh
+// CHECK-NEXT: graph.write @stash.forward.0.kept.0, %[[KEPT]]
+// CHECK: graph.write @sent
+// CHECK: graph.func @backward.0() {
+// CHECK-DAG: %[[W:.*]] = graph.read @w :
+// CHECK-DAG: %[[GOT:.*]] = graph.read @got
+// CHECK-DAG: %[[SENT:.*]] = graph.read @sent
+// CHECK-DAG: %[[TANH:.*]] = graph.read @stash.forward.0.kept.0
+// CHECK-DAG: %[[G:.*]] = graph.read @gradient
+// CHECK: arith.mulf %[[G]], %[[SENT]]
+// CHECK: math.exp %[[TANH]]
+// CHECK: arith.mulf %[[GOT]], %[[W]]
+// CHECK: graph.write @w.grad
+// expected-remark @+1 {{recompute full of stage 0, for 4 microbatches in flight: 2 operations run again}}
+module {
+  graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w")
+  graph.state @w.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @got stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+  graph.state @gradient stash : tensor<4xf32> init(#graph.fill<0.0>) slots 2
+  graph.state @stash.forward.0.0 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+  graph.state @stash.forward.0.1 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+  graph.state @stash.forward.0.2 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+  graph.state @sent stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
+  graph.func @forward.0(%x: tensor<4xf32> {graph.name = "x"}) {
+    %w = graph.read @w : tensor<4xf32>
+    %got = graph.read @got : tensor<4xf32>
+    %0 = arith.mulf %got, %w : tensor<4xf32>
+    graph.write @stash.forward.0.0, %0 : tensor<4xf32>
+    %1 = math.tanh %0 : tensor<4xf32>
+    graph.write @stash.forward.0.1, %1 : tensor<4xf32>
+    %2 = math.exp %1 : tensor<4xf32>
+    graph.write @stash.forward.0.2, %2 : tensor<4xf32>
+    %3 = arith.mulf %2, %x : tensor<4xf32>
+    graph.write @sent, %3 : tensor<4xf32>
+    graph.return
+  }
+  graph.func @backward.0() {
+    %g = graph.read @gradient : tensor<4xf32>
+    %3 = graph.read @sent : tensor<4xf32>
+    %4 = arith.mulf %g, %3 : tensor<4xf32>
+    %2 = graph.read @stash.forward.0.2 : tensor<4xf32>
+    %5 = arith.mulf %4, %2 : tensor<4xf32>
+    %1 = graph.read @stash.forward.0.1 : tensor<4xf32>
+    %6 = arith.mulf %5, %1 : tensor<4xf32>
+    %0 = graph.read @stash.forward.0.0 : tensor<4xf32>
+    %7 = arith.mulf %6, %0 : tensor<4xf32>
+    %sum = graph.read @w.grad : tensor<4xf32>
+    %8 = arith.addf %sum, %7 : tensor<4xf32>
+    graph.write @w.grad, %8 : tensor<4xf32>
+    graph.return
+  }
+  graph.func @send_activation.0() {
+    %3 = graph.read @sent : tensor<4xf32>
+    stage.send %3 to 1 channel "activation.even" : tensor<4xf32>
+    graph.return
+  }
+}
+
+// -----
+
+module {
+// expected-warning @+1 {{recomputation 'full' does nothing where a schedule divides backward passes: their parts would both compute everything again; use none, or another schedule such as 1f1b}}
 graph.func @forward.0() {
   graph.return
 }
-graph.func @train_update() {
+graph.func @backward_input.0() {
   graph.return
 }
-// expected-warning @+1 {{recomputation 'full' does nothing in a pipeline: stages keep what their backward passes read; use none}}
-graph.entry @train_step [@forward.0, @train_update] repeat [1, 1] timeline [0, 0, 1, 0] microbatches 1
+}

@@ -1,0 +1,28 @@
+//===- CompileSetup.h - From compile options to a module and its pipeline
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_COMPILESETUP_H
+#define BOWLINE_COMPILER_DRIVER_COMPILESETUP_H
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Pipelines/Pipeline.h"
+#include "passes/Sharding/Strategy.h"
+
+namespace bowline {
+
+/// What compileModule, in whose file these are, does before it runs a phase.
+
+PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTarget cpu);
+
+/// Writes the strategy of the flags into the module, or moves that of `strategyFile` there. Nothing without either.
+absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_COMPILESETUP_H

@@ -1,0 +1,35 @@
+//===- ShrinkModel.h - The structure of a model with small sizes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_SHRINKMODEL_H
+#define BOWLINE_COMPILER_DRIVER_SHRINKMODEL_H
+
+#include "frontends/hf/ModelConfig.h"
+#include "passes/Sharding/Strategy.h"
+
+namespace bowline {
+
+/// A model with the sizes of its batch.
+struct SizedModel {
+  hf::ModelConfig config;
+  int64_t batch = 1; // sequences of a microbatch
+  int64_t seq = 1;
+  int64_t microbatches = 1;
+};
+
+/// The smallest sizes with which the model takes the same way through the compiler under that strategy, which stays as
+/// it is. Kept are: the family and everything in its configuration that is no size; whether key heads are shared, and
+/// how they and all heads divide among the ranks of tensor parallelism; whether these divide the feed-forward part, the
+/// vocabulary, the hidden size and, under sequence parallelism, the sequence; whether the batch divides; whether layers
+/// divide among stages, and microbatches among ranks of the pipeline. Layers and microbatches stay as they are where
+/// the strategy counts them: where it lists stages or patterns, or has a table as schedule.
+SizedModel shrinkModel(const SizedModel &model, const Strategy &strategy);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_SHRINKMODEL_H

@@ -1,0 +1,97 @@
+//===- VerifyModel.cpp - Whether compilation keeps what a model computes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/VerifyModel.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/Driver/CompileSetup.h"
+#include "compiler/Driver/ShrinkModel.h"
+#include "compiler/Interp/Residues.h"
+#include "compiler/Pipelines/VerifySteps.h"
+#include "compiler/Support/Registration.h"
+#include "dialects/Dist/DistOps.h"
+#include "frontends/hf/Import.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace mlir;
+using namespace bowline;
+
+/// The strategy that options ask for; one rank where they ask for none.
+static absl::StatusOr<Strategy> readStrategy(MLIRContext &context, const CompileOptions &options,
+                                             DiagnosticCollector &diagnostics) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  BOWLINE_RETURN_IF_ERROR(addStrategy(*module, options, diagnostics));
+  dist::StrategyOp op = Strategy::find(*module);
+  if (!op)
+    return Strategy();
+  FailureOr<Strategy> strategy = Strategy::fromOp(op);
+  if (failed(strategy))
+    return diagnostics.status();
+  return std::move(*strategy);
+}
+
+namespace {
+/// What is verified, and the words for it.
+struct Subject {
+  OwningOpRef<ModuleOp> module;
+  CompileOptions options;
+  std::string words;
+};
+} // namespace
+
+static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const CompileOptions &options,
+                                             DiagnosticCollector &diagnostics) {
+  bool trains = options.mode == CompileMode::Train;
+  BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
+  BOWLINE_ASSIGN_OR_RETURN(Strategy strategy, readStrategy(context, options, diagnostics));
+  SizedModel model{std::move(config), trains ? options.batch / options.microbatches : 1, options.seq,
+                   options.microbatches};
+  SizedModel small = shrinkModel(model, strategy);
+  if (!options.strategyFile.empty())
+    small.microbatches = model.microbatches; // a file may say how many
+  Subject subject{
+      {},
+      options,
+      absl::StrCat("a model of this structure with ", small.config.layers, " layers of width ", small.config.hidden)};
+  subject.options.microbatches = small.microbatches;
+  hf::ImportOptions import;
+  import.mode = trains ? hf::ImportMode::Train : hf::ImportMode::Generate;
+  import.batch = small.batch;
+  import.seq = small.seq;
+  BOWLINE_ASSIGN_OR_RETURN(subject.module, hf::importModel(context, small.config, import));
+  return subject;
+}
+
+absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  DiagnosticCollector diagnostics(&context);
+  Subject subject{{}, options, "the program"};
+  if (StringRef(options.model).ends_with(".mlir")) {
+    subject.module = parseSourceFile<ModuleOp>(options.model, &context);
+    if (!subject.module)
+      return diagnostics.status();
+  } else {
+    BOWLINE_ASSIGN_OR_RETURN(subject, shrunkSubject(context, options, diagnostics));
+  }
+  BOWLINE_RETURN_IF_ERROR(addStrategy(*subject.module, subject.options, diagnostics));
+  PipelineOptions pipeline = makePipelineOptions(subject.options, CpuTarget());
+  pipeline.threads = 1;
+  pipeline.memoryLimit = 0; // of the sizes that were asked for
+  if (pipeline.recompute == "auto")
+    pipeline.recompute = "full"; // whatever it chooses is a part of that
+  auto summary = verifySteps(*subject.module, pipeline, options.from, options.to);
+  if (failed(summary))
+    return diagnostics.status();
+  return absl::StrCat("equivalence: ", summary->steps, " steps kept what ", subject.words, " computes, ",
+                      summary->unchanged, " had nothing to do; compared ", summary->tensors,
+                      " pairs of tensors, half of them in f64 and half modulo ", residues::kPrime, ", and ",
+                      summary->gradients, " gradients with differences of the loss");
+}

@@ -1,0 +1,24 @@
+//===- VerifyModel.h - Whether compilation keeps what a model computes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_VERIFYMODEL_H
+#define BOWLINE_COMPILER_DRIVER_VERIFYMODEL_H
+
+#include "compiler/Driver/Compile.h"
+
+namespace bowline {
+
+/// Compiles a second time and compares the program before and after each step, up to the selection of kernels
+/// (Pipelines/VerifySteps.h): a Hugging Face directory with the sizes of shrinkModel, a .mlir file as it is. Call it
+/// where compileModel has succeeded. Returns a sentence on what was compared. kInvalidArgument names the step and the
+/// first tensor that differs, or says that the program is too large to be interpreted.
+absl::StatusOr<std::string> verifyModel(const CompileOptions &options);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_VERIFYMODEL_H

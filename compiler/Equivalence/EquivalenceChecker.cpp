@@ -1,0 +1,230 @@
+//===- EquivalenceChecker.cpp - Whether a pass kept what a program computes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Equivalence/EquivalenceChecker.h"
+#include "compiler/Equivalence/GradientCheck.h"
+#include "compiler/Interp/Residues.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline;
+using graph::HostTensor;
+using Variable = RunnableProgram::Variable;
+
+//===----------------------------------------------------------------------===//
+// Interpretation
+//===----------------------------------------------------------------------===//
+
+/// What callers may run: entries, and functions that none of them runs.
+static std::vector<std::string> outermost(const RunnableProgram &program) {
+  std::vector<std::string> names;
+  for (const RunnableProgram::Callable &callable : program.callables())
+    if (!callable.isCalled)
+      names.push_back(callable.name);
+  return names;
+}
+
+static std::set<std::string> entriesOf(const RunnableProgram &program) {
+  std::set<std::string> names;
+  for (const RunnableProgram::Callable &callable : program.callables())
+    if (callable.isEntry)
+      names.insert(callable.name);
+  return names;
+}
+
+static std::string numberText(const char *format, double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format(format, value);
+  return text;
+}
+
+static LogicalResult checkSize(ModuleOp module, const RunnableProgram &program) {
+  if (program.work() <= EquivalenceChecker::kMaxWork)
+    return success();
+  return emitError(module.getLoc())
+         << "is too large to be interpreted before and after every pass: one run takes "
+         << numberText("%.0f", program.work() / 1e6) << " million operations on all ranks together, and "
+         << numberText("%.0f", EquivalenceChecker::kMaxWork / 1e6)
+         << " million are the limit; take smaller sizes or fewer ranks; bowline-compile --verify-each=equiv shrinks a "
+            "model by itself if it gets the model's directory";
+}
+
+LogicalResult EquivalenceChecker::begin(ModuleOp module) {
+  fingerprint.emplace(module);
+  for (World &world : worlds) {
+    FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
+    if (failed(program))
+      return failure();
+    if (failed(checkSize(module, **program)))
+      return failure();
+    auto seen = observe(**program, *world.arithmetic, values, outermost(**program));
+    if (failed(seen))
+      return failure();
+    world.before = std::move(*seen);
+    hadInit = (*program)->hasInit();
+    entries = entriesOf(**program);
+  }
+  return success();
+}
+
+LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
+  OperationFingerPrint now(module);
+  if (now == *fingerprint) {
+    ++total.unchanged;
+    return success();
+  }
+  fingerprint = now;
+  for (World &world : worlds)
+    if (failed(check(world, step, module)))
+      return failure();
+  auto program = RunnableProgram::create(module, modular);
+  hadInit = (*program)->hasInit();
+  entries = entriesOf(**program);
+  ++total.steps;
+  return success();
+}
+
+/// Constants of derivatives are rounded to the type that is computed in.
+static double gradientBound(ModuleOp module) {
+  bool isNarrow = false;
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      isNarrow |= getElementTypeOrSelf(type).isBF16() || getElementTypeOrSelf(type).isF16();
+  });
+  return isNarrow ? EquivalenceChecker::kNarrowGradientBound : EquivalenceChecker::kGradientBound;
+}
+
+LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp module) {
+  FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
+  if (failed(program))
+    return failure();
+  if (failed(checkSize(module, **program)))
+    return failure();
+  // What is new, and what was run before as far as it is there.
+  std::vector<std::string> own = outermost(**program), names = own;
+  for (const auto &[name, tensors] : world.before.runs)
+    if ((*program)->findCallable(name) && !llvm::is_contained(names, name))
+      names.push_back(name);
+  std::string reason;
+  FailureOr<Observation> seen = failure();
+  {
+    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+      reason += (reason.empty() ? "" : "; ") + diagnostic.str();
+      return success();
+    });
+    seen = observe(**program, *world.arithmetic, values, names);
+  }
+  if (failed(seen))
+    return emitError(module.getLoc()) << "step '" << step << "' breaks the program: " << reason;
+  After after{step, module, **program, std::move(*seen)};
+  if (failed(compare(world, after)))
+    return failure();
+  if (world.isReal) {
+    FailureOr<int64_t> gradients =
+        checkNewGradients(step, module, **program, values, world.before, after.seen, gradientBound(module), kRealFloor);
+    if (failed(gradients))
+      return failure();
+    total.gradients += *gradients;
+  }
+  for (auto it = after.seen.runs.begin(); it != after.seen.runs.end();)
+    it = llvm::is_contained(own, it->first) ? std::next(it) : after.seen.runs.erase(it);
+  world.before = std::move(after.seen);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+InFlightDiagnostic EquivalenceChecker::After::emitError() const {
+  return mlir::emitError(ModuleOp(module).getLoc()) << "step '" << step << "' ";
+}
+
+LogicalResult EquivalenceChecker::compare(const World &world, const After &after) {
+  // Without an @init nothing says what initial values are.
+  if (hadInit && failed(compare(world, after, "after initialisation", world.before.initial, after.seen.initial)))
+    return failure();
+  bool any = false;
+  for (const auto &[name, tensors] : world.before.runs) {
+    auto run = after.seen.runs.find(name);
+    if (run == after.seen.runs.end()) {
+      if (entries.count(name))
+        return after.emitError() << "removes entry @" << name;
+      continue;
+    }
+    any = true;
+    if (failed(compare(world, after, "after @" + name, tensors, run->second)))
+      return failure();
+  }
+  if (!any && !world.before.runs.empty())
+    return after.emitError() << "leaves nothing that could be run before it";
+  return success();
+}
+
+LogicalResult EquivalenceChecker::compare(const World &world, const After &after, const std::string &where,
+                                          const SeenTensors &expected, const SeenTensors &actual) {
+  auto find = [&](StringRef name) -> const SeenTensor * {
+    for (const auto &[key, tensor] : actual)
+      if (key == name)
+        return &tensor;
+    return nullptr;
+  };
+  for (const auto &[name, tensor] : expected) {
+    if (const SeenTensor *now = find(name)) {
+      if (failed(compare(world, after, where, *now, tensor.value, "was")))
+        return failure();
+    } else if (!StringRef(tensor.what).starts_with("accumulator")) {
+      return after.emitError() << "removes " << tensor.what << ", seen " << where;
+    }
+  }
+  for (const Variable &variable : after.program.variables())
+    if (const SeenTensor *mirror = variable.mirrorOf.empty() ? nullptr : find(variable.name))
+      if (const SeenTensor *owner = find(variable.mirrorOf))
+        if (failed(compare(world, after, where, *mirror, owner->value, "and in @" + variable.mirrorOf + " is")))
+          return failure();
+  return success();
+}
+
+static std::string indexText(const HostTensor &tensor, size_t element) {
+  std::string text;
+  for (auto [size, stride] : llvm::zip_equal(tensor.shape, tensor.strides()))
+    text += (text.empty() ? "" : ", ") + std::to_string(static_cast<int64_t>(element) / stride % size);
+  return "[" + text + "]";
+}
+
+LogicalResult EquivalenceChecker::compare(const World &world, const After &after, const std::string &where,
+                                          const SeenTensor &tensor, const HostTensor &expected, StringRef relation) {
+  const HostTensor &actual = tensor.value;
+  auto fails = [&]() -> InFlightDiagnostic {
+    return after.emitError() << "changes what is computed: " << where << " " << tensor.what;
+  };
+  ++total.tensors;
+  if (actual.shape != expected.shape)
+    return fails() << " has another shape";
+  double scale = kRealFloor;
+  bool isDefined = true;
+  for (double value : expected.data) {
+    scale = std::isfinite(value) ? std::max(scale, std::fabs(value)) : scale;
+    isDefined &= !std::isnan(value);
+  }
+  total.undefined += !world.isReal && !isDefined;
+  for (auto [index, was, is] : llvm::enumerate(expected.data, actual.data)) {
+    if (was == is || (std::isnan(was) && std::isnan(is)) || (world.isReal && std::fabs(was - is) <= kRealBound * scale))
+      continue;
+    const char *format = world.isReal ? "%.17g" : "%.0f";
+    InFlightDiagnostic diagnostic = fails() << indexText(actual, index) << " is " << numberText(format, is) << " "
+                                            << relation << " " << numberText(format, was);
+    if (world.isReal)
+      return diagnostic << ", in f64; the bound is " << numberText("%.2g", kRealBound * scale);
+    return diagnostic << ", modulo " << std::to_string(residues::kPrime) << "; f64 shows no difference beyond rounding";
+  }
+  return success();
+}

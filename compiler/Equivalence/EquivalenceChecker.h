@@ -1,0 +1,97 @@
+//===- EquivalenceChecker.h - Whether a pass kept what a program computes -*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_EQUIVALENCE_EQUIVALENCECHECKER_H
+#define BOWLINE_COMPILER_EQUIVALENCE_EQUIVALENCECHECKER_H
+
+#include "compiler/Equivalence/Observation.h"
+#include "compiler/Interp/ModularArithmetic.h"
+#include "mlir/IR/OperationSupport.h"
+
+#include <set>
+
+namespace bowline {
+
+/// Interprets a program before and after each pass, all ranks in lockstep, on equal inputs and equal values of
+/// variables, in two arithmetics: f64, and whole numbers modulo a prime (ModularArithmetic.h).
+///
+/// What was there before must be there after, and be equal: initial values from where `@init` gives
+/// them, what every entry and every function without
+/// an entry returns, and parameters, optimizer states and gradients after it, each as the whole tensor that a
+/// checkpoint would have. In f64 equal means: within kRealBound of the tensor's largest element, or of kRealFloor where
+/// all are smaller. Modulo the prime it means equal. Only gradients may disappear, with what accumulates them.
+///
+/// What a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with central
+/// differences of @loss, in f64 within kGradientBound, or kNarrowGradientBound where constants are of a type of 16
+/// bits. A mirror of a parameter has the parameter's value.
+class EquivalenceChecker {
+public:
+  static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5, kNarrowGradientBound = 0x1p-8;
+  /// Of RunnableProgram::work: some ten seconds.
+  static constexpr double kMaxWork = 2e8;
+
+  struct Summary {
+    int64_t steps = 0;     ///< that changed the module, and nothing that can be seen
+    int64_t unchanged = 0; ///< that left the module as it was
+    int64_t tensors = 0;   ///< pairs that were compared, in either arithmetic
+    int64_t undefined = 0; ///< of these, pairs with an element that has no value modulo the prime
+    int64_t gradients = 0; ///< that were compared with differences
+  };
+
+  EquivalenceChecker() : values(kSeedOfValues) {}
+
+  /// The program before the first step. Fails with a diagnostic where it cannot be interpreted, or is too large for it.
+  llvm::LogicalResult begin(mlir::ModuleOp module);
+
+  /// The program after a step. Fails with a diagnostic at the module that names the step and the first tensor that
+  /// differs, with an index and both values. What follows is compared with this program.
+  llvm::LogicalResult check(llvm::StringRef step, mlir::ModuleOp module);
+
+  const Summary &summary() const { return total; }
+
+private:
+  static constexpr uint64_t kSeedOfValues = 20261121;
+
+  /// One arithmetic, with what was seen of the last program in it.
+  struct World {
+    const Arithmetic *arithmetic;
+    bool isReal;
+    Observation before;
+  };
+  /// A program after a step, and the step.
+  struct After {
+    llvm::StringRef step;
+    mlir::ModuleOp module;
+    const RunnableProgram &program;
+    Observation seen;
+    /// Begins with "step 'NAME' ".
+    mlir::InFlightDiagnostic emitError() const;
+  };
+
+  llvm::LogicalResult check(World &world, llvm::StringRef step, mlir::ModuleOp module);
+  llvm::LogicalResult compare(const World &world, const After &after);
+  /// What was seen in one place.
+  llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
+                              const SeenTensors &expected, const SeenTensors &actual);
+  /// \p relation stands between the values, as in "was".
+  llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
+                              const SeenTensor &tensor, const graph::HostTensor &expected, llvm::StringRef relation);
+
+  ObservedValues values;
+  ModularArithmetic modular;
+  World worlds[2] = {{&Arithmetic::reals(), true, {}}, {&modular, false, {}}};
+  std::optional<mlir::OperationFingerPrint> fingerprint;
+  // Of the last program.
+  bool hadInit = false;
+  std::set<std::string> entries;
+  Summary total;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_EQUIVALENCE_EQUIVALENCECHECKER_H

@@ -1,0 +1,26 @@
+//===- GradientCheck.h - Gradients against central differences ---*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_EQUIVALENCE_GRADIENTCHECK_H
+#define BOWLINE_COMPILER_EQUIVALENCE_GRADIENTCHECK_H
+
+#include "compiler/Equivalence/Observation.h"
+
+namespace bowline {
+
+/// Compares the gradients in `after`, of @train_microbatch in f64, with central differences of @loss: per parameter
+/// along one random direction, mirrors moving with their owner. Relative to the derivative, or to `floor` where it is
+/// smaller, they may differ by `bound`. Does nothing where `before` had these gradients or there is no @loss. Returns
+/// the number of parameters; fails with a diagnostic at `module` that names `step` and the parameter.
+llvm::FailureOr<int64_t> checkNewGradients(llvm::StringRef step, mlir::ModuleOp module, RunnableProgram &program,
+                                           ObservedValues &values, const Observation &before, const Observation &after,
+                                           double bound, double floor);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_EQUIVALENCE_GRADIENTCHECK_H

@@ -1,0 +1,138 @@
+//===- Observation.cpp - What can be seen of a program that ran
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Equivalence/Observation.h"
+#include "kernels/registry/philox.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/xxhash.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline;
+using graph::HostTensor;
+using Kind = RunnableProgram::Variable::Kind;
+
+static constexpr double kDeviation = 0.2;
+static constexpr double kStep = 3;
+static constexpr double kNoLabel = -100;
+
+static PhiloxKey keyOf(uint64_t seed, StringRef name) { return MixKey(seed, llvm::xxh3_64bits(name)); }
+
+HostTensor ObservedValues::valueOf(const RunnableProgram::Variable &variable) const {
+  HostTensor tensor(variable.shape);
+  PhiloxKey key = keyOf(seed, variable.mirrorOf.empty() ? variable.name : variable.mirrorOf);
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
+    double normal = NormalBlock(key, i / 4)[i % 4];
+    value = variable.kind == Kind::Step        ? kStep
+            : variable.kind == Kind::Optimizer ? std::fabs(normal) + 0.1
+                                               : variable.fill + kDeviation * normal;
+  }
+  return tensor;
+}
+
+HostTensor ObservedValues::directionOf(const RunnableProgram::Variable &variable) const {
+  HostTensor tensor(variable.shape);
+  PhiloxKey key = keyOf(seed, variable.name + "/direction");
+  double squares = 0;
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
+    value = NormalBlock(key, i / 4)[i % 4];
+    squares += value * value;
+  }
+  for (double &value : tensor.data)
+    value /= std::sqrt(squares);
+  return tensor;
+}
+
+const HostTensor &ObservedValues::inputOf(StringRef callable, const RunnableProgram::Input &input) {
+  auto [it, isNew] = inputs.try_emplace((callable + "/" + input.name).str());
+  HostTensor &tensor = it->second;
+  if (!isNew)
+    return tensor;
+  tensor = HostTensor(input.shape);
+  PhiloxKey key = keyOf(seed, it->first), absent = keyOf(seed, it->first + "/absent");
+  auto limit = static_cast<double>(input.limit.value_or(2));
+  for (auto [i, value] : llvm::enumerate(tensor.data)) {
+    bool isAbsent = input.isLabels && UniformBlock(absent, i / 4)[i % 4] < 0.2;
+    value = isa<FloatType>(input.element) ? NormalBlock(key, i / 4)[i % 4]
+            : isAbsent                    ? kNoLabel
+                                          : std::floor(UniformBlock(key, i / 4)[i % 4] * limit);
+  }
+  return tensor;
+}
+
+namespace {
+
+class Observer {
+public:
+  Observer(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values)
+      : program(program), arithmetic(arithmetic), values(values) {}
+
+  FailureOr<Observation> observe(ArrayRef<std::string> names) {
+    Observation result;
+    if (failed(program.initialize()) || failed(addVariables(result.initial, /*initial=*/true)))
+      return failure();
+    for (const std::string &name : names)
+      if (failed(run(name, result.runs[name])))
+        return failure();
+    return result;
+  }
+
+private:
+  HostTensor converted(HostTensor tensor, Type element) const {
+    for (double &value : tensor.data)
+      value = arithmetic.number(value, element);
+    return tensor;
+  }
+
+  LogicalResult run(const std::string &name, SeenTensors &seen) {
+    for (const RunnableProgram::Variable &variable : program.variables())
+      if (variable.kind != Kind::Accumulator &&
+          failed(program.setVariable(variable.name, converted(values.valueOf(variable), variable.element))))
+        return failure();
+    const RunnableProgram::Callable *callable = program.findCallable(name);
+    RunnableProgram::Inputs inputs;
+    for (const RunnableProgram::Input &input : callable->inputs)
+      inputs.try_emplace(input.name, converted(values.inputOf(name, input), input.element));
+    FailureOr<SmallVector<HostTensor>> results = program.run(name, inputs);
+    if (failed(results))
+      return failure();
+    for (auto [label, value] : llvm::zip_equal(callable->results, *results))
+      seen.push_back({"result " + label, {"result '" + label + "'", std::move(value)}});
+    return addVariables(seen, /*initial=*/false);
+  }
+
+  /// Gradients first: they are computed first.
+  LogicalResult addVariables(SeenTensors &seen, bool initial) {
+    for (bool accumulators : {true, false})
+      for (const RunnableProgram::Variable &variable : program.variables()) {
+        bool isAccumulator = variable.kind == Kind::Accumulator;
+        if (isAccumulator != accumulators || (isAccumulator && initial))
+          continue;
+        FailureOr<HostTensor> value = program.getVariable(variable.name);
+        if (failed(value))
+          return failure();
+        const char *kind = isAccumulator                      ? "accumulator @"
+                           : variable.kind == Kind::Parameter ? "parameter @"
+                                                              : "state @";
+        seen.push_back({variable.name, {kind + variable.name, std::move(*value)}});
+      }
+    return success();
+  }
+
+  RunnableProgram &program;
+  const Arithmetic &arithmetic;
+  ObservedValues &values;
+};
+
+} // namespace
+
+FailureOr<Observation> bowline::observe(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values,
+                                        ArrayRef<std::string> names) {
+  return Observer(program, arithmetic, values).observe(names);
+}

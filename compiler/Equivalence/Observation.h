@@ -1,0 +1,62 @@
+//===- Observation.h - What can be seen of a program that ran ----*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_EQUIVALENCE_OBSERVATION_H
+#define BOWLINE_COMPILER_EQUIVALENCE_OBSERVATION_H
+
+#include "compiler/Equivalence/RunnableProgram.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// A tensor with the words for it, such as "parameter @embed".
+struct SeenTensor {
+  std::string what;
+  graph::HostTensor value;
+};
+
+/// Tensors by name, results before gradients before variables; each name is there once.
+using SeenTensors = std::vector<std::pair<std::string, SeenTensor>>;
+
+struct Observation {
+  /// Initial values of variables.
+  SeenTensors initial;
+  /// By callable: what it returned, and variables after it ran from values of the Inputs' choice.
+  std::map<std::string, SeenTensors> runs;
+};
+
+/// Draws the inputs and the values of variables that programs are run on. Equal names get equal values, in every
+/// program and every arithmetic.
+class ObservedValues {
+public:
+  explicit ObservedValues(uint64_t seed) : seed(seed) {}
+
+  /// Of a parameter around its fill, with deviation 0.2; of an optimizer state above zero; of a step counter 3.
+  graph::HostTensor valueOf(const RunnableProgram::Variable &variable) const;
+  /// A random direction of length one, of the shape of a variable.
+  graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
+  /// Normal numbers; integers below the limit, or 2; a fifth of labels is negative. The first program that has an input
+  /// decides what it is.
+  const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
+
+private:
+  uint64_t seed;
+  std::map<std::string, graph::HostTensor> inputs;
+};
+
+/// Runs the initialisation and each of `names`, from the same values of variables every time. Fails with a diagnostic
+/// where the interpreter does.
+llvm::FailureOr<Observation> observe(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values,
+                                     llvm::ArrayRef<std::string> names);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_EQUIVALENCE_OBSERVATION_H

@@ -1,0 +1,346 @@
+//===- RunnableProgram.cpp - A program of any phase, seen from outside
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Equivalence/RunnableProgram.h"
+#include "compiler/Interp/PipelinedInterpreter.h"
+#include "dialects/Graph/GraphOpInterfaces.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Sharding/Strategy.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace bowline;
+using dist::DistDialect;
+using graph::HostTensor;
+
+static constexpr StringLiteral kInit("init");
+
+//===----------------------------------------------------------------------===//
+// What is in a module
+//===----------------------------------------------------------------------===//
+
+/// Whether types are those of one rank's pieces.
+static bool isLocal(ModuleOp module) {
+  bool local = false;
+  module.walk([&](graph::FuncOp function) {
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      local |= static_cast<bool>(function.getArgAttr(index, DistDialect::kGlobalShapeAttr));
+    for (Operation &op : function.getBody().front())
+      local |= isa<DistDialect>(op.getDialect()) && op.hasAttr("axes");
+  });
+  return local;
+}
+
+static SmallVector<graph::FuncOp> functionsOf(graph::EntryOp entry) {
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  SmallVector<graph::FuncOp> functions;
+  for (auto reference : entry.getFunctions().getAsRange<FlatSymbolRefAttr>())
+    functions.push_back(symbols.lookup<graph::FuncOp>(reference.getValue()));
+  return functions;
+}
+
+/// Of an argument on all ranks together.
+static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) {
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
+  if (auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(index, DistDialect::kGlobalShapeAttr))
+    return shape.asArrayRef().vec();
+  std::vector<int64_t> shape = type.getShape().vec();
+  auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr);
+  if (sharding && isLocal(function->getParentOfType<ModuleOp>()))
+    for (auto [size, dim] : llvm::zip_equal(shape, sharding.getDims()))
+      size *= dist::MeshOp::of(function).getSize(dim.getAxes());
+  return shape;
+}
+
+static bool isLabels(Value argument) {
+  return llvm::any_of(argument.getUses(), [](OpOperand &use) {
+    auto loss = dyn_cast<graph::SoftmaxCrossEntropyOp>(use.getOwner());
+    return loss && use.get() == loss.getLabels();
+  });
+}
+
+static void addInputs(graph::FuncOp function, int64_t count, std::vector<RunnableProgram::Input> &inputs) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    RunnableProgram::Input input;
+    input.name = function.getArgName(index);
+    if (llvm::any_of(inputs, [&](const RunnableProgram::Input &other) { return other.name == input.name; }))
+      continue;
+    input.shape = globalShape(function, index);
+    if (count > 1)
+      input.shape.insert(input.shape.begin(), count);
+    input.element = getElementTypeOrSelf(function.getArgumentTypes()[index]);
+    if (auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr))
+      input.limit = limit.getInt();
+    input.isLabels = isLabels(function.getArgument(index));
+    inputs.push_back(std::move(input));
+  }
+}
+
+static std::vector<std::string> resultsOf(graph::FuncOp function) {
+  std::vector<std::string> names;
+  for (unsigned index = 0; index < function.getNumResults(); ++index)
+    names.push_back(function.getResultName(index));
+  return names;
+}
+
+RunnableProgram::~RunnableProgram() = default;
+
+void RunnableProgram::addVariables(ModuleOp of) {
+  for (Operation &op : of.getOps()) {
+    auto state = dyn_cast<graph::StateOp>(op);
+    auto param = dyn_cast<graph::ParamOp>(op);
+    if ((!state && !param) || (state && state.getRole() == graph::StateRole::Stash))
+      continue;
+    Variable variable;
+    variable.name = SymbolTable::getSymbolName(&op).getValue().str();
+    if (findVariable(variable.name))
+      continue;
+    using Kind = Variable::Kind;
+    variable.kind = param                                              ? Kind::Parameter
+                    : state.getRole() == graph::StateRole::Accumulator ? Kind::Accumulator
+                    : state.getRole() == graph::StateRole::Step        ? Kind::Step
+                                                                       : Kind::Optimizer;
+    RankedTensorType type = param ? param.getTensorType() : state.getTensorType();
+    variable.element = type.getElementType();
+    FailureOr<dist::Layout> layout = dist::Layout::of(&op);
+    ArrayRef<int64_t> shape = succeeded(layout) ? ArrayRef<int64_t>(layout->global) : type.getShape();
+    variable.shape = shape.vec();
+    if (auto fill = dyn_cast<graph::FillAttr>(param ? param.getInit() : state.getInit()))
+      variable.fill = fill.getValue();
+    if (auto owner = op.getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr))
+      variable.mirrorOf = owner.getValue().str();
+    allVariables.push_back(std::move(variable));
+  }
+}
+
+void RunnableProgram::addCallables(ModuleOp of, bool functionsToo) {
+  std::set<std::string> called, initialising = {kInit.str()};
+  for (auto entry : of.getOps<graph::EntryOp>()) {
+    SmallVector<graph::FuncOp> functions = functionsOf(entry);
+    for (graph::FuncOp function : functions)
+      (entry.getName() == kInit ? initialising : called).insert(function.getName().str());
+    if (entry.getName() == kInit) {
+      initialises = true;
+      continue;
+    }
+    const Callable *known = findCallable(entry.getName());
+    Callable callable = known ? *known : Callable{entry.getName().str(), true, false, {}, resultsOf(functions.back())};
+    for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat()))
+      addInputs(function, entry.getMicrobatches().value_or(repeat), callable.inputs);
+    if (known)
+      const_cast<Callable &>(*known) = std::move(callable); // inputs of another stage
+    else
+      allCallables.push_back(std::move(callable));
+  }
+  if (!functionsToo)
+    return;
+  for (auto function : of.getOps<graph::FuncOp>()) {
+    if (function.getName() == kInit)
+      initialises = true;
+    std::string name = function.getName().str();
+    if (initialising.count(name))
+      continue;
+    Callable callable{name, false, called.count(name) > 0, {}, resultsOf(function)};
+    addInputs(function, 1, callable.inputs);
+    allCallables.push_back(std::move(callable));
+  }
+}
+
+double RunnableProgram::workOf(ModuleOp of) const {
+  auto workOfFunction = [](graph::FuncOp function) {
+    double work = 0;
+    function.walk([&](Operation *op) {
+      if (auto cost = dyn_cast<graph::CostModel>(op))
+        work += cost.flops();
+      for (Type type : op->getResultTypes())
+        if (auto tensor = dyn_cast<RankedTensorType>(type))
+          work += static_cast<double>(tensor.getNumElements());
+    });
+    return work;
+  };
+  double work = 0;
+  std::set<std::string> called;
+  for (auto entry : of.getOps<graph::EntryOp>()) {
+    SmallVector<graph::FuncOp> functions = functionsOf(entry);
+    for (auto [function, microbatch] : entry.getCalls())
+      work += workOfFunction(functions[function]);
+    for (graph::FuncOp function : functions)
+      called.insert(function.getName().str());
+  }
+  for (auto function : of.getOps<graph::FuncOp>())
+    if (!called.count(function.getName().str()))
+      work += workOfFunction(function);
+  return work;
+}
+
+const RunnableProgram::Variable *RunnableProgram::findVariable(StringRef name) const {
+  auto it = llvm::find_if(allVariables, [&](const Variable &variable) { return variable.name == name; });
+  return it == allVariables.end() ? nullptr : &*it;
+}
+
+const RunnableProgram::Callable *RunnableProgram::findCallable(StringRef name) const {
+  auto it = llvm::find_if(allCallables, [&](const Callable &callable) { return callable.name == name; });
+  return it == allCallables.end() ? nullptr : &*it;
+}
+
+//===----------------------------------------------------------------------===//
+// One program, for one rank or for all
+//===----------------------------------------------------------------------===//
+
+/// Gives a module a mesh of one rank, on which nothing is cut: what it computes is on whole tensors.
+static void makeWhole(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  for (auto strategy : llvm::make_early_inc_range(module.getOps<dist::StrategyOp>()))
+    strategy->erase();
+  for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
+    mesh->erase();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
+  module.walk([&](Operation *op) {
+    op->removeAttr(DistDialect::kShardingAttr);
+    op->removeAttr(DistDialect::kShardingsAttr);
+    if (auto function = dyn_cast<graph::FuncOp>(op))
+      for (unsigned index = 0; index < function.getNumArguments(); ++index)
+        function.removeArgAttr(index, StringAttr::get(context, DistDialect::kShardingAttr));
+    if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+      reshard.getResult().replaceAllUsesWith(reshard.getOperand());
+      reshard->erase();
+    }
+  });
+}
+
+/// Replaces what is computed from constants alone by its value, rounded as its type is: no arithmetic but that of the
+/// types says what a constant of f32 is after a conversion from f64, and passes may compute it.
+static void evaluateConstants(ModuleOp module) {
+  module.walk([](Operation *op) {
+    SmallVector<Attribute> operands(op->getNumOperands());
+    for (auto [operand, value] : llvm::zip_equal(op->getOperands(), operands))
+      if (!matchPattern(operand, m_Constant(&value)))
+        return;
+    SmallVector<OpFoldResult, 1> results;
+    if (operands.empty() || op->getNumResults() != 1 || failed(op->fold(operands, results)) || results.size() != 1)
+      return;
+    auto value = dyn_cast_or_null<DenseElementsAttr>(dyn_cast<Attribute>(results[0]));
+    if (!value || value.getType() != op->getResult(0).getType())
+      return;
+    OpBuilder builder(op);
+    op->replaceAllUsesWith(ValueRange(arith::ConstantOp::create(builder, op->getLoc(), value)));
+    op->erase();
+  });
+}
+
+/// The axis of the stages; "pp" where no strategy says.
+static std::string stageAxisOf(ModuleOp module) {
+  if (dist::StrategyOp op = Strategy::find(module))
+    if (FailureOr<Strategy> strategy = Strategy::fromOp(op); succeeded(strategy) && !strategy->stageAxis.empty())
+      return strategy->stageAxis;
+  return "pp";
+}
+
+namespace {
+
+class SingleProgram final : public RunnableProgram {
+public:
+  SingleProgram(OwningOpRef<ModuleOp> owned, StringRef fixedAxis, const Arithmetic &arithmetic)
+      : RunnableProgram(std::move(owned)), interpreter(*module, fixedAxis, arithmetic), symbols(*module) {
+    addVariables(*module);
+    addCallables(*module, /*functionsToo=*/true);
+    totalWork = workOf(*module) * static_cast<double>(interpreter.getRankCount());
+  }
+
+  LogicalResult initialize() override {
+    if (initialises || interpreter.getRankCount() == 1)
+      return interpreter.initialize();
+    for (const Variable &variable : allVariables)
+      if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
+        return failure();
+    return success();
+  }
+  FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
+  LogicalResult setVariable(StringRef name, const HostTensor &value) override {
+    return interpreter.setVariable(name, value);
+  }
+
+  FailureOr<SmallVector<HostTensor>> run(StringRef name, const Inputs &inputs) override {
+    SmallVector<HostTensor> arguments;
+    auto add = [&](graph::FuncOp function) -> LogicalResult {
+      for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+        auto input = inputs.find(function.getArgName(index));
+        if (input == inputs.end())
+          return function.emitOpError("has an input '") << function.getArgName(index) << "' that was not there before";
+        arguments.push_back(input->second);
+      }
+      return success();
+    };
+    if (auto entry = symbols.lookup<graph::EntryOp>(name)) {
+      for (graph::FuncOp function : functionsOf(entry))
+        if (failed(add(function)))
+          return failure();
+    } else if (auto function = symbols.lookup<graph::FuncOp>(name)) {
+      interpreter.clearAccumulators();
+      if (failed(add(function)))
+        return failure();
+    }
+    return interpreter.run(name, arguments);
+  }
+
+private:
+  DistributedInterpreter interpreter;
+  SymbolTable symbols;
+};
+
+/// The programs of a pipeline's ranks.
+class PipelineProgram final : public RunnableProgram {
+public:
+  PipelineProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const Arithmetic &arithmetic)
+      : RunnableProgram(std::move(owned)), interpreter(*module, axis, arithmetic) {
+    for (auto nested : module->getOps<ModuleOp>()) {
+      addVariables(nested);
+      addCallables(nested, /*functionsToo=*/false);
+      dist::MeshOp mesh = dist::MeshOp::of(nested);
+      std::optional<unsigned> place = mesh.getAxis(StringAttr::get(nested.getContext(), axis));
+      double ranks = static_cast<double>(mesh.getRankCount()) /
+                     static_cast<double>(place ? mesh.getAxisSizes()[*place] : int64_t{1});
+      totalWork += workOf(nested) * ranks;
+    }
+  }
+
+  LogicalResult initialize() override { return interpreter.initialize(); }
+  FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
+  LogicalResult setVariable(StringRef name, const HostTensor &value) override {
+    return interpreter.setVariable(name, value);
+  }
+  FailureOr<SmallVector<HostTensor>> run(StringRef name, const Inputs &inputs) override {
+    return interpreter.run(name, inputs);
+  }
+
+private:
+  PipelinedInterpreter interpreter;
+};
+
+} // namespace
+
+FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const Arithmetic &arithmetic) {
+  OwningOpRef<ModuleOp> module = given.clone();
+  bool isSplit = !module->getOps<ModuleOp>().empty();
+  bool local = isSplit || isLocal(*module);
+  std::string axis = stageAxisOf(*module);
+  if (!local)
+    makeWhole(*module);
+  evaluateConstants(*module);
+  if (isSplit)
+    return std::unique_ptr<RunnableProgram>(std::make_unique<PipelineProgram>(std::move(module), axis, arithmetic));
+  if (!dist::MeshOp::of(*module))
+    return mlir::emitError(given.getLoc()) << "has collectives, but no dist.mesh: add one with all of their axes";
+  return std::unique_ptr<RunnableProgram>(
+      std::make_unique<SingleProgram>(std::move(module), local ? StringRef(axis) : StringRef(), arithmetic));
+}

@@ -1,0 +1,97 @@
+//===- RunnableProgram.h - A program of any phase, seen from outside -*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
+#define BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
+
+#include "compiler/Interp/Arithmetic.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// A copy of a module that the reference interpreters can run, whichever of these it is:
+///
+///   - a program on whole tensors, with or without shardings, padding and stages;
+///   - the program of every rank, on local tensors: all ranks run in lockstep;
+///   - the programs of a pipeline's ranks: all of them run together, in the order of their timelines.
+///
+/// All values are whole tensors as a checkpoint has them (dist/Layout.h), so that programs of different kinds compare.
+class RunnableProgram {
+public:
+  using HostTensor = graph::HostTensor;
+  using Inputs = llvm::StringMap<HostTensor>;
+
+  struct Variable {
+    enum class Kind { Parameter, Optimizer, Step, Accumulator };
+    std::string name;
+    Kind kind;
+    std::vector<int64_t> shape;
+    mlir::Type element;
+    double fill = 0;      ///< initial value of all elements, 0 where they are drawn
+    std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
+  };
+  struct Input {
+    std::string name;
+    std::vector<int64_t> shape;
+    mlir::Type element;
+    std::optional<int64_t> limit; ///< of integers
+    bool isLabels = false;        ///< may be negative, which means none
+  };
+  struct Callable {
+    std::string name;
+    bool isEntry = true;
+    bool isCalled = false; ///< a function that is run by entries
+    std::vector<Input> inputs;
+    std::vector<std::string> results;
+  };
+
+  /// The arithmetic outlives the program. Fails with a diagnostic at the module where the interpreters have no meaning
+  /// for it, because kernels have been selected.
+  static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const Arithmetic &arithmetic);
+  virtual ~RunnableProgram();
+
+  /// Everything but stashes, in the order of the module.
+  llvm::ArrayRef<Variable> variables() const { return allVariables; }
+  /// Entries, and the functions of a program that is not split into stages; without what initialises.
+  llvm::ArrayRef<Callable> callables() const { return allCallables; }
+  const Variable *findVariable(llvm::StringRef name) const;
+  const Callable *findCallable(llvm::StringRef name) const;
+  bool hasInit() const { return initialises; }
+
+  /// Elements computed and arithmetic operations of one run of each callable and of `@init`, on all ranks.
+  double work() const { return totalWork; }
+
+  /// Gives variables their initial values: those of `@init`; without it, some.
+  virtual llvm::LogicalResult initialize() = 0;
+  virtual llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) = 0;
+  virtual llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) = 0;
+  virtual llvm::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::StringRef name, const Inputs &inputs) = 0;
+
+protected:
+  explicit RunnableProgram(mlir::OwningOpRef<mlir::ModuleOp> module) : module(std::move(module)) {}
+
+  void addVariables(mlir::ModuleOp of);
+  void addCallables(mlir::ModuleOp of, bool functionsToo);
+  double workOf(mlir::ModuleOp of) const;
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Variable> allVariables;
+  std::vector<Callable> allCallables;
+  bool initialises = false;
+  double totalWork = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H

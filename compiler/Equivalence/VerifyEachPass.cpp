@@ -1,0 +1,83 @@
+//===- VerifyEachPass.cpp - Equivalence for a tool that runs any passes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Equivalence/VerifyEachPass.h"
+#include "compiler/Equivalence/EquivalenceChecker.h"
+#include "dialects/Dist/DistOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+/// What the instrumentation finds, for the pass that may fail.
+struct Progress {
+  EquivalenceChecker checker;
+  bool began = false, failed = false;
+};
+
+class EachPass final : public PassInstrumentation {
+public:
+  explicit EachPass(std::shared_ptr<Progress> progress) : progress(std::move(progress)) {}
+
+  void runBeforePass(Pass *, Operation *op) override {
+    if (progress->began)
+      return;
+    progress->began = true;
+    progress->failed = failed(progress->checker.begin(moduleOf(op)));
+  }
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (progress->failed)
+      return;
+    StringRef name = pass->getArgument().empty() ? pass->getName() : pass->getArgument();
+    progress->failed = failed(progress->checker.check(name, moduleOf(op)));
+  }
+
+private:
+  /// The outermost one.
+  static ModuleOp moduleOf(Operation *op) {
+    while (Operation *parent = op->getParentOp())
+      op = parent;
+    return cast<ModuleOp>(op);
+  }
+
+  std::shared_ptr<Progress> progress;
+};
+
+class Verdict final : public PassWrapper<Verdict, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Verdict)
+
+  explicit Verdict(std::shared_ptr<Progress> progress) : progress(std::move(progress)) {}
+
+  StringRef getArgument() const override { return "equivalence-verdict"; }
+  StringRef getDescription() const override { return "Fail where a pass before changed what is computed"; }
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (progress->failed)
+      signalPassFailure();
+  }
+
+private:
+  std::shared_ptr<Progress> progress;
+};
+
+} // namespace
+
+void bowline::verifyEachPass(PassManager &manager) {
+  manager.getContext()->disableMultithreading();
+  manager.getContext()->loadDialect<dist::DistDialect>(); // for the mesh that programs run on
+  auto progress = std::make_shared<Progress>();
+  manager.addPass(std::make_unique<Verdict>(progress));
+  manager.addInstrumentation(std::make_unique<EachPass>(progress));
+}

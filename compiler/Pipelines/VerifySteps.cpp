@@ -1,0 +1,39 @@
+//===- VerifySteps.cpp - Whether each step keeps what a program computes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipelines/VerifySteps.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr StringLiteral kFirstKernelStep("select-kernels");
+
+FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps) {
+  EquivalenceChecker checker;
+  if (failed(checker.begin(module)))
+    return failure();
+  for (const Step &step : steps) {
+    PassManager manager(module.getContext());
+    manager.addPass(step.create());
+    if (failed(manager.run(module)) || failed(checker.check(step.name, module)))
+      return failure();
+  }
+  return checker.summary();
+}
+
+FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from,
+                                                            Phase to) {
+  std::vector<Step> steps;
+  for (Step &step : stepsToRun(module, options, from, to)) {
+    if (step.name == kFirstKernelStep)
+      break;
+    steps.push_back(std::move(step));
+  }
+  return verifySteps(module, steps);
+}

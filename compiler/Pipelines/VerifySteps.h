@@ -1,0 +1,28 @@
+//===- VerifySteps.h - Whether each step keeps what a program computes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_PIPELINES_VERIFYSTEPS_H
+#define BOWLINE_COMPILER_PIPELINES_VERIFYSTEPS_H
+
+#include "compiler/Equivalence/EquivalenceChecker.h"
+#include "compiler/Pipelines/Pipeline.h"
+
+namespace bowline {
+
+/// Runs the steps of `runPhases` one by one and compares the program before and after each (EquivalenceChecker.h). Ends
+/// before `select-kernels`: then operations are calls of kernels, which are tested and not interpreted. Fails with
+/// diagnostics where a step fails or changes what the program computes; returns what was compared.
+llvm::FailureOr<EquivalenceChecker::Summary> verifySteps(mlir::ModuleOp module, const PipelineOptions &options,
+                                                         Phase from, Phase to);
+
+/// The same with other steps, as tests have them.
+llvm::FailureOr<EquivalenceChecker::Summary> verifySteps(mlir::ModuleOp module, llvm::ArrayRef<Step> steps);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_PIPELINES_VERIFYSTEPS_H

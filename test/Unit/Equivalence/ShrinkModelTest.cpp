@@ -1,0 +1,97 @@
+//===- ShrinkModelTest.cpp - Small models divide as large ones do
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/ShrinkModel.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace bowline;
+
+namespace {
+
+Strategy strategyOf(int64_t stages, int64_t data, int64_t tensor, const char *schedule = nullptr) {
+  Strategy strategy;
+  strategy.mesh = {{"pp", stages}, {"dp", data}, {"tp", tensor}};
+  strategy.stageAxis = "pp", strategy.tensorAxis = "tp", strategy.sequenceAxis = "tp";
+  strategy.batchAxes = {"dp"};
+  if (schedule)
+    strategy.schedule = *parseScheduleChoice(schedule);
+  return strategy;
+}
+
+bool divides(int64_t parts, int64_t size) { return size % parts == 0; }
+
+} // namespace
+
+TEST(ShrinkModel, KeepsWhatDivides) {
+  std::mt19937 random(std::random_device{}());
+  auto integer = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  for (int i = 0; i < 500; ++i) {
+    int64_t tp = integer(1, 8), pp = integer(1, 4), dp = integer(1, 4);
+    Strategy strategy = strategyOf(pp, dp, tp);
+    SizedModel model;
+    hf::ModelConfig &config = model.config;
+    config.kvHeads = integer(1, 16);
+    config.heads = config.kvHeads * integer(1, 8);
+    config.headDim = 64;
+    config.hidden = integer(0, 1) ? config.heads * config.headDim : 1000 + integer(0, 1000);
+    config.intermediate = integer(5, 5000), config.vocabulary = integer(7, 60000);
+    config.layers = integer(pp, 40);
+    model.seq = integer(8, 4096), config.maxPositions = model.seq + integer(0, 1) * 100;
+    model.batch = integer(1, 16), model.microbatches = integer(1, 32);
+    SizedModel small = shrinkModel(model, strategy);
+    const hf::ModelConfig &after = small.config;
+
+    EXPECT_EQ(after.heads % after.kvHeads, 0);
+    EXPECT_EQ(after.heads > after.kvHeads, config.heads > config.kvHeads);
+    for (auto [a, b] : {std::pair{after.heads, config.heads}, {after.kvHeads, config.kvHeads}}) {
+      EXPECT_EQ(divides(tp, a), divides(tp, b));
+      EXPECT_EQ(divides(a, tp), divides(b, tp));
+      EXPECT_EQ(a < tp, b < tp);
+    }
+    EXPECT_EQ(after.hidden == after.heads * after.headDim, config.hidden == config.heads * config.headDim);
+    EXPECT_EQ(divides(tp, after.intermediate), divides(tp, config.intermediate));
+    EXPECT_EQ(divides(tp, after.vocabulary), divides(tp, config.vocabulary));
+    EXPECT_EQ(divides(tp, small.seq), divides(tp, model.seq));
+    EXPECT_EQ(divides(dp, small.batch), divides(dp, model.batch));
+    EXPECT_EQ(divides(pp, after.layers), divides(pp, config.layers));
+    EXPECT_EQ(divides(pp, small.microbatches), divides(pp, model.microbatches));
+    EXPECT_GE(after.layers, pp);
+    EXPECT_GE(after.maxPositions, small.seq);
+    for (auto [a, b] : {std::pair{after.hidden, config.hidden},
+                        {after.intermediate, config.intermediate},
+                        {after.vocabulary, config.vocabulary},
+                        {after.layers, config.layers},
+                        {small.seq, model.seq},
+                        {small.batch, model.batch},
+                        {small.microbatches, model.microbatches},
+                        {after.heads, config.heads}})
+      EXPECT_LE(a, b);
+    // Small enough to be interpreted: no size needs more than what divides it asks for.
+    EXPECT_LE(after.vocabulary, 7 + 2 * tp);
+    EXPECT_LE(after.intermediate, 5 + 2 * tp);
+    EXPECT_LE(after.layers, pp + 2);
+  }
+}
+
+TEST(ShrinkModel, KeepsWhatTheStrategyCounts) {
+  SizedModel model;
+  model.config.heads = model.config.kvHeads = 4, model.config.headDim = 8, model.config.hidden = 32;
+  model.config.intermediate = 64, model.config.vocabulary = 100, model.config.maxPositions = model.seq = 16;
+  model.config.layers = 12, model.microbatches = 24;
+  Strategy listed = strategyOf(2, 1, 1);
+  listed.stages = {{0, 3}, {4, 11}};
+  EXPECT_EQ(shrinkModel(model, listed).config.layers, 12);
+  EXPECT_EQ(shrinkModel(model, listed).microbatches, 4);
+  EXPECT_EQ(shrinkModel(model, strategyOf(2, 1, 1, "interleaved:3")).config.layers, 6);
+  EXPECT_EQ(shrinkModel(model, strategyOf(2, 1, 1, "zb_v")).config.layers, 4);
+  SizedModel table = shrinkModel(model, strategyOf(2, 1, 1, "order.csv"));
+  EXPECT_EQ(table.config.layers, 12);
+  EXPECT_EQ(table.microbatches, 24);
+}

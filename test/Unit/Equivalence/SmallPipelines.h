@@ -1,0 +1,94 @@
+//===- SmallPipelines.h - Models and strategies that are interpreted quickly
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_TEST_UNIT_EQUIVALENCE_SMALLPIPELINES_H
+#define BOWLINE_TEST_UNIT_EQUIVALENCE_SMALLPIPELINES_H
+
+#include "compiler/Pipelines/VerifySteps.h"
+#include "compiler/Support/Registration.h"
+#include "frontends/hf/Import.h"
+#include "passes/Sharding/Strategy.h"
+#include "test/Unit/Frontends/HfTestSupport.h"
+
+namespace bowline::test {
+
+struct SmallCase {
+  const char *name, *model;
+  const char *mesh = "";
+  int64_t microbatches = 1;
+  bool sequenceParallel = false;
+  int64_t zero = 0;
+  const char *schedule = "";
+  int64_t layers = 1, heads = 2, keyHeads = 2;
+  int64_t vocabulary = 7, intermediate = 5; // which nothing divides
+  const char *dtype = "f32", *recompute = "none", *optimizer = "adamw";
+  int64_t batch = 2; // sequences of a microbatch
+};
+
+inline void PrintTo(const SmallCase &c, std::ostream *os) { *os << c.name; }
+
+/// Modules in a context that knows all of Bowline's dialects.
+class SmallPipelines : public testing::Test {
+protected:
+  static constexpr int64_t kSeq = 4;
+
+  SmallPipelines() : context(registry(), mlir::MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+
+  static mlir::DialectRegistry registry() {
+    mlir::DialectRegistry registry;
+    registerAllDialects(registry);
+    return registry;
+  }
+
+  /// The model as a frontend gives it, with its strategy. Null after a test failure.
+  mlir::OwningOpRef<mlir::ModuleOp> build(const SmallCase &c) {
+    hf::ModelConfig config = hf::test::configOf(c.model);
+    config.layers = c.layers, config.heads = c.heads, config.kvHeads = c.keyHeads;
+    config.headDim = 2, config.hidden = config.heads * config.headDim;
+    config.intermediate = c.intermediate, config.vocabulary = c.vocabulary, config.maxPositions = kSeq + 1;
+    hf::ImportOptions import;
+    import.batch = c.batch;
+    import.seq = kSeq;
+    absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
+    EXPECT_TRUE(module.ok()) << module.status();
+    if (!module.ok())
+      return {};
+    if (*c.mesh) {
+      StrategyFlags flags;
+      flags.mesh = c.mesh;
+      flags.sequenceParallel = c.sequenceParallel;
+      flags.zero = c.zero;
+      flags.schedule = c.schedule;
+      flags.microbatches = c.microbatches;
+      auto strategy = Strategy::fromFlags(flags, [&] { return (*module)->emitError(); });
+      EXPECT_TRUE(mlir::succeeded(strategy));
+      auto builder = mlir::OpBuilder::atBlockBegin((*module)->getBody());
+      strategy->write(builder, (*module)->getLoc(), "strategy");
+    }
+    return std::move(*module);
+  }
+
+  static PipelineOptions options(const SmallCase &c) {
+    PipelineOptions options;
+    options.seed = 3;
+    options.dtype = c.dtype;
+    options.recompute = c.recompute;
+    options.optimizer.kind = c.optimizer;
+    options.optimizer.microbatches = c.microbatches;
+    options.optimizer.weightDecay = 0.1;
+    options.optimizer.clipNorm = 1.0;
+    options.optimizer.lr = 1e-2;
+    return options;
+  }
+
+  mlir::MLIRContext context;
+};
+
+} // namespace bowline::test
+
+#endif // BOWLINE_TEST_UNIT_EQUIVALENCE_SMALLPIPELINES_H
