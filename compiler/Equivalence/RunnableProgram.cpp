@@ -258,7 +258,7 @@ public:
   }
 
   LogicalResult initialize() override {
-    if (initialises || interpreter.getRankCount() == 1)
+    if (initialises)
       return interpreter.initialize();
     for (const Variable &variable : allVariables)
       if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))

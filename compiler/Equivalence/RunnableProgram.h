@@ -72,7 +72,7 @@ public:
   /// Elements computed and arithmetic operations of one run of each callable and of `@init`, on all ranks.
   double work() const { return totalWork; }
 
-  /// Gives variables their initial values: those of `@init`; without it, some.
+  /// Gives variables their initial values: those of `@init`; without it, zeros.
   virtual llvm::LogicalResult initialize() = 0;
   virtual llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) = 0;
   virtual llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) = 0;

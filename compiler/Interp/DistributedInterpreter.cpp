@@ -220,8 +220,6 @@ LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTens
 //===----------------------------------------------------------------------===//
 
 LogicalResult DistributedInterpreter::initialize() {
-  if (ranks.size() == 1 && !symbols.lookup("init"))
-    return ranks.front().initializeVariables();
   for (Interpreter &rank : ranks)
     if (failed(rank.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
       return failure();
