@@ -7,8 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/LossTiling.h"
+#include "dialects/Dist/DistOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -26,8 +29,7 @@ static bool isRange(ArrayRef<int64_t> dims, int64_t size) { return llvm::equal(d
 std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
   LossTiling tiling;
   tiling.loss = loss;
-  tiling.logits = loss.getLogits().getDefiningOp<graph::DotGeneralOp>();
-  if (!tiling.logits || tiling.logits->getBlock() != loss->getBlock())
+  if (!tiling.matchLogits(loss.getLogits()) || !tiling.logits)
     return std::nullopt;
   int64_t rank = rankOf(tiling.logits);
   for (int64_t dim = 0; dim < rank - 1; ++dim)
@@ -39,7 +41,10 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
       dot.getLhsContract() != ArrayRef<int64_t>{rank - 1})
     return std::nullopt;
 
-  for (Operation *user : dot->getUsers()) {
+  Operation *last = loss.getLogits().getDefiningOp();
+  if (last != dot && llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != last; }))
+    return std::nullopt;
+  for (Operation *user : last->getUsers()) {
     if (user == loss)
       continue;
     auto gradient = dyn_cast<graph::SoftmaxCrossEntropyGradOp>(user);
@@ -53,6 +58,32 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
   return tiling;
 }
 
+static bool isSplat(Value value) {
+  DenseElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat();
+}
+
+/// Finds the product that `value` is, or elementwise operations on it that treat a class alike at all positions.
+bool LossTiling::matchLogits(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isSplat(value) || masks.contains(op))
+    return true;
+  if (!op || op->getBlock() != loss->getBlock())
+    return false;
+  if (auto dot = dyn_cast<graph::DotGeneralOp>(op)) {
+    if (logits && logits != dot)
+      return false;
+    logits = dot;
+    return true;
+  }
+  auto broadcast = dyn_cast<graph::BroadcastOp>(op);
+  masks.insert(op);
+  if (broadcast)
+    return broadcast.getDims() == ArrayRef<int64_t>{rankOf(value) - 1};
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return matchLogits(operand); });
+}
+
 bool LossTiling::isDefinedBefore(Value value) const {
   Operation *definition = value.getDefiningOp();
   return !definition || definition->hasTrait<OpTrait::ConstantLike>() ||
@@ -60,14 +91,47 @@ bool LossTiling::isDefinedBefore(Value value) const {
 }
 
 bool LossTiling::matchGradient(graph::SoftmaxCrossEntropyGradOp op) {
-  if (op.getLogits() != loss.getLogits() || op.getLabels() != loss.getLabels() ||
-      op.getLogsumexp() != loss.getLogsumexp() || !isDefinedBefore(op.getLossGrad()))
+  if (op.getLogits() != loss.getLogits() || op.getLabels() != loss.getLabels() || op->getBlock() != loss->getBlock() ||
+      !matchStatistics(op.getLogsumexp()) || !isDefinedBefore(op.getLossGrad()))
     return false;
   gradient = op;
   return llvm::all_of(op->getUsers(), [&](Operation *user) {
     auto product = dyn_cast<graph::DotGeneralOp>(user);
     return product && matchProduct(product);
   });
+}
+
+/// Whether a result of `op` at a position depends on its operands at that position alone, those of all ranks.
+bool LossTiling::isPerPosition(Operation *op) {
+  auto bucket = dyn_cast<dist::BucketOp>(op);
+  bool sums = isa<dist::AllReduceOp>(op) || (bucket && bucket.getKind() == dist::CollectiveKind::AllReduce);
+  if (!sums && !op->hasTrait<OpTrait::Elementwise>())
+    return false;
+  ArrayRef<int64_t> shape = typeOf(loss.getLoss()).getShape();
+  auto hasPositions = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getShape() == shape;
+  };
+  return llvm::all_of(op->getOperands(), hasPositions) && llvm::all_of(op->getResults(), hasPositions);
+}
+
+/// Finds what computes `logsumexp` from the loss, all of it per position and between the two.
+bool LossTiling::matchStatistics(Value logsumexp) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> open{logsumexp};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (op == loss || found.contains(op) || (value != logsumexp && (isSplat(value) || isDefinedBefore(value))))
+      continue;
+    if (!op || op->getBlock() != loss->getBlock() || !loss->isBeforeInBlock(op) || !isPerPosition(op))
+      return false;
+    found.insert(op);
+    llvm::append_range(open, op->getOperands());
+  }
+  statistics = found.takeVector();
+  llvm::sort(statistics, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return true;
 }
 
 bool LossTiling::matchProduct(graph::DotGeneralOp op) {
@@ -155,6 +219,52 @@ void LossTiling::moveConstants(Operation *reader) {
       definition->moveBefore(loss);
 }
 
+static Value splat(OpBuilder &builder, Value constant, RankedTensorType type) {
+  DenseElementsAttr elements;
+  matchPattern(constant, m_Constant(&elements));
+  return arith::ConstantOp::create(builder, constant.getLoc(), elements.resizeSplat(type));
+}
+
+/// `value`, one of the masks, of one tile, whose product is in `tile` already.
+Value LossTiling::tileLogits(OpBuilder &builder, IRMapping &tile, Value value) {
+  if (Value known = tile.lookupOrNull(value))
+    return known;
+  auto type = cast<RankedTensorType>(value.getType()).clone(typeOf(tile.lookup(logits.getResult())).getShape());
+  Operation *op = value.getDefiningOp();
+  if (isSplat(value)) {
+    tile.map(value, splat(builder, value, type));
+  } else if (auto broadcast = dyn_cast<graph::BroadcastOp>(op)) {
+    tile.map(value,
+             graph::BroadcastOp::create(builder, op->getLoc(), type, broadcast.getInput(), ArrayRef<int64_t>{1}));
+  } else {
+    for (Value operand : op->getOperands())
+      tileLogits(builder, tile, operand);
+    builder.clone(*op, tile)->getResult(0).setType(type);
+  }
+  return tile.lookup(value);
+}
+
+/// The statistics of the positions of one tile, whose loss is in `tile` already: the logsumexp of all classes.
+Value LossTiling::tileStatistics(OpBuilder &builder, IRMapping &tile, llvm::function_ref<Value(Value)> part) {
+  auto ofTile = [&](Type type) {
+    return cast<RankedTensorType>(type).clone(typeOf(tile.lookup(loss.getLoss())).getShape());
+  };
+  for (Operation *op : statistics) {
+    for (Value operand : op->getOperands()) {
+      if (tile.contains(operand))
+        continue;
+      if (isSplat(operand))
+        tile.map(operand, splat(builder, operand, ofTile(operand.getType())));
+      else
+        tile.map(operand, part(operand));
+    }
+    Operation *copy = builder.clone(*op, tile);
+    for (Value result : copy->getResults())
+      result.setType(ofTile(result.getType()));
+  }
+  return tile.lookup(gradient.getLogsumexp());
+}
+
 void LossTiling::tile(int64_t tiles) {
   ImplicitLocOpBuilder b(logits.getLoc(), loss);
   int64_t dims = rankOf(logits) - 1, size = llvm::divideCeil(positionCount, tiles);
@@ -165,6 +275,7 @@ void LossTiling::tile(int64_t tiles) {
     moveConstants(product.op);
 
   SmallVector<Value> losses, logSums;
+  llvm::MapVector<Value, SmallVector<Value>> statisticParts;
   SmallVector<SmallVector<Value>> parts(products.size());
   for (int64_t begin = 0; begin < positionCount; begin += size) {
     int64_t count = std::min(size, positionCount - begin);
@@ -174,15 +285,23 @@ void LossTiling::tile(int64_t tiles) {
                                               ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, logits.getRhsContract());
     values.getResult().setType(typeOf(values).clone(typeOf(logits).getElementType()));
     b.setLoc(loss.getLoc());
+    IRMapping mapping;
+    mapping.map(logits.getResult(), values.getResult());
+    Value classes = tileLogits(b, mapping, loss.getLogits());
     Value labels = part(loss.getLabels());
-    auto tile = graph::SoftmaxCrossEntropyOp::create(b, values, labels);
+    auto tile = graph::SoftmaxCrossEntropyOp::create(b, classes, labels);
     losses.push_back(tile.getLoss());
     logSums.push_back(tile.getLogsumexp());
     if (!gradient)
       continue;
+    mapping.map(loss.getLoss(), tile.getLoss());
+    mapping.map(loss.getLogsumexp(), tile.getLogsumexp());
+    Value logsumexp = tileStatistics(b, mapping, part);
+    for (Operation *op : statistics)
+      for (Value result : op->getResults())
+        statisticParts[result].push_back(mapping.lookup(result));
     b.setLoc(gradient.getLoc());
-    Value grad =
-        graph::SoftmaxCrossEntropyGradOp::create(b, values, labels, tile.getLogsumexp(), part(gradient.getLossGrad()));
+    Value grad = graph::SoftmaxCrossEntropyGradOp::create(b, classes, labels, logsumexp, part(gradient.getLossGrad()));
     for (auto [product, results] : llvm::zip_equal(products, parts)) {
       graph::DotGeneralOp op = product.op;
       b.setLoc(op.getLoc());
@@ -207,10 +326,20 @@ void LossTiling::tile(int64_t tiles) {
     }
   }
 
-  b.setLoc(loss.getLoc());
-  loss.getLoss().replaceAllUsesWith(positions.join(losses, loss.getLoss().getType()));
-  if (!loss.getLogsumexp().use_empty())
-    loss.getLogsumexp().replaceAllUsesWith(positions.join(logSums, loss.getLogsumexp().getType()));
+  // What reads them outside of the tiles gets the parts of all.
+  llvm::SmallPtrSet<Operation *, 8> own(statistics.begin(), statistics.end());
+  if (gradient)
+    own.insert(gradient);
+  auto isOutside = [&](OpOperand &use) { return !own.contains(use.getOwner()); };
+  auto joinParts = [&](Value value, ArrayRef<Value> ofTiles) {
+    b.setLoc(value.getLoc());
+    if (llvm::any_of(value.getUses(), isOutside))
+      value.replaceUsesWithIf(positions.join(ofTiles, value.getType()), isOutside);
+  };
+  joinParts(loss.getLoss(), losses);
+  joinParts(loss.getLogsumexp(), logSums);
+  for (auto &[value, ofTiles] : statisticParts)
+    joinParts(value, ofTiles);
   for (auto [product, results] : llvm::zip_equal(products, parts)) {
     graph::DotGeneralOp op = product.op;
     b.setLoc(op.getLoc());
@@ -222,6 +351,11 @@ void LossTiling::tile(int64_t tiles) {
   }
   if (gradient)
     gradient.erase();
+  for (Operation *op : llvm::reverse(statistics))
+    op->erase();
   loss.erase();
+  for (Operation *op : masks)
+    if (op->use_empty())
+      op->erase();
   logits.erase();
 }

@@ -15,7 +15,8 @@ def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
   let description = [{
     A `softmax_cross_entropy` on a linear layer, its gradient and the products of that are done for some positions after
     the others, so that memory holds the logits of one tile. No product is computed twice. Tiles have as many positions
-    as fit into `tile-bytes`, but at least `min-positions`: each reads the whole weight.
+    as fit into `tile-bytes`, but at least `min-positions`: each reads the whole weight. Where ranks divide the classes,
+    they combine the statistics of each tile.
   }];
   let options = [
     Option<"tileBytes", "tile-bytes", "int64_t", "67108864", "Largest size of the logits of one tile">,

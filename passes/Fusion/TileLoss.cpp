@@ -40,6 +40,8 @@ private:
     int64_t size = std::max<int64_t>({1, minPositions, fitting});
     int64_t tiles = llvm::divideCeil(tiling.positions(), size);
     int64_t rows = llvm::divideCeil(tiling.positions(), tiles);
+    if (tiles == 1 && tiling.communicates())
+      return;
     // One tile too: loss and gradient then stand side by side and become one kernel.
     if (tiles > 1)
       report(tiling, loss, tiles, rows);

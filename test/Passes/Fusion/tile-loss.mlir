@@ -324,13 +324,41 @@ graph.func @classes_on_the_left(%x: tensor<7x3xf32>, %w: tensor<3x11xf32>, %l: t
   graph.return %loss : tensor<11xf32>
 }
 
-// A bias between product and loss, for which the logits are stored:
+// What treats a class alike at all positions between product and loss is done for each tile: a bias, and the mask of
+// classes that are padding.
 // CHECK-LABEL: graph.func @bias
-// CHECK: graph.softmax_cross_entropy {{.*}}tensor<11x7xf32>
+// CHECK: %[[P:.*]] = graph.dot_general {{.*}} -> tensor<2x7xf32>
+// CHECK: %[[B:.*]] = graph.broadcast %{{.*}} dims [1] : (tensor<7xf32>) -> tensor<2x7xf32>
+// CHECK: %[[Y:.*]] = arith.addf %[[P]], %[[B]] : tensor<2x7xf32>
+// CHECK: graph.softmax_cross_entropy %[[Y]]
+// CHECK-NOT: tensor<11x7xf32>
+// CHECK: graph.return
 graph.func @bias(%x: tensor<11x3xf32>, %w: tensor<7x3xf32>, %b: tensor<7xf32>, %l: tensor<11xi32>) -> tensor<11xf32> {
   %p = graph.dot_general %x, %w contract [1] x [1] : (tensor<11x3xf32>, tensor<7x3xf32>) -> tensor<11x7xf32>
   %rows = graph.broadcast %b dims [1] : (tensor<7xf32>) -> tensor<11x7xf32>
   %y = arith.addf %p, %rows : tensor<11x7xf32>
   %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<11x7xf32>, tensor<11xi32>) -> (tensor<11xf32>, tensor<11xf32>)
   graph.return %loss : tensor<11xf32>
+}
+
+// Something of its own at each position is not:
+// CHECK-LABEL: graph.func @temperature
+// CHECK: graph.softmax_cross_entropy {{.*}}tensor<11x7xf32>
+graph.func @temperature(%x: tensor<11x3xf32>, %w: tensor<7x3xf32>, %b: tensor<11xf32>, %l: tensor<11xi32>) -> tensor<11xf32> {
+  %p = graph.dot_general %x, %w contract [1] x [1] : (tensor<11x3xf32>, tensor<7x3xf32>) -> tensor<11x7xf32>
+  %columns = graph.broadcast %b dims [0] : (tensor<11xf32>) -> tensor<11x7xf32>
+  %y = arith.mulf %p, %columns : tensor<11x7xf32>
+  %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<11x7xf32>, tensor<11xi32>) -> (tensor<11xf32>, tensor<11xf32>)
+  graph.return %loss : tensor<11xf32>
+}
+
+// Nor are logits that something else reads too:
+// CHECK-LABEL: graph.func @read_twice
+// CHECK: graph.softmax_cross_entropy {{.*}}tensor<11x7xf32>
+graph.func @read_twice(%x: tensor<11x3xf32>, %w: tensor<7x3xf32>, %b: tensor<7xf32>, %l: tensor<11xi32>) -> (tensor<11xf32>, tensor<11x7xf32>) {
+  %p = graph.dot_general %x, %w contract [1] x [1] : (tensor<11x3xf32>, tensor<7x3xf32>) -> tensor<11x7xf32>
+  %rows = graph.broadcast %b dims [1] : (tensor<7xf32>) -> tensor<11x7xf32>
+  %y = arith.addf %p, %rows : tensor<11x7xf32>
+  %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<11x7xf32>, tensor<11xi32>) -> (tensor<11xf32>, tensor<11xf32>)
+  graph.return %loss, %p : tensor<11xf32>, tensor<11x7xf32>
 }

@@ -21,6 +21,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Fusion/Passes.h"
 #include "test/Unit/Sharding/ShardedModel.h"
 
 using namespace mlir;
@@ -167,6 +168,42 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   PassManager codegen(&context);
   codegen.addPass(createGenerateKernelsPass(sharded.cpu));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
+}
+
+/// Tiles of any size, also where ranks divide the classes and combine what each tile sums up.
+TEST_P(LocalPipeline, TilesOfTheLossEqualTheWhole) {
+  OwningOpRef<ModuleOp> whole = build(), local = build();
+  ASSERT_TRUE(whole && local);
+  PipelineOptions sharded = options(/*whole=*/false);
+  ASSERT_TRUE(succeeded(runSteps(*whole, options(/*whole=*/true), "", "measure-traffic")));
+  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "", "measure-traffic")));
+  auto gradients = [&] {
+    int64_t count = 0;
+    local->walk([&](graph::SoftmaxCrossEntropyGradOp) { ++count; });
+    return count;
+  };
+  ASSERT_EQ(gradients(), 1);
+  PassManager passes(&context);
+  TileLossOptions tiles;
+  tiles.tileBytes = 1;
+  tiles.minPositions = 3;
+  passes.addPass(createTileLoss(tiles));
+  ASSERT_TRUE(succeeded(passes.run(*local)));
+  EXPECT_GT(gradients(), 1);
+
+  Interpreter one(*whole);
+  DistributedInterpreter many(*local);
+  ASSERT_TRUE(succeeded(one.initializeVariables()) && succeeded(many.initialize()));
+  std::mt19937 random(5);
+  HostTensor inputs[] = {randomTokens(random, GetParam().microbatches, batch(), kSeq, sizes().vocabulary, false),
+                         randomTokens(random, GetParam().microbatches, batch(), kSeq, sizes().vocabulary, true)};
+  for (int64_t step = 0; step < kSteps; ++step) {
+    auto expected = one.run("train_step", inputs);
+    auto actual = many.run("train_step", inputs);
+    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
+      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
