@@ -34,11 +34,14 @@ class Scale(tools.ToolTest):
         return plan.stat().st_size, report
 
     def test_ranks_cost_nothing(self):
-        for flags in ([], ["--zero", "1"], ["--zero", "3", "--sequence-parallel"]):
-            with self.subTest(flags=flags):
-                small_size, small = self.compile(3, "dp=2,tp=2", 2, *flags)
-                large_size, large = self.compile(3, "dp=512,tp=32", 512, *flags)
-                self.assertEqual((small["ranks"], large["ranks"]), (4, 16384))
+        for stages, microbatches, flags in (
+                (1, 1, []), (1, 1, ["--zero", "1"]), (1, 1, ["--zero", "3", "--sequence-parallel"]),
+                (3, 4, ["--schedule", "1f1b", "--zero", "1"])):
+            with self.subTest(stages=stages, flags=flags):
+                flags = [*flags, "--microbatches", microbatches]
+                small_size, small = self.compile(3, f"pp={stages},dp=2,tp=2", 2 * microbatches, *flags)
+                large_size, large = self.compile(3, f"pp={stages},dp=512,tp=32", 512 * microbatches, *flags)
+                self.assertEqual((small["ranks"], large["ranks"]), (4 * stages, 16384 * stages))
                 self.assertLess(large_size, SLACK * small_size)
                 self.assertLess(large["stored_commands"], SLACK * small["stored_commands"])
                 self.assertLess(facts_of(large), SLACK * facts_of(small))
