@@ -265,11 +265,11 @@ void Hub::CheckTime() {
   if (!welcomed_ && !broken_ && now >= give_up) {
     const std::vector<int> missing = Missing();
     const double seconds = std::chrono::duration<double>(options_.rendezvous_timeout).count();
-    Break(absl::DeadlineExceededError(absl::StrCat(
-        "rendezvous: ", missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), " of ", options_.ranks,
-        " did not come within ", seconds, " s; ",
-        refused_.empty() ? "see why they did not start, or raise the timeout of the rendezvous"
-                         : absl::StrCat("one that came was refused: ", refused_))));
+    Break(absl::DeadlineExceededError(
+        absl::StrCat("rendezvous: ", missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), " of ",
+                     options_.ranks, " did not come within ", seconds, " s; ",
+                     refused_.empty() ? "see why they did not start, or raise the timeout of the rendezvous"
+                                      : absl::StrCat("one that came was refused: ", refused_))));
   }
   if (now >= next_beat_) {
     next_beat_ = now + options_.timing.beat();

@@ -103,7 +103,7 @@ class Hub {
   std::string address_;                              // of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
-  std::string refused_;  // why a rank was, lately
+  std::string refused_;              // why a rank was, lately
   const Clock::time_point give_up_;  // waiting for ranks to come
   Clock::time_point next_beat_;
   bool inquiring_ = false;
