@@ -42,3 +42,14 @@ void bowline::walkTimeline(plan::ProgramOp program, llvm::function_ref<void(int6
       visit(&command, timeline[i + 1]);
   }
 }
+
+int64_t bowline::eventCount(plan::ProgramOp program) {
+  int64_t count = 0;
+  program.walk([&](Operation *op) {
+    if (auto signal = dyn_cast<plan::SignalOp>(op))
+      count = std::max<int64_t>(count, signal.getEvent() + signal.getSlots());
+    else if (auto wait = dyn_cast<plan::WaitOp>(op))
+      count = std::max<int64_t>(count, wait.getEvent() + wait.getSlots());
+  });
+  return count;
+}

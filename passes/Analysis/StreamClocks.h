@@ -52,6 +52,9 @@ void walkTimeline(plan::ProgramOp program, llvm::function_ref<void(int64_t call)
 /// The segments of a program, by index.
 llvm::SmallVector<plan::SegmentOp> segmentsOf(plan::ProgramOp program);
 
+/// One more than the largest number of an event.
+int64_t eventCount(plan::ProgramOp program);
+
 /// The event that a signal or a wait means in a call of `slot`.
 template <typename SignalOrWait> int64_t eventIn(SignalOrWait op, int64_t slot) {
   return op.getEvent() + slot % op.getSlots();

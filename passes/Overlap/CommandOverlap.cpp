@@ -19,53 +19,67 @@ using namespace bowline;
 /// A gain below this share of a step is less than the model knows.
 static constexpr double kLeastGain = 0.002;
 
-/// As many streams as a plan may have, the one that computes left out.
-static constexpr size_t kMostStreams = 63;
+/// As many as a plan may have.
+static constexpr size_t kMostStreams = 64;
 
-/// Streams by communicator, in the order of first use.
+/// Whether commands of a segment can be moved: all are on the first stream, and none is an event.
+static bool isFree(plan::SegmentOp segment) {
+  return llvm::all_of(segment.getBody().front(), [](Operation &op) {
+    return !isa<plan::SignalOp, plan::WaitOp>(op) && cast<plan::Command>(op).getStreamIndex() == 0;
+  });
+}
+
+/// New streams by communicator, in the order of first use. One that is used in a segment that is not free stays where
+/// it is: a communicator has one stream. So does what goes between stages.
 static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SymbolTable &symbols,
-                                          SmallVector<StringRef> &names) {
+                                          SmallVectorImpl<StringRef> &names) {
+  llvm::DenseSet<StringRef> fixed;
+  for (plan::SegmentOp segment : segmentsOf(program))
+    if (!isFree(segment))
+      segment.walk([&](plan::CollectiveOp collective) { fixed.insert(collective.getCommunicator()); });
   llvm::StringMap<int64_t> streams;
   program.walk([&](plan::CollectiveOp collective) {
-    if (!isBetweenStages(collective, symbols) && streams.try_emplace(collective.getCommunicator(), names.size()).second)
-      names.push_back(collective.getCommunicator());
+    StringRef name = collective.getCommunicator();
+    if (!isBetweenStages(collective, symbols) && !fixed.contains(name) &&
+        streams.try_emplace(name, names.size()).second)
+      names.push_back(name);
   });
   return streams;
 }
 
 std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp program) {
-  SmallVector<StringRef> names = {cast<StringAttr>(program.getStreams()[0]).getValue()};
+  auto names = llvm::map_to_vector(program.getStreams().getAsRange<StringAttr>(),
+                                   [](StringAttr name) { return name.getValue(); });
   llvm::StringMap<int64_t> streams = streamsOf(program, symbols, names);
-  if (program.getStreams().size() > 1 || streams.empty() || streams.size() > kMostStreams)
+  if (streams.empty() || names.size() > kMostStreams)
     return std::nullopt;
   OwningOpRef<plan::ProgramOp> before = program.clone();
   int64_t merged = options.mergesRuns ? RunMerging(program, symbols).run() : 0;
-  auto undo = [&]() -> std::optional<Result> {
+
+  std::vector<std::optional<SegmentSchedule>> schedules;
+  for (plan::SegmentOp segment : segmentsOf(program)) {
+    schedules.emplace_back();
+    if (isFree(segment))
+      schedules.back().emplace(segment, symbols, cost, streams, options.mostPrefetch).run();
+  }
+  Result result;
+  ArrayRef<int64_t> timeline = program.getTimeline();
+  for (size_t i = 0; i < timeline.size(); i += 2)
+    if (auto &schedule = schedules[timeline[i]]) {
+      result.serialSeconds += schedule->serialSeconds();
+      result.seconds += schedule->seconds();
+    }
+  if (result.seconds > (1 - kLeastGain) * result.serialSeconds) {
     if (merged > 0) {
       program.getBody().takeBody(before->getBody());
       program.setTimeline(before->getTimeline());
     }
     return std::nullopt;
-  };
-  std::vector<SegmentSchedule> schedules;
-  SmallVector<plan::SegmentOp> segments = segmentsOf(program);
-  for (plan::SegmentOp segment : segments) {
-    schedules.emplace_back(segment, symbols, cost, streams, options.mostPrefetch);
-    if (!schedules.back().isFree())
-      return undo();
-    schedules.back().run();
   }
-  Result result;
-  ArrayRef<int64_t> timeline = program.getTimeline();
-  for (size_t i = 0; i < timeline.size(); i += 2) {
-    result.serialSeconds += schedules[timeline[i]].serialSeconds();
-    result.seconds += schedules[timeline[i]].seconds();
-  }
-  if (result.seconds > (1 - kLeastGain) * result.serialSeconds)
-    return undo();
-  int64_t events = 0;
-  for (SegmentSchedule &schedule : schedules)
-    events += schedule.apply(events);
+  int64_t events = eventCount(program);
+  for (auto &schedule : schedules)
+    if (schedule)
+      events += schedule->apply(events);
   program.setStreamsAttr(OpBuilder(program).getStrArrayAttr(names));
   return result;
 }

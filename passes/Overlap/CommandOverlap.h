@@ -23,9 +23,10 @@ struct OverlapOptions {
   bool mergesRuns = true;
 };
 
-/// Gives the collectives of a program on one stream streams of their own, one for each communicator, and its commands
-/// an order in which they run beside computation: RunMerging, then SegmentSchedule. A program that would gain nothing
-/// stays on one stream. What commands of different streams need of each other is for EventInsertion.
+/// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in
+/// which they run beside computation: RunMerging, then SegmentSchedule. Segments that are on other streams already,
+/// such as the transfers of a pipeline, stay as they are, and so does a program that would gain nothing. What commands
+/// of different streams need of each other is for EventInsertion.
 class CommandOverlap {
 public:
   CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, OverlapOptions options = {})

@@ -87,28 +87,24 @@ int64_t EventElision::removeWaits() {
   return removed;
 }
 
-llvm::DenseSet<int64_t> EventElision::waitedEvents() {
-  llvm::DenseSet<int64_t> waited;
-  program.walk([&](plan::WaitOp wait) {
-    for (int64_t slot = 0; slot < static_cast<int64_t>(wait.getSlots()); ++slot)
-      waited.insert(wait.getEvent() + slot);
-  });
-  return waited;
-}
-
 int64_t EventElision::removeSignals() {
-  llvm::DenseSet<int64_t> waited = waitedEvents();
+  DenseMap<int64_t, Operation *> last; // by event
+  llvm::DenseSet<Operation *> useful;
+  walkTimeline(
+      program, [](int64_t) {},
+      [&](Operation *command, int64_t slot) {
+        if (auto signal = dyn_cast<plan::SignalOp>(command))
+          last[eventIn(signal, slot)] = signal;
+        else if (auto wait = dyn_cast<plan::WaitOp>(command))
+          useful.insert(last.lookup(eventIn(wait, slot)));
+      });
   int64_t removed = 0;
   for (plan::SegmentOp segment : segmentsOf(program))
-    for (auto signal : llvm::make_early_inc_range(segment.getBody().front().getOps<plan::SignalOp>())) {
-      bool isWaitedFor = false;
-      for (int64_t slot = 0; slot < static_cast<int64_t>(signal.getSlots()); ++slot)
-        isWaitedFor |= waited.contains(signal.getEvent() + slot);
-      if (!isWaitedFor) {
+    for (auto signal : llvm::make_early_inc_range(segment.getBody().front().getOps<plan::SignalOp>()))
+      if (!useful.contains(signal)) {
         signal.erase();
         ++removed;
       }
-    }
   return removed;
 }
 

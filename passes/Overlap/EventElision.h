@@ -17,8 +17,8 @@ namespace bowline {
 /// Removes the waits of a program that order nothing in any call of the timeline: the streams' own order and the waits
 /// before them imply what they say. Such a wait changes no clock, so all of them go at once and what is ordered stays
 /// the same. Of waits next to each other the one for the latest signal comes first, since it may imply the others. Then
-/// signals that nothing waits for go, and events are numbered without gaps. One walk over the timeline: linear in its
-/// commands times the streams.
+/// signals go that are not the last one before any wait for their event, and events are numbered without gaps. One walk
+/// over the timeline: linear in its commands times the streams.
 class EventElision {
 public:
   explicit EventElision(plan::ProgramOp program) : program(program) {}
@@ -34,8 +34,6 @@ private:
   int64_t removeSignals();
   void removeEmptyBegin();
   void renumber();
-  /// By number: whether a wait may be for it.
-  llvm::DenseSet<int64_t> waitedEvents();
 
   plan::ProgramOp program;
 };

@@ -61,19 +61,8 @@ void EventInsertion::findOrders() {
       });
 }
 
-int64_t EventInsertion::countEvents() {
-  int64_t count = 0;
-  program.walk([&](Operation *op) {
-    if (auto signal = dyn_cast<plan::SignalOp>(op))
-      count = std::max<int64_t>(count, signal.getEvent() + signal.getSlots());
-    else if (auto wait = dyn_cast<plan::WaitOp>(op))
-      count = std::max<int64_t>(count, wait.getEvent() + wait.getSlots());
-  });
-  return count;
-}
-
 void EventInsertion::insertSignals() {
-  int64_t events = countEvents();
+  int64_t events = eventCount(program);
   OpBuilder builder(program.getContext());
   for (auto &[source, later] : orders) {
     auto [earlier, slots] = source;

@@ -44,7 +44,6 @@ private:
   void addOrder(mlir::Operation *earlier, mlir::Operation *later, int64_t slots);
   void insertSignals();
   void signalFirst();
-  int64_t countEvents();
 
   plan::ProgramOp program;
   mlir::SymbolTable &symbols;

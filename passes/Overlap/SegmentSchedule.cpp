@@ -25,20 +25,19 @@ bool bowline::isBetweenStages(Operation *command, SymbolTable &symbols) {
 
 SegmentSchedule::SegmentSchedule(plan::SegmentOp segment, SymbolTable &symbols, CommandCost &cost,
                                  const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch)
-    : segment(segment), streams(streamOf.size() + 1) {
-  for (Operation &op : segment.getBody().front()) {
-    if (isa<plan::SignalOp, plan::WaitOp>(op) || cast<plan::Command>(op).getStreamIndex() != 0)
-      free = false;
-    addNode(&op, streamOf, cost, symbols, mostPrefetch);
-  }
+    : segment(segment), streams(1) {
+  for (const auto &entry : streamOf)
+    streams.resize(std::max<size_t>(streams.size(), entry.second + 1));
+  for (Operation &op : segment.getBody().front())
+    addNode(&op, streamOf, cost, mostPrefetch);
   addOrders(symbols);
 }
 
 void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
-                              SymbolTable &symbols, int64_t mostPrefetch) {
+                              int64_t mostPrefetch) {
   Node node{op, Kind::Compute, 0, cost.seconds(op), 0, {}, {}};
   auto collective = dyn_cast<plan::CollectiveOp>(op);
-  if (collective && !isBetweenStages(op, symbols)) {
+  if (collective && streamOf.contains(collective.getCommunicator())) {
     bool reduces = collective.getKind() == plan::CollectiveKind::AllReduce ||
                    collective.getKind() == plan::CollectiveKind::ReduceScatter;
     node.kind = reduces ? Kind::Reduction : Kind::Gather;

@@ -32,12 +32,10 @@ bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {
 public:
-  /// `streamOf`: by communicator. `mostPrefetch` bounds every prefetch distance.
+  /// All commands are on stream 0, and none is an event. `streamOf`: by communicator; what has none stays on stream 0.
+  /// `mostPrefetch` bounds every prefetch distance.
   SegmentSchedule(plan::SegmentOp segment, mlir::SymbolTable &symbols, CommandCost &cost,
                   const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch);
-
-  /// Whether commands can be moved: there are no signals and waits yet.
-  bool isFree() const { return free; }
 
   /// Finds the order.
   void run();
@@ -71,8 +69,7 @@ private:
     int64_t unused = 0; // gathers that were issued, and nothing used yet
   };
 
-  void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost,
-               mlir::SymbolTable &symbols, int64_t mostPrefetch);
+  void addNode(mlir::Operation *op, const llvm::StringMap<int64_t> &streamOf, CommandCost &cost, int64_t mostPrefetch);
   void addOrders(mlir::SymbolTable &symbols);
   void addReady(unsigned node);
   void issue(unsigned node);
@@ -84,7 +81,6 @@ private:
   unsigned frontier() const;
 
   plan::SegmentOp segment;
-  bool free = true;
   std::vector<Node> nodes;
   std::vector<Stream> streams;
   std::set<unsigned> computeReady;

@@ -163,3 +163,61 @@ module {
     }
   }
 }
+
+// -----
+
+// Segments of a pipeline take turns; collectives in them get streams, and transfers keep theirs. Memory stays sound: what
+// goes through the transfer has slots, and the rest is over before the next call begins.
+// CHECK: plan.program @stage timeline [0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2] streams ["compute", "pp", "tp"]
+// CHECK: plan.segment "forward"
+// CHECK: all_reduce @tp(%part) to(%sum) on 2
+// CHECK-NEXT: plan.launch @independent(%x, %other)
+// CHECK-NEXT: plan.launch @add(%sum, %other, %stash)
+// CHECK: plan.segment "send"
+// CHECK-NEXT: plan.send @pp to 1(%stash) on 1
+// PACK: plan.program @stage
+// PACK-NEXT: plan.segment "begin"
+// PACK-NEXT: plan.signal [[FREE:[0-9]+]] from "InsertEvents"
+// PACK-NEXT: plan.signal {{[0-9]+}} from "InsertEvents"
+// PACK-NEXT: }
+// PACK-NEXT: plan.segment "forward"
+// PACK: plan.wait {{[0-9]+}} on 2
+// PACK-NEXT: all_reduce @tp(%part) to(%sum) on 2
+// PACK-NEXT: plan.signal [[SUM:[0-9]+]] on 2
+// PACK-NEXT: plan.launch @independent(%x, %other)
+// PACK-DAG: plan.wait [[FREE]] slots 2 from "InsertEvents"
+// PACK-DAG: plan.wait [[SUM]] from "InsertEvents"
+// PACK: plan.launch @add(%sum, %other, %stash)
+// PACK-NEXT: plan.signal [[STASH:[0-9]+]] slots 2 from "InsertEvents"
+// PACK: plan.segment "send"
+// PACK-NEXT: plan.wait [[STASH]] slots 2 on 1 from "InsertEvents"
+// PACK-NEXT: plan.send @pp to 1(%stash) on 1
+// PACK-NEXT: plan.signal [[FREE]] slots 2 on 1 from "InsertEvents"
+module {
+  dist.mesh @mesh ["pp", "tp"] [2, 2]
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>> slots 2 stride 64
+  %part = plan.buffer "part" temporary : !plan.buffer<tensor<262144xf32>>
+  %sum = plan.buffer "sum" temporary : !plan.buffer<tensor<262144xf32>>
+  %other = plan.buffer "other" temporary : !plan.buffer<tensor<262144xf32>>
+  %stash = plan.buffer "stash" temporary : !plan.buffer<tensor<262144xf32>> slots 2 stride 1048576
+  plan.communicator @pp over ["pp"]
+  plan.communicator @tp over ["tp"]
+  plan.kernel @independent registered "k" [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<262144xf32>>]
+    cost 8.0e7, 0.0
+  plan.kernel @add registered "k"
+    [#plan.arg<read, tensor<262144xf32>>, #plan.arg<read, tensor<262144xf32>>, #plan.arg<write, tensor<262144xf32>>]
+    cost 0.0, 3.0e6
+  plan.program @stage timeline [0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2] streams ["compute", "pp"] {
+    plan.segment "forward" {
+      plan.launch @independent(%x, %part) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.collective all_reduce @tp(%part) to(%sum)
+        : (!plan.buffer<tensor<262144xf32>>) to(!plan.buffer<tensor<262144xf32>>)
+      plan.launch @independent(%x, %other) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<262144xf32>>
+      plan.launch @add(%sum, %other, %stash)
+        : !plan.buffer<tensor<262144xf32>>, !plan.buffer<tensor<262144xf32>>, !plan.buffer<tensor<262144xf32>>
+    }
+    plan.segment "send" {
+      plan.send @pp to 1(%stash) on 1 : !plan.buffer<tensor<262144xf32>>
+    }
+  }
+}
