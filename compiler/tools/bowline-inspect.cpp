@@ -2,6 +2,8 @@
 
 #include "compiler/Check/CommunicationReport.h"
 #include "compiler/Check/MemoryTimeline.h"
+#include "compiler/Check/PredictedTimeline.h"
+#include "runtime/plan/command_trace.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/tools/tool_support.h"
@@ -304,8 +306,28 @@ std::string layOutCommunication(const Json &json, bool showsTensors) {
   return out;
 }
 
-absl::Status run(const std::string &file, bool memory, bool json, bool why, const std::string &about) {
+/// When commands would run, by the compiler's cost model, on one rank of each role.
+absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const std::string &path) {
+  const Timeline timeline(plan);
+  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, entry));
+  ChromeTrace trace;
+  for (uint32_t role = 0; role < predicted.size(); ++role) {
+    uint32_t rank = 0;
+    while (RoleOf(plan, rank) != role)
+      ++rank;
+    CommandTrace commands(plan, rank, trace);
+    for (const PredictedCommand &command : predicted[role])
+      commands.Add(0, command.site.entry, command.site.call, command.site.command, 1e6 * command.begin,
+                   1e6 * (command.end - command.begin));
+  }
+  return Annotate(trace.Write(path), "--trace");
+}
+
+absl::Status run(const std::string &file, bool memory, bool json, bool why, const std::string &about,
+                 const std::string &trace, const std::string &entry) {
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
+  if (!trace.empty())
+    return Annotate(writeTrace(plan.plan(), entry, trace), absl::StrCat("'", file, "'"));
   if (why || !about.empty()) {
     const Json communication = describeCommunication(plan.plan(), {about, about.empty()});
     return PrintToStdout(json ? communication.dump(2) + "\n" : layOutCommunication(communication, !about.empty()));
@@ -330,9 +352,15 @@ int main(int argc, char **argv) {
   app.add_option("--about", about,
                  "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
       ->type_name("TEXT");
+  std::string trace, entry = "train_step";
+  app.add_option(
+      "--trace", trace,
+      "write when commands would run, as the cost model says, for ui.perfetto.dev: one rank of each role is a "
+      "process, its streams are threads");
+  app.add_option("--entry", entry, "with --trace: the entry")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object");
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about));
+  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about, trace, entry));
 }

@@ -8,12 +8,10 @@
 
 #include "passes/Analysis/CommandCost.h"
 
-
-
 using namespace mlir;
 using namespace bowline;
 
-CommandCost::CommandCost(ModuleOp module, SymbolTable &symbols, MachineModel machine)
+CommandCost::CommandCost(ModuleOp module, SymbolTable &symbols, const kernels::MachineModel &machine)
     : symbols(symbols), mesh(dist::MeshOp::of(module)), machine(machine) {
   if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
     threads = target.getThreads();
@@ -37,8 +35,7 @@ double CommandCost::ofCollective(plan::CollectiveOp collective) {
   auto ranks = static_cast<double>(groupSize(collective.getCommunicator()));
   bool gathers = collective.getKind() == plan::CollectiveKind::AllGather;
   double whole = bytesOf(gathers ? collective.getDestinations() : collective.getSources());
-  double rounds = collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1;
-  return rounds * (ranks - 1) * (machine.linkLatency + whole / ranks / machine.linkBytes);
+  return machine.CollectiveSeconds(whole, ranks, collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1);
 }
 
 double CommandCost::seconds(Operation *command) {
@@ -46,15 +43,14 @@ double CommandCost::seconds(Operation *command) {
     return 0;
   if (auto launch = dyn_cast<plan::LaunchOp>(command)) {
     auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
-    double arithmetic = kernel.getFlops().convertToDouble() / machine.flops;
-    double traffic = kernel.getBytesMoved().convertToDouble() / machine.bytes;
-    return machine.launch + std::max(arithmetic, traffic) / threads;
+    return machine.LaunchSeconds(kernel.getFlops().convertToDouble(), kernel.getBytesMoved().convertToDouble(),
+                                 threads);
   }
   if (auto copy = dyn_cast<plan::CopyOp>(command))
-    return machine.launch + 2 * bytesOf(copy.getSource()) / machine.bytes;
+    return machine.CopySeconds(bytesOf(copy.getSource()));
   if (auto collective = dyn_cast<plan::CollectiveOp>(command))
-    return machine.launch + ofCollective(collective);
+    return ofCollective(collective);
   ValueRange moved = isa<plan::SendOp>(command) ? ValueRange(cast<plan::SendOp>(command).getBuffers())
                                                 : ValueRange(cast<plan::ReceiveOp>(command).getBuffers());
-  return machine.launch + machine.linkLatency + bytesOf(moved) / machine.linkBytes;
+  return machine.TransferSeconds(bytesOf(moved));
 }

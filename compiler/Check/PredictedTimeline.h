@@ -1,0 +1,35 @@
+//===- PredictedTimeline.h - when commands would run ------------*- C++ -*-===//
+//
+// No MLIR here: a plan is enough.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CHECK_PREDICTEDTIMELINE_H
+#define BOWLINE_COMPILER_CHECK_PREDICTEDTIMELINE_H
+
+#include "compiler/Check/Timeline.h"
+#include "kernels/registry/machine_model.h"
+#include "runtime/base/status.h"
+
+#include "absl/strings/string_view.h"
+
+#include <vector>
+
+namespace bowline {
+
+struct PredictedCommand {
+  CommandSite site;
+  double begin = 0, end = 0; ///< seconds
+};
+
+/// When the commands of the entries of one name run, by role, on one rank of each: streams run in order, waits as their
+/// events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a communication
+/// begins when all its members have come to it. Commands take what the model says; signals are left out, and waits take
+/// as long as their stream waits. All ranks of a role do the same.
+/// kAborted where the plan's ranks would wait for each other for ever, kNotFound without such an entry.
+absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
+predictTimeline(const Timeline &timeline, absl::string_view entry, const kernels::MachineModel &machine = {});
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_PREDICTEDTIMELINE_H

@@ -1,0 +1,30 @@
+#ifndef BOWLINE_RUNTIME_PLAN_COMMAND_TRACE_H_
+#define BOWLINE_RUNTIME_PLAN_COMMAND_TRACE_H_
+
+#include <cstdint>
+
+#include "runtime/base/chrome_trace.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+// Adds the commands of one rank to a trace: the rank is a process, each stream of its plan a thread.
+class CommandTrace {
+ public:
+  // All outlive it.
+  CommandTrace(const fbs::Plan& plan, uint32_t rank, ChromeTrace& trace);
+
+  // A command that ran: in the `run`-th run that the trace shows, of an entry, a call of its timeline and a command of
+  // that call's segment.
+  void Add(uint64_t run, uint32_t entry, uint32_t call, uint32_t command, double begin_us, double duration_us);
+
+ private:
+  const fbs::Plan& plan_;
+  const uint32_t rank_;
+  ChromeTrace& trace_;
+  uint32_t named_ = 0;  // streams
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_COMMAND_TRACE_H_
