@@ -272,6 +272,9 @@ FailureOr<Strategy> Strategy::fromFlags(const StrategyFlags &flags, EmitError em
   if (!llvm::is_contained(kRecompute, strategy.recompute))
     return emitError() << "there is no recomputation " << quote(flags.recompute) << "; the nearest is "
                        << quote(dist::findNearest(flags.recompute, kRecompute));
+  if (!flags.schedule.empty() && strategy.stageAxis.empty())
+    return emitError() << "schedule " << quote(flags.schedule)
+                       << " needs stages, but the mesh has no axis for them; give it one, for instance 'pp=2'";
   if (failed(setPipeline(strategy, flags.schedule, flags.stages, emitError, emitError)))
     return failure();
   return strategy;

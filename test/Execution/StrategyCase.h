@@ -19,12 +19,12 @@ namespace bowline::test {
 
 /// Also as text, to be repeated from a command line: "model=llama-tiny mesh=dp=2,tp=2 zero=1".
 struct StrategyCase {
-  std::string model = "llama-tiny", mesh;
+  std::string model = "llama-tiny", mesh = "";
   int64_t microbatches = 1;
   bool sequenceParallel = false;
   int64_t zero = 0;
   ModelSizes sizes;
-  std::string recompute = "none", zeroAxis, schedule, optimizer = "adamw";
+  std::string recompute = "none", zeroAxis = "", schedule = "", optimizer = "adamw";
   int64_t batch = 8, seq = 8;
   int64_t bucketBytes = 4096, prefetch = 1; // several buckets, though models are small: so they overlap
 
