@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--only", choices=["gradients", "pipeline"], help="measure nothing else")
     parser.add_argument("--batch", type=int, default=8, help="sequences per step, over all ranks")
     parser.add_argument("--seq", type=int, default=256)
-    parser.add_argument("--microbatches", type=int, default=8, help="of the pipeline")
+    parser.add_argument("--microbatches", type=int, help="of the pipeline; otherwise one for each sequence")
     parser.add_argument("--schedules", default="gpipe,1f1b,zb_h2", help="of the pipeline")
     parser.add_argument("--steps", type=int, default=4, help="per run, the first not counted")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each plan, in turns")
@@ -173,6 +173,7 @@ def main():
     parser.add_argument("--goal", type=float, default=0.7)
     parser.add_argument("--keep-traces", type=pathlib.Path, metavar="DIR", help="leave the last traces there")
     options = parser.parse_args()
+    options.microbatches = options.microbatches or options.batch
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(options, pathlib.Path(name))
         print(f"model {options.model}, two ranks on {os.cpu_count()} processors, other load {os.getloadavg()[0]:.1f}\n")
