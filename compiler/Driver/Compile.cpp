@@ -142,8 +142,9 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
 
 /// The processor that generated code is for: `options.targetCpu`, or what "native" stands for here.
 static absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options) {
-  CpuTarget cpu;
-  cpu.cpu = CpuCodegen(CpuTarget{options.targetCpu, {}}).cpu().str();
+  CpuTarget cpu, wanted;
+  wanted.cpu = options.targetCpu;
+  cpu.cpu = CpuCodegen(wanted).cpu().str();
   if (cpu.cpu.empty())
     return absl::InvalidArgumentError(
         absl::StrCat("--target-cpu ", options.targetCpu, " is unknown; use ", codegen::kTargetCpuNames.str()));
