@@ -28,6 +28,8 @@ public:
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();
+    if (failed(checkResults()))
+      return signalPassFailure();
     duplicateRepeatedScalars();
     ShardingState state(getOperation(), mesh);
     Propagation(state).run();
@@ -36,6 +38,19 @@ public:
   }
 
 private:
+  /// Callers get results whole; a wish that has no effect would be a wrong belief about them.
+  LogicalResult checkResults() {
+    for (auto function : getOperation().getOps<graph::FuncOp>())
+      for (unsigned index = 0; index < function.getNumResults(); ++index)
+        if (auto sharding = function.getResultAttrOfType<dist::ShardingAttr>(index, dist::DistDialect::kShardingAttr);
+            sharding && !sharding.isReplicated())
+          return function.emitOpError()
+                 << "result '" << function.getResultName(index)
+                 << "' cannot be divided: results are whole on every rank; write what is to stay "
+                    "in parts to a variable with this sharding";
+    return success();
+  }
+
   /// A repeated scalar can be made in any pieces, so that each user gets one of its own.
   void duplicateRepeatedScalars() {
     getOperation().walk([](graph::BroadcastOp broadcast) {
