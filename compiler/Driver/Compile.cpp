@@ -78,6 +78,8 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
     return invalid("--mesh and --strategy divide a program from its beginning; leave out --compile-from");
   if (options.bucketBytes.value_or(0) < 0)
     return invalid("--bucket-bytes must not be negative, got ", *options.bucketBytes);
+  if (options.overlapChunks < 0)
+    return invalid("--overlap-chunks must be auto, or 1 or more, got ", options.overlapChunks);
   if (options.prefetch < 0)
     return invalid("--prefetch must not be negative, got ", options.prefetch);
   if (options.mesh.empty() && (options.sequenceParallel || options.zero != 0 || !options.zeroAxis.empty() ||
@@ -97,6 +99,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.gemmLibrary = options.gemmLibrary;
   result.bucketBytes = options.bucketBytes;
   result.prefetch = options.prefetch;
+  result.overlapChunks = options.overlapChunks;
   result.recompute = options.recompute;
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
   result.disabledSteps = options.disabledSteps;

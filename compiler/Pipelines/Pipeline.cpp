@@ -77,6 +77,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("split-stages", Phase::Local,
        "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
        [] { return createSplitStages(); });
+  step("chunk-collectives", Phase::Local,
+       "before lowering, which puts other operations between products and collectives", true,
+       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.overlapChunks, options.threads}); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,

@@ -42,6 +42,8 @@ struct PipelineOptions {
   std::optional<int64_t> bucketBytes;
   /// Gathers of parameters that may be under way ahead of use.
   int64_t prefetch = 1;
+  /// Of products and the collectives beside them; 1: none, 0: what the machine model chooses.
+  int64_t overlapChunks = 1;
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
   bool mayDivideIntoStages = true;
   CpuTarget cpu;

@@ -23,7 +23,8 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, bucketBytes, from = "input", to = "plan", kernelCache, output;
+  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks = "1", from = "input", to = "plan", kernelCache,
+              output;
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
@@ -73,6 +74,9 @@ void define(CLI::App &app, CommandLine &line) {
       ->capture_default_str();
   app.add_option("--bucket-bytes", line.bucketBytes,
                  "Most that one exchange of gradients or parameters has, for instance 4MiB; 0: each tensor alone");
+  app.add_option("--overlap-chunks", line.overlapChunks,
+                 "Chunks of matrix products beside whose exchanges the next one is computed: a number, or auto")
+      ->capture_default_str();
   app.add_option("--schedule", o.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax));
   app.add_option("--stages", o.stages, "Layers of each stage: balanced, or as in [0..3],[4..9]");
   app.add_option("--strategy", o.strategyFile,
@@ -166,6 +170,11 @@ absl::Status run(CommandLine &line) {
     BOWLINE_ASSIGN_OR_RETURN(uint64_t bytes, parseBytes(line.bucketBytes));
     options.bucketBytes = static_cast<int64_t>(std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max()));
   }
+  int64_t chunks = 0;
+  if (line.overlapChunks != "auto" && (llvm::StringRef(line.overlapChunks).getAsInteger(10, chunks) || chunks < 1))
+    return absl::InvalidArgumentError("--overlap-chunks '" + line.overlapChunks +
+                                      "' is neither auto nor a number from 1 on; the nearest valid one is 1");
+  options.overlapChunks = chunks;
   if (options.to == Phase::Plan && line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
 

@@ -17,7 +17,7 @@ def Dist_Dialect : Dialect {
     | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are cut; without padding |
     | `dist.flat_shape`, `dist.flat_axes` | `graph.param`, `graph.state` | the variable is a flat shard: a piece of this shape, its elements in row-major order, zeros at the end, cut over these axes, of which the first is outermost |
     | `dist.prefetch` | gathers of parameters | how many of them may be under way before their results are used |
-    | `dist.repetition` | gathers | counts those of one parameter in a function: they are not merged, because the first result is not kept |
+    | `dist.repetition` | collectives | counts equal ones that are not merged: gathers of one parameter, whose first result is not kept, and chunks |
     | `dist.shardings` | any operation with tensor results | one sharding per result |
 
     Propagation starts from those that it finds, and leaves one on everything. `Layout.h` reads those of a variable.

@@ -18,6 +18,20 @@ def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 
+def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
+  let summary = "Divide products and their collectives into chunks that overlap";
+  let description = [{
+    A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
+    several of each along the first dimension (CollectiveChunking.h). `overlap-commands` then lets the collective of one
+    chunk run beside the product of the next. Results are the same, bit for bit.
+
+    Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
+  }];
+  let options = [Option<"chunks", "chunks", "int64_t", "1", "How many, 1: none; 0: what the machine model chooses">,
+                 Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">];
+  let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
 def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
   let summary = "Let communication run beside computation";
   let description = [{

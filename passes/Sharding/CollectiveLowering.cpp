@@ -115,8 +115,9 @@ Value CollectiveLowering::lower(ImplicitLocOpBuilder &b, dist::AllGatherOp op) {
     return op.getResult();
   int64_t ranks = ranksOf(op.getAxes());
   RankedTensorType part = op.getInput().getType();
-  Value parts = dist::AllGatherOp::create(b, part.clone(stacked(part.getShape(), ranks)), op.getInput(), 0,
-                                          op.getAxes(), op.getWhy());
+  auto parts = dist::AllGatherOp::create(b, part.clone(stacked(part.getShape(), ranks)), op.getInput(), 0,
+                                         op.getAxes(), op.getWhy());
+  parts->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   return joined(b, parts, op.getDim(), ranks, op.getResult().getType());
 }
 
@@ -126,7 +127,9 @@ Value CollectiveLowering::lower(ImplicitLocOpBuilder &b, dist::ReduceScatterOp o
   int64_t ranks = ranksOf(op.getAxes());
   RankedTensorType part = op.getResult().getType();
   Value parts = partsFirst(b, op.getInput(), op.getDim(), ranks, stacked(part.getShape(), ranks));
-  return dist::ReduceScatterOp::create(b, part, op.getKind(), parts, 0, op.getAxes(), op.getWhy());
+  auto sum = dist::ReduceScatterOp::create(b, part, op.getKind(), parts, 0, op.getAxes(), op.getWhy());
+  sum->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  return sum;
 }
 
 Value CollectiveLowering::lower(ImplicitLocOpBuilder &b, dist::AllToAllOp op) {

@@ -63,7 +63,7 @@ constexpr double kTolerance = 1e-4;
 
 class ParallelTraining : public testing::TestWithParam<Case> {
 protected:
-  std::unique_ptr<fbs::PlanT> compile(bool whole, bool overlaps = true) {
+  std::unique_ptr<fbs::PlanT> compile(bool whole, bool overlaps = true, int64_t chunks = 1) {
     const Case &c = GetParam();
     DialectRegistry registry;
     registerAllDialects(registry);
@@ -83,6 +83,7 @@ protected:
       options.sequenceParallel = c.sequenceParallel;
       options.zero = c.zero;
       options.zeroAxis = c.zeroAxis;
+      options.overlapChunks = chunks;
       options.bucketBytes = 4096; // several, though the model is small: so they overlap
       if (!overlaps)
         options.disabledSteps = {"overlap-commands"};
@@ -146,12 +147,38 @@ TEST_P(OverlappedTraining, ChangesNoBit) {
   }
 }
 
+class ChunkedTraining : public ParallelTraining {};
+
+static size_t countCollectives(const fbs::PlanT &plan) {
+  size_t count = 0;
+  for (const auto &program : plan.programs)
+    for (const auto &segment : program->segments)
+      count += llvm::count_if(segment->commands, [](const auto &command) { return command->body.AsCollective(); });
+  return count;
+}
+
+/// Products and their collectives in chunks of rows compute the same.
+TEST_P(ChunkedTraining, ChangesNoBit) {
+  std::unique_ptr<TokenDataset> tokens = dataset();
+  std::unique_ptr<fbs::PlanT> chunked = compile(/*whole=*/false, /*overlaps=*/true, /*chunks=*/2);
+  std::unique_ptr<fbs::PlanT> plain = compile(/*whole=*/false);
+  ASSERT_TRUE(tokens && chunked && plain);
+  EXPECT_GT(countCollectives(*chunked), countCollectives(*plain));
+  std::vector<StepResult> expected = trainOnRanks(*plain, *tokens, 3), actual = trainOnRanks(*chunked, *tokens, 3);
+  ASSERT_EQ(expected.size(), 3u);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_EQ(actual[step].loss, expected[step].loss);
+    EXPECT_EQ(actual[step].grad_norm, expected[step].grad_norm);
+  }
+}
+
 /// Every schedule, layers that do not divide among the stages, and pipelines of ranks that divide tensors, the batch
 /// and the optimizer's state.
 static std::vector<Case> pipelineCases() {
   std::vector<Case> cases;
   auto add = [&](const char *model, const char *mesh, const char *schedule, int64_t layers) -> Case & {
-    Case &c = cases.emplace_back(Case{model, mesh, 4});
+    Case &c = cases.emplace_back(Case{model, mesh, 4, false, 0, {}});
     c.schedule = schedule;
     c.sizes.layers = layers;
     return c;
@@ -210,6 +237,15 @@ INSTANTIATE_TEST_SUITE_P(Pipelines, ParallelTraining, testing::ValuesIn(pipeline
                          [](const auto &info) { return info.param.name(); });
 INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
                          testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"})),
+                         [](const auto &info) { return info.param.name(); });
+/// Where there is tensor parallelism, with whole sequences and with parts of them.
+static std::vector<Case> tensorCases() {
+  std::vector<Case> result = cases({"llama-tiny"});
+  llvm::erase_if(result, [](const Case &c) { return c.mesh.find("tp") == std::string::npos; });
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()),
                          [](const auto &info) { return info.param.name(); });
 INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})),
                          [](const auto &info) { return info.param.name(); });

@@ -169,6 +169,7 @@ class BadInput(tools.ToolTest):
         refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
         refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
         refuse(("schedule '1f1b' needs stages", "for instance 'pp=2'"), "--mesh", "dp=2", "--schedule", "1f1b")
+        refuse("--overlap-chunks 'some' is neither auto nor a number", "--mesh", "tp=2", "--overlap-chunks", "some")
         refuse(("none.csv", "No such file"), *pipeline, self.folder / "none.csv")
         table = file("bad.csv", "F0,F1,B0,F2,B1,B2\nB0,F0,F1,B1,F2,B2\n")
         refuse("bad.csv: rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank",

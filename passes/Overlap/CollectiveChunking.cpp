@@ -1,0 +1,158 @@
+//===- CollectiveChunking.cpp - Products and the collectives beside them, in chunks of rows
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Overlap/CollectiveChunking.h"
+#include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr int64_t kMostAutomatic = 8;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static double bytesOf(Value value) { return static_cast<double>(plan::byteCount(typeOf(value))); }
+
+/// Whether the rows of the result are those of the left operand.
+static bool hasRows(graph::DotGeneralOp product) {
+  SmallVector<int64_t> free = product.getLhsFree();
+  return product.getLhsBatch().empty() && !free.empty() && free.front() == 0;
+}
+
+/// Chunk \p index of \p count along the first dimension.
+static Value slice(OpBuilder &builder, Value value, int64_t index, int64_t count) {
+  SmallVector<int64_t> sizes(typeOf(value).getShape()), offsets(sizes.size(), 0);
+  sizes[0] /= count;
+  offsets[0] = index * sizes[0];
+  return graph::SliceOp::create(builder, value.getLoc(), typeOf(value).clone(sizes), value, offsets, sizes);
+}
+
+/// The operation on chunks instead of \p whole, whose results have as many rows less.
+static Value onChunk(OpBuilder &builder, Operation *op, Value whole, Value chunk, int64_t count) {
+  IRMapping mapping;
+  mapping.map(whole, chunk);
+  Operation *clone = builder.clone(*op, mapping);
+  SmallVector<int64_t> shape(typeOf(op->getResult(0)).getShape());
+  shape[0] /= count;
+  clone->getResult(0).setType(typeOf(op->getResult(0)).clone(shape));
+  return clone->getResult(0);
+}
+
+/// Chunks stay apart.
+static void number(Value chunk, int64_t index) {
+  chunk.getDefiningOp()->setAttr(dist::DistDialect::kRepetitionAttr,
+                                 IntegerAttr::get(IntegerType::get(chunk.getContext(), 64), index));
+}
+
+static Value join(OpBuilder &builder, Location location, Type type, ArrayRef<Value> parts) {
+  return graph::ConcatOp::create(builder, location, type, parts, /*dim=*/0);
+}
+
+int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double wholeBytes, double copiedBytes,
+                                         ArrayAttr axes, int rounds) {
+  if (chunks > 0) {
+    int64_t count = std::min(chunks, rows);
+    while (rows % count != 0)
+      --count;
+    return count;
+  }
+  auto ranks = static_cast<double>(mesh.getSize(llvm::to_vector(axes.getAsRange<StringAttr>())));
+  auto secondsOf = [&](auto count) {
+    double product = machine.LaunchSeconds(flops / count, 0, threads);
+    double exchange = machine.CollectiveSeconds(wholeBytes / count, ranks, rounds);
+    double copies = count > 1 ? machine.CopySeconds(copiedBytes) + 2 * count * machine.command_seconds : 0;
+    return product + (count - 1) * std::max(product, exchange) + exchange + copies;
+  };
+  int64_t best = 1;
+  for (int64_t count = 2; count <= kMostAutomatic; ++count)
+    if (rows % count == 0 && secondsOf(static_cast<double>(count)) < secondsOf(static_cast<double>(best)))
+      best = count;
+  return best;
+}
+
+bool CollectiveChunking::divideProduct(Operation *collective) {
+  auto reduce = dyn_cast<dist::AllReduceOp>(collective);
+  auto scatter = dyn_cast<dist::ReduceScatterOp>(collective);
+  auto product = collective->getOperand(0).getDefiningOp<graph::DotGeneralOp>();
+  if (!product || !product->hasOneUse() || !hasRows(product) || (scatter && scatter.getDim() == 0))
+    return false;
+  Value lhs = product.getLhs(), result = collective->getResult(0);
+  int64_t count =
+      chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(*product).flops(), bytesOf(product.getResult()),
+                   bytesOf(lhs) + bytesOf(result), collective->getAttrOfType<ArrayAttr>("axes"), reduce ? 2 : 1);
+  if (count < 2)
+    return false;
+  OpBuilder builder(collective);
+  SmallVector<Value> parts;
+  for (int64_t index = 0; index < count; ++index) {
+    Value part = onChunk(builder, product, lhs, slice(builder, lhs, index, count), count);
+    parts.push_back(onChunk(builder, collective, product.getResult(), part, count));
+    number(parts.back(), index);
+  }
+  result.replaceAllUsesWith(join(builder, collective->getLoc(), result.getType(), parts));
+  collective->erase();
+  product->erase();
+  return true;
+}
+
+bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
+  Value whole = gather.getResult(), source = gather.getInput();
+  SmallVector<graph::DotGeneralOp> products;
+  double flops = 0, copied = bytesOf(source);
+  for (Operation *user : whole.getUsers()) {
+    auto product = dyn_cast<graph::DotGeneralOp>(user);
+    if (!product || product.getLhs() != whole || product.getRhs() == whole || !hasRows(product))
+      continue;
+    products.push_back(product);
+    flops += cast<graph::CostModel>(*product).flops();
+    copied += bytesOf(product.getResult());
+  }
+  if (products.empty() || gather.getDim() == 0)
+    return false;
+  int64_t count =
+      chooseChunks(typeOf(source).getDimSize(0), flops, bytesOf(whole), copied, gather.getAxes(), /*rounds=*/1);
+  if (count < 2)
+    return false;
+  OpBuilder builder(gather);
+  SmallVector<Value> parts;
+  for (int64_t index = 0; index < count; ++index) {
+    parts.push_back(onChunk(builder, gather, source, slice(builder, source, index, count), count));
+    number(parts.back(), index);
+  }
+  for (graph::DotGeneralOp product : products) {
+    builder.setInsertionPoint(product);
+    SmallVector<Value> results;
+    for (Value part : parts)
+      results.push_back(onChunk(builder, product, whole, part, count));
+    product.getResult().replaceAllUsesWith(join(builder, product.getLoc(), product.getType(), results));
+    product->erase();
+  }
+  if (!whole.use_empty()) { // the gradient of a weight adds up all rows
+    builder.setInsertionPoint(gather);
+    whole.replaceAllUsesWith(join(builder, gather.getLoc(), whole.getType(), parts));
+  }
+  gather->erase();
+  return true;
+}
+
+int64_t CollectiveChunking::run(Block &block) {
+  int64_t divided = 0;
+  for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
+    bool isCollective = isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op);
+    if (!isCollective || stage::isBetweenStages(op))
+      continue;
+    if (auto gather = dyn_cast<dist::AllGatherOp>(op))
+      divided += divideGather(gather);
+    else
+      divided += divideProduct(op);
+  }
+  return divided;
+}
