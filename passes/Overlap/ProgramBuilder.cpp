@@ -251,6 +251,9 @@ static plan::CollectiveKind kindOf(dist::CollectiveKind kind) {
 }
 
 LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &commands, Operation *op) {
+  if (isa<stage::SendOp, stage::ReceiveOp>(op) && !module->hasAttr(stage::StageDialect::kAxisAttr))
+    return op->emitOpError("needs the mesh axis of the stages, '")
+           << stage::StageDialect::kAxisAttr << "' of the module; run split-stages first";
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](plan::CallOp call) {
         buildCall(state, commands, call);
