@@ -82,7 +82,10 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
     BOWLINE_ASSIGN_OR_RETURN(subject, shrunkSubject(context, options, diagnostics));
   }
   BOWLINE_RETURN_IF_ERROR(addStrategy(*subject.module, subject.options, diagnostics));
-  PipelineOptions pipeline = makePipelineOptions(subject.options, CpuTarget());
+  CpuTarget target;
+  target.cpu = options.targetCpu;
+  target.hasCode = false; // nothing runs it
+  PipelineOptions pipeline = makePipelineOptions(subject.options, target);
   pipeline.threads = 1;
   pipeline.memoryLimit = 0; // of the sizes that were asked for
   if (pipeline.recompute == "auto")

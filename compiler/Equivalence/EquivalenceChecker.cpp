@@ -59,8 +59,9 @@ static LogicalResult checkSize(ModuleOp module, const RunnableProgram &program) 
 
 LogicalResult EquivalenceChecker::begin(ModuleOp module) {
   fingerprint.emplace(module);
+  bodies.learn(module);
   for (World &world : worlds) {
-    FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
+    FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, bodies, *world.arithmetic);
     if (failed(program))
       return failure();
     if (failed(checkSize(module, **program)))
@@ -82,10 +83,11 @@ LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
     return success();
   }
   fingerprint = now;
+  bodies.learn(module);
   for (World &world : worlds)
     if (failed(check(world, step, module)))
       return failure();
-  auto program = RunnableProgram::create(module, modular);
+  auto program = RunnableProgram::create(module, bodies, modular);
   hadInit = (*program)->hasInit();
   entries = entriesOf(**program);
   ++total.steps;
@@ -103,7 +105,7 @@ static double gradientBound(ModuleOp module) {
 }
 
 LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp module) {
-  FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, *world.arithmetic);
+  FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, bodies, *world.arithmetic);
   if (failed(program))
     return failure();
   if (failed(checkSize(module, **program)))

@@ -83,6 +83,7 @@ private:
                               const SeenTensor &tensor, const graph::HostTensor &expected, llvm::StringRef relation);
 
   ObservedValues values;
+  KernelBodies bodies;
   ModularArithmetic modular;
   World worlds[2] = {{&Arithmetic::reals(), true, {}}, {&modular, false, {}}};
   std::optional<mlir::OperationFingerPrint> fingerprint;

@@ -24,8 +24,11 @@ static constexpr double kNoLabel = -100;
 
 static PhiloxKey keyOf(uint64_t seed, StringRef name) { return MixKey(seed, llvm::xxh3_64bits(name)); }
 
-HostTensor ObservedValues::valueOf(const RunnableProgram::Variable &variable) const {
-  HostTensor tensor(variable.shape);
+const HostTensor &ObservedValues::valueOf(const RunnableProgram::Variable &variable) {
+  auto [it, isNew] = variables.try_emplace(variable.name, variable.shape);
+  HostTensor &tensor = it->second;
+  if (!isNew)
+    return tensor;
   PhiloxKey key = keyOf(seed, variable.mirrorOf.empty() ? variable.name : variable.mirrorOf);
   for (auto [i, value] : llvm::enumerate(tensor.data)) {
     double normal = NormalBlock(key, i / 4)[i % 4];

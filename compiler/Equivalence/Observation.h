@@ -39,8 +39,9 @@ class ObservedValues {
 public:
   explicit ObservedValues(uint64_t seed) : seed(seed) {}
 
-  /// Of a parameter around its fill, with deviation 0.2; of an optimizer state above zero; of a step counter 3.
-  graph::HostTensor valueOf(const RunnableProgram::Variable &variable) const;
+  /// Of a parameter around its fill, with deviation 0.2; of an optimizer state above zero; of a step counter 3. The
+  /// first program that has a variable decides what it is.
+  const graph::HostTensor &valueOf(const RunnableProgram::Variable &variable);
   /// A random direction of length one, of the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
   /// Normal numbers; integers below the limit, or 2; a fifth of labels is negative. The first program that has an input
@@ -49,7 +50,7 @@ public:
 
 private:
   uint64_t seed;
-  std::map<std::string, graph::HostTensor> inputs;
+  std::map<std::string, graph::HostTensor> variables, inputs;
 };
 
 /// Runs the initialisation and each of `names`, from the same values of variables every time. Fails with a diagnostic

@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Equivalence/RunnableProgram.h"
+#include "compiler/Equivalence/PlanProgram.h"
+#include "compiler/Interp/ConstantEvaluation.h"
 #include "compiler/Interp/PipelinedInterpreter.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Sharding/Strategy.h"
 
 #include <set>
@@ -196,6 +197,14 @@ const RunnableProgram::Callable *RunnableProgram::findCallable(StringRef name) c
 // One program, for one rank or for all
 //===----------------------------------------------------------------------===//
 
+/// A mesh of one rank where there is none.
+static void addMesh(ModuleOp module) {
+  if (dist::MeshOp::of(module))
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
+}
+
 /// Gives a module a mesh of one rank, on which nothing is cut: what it computes is on whole tensors.
 static void makeWhole(ModuleOp module) {
   MLIRContext *context = module.getContext();
@@ -203,8 +212,7 @@ static void makeWhole(ModuleOp module) {
     strategy->erase();
   for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
     mesh->erase();
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
+  addMesh(module);
   module.walk([&](Operation *op) {
     op->removeAttr(DistDialect::kShardingAttr);
     op->removeAttr(DistDialect::kShardingsAttr);
@@ -215,26 +223,6 @@ static void makeWhole(ModuleOp module) {
       reshard.getResult().replaceAllUsesWith(reshard.getOperand());
       reshard->erase();
     }
-  });
-}
-
-/// Replaces what is computed from constants alone by its value, rounded as its type is: no arithmetic but that of the
-/// types says what a constant of f32 is after a conversion from f64, and passes may compute it.
-static void evaluateConstants(ModuleOp module) {
-  module.walk([](Operation *op) {
-    SmallVector<Attribute> operands(op->getNumOperands());
-    for (auto [operand, value] : llvm::zip_equal(op->getOperands(), operands))
-      if (!matchPattern(operand, m_Constant(&value)))
-        return;
-    SmallVector<OpFoldResult, 1> results;
-    if (operands.empty() || op->getNumResults() != 1 || failed(op->fold(operands, results)) || results.size() != 1)
-      return;
-    auto value = dyn_cast_or_null<DenseElementsAttr>(dyn_cast<Attribute>(results[0]));
-    if (!value || value.getType() != op->getResult(0).getType())
-      return;
-    OpBuilder builder(op);
-    op->replaceAllUsesWith(ValueRange(arith::ConstantOp::create(builder, op->getLoc(), value)));
-    op->erase();
   });
 }
 
@@ -329,8 +317,13 @@ private:
 
 } // namespace
 
-FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const Arithmetic &arithmetic) {
+FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const KernelBodies &bodies,
+                                                                    const Arithmetic &arithmetic) {
   OwningOpRef<ModuleOp> module = given.clone();
+  if (PlanProgram::matches(*module)) {
+    addMesh(*module);
+    return PlanProgram::create(std::move(module), bodies, arithmetic);
+  }
   bool isSplit = !module->getOps<ModuleOp>().empty();
   bool local = isSplit || isLocal(*module);
   std::string axis = stageAxisOf(*module);

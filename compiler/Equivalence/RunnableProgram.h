@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 
 #include "compiler/Interp/Arithmetic.h"
+#include "compiler/Interp/KernelBodies.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -24,7 +25,8 @@ namespace bowline {
 ///
 ///   - a program on whole tensors, with or without shardings, padding and stages;
 ///   - the program of every rank, on local tensors: all ranks run in lockstep;
-///   - the programs of a pipeline's ranks: all of them run together, in the order of their timelines.
+///   - the programs of a pipeline's ranks: all of them run together, in the order of their timelines;
+///   - programs of commands on buffers, with or without places in the arena, of all ranks.
 ///
 /// All values are whole tensors as a checkpoint has them (dist/Layout.h), so that programs of different kinds compare.
 class RunnableProgram {
@@ -56,9 +58,10 @@ public:
     std::vector<std::string> results;
   };
 
-  /// The arithmetic outlives the program. Fails with a diagnostic at the module where the interpreters have no meaning
-  /// for it, because kernels have been selected.
-  static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const Arithmetic &arithmetic);
+  /// Arithmetic and bodies outlive the program; the latter have learned the module. Fails with a diagnostic at the
+  /// module where the interpreters have no meaning for it.
+  static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const KernelBodies &bodies,
+                                                                  const Arithmetic &arithmetic);
   virtual ~RunnableProgram();
 
   /// Everything but stashes, in the order of the module.

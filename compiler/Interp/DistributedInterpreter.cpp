@@ -16,168 +16,14 @@ using namespace bowline::graph;
 using dist::DistDialect;
 
 DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis, const Arithmetic &arithmetic)
-    : module(module), arithmetic(&arithmetic), mesh(dist::MeshOp::of(module)), symbols(module) {
-  int64_t count = 1;
-  for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
-    sizes.push_back(name.getValue() == fixedAxis ? 1 : size);
-    count *= sizes.back();
-  }
-  for (int64_t rank = 0; rank < count; ++rank)
+    : module(module), arithmetic(&arithmetic), grid(dist::MeshOp::of(module), fixedAxis), symbols(module) {
+  for (int64_t rank = 0; rank < grid.count(); ++rank)
     ranks.emplace_back(module, arithmetic);
 }
 
 //===----------------------------------------------------------------------===//
-// The mesh
+// Variables
 //===----------------------------------------------------------------------===//
-
-/// Coordinates of a rank, by axis of the mesh; the last axis varies fastest.
-static SmallVector<int64_t> coordinatesOf(ArrayRef<int64_t> sizes, int64_t rank) {
-  SmallVector<int64_t> coordinates(sizes.size());
-  for (size_t axis = coordinates.size(); axis-- > 0; rank /= sizes[axis])
-    coordinates[axis] = rank % sizes[axis];
-  return coordinates;
-}
-
-int64_t DistributedInterpreter::sizeOf(ArrayRef<StringAttr> axes) const {
-  dist::MeshOp grid = mesh;
-  int64_t size = 1;
-  for (StringAttr axis : axes)
-    size *= sizes[*grid.getAxis(axis)];
-  return size;
-}
-
-int64_t DistributedInterpreter::placeOf(int64_t rank, ArrayRef<StringAttr> axes) const {
-  dist::MeshOp grid = mesh;
-  SmallVector<int64_t> coordinates = coordinatesOf(sizes, rank);
-  int64_t place = 0;
-  for (StringAttr axis : axes) {
-    unsigned index = *grid.getAxis(axis);
-    place = place * sizes[index] + coordinates[index];
-  }
-  return place;
-}
-
-SmallVector<int64_t> DistributedInterpreter::groupOf(int64_t rank, ArrayRef<StringAttr> axes) const {
-  dist::MeshOp grid = mesh;
-  SmallVector<int64_t> own = coordinatesOf(sizes, rank);
-  SmallVector<int64_t> members(sizeOf(axes));
-  for (int64_t other = 0; other < static_cast<int64_t>(ranks.size()); ++other) {
-    SmallVector<int64_t> coordinates = coordinatesOf(sizes, other);
-    bool member = true;
-    for (auto [index, name] : llvm::enumerate(grid.getAxisNames().getAsRange<StringAttr>()))
-      member &= llvm::is_contained(axes, name) || coordinates[index] == own[index];
-    if (member)
-      members[placeOf(other, axes)] = other;
-  }
-  return members;
-}
-
-//===----------------------------------------------------------------------===//
-// Pieces
-//===----------------------------------------------------------------------===//
-
-/// Part `part` of `parts` along `dim`.
-static HostTensor partOf(const HostTensor &whole, int64_t dim, int64_t part, int64_t parts) {
-  std::vector<int64_t> shape = whole.shape;
-  shape[dim] /= parts;
-  HostTensor result(shape);
-  std::vector<int64_t> strides = whole.strides();
-  int64_t next = 0, first = part * shape[dim];
-  forEachIndex(shape, [&](std::vector<int64_t> index) {
-    index[dim] += first;
-    result.data[next++] = whole.data[offsetOf(index, strides)];
-  });
-  return result;
-}
-
-/// Puts `part` at its place along `dim` of `whole`.
-static void putPart(HostTensor &whole, const HostTensor &part, int64_t dim, int64_t place) {
-  std::vector<int64_t> strides = whole.strides();
-  int64_t next = 0, first = place * part.shape[dim];
-  forEachIndex(part.shape, [&](std::vector<int64_t> index) {
-    index[dim] += first;
-    whole.data[offsetOf(index, strides)] = part.data[next++];
-  });
-}
-
-HostTensor DistributedInterpreter::pieceOf(const HostTensor &whole, ArrayRef<Axes> axes, int64_t rank) const {
-  HostTensor piece = whole;
-  for (auto [dim, cut] : llvm::enumerate(axes))
-    if (!cut.empty())
-      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut), sizeOf(cut));
-  return piece;
-}
-
-/// The elements of `from` in the box that both shapes have in common, zeros elsewhere.
-static HostTensor resized(const HostTensor &from, ArrayRef<int64_t> shape) {
-  HostTensor to(shape.vec());
-  std::vector<int64_t> common, source = from.strides(), target = to.strides();
-  for (auto [a, b] : llvm::zip_equal(from.shape, to.shape))
-    common.push_back(std::min(a, b));
-  forEachIndex(common, [&](const std::vector<int64_t> &index) {
-    to.data[offsetOf(index, target)] = from.data[offsetOf(index, source)];
-  });
-  return to;
-}
-
-HostTensor DistributedInterpreter::shardOf(HostTensor piece, const dist::Layout &layout, int64_t rank) const {
-  if (!layout.isFlat())
-    return piece;
-  int64_t parts = sizeOf(layout.flatAxes);
-  piece.data.resize(layout.shard * parts, 0.0);
-  piece.shape = {layout.shard * parts};
-  return partOf(piece, 0, placeOf(rank, layout.flatAxes), parts);
-}
-
-FailureOr<HostTensor> DistributedInterpreter::joinShards(Operation *variable, const dist::Layout &layout,
-                                                         int64_t rank) const {
-  StringRef name = SymbolTable::getSymbolName(variable).getValue();
-  if (!layout.isFlat())
-    return *ranks[rank].getVariable(name);
-  HostTensor piece(std::vector<int64_t>(layout.local.begin(), layout.local.end()));
-  size_t next = 0;
-  for (int64_t member : groupOf(rank, layout.flatAxes))
-    for (double value : ranks[member].getVariable(name)->data)
-      if (next < piece.data.size())
-        piece.data[next++] = value;
-      else if (value != 0)
-        return variable->emitOpError("has ") << value << " behind its last element, where zeros must be";
-  return piece;
-}
-
-FailureOr<HostTensor> DistributedInterpreter::join(Operation *variable, const dist::Layout &layout) const {
-  HostTensor whole(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
-  std::vector<int64_t> strides = whole.strides();
-  Type element = getElementTypeOrSelf(variable->getAttrOfType<TypeAttr>("type").getValue());
-  // By place along the axes over which ranks hold summands.
-  std::vector<HostTensor> parts(sizeOf(layout.unreduced), whole);
-  std::vector<std::vector<bool>> known(parts.size(), std::vector<bool>(whole.data.size(), false));
-  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
-    FailureOr<HostTensor> piece = joinShards(variable, layout, rank);
-    if (failed(piece))
-      return failure();
-    int64_t place = placeOf(rank, layout.unreduced), next = 0;
-    bool equal = true;
-    forEachIndex(piece->shape, [&](std::vector<int64_t> index) {
-      for (auto [at, local, axes] : llvm::zip_equal(index, piece->shape, layout.axes))
-        at += placeOf(rank, axes) * local;
-      int64_t offset = offsetOf(index, strides);
-      double value = piece->data[next++], &part = parts[place].data[offset];
-      if (known[place][offset])
-        equal &= part == value || (value != value && part != part);
-      part = value;
-      known[place][offset] = true;
-    });
-    if (!equal)
-      return variable->emitOpError("has different values on ranks that should hold the same piece, such as rank ")
-             << rank;
-  }
-  whole = std::move(parts.front());
-  for (const HostTensor &part : ArrayRef<HostTensor>(parts).drop_front())
-    for (auto [sum, value] : llvm::zip_equal(whole.data, part.data))
-      sum = arithmetic->sum(sum, value, element);
-  return whole;
-}
 
 FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
   Operation *variable = symbols.lookup(name);
@@ -186,15 +32,9 @@ FailureOr<HostTensor> DistributedInterpreter::getVariable(StringRef name) {
   FailureOr<dist::Layout> layout = dist::Layout::of(variable);
   if (failed(layout))
     return failure();
-  FailureOr<HostTensor> padded = join(variable, *layout);
-  if (failed(padded))
-    return failure();
-  HostTensor whole = resized(*padded, layout->view);
-  for (auto [value, expected] : llvm::zip_equal(padded->data, resized(whole, layout->padded).data))
-    if (value != expected && (value == value || expected == expected))
-      return variable->emitOpError("has ") << value << " in its padding, which must be zero";
-  whole.shape.assign(layout->global.begin(), layout->global.end());
-  return whole;
+  auto ofRank = [&](int64_t rank) -> const HostTensor & { return *ranks[rank].getVariable(name); };
+  Type element = getElementTypeOrSelf(variable->getAttrOfType<TypeAttr>("type").getValue());
+  return grid.join(*layout, ofRank, element, *arithmetic, [&] { return variable->emitOpError(); });
 }
 
 LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTensor &value) {
@@ -206,11 +46,9 @@ LogicalResult DistributedInterpreter::setVariable(StringRef name, const HostTens
     return failure();
   if (ArrayRef<int64_t>(value.shape) != ArrayRef<int64_t>(layout->global))
     return variable->emitOpError("got a value of another shape than that of the whole");
-  HostTensor whole = value;
-  whole.shape.assign(layout->view.begin(), layout->view.end());
-  whole = resized(whole, layout->padded);
-  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank)
-    if (failed(ranks[rank].setVariable(name, shardOf(pieceOf(whole, layout->axes, rank), *layout, rank))))
+  std::vector<HostTensor> parts = grid.divide(value, *layout);
+  for (auto [rank, part] : llvm::zip_equal(ranks, parts))
+    if (failed(rank.setVariable(name, std::move(part))))
       return failure();
   return success();
 }
@@ -245,12 +83,12 @@ std::vector<DistributedInterpreter::Tensors> DistributedInterpreter::divide(Func
                                                                             ArrayRef<HostTensor> arguments) const {
   std::vector<Tensors> pieces(ranks.size());
   for (auto [index, argument] : llvm::enumerate(arguments)) {
-    SmallVector<Axes> axes;
+    SmallVector<RankGrid::Axes> axes;
     if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(index, DistDialect::kShardingAttr))
       for (dist::DimAttr dim : sharding.getDims())
         axes.push_back(llvm::to_vector(dim.getAxes()));
     for (auto [rank, list] : llvm::enumerate(pieces))
-      list.push_back(pieceOf(argument, axes, static_cast<int64_t>(rank)));
+      list.push_back(grid.pieceOf(argument, axes, static_cast<int64_t>(rank)));
   }
   return pieces;
 }
@@ -356,11 +194,11 @@ LogicalResult DistributedInterpreter::executeCollective(Operation *op, Environme
 std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigned index, int64_t rank,
                                                           const Environments &environments) const {
   SmallVector<StringAttr> axes = llvm::to_vector(op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>());
-  int64_t size = sizeOf(axes), place = placeOf(rank, axes);
+  int64_t size = grid.sizeOf(axes), place = grid.placeOf(rank, axes);
   Type element = getElementTypeOrSelf(op->getResult(index));
   SmallVector<const HostTensor *> group;
   if (op->getNumOperands() > 0)
-    for (int64_t member : groupOf(rank, axes))
+    for (int64_t member : grid.groupOf(rank, axes))
       group.push_back(&environments[member].find(op->getOperand(index))->second);
   auto join = [&](int64_t dim, function_ref<HostTensor(const HostTensor &)> part) {
     HostTensor result(cast<RankedTensorType>(op->getResult(index).getType()).getShape().vec());

@@ -10,7 +10,7 @@
 #define BOWLINE_COMPILER_INTERP_DISTRIBUTEDINTERPRETER_H
 
 #include "compiler/Interp/Interpreter.h"
-#include "dialects/Dist/Layout.h"
+#include "compiler/Interp/RankGrid.h"
 
 #include <optional>
 
@@ -48,7 +48,6 @@ public:
 
 private:
   friend class PipelinedInterpreter;
-  using Axes = llvm::SmallVector<mlir::StringAttr>;
   using Environments = std::vector<Interpreter::Environment>;
 
   /// One repetition's slice of an argument.
@@ -65,25 +64,9 @@ private:
   /// The values of a group combined, in the order of its ranks.
   HostTensor combine(llvm::ArrayRef<const HostTensor *> values, dist::ReduceKind kind, mlir::Type element) const;
 
-  /// The number of ranks along `axes`.
-  int64_t sizeOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// Position of `rank` among the ranks that differ from it only along `axes`, the first axis outermost.
-  int64_t placeOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// The ranks of that group, by place.
-  llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// `axes` may be empty for a tensor that is whole everywhere.
-  HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
-  /// The part of its piece that a rank keeps: all of it, or a flat shard.
-  HostTensor shardOf(HostTensor piece, const dist::Layout &layout, int64_t rank) const;
-  /// The piece of a variable that this rank has, or has a shard of.
-  llvm::FailureOr<HostTensor> joinShards(mlir::Operation *variable, const dist::Layout &layout, int64_t rank) const;
-  /// The padded view of a variable.
-  llvm::FailureOr<HostTensor> join(mlir::Operation *variable, const dist::Layout &layout) const;
-
   mlir::ModuleOp module;
   const Arithmetic *arithmetic;
-  dist::MeshOp mesh;
-  llvm::SmallVector<int64_t> sizes; ///< of the mesh, 1 for the fixed axis
+  RankGrid grid;
   mlir::SymbolTable symbols;
   std::vector<Interpreter> ranks;
 };

@@ -55,7 +55,8 @@ static RankedTensorType repeatedType(Type type, int64_t repeat) {
 }
 
 Interpreter::Interpreter(ModuleOp module, const Arithmetic &arithmetic)
-    : module(module), arithmetic(&arithmetic), symbols(module) {}
+    : module(module), arithmetic(&arithmetic), symbols(module),
+      kernels(std::make_shared<KernelInterpreter>(arithmetic)) {}
 
 //===----------------------------------------------------------------------===//
 // Variables
@@ -225,25 +226,19 @@ LogicalResult Interpreter::execute(Operation *op, Environment &environment) {
   Tensors operands;
   for (Value operand : op->getOperands())
     operands.push_back(environment.at(operand));
-  auto bind = [&](Tensors &results) {
-    for (auto [value, tensor] : llvm::zip_equal(op->getResults(), results))
-      environment[value] = std::move(tensor);
-    return success();
-  };
-  if (auto fusion = dyn_cast<FusionOp>(op)) {
-    FailureOr<Tensors> results = runBlock(fusion.getBody().front(), operands);
-    return succeeded(results) ? bind(*results) : failure();
+  FailureOr<Tensors> results;
+  if (auto call = dyn_cast<plan::CallOp>(op)) {
+    auto kernel = symbols.lookup<plan::KernelOp>(call.getKernel());
+    auto body = kernel.getBody() ? symbols.lookup<func::FuncOp>(*kernel.getBody()) : func::FuncOp();
+    results = kernels->run(op, kernel, body, operands);
+  } else {
+    results = interpretOperation(op, operands, *arithmetic);
   }
-  if (!isa<Interpretable>(op))
-    return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
-  Tensors results;
-  for (Type type : op->getResultTypes()) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape())
-      return op->emitOpError("has no reference semantics for a result of type ") << type;
-    results.push_back(emptyTensor(type));
-  }
-  if (failed(arithmetic->interpret(op, operands, results)))
+  if (failed(results))
     return failure();
-  return bind(results);
+  for (auto [value, tensor] : llvm::zip_equal(op->getResults(), *results)) {
+    tensor.shape = cast<RankedTensorType>(value.getType()).getShape().vec(); // a kernel may see its arguments otherwise
+    environment[value] = std::move(tensor);
+  }
+  return success();
 }

@@ -8,14 +8,15 @@
 //
 // Executes `graph` programs as the dialect documents them, one operation after the other. Floating-point values are f64
 // whatever their type says, or the numbers of another Arithmetic; integers are exact. It is the oracle that gradients,
-// passes and executed plans are compared with, and is written to be read, not to be fast.
+// passes and executed plans are compared with, and is written to be read, not to be fast. Calls of kernels are executed
+// as the operations that they stand for.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BOWLINE_COMPILER_INTERP_INTERPRETER_H
 #define BOWLINE_COMPILER_INTERP_INTERPRETER_H
 
-#include "compiler/Interp/Arithmetic.h"
+#include "compiler/Interp/KernelInterpreter.h"
 #include "dialects/Graph/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -23,6 +24,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <functional>
+#include <memory>
 
 namespace bowline {
 
@@ -84,6 +86,7 @@ private:
   mlir::ModuleOp module;
   const Arithmetic *arithmetic;
   mlir::SymbolTable symbols;
+  std::shared_ptr<KernelInterpreter> kernels;
   llvm::StringMap<HostTensor> variables;
 };
 

@@ -357,7 +357,7 @@ LogicalResult PipelinedInterpreter::combine() {
     for (size_t rank = 0; rank < any.ranks.size(); ++rank) {
       SmallVector<const HostTensor *> group;
       for (const Meeting &meeting : meetings)
-        for (int64_t member : any.groupOf(static_cast<int64_t>(rank), others))
+        for (int64_t member : any.grid.groupOf(static_cast<int64_t>(rank), others))
           group.push_back(&meeting.operands[index][member]);
       values.push_back(any.combine(group, *kind, element));
     }

@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace bowline;
 
-static constexpr StringLiteral kFirstKernelStep("select-kernels");
-
 FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps) {
   EquivalenceChecker checker;
   if (failed(checker.begin(module)))
@@ -29,11 +27,5 @@ FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, Arr
 
 FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from,
                                                             Phase to) {
-  std::vector<Step> steps;
-  for (Step &step : stepsToRun(module, options, from, to)) {
-    if (step.name == kFirstKernelStep)
-      break;
-    steps.push_back(std::move(step));
-  }
-  return verifySteps(module, steps);
+  return verifySteps(module, stepsToRun(module, options, from, to));
 }

@@ -4,6 +4,11 @@
 // CHECK: graph.fusion
 // NESTED: graph.entry @init
 
+// So are those that end with commands on the arena.
+// RUN: bowline-opt %s --verify-each=equiv --group-fusions --fuse-epilogues --insert-init --select-kernels --schedule-commands --donate-buffers --insert-events --pack-arena | FileCheck %s --check-prefix=COMMANDS
+// COMMANDS: plan.launch @matmul
+// COMMANDS: plan.entry @run
+
 // A pass that takes away what callers run does not.
 // RUN: not bowline-opt %s --verify-each=equiv --canonicalize --symbol-dce --cse 2>&1 | FileCheck %s --check-prefix=GONE
 // GONE: error: step 'symbol-dce' removes entry @run

@@ -83,6 +83,7 @@ protected:
     options.optimizer.weightDecay = 0.1;
     options.optimizer.clipNorm = 1.0;
     options.optimizer.lr = 1e-2;
+    options.cpu.hasCode = false; // nothing runs it
     return options;
   }
 

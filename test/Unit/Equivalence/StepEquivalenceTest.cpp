@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/Passes.h"
+#include "passes/Memory/Passes.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
 
 using namespace mlir;
@@ -19,12 +20,12 @@ class StepEquivalence : public SmallPipelines, public testing::WithParamInterfac
 
 } // namespace
 
-TEST_P(StepEquivalence, HoldsUpToKernels) {
+TEST_P(StepEquivalence, HoldsDownToMemory) {
   OwningOpRef<ModuleOp> module = build(GetParam());
   ASSERT_TRUE(module);
-  FailureOr<EquivalenceChecker::Summary> summary = verifySteps(*module, options(GetParam()), Phase::Input, Phase::Fuse);
+  FailureOr<EquivalenceChecker::Summary> summary = verifySteps(*module, options(GetParam()), Phase::Input, Phase::Plan);
   ASSERT_TRUE(succeeded(summary));
-  EXPECT_GE(summary->steps, 12);
+  EXPECT_GE(summary->steps, 18);
   EXPECT_EQ(summary->undefined, 0);
   EXPECT_GT(summary->gradients, 10);
 }
@@ -39,12 +40,16 @@ TEST_F(SmallPipelines, StepsForLargeSizesHoldToo) {
       OwningOpRef<ModuleOp> module = build(c);
       PipelineOptions pipeline = options(c);
       if (!forced)
-        pipeline.disabledSteps = {"tile-loss", "split-column-reductions"};
+        pipeline.disabledSteps = {"tile-loss", "split-column-reductions", "pack-weights"};
       std::vector<Step> steps;
-      for (Step &step : stepsToRun(*module, pipeline, Phase::Input, Phase::Fuse)) {
-        if (step.name == "select-kernels")
-          break;
+      for (Step &step : stepsToRun(*module, pipeline, Phase::Input, Phase::Plan)) {
         steps.push_back(std::move(step));
+        if (forced && steps.back().name == "pack-weights")
+          steps.back().create = [] {
+            PackWeightsOptions options;
+            options.minSaving = -1e6;
+            return createPackWeights(options);
+          };
         if (forced && steps.back().name == "tile-loss")
           steps.back().create = [] {
             TileLossOptions options;
@@ -64,7 +69,7 @@ TEST_F(SmallPipelines, StepsForLargeSizesHoldToo) {
       ASSERT_TRUE(succeeded(summary));
       changing[forced] = summary->steps;
     }
-    EXPECT_EQ(changing[1], changing[0] + 2);
+    EXPECT_EQ(changing[1], changing[0] + 3);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -21,8 +22,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
-
-#include <fstream>
 
 #include <fstream>
 #include <regex>
@@ -59,7 +58,7 @@ protected:
     if (!module)
       return "no module";
     std::vector<Step> steps;
-    for (Step &step : stepsToRun(*module, options(c), Phase::Input, Phase::Fuse)) {
+    for (Step &step : stepsToRun(*module, options(c), Phase::Input, Phase::Plan)) {
       steps.push_back(std::move(step));
       if (steps.back().name == after)
         break;
@@ -348,6 +347,162 @@ TEST_F(WrongStep, MessagesThatWaitForEachOther) {
   });
   EXPECT_THAT(message,
               AllOf(HasSubstr("step 'wrong' breaks the program: all ranks wait"), HasSubstr("on channel 'another'")));
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The operations of a kind in a program.
+template <typename Op> SmallVector<Op> commands(ModuleOp module, StringRef program) {
+  SmallVector<Op> found;
+  module.walk([&](plan::ProgramOp op) {
+    if (op.getName() == program)
+      op.walk([&](Op command) { found.push_back(command); });
+  });
+  EXPECT_FALSE(found.empty()) << program.str();
+  return found;
+}
+
+plan::KernelOp kernelOf(plan::LaunchOp launch) {
+  return SymbolTable(launch->getParentOfType<ModuleOp>()).lookup<plan::KernelOp>(launch.getKernel());
+}
+
+plan::BufferOp buffer(Value value) { return value.getDefiningOp<plan::BufferOp>(); }
+
+} // namespace
+
+TEST_F(WrongStep, CommandsInAnotherOrder) {
+  // The first two commands that share no buffer change places.
+  int changed = 0;
+  EXPECT_EQ(verify(kOneRank, "pack-arena",
+                   [&](ModuleOp module) {
+                     for (auto launch : commands<plan::LaunchOp>(module, "init_program")) {
+                       auto next = dyn_cast_or_null<plan::LaunchOp>(launch->getNextNode());
+                       if (next && llvm::none_of(launch.getOperands(), [&](Value value) {
+                             return llvm::is_contained(next.getOperands(), value);
+                           })) {
+                         launch->moveAfter(next);
+                         ++changed;
+                         return;
+                       }
+                     }
+                   }),
+            "");
+  EXPECT_EQ(changed, 1);
+}
+
+TEST_F(WrongStep, TransposedWeight) {
+  // What select-kernels would do if it took the strides of a square weight for those of its transpose.
+  std::string message = verify(kOneRank, "select-kernels", [](ModuleOp module) {
+    for (auto kernel : module.getOps<plan::KernelOp>()) {
+      DictionaryAttr config = kernel.getConfigAttr();
+      auto strides = config ? config.getAs<DenseI64ArrayAttr>("b_strides") : DenseI64ArrayAttr();
+      if (!strides || config.getAs<IntegerAttr>("k") != config.getAs<IntegerAttr>("n"))
+        continue;
+      NamedAttrList changed(config);
+      changed.set("b_strides", DenseI64ArrayAttr::get(module.getContext(), {strides[0], strides[2], strides[1]}));
+      return kernel.setConfigAttr(changed.getDictionary(module.getContext()));
+    }
+    ADD_FAILURE() << "no square weight";
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' changes what is computed: after @eval_step result 'loss_sum'"));
+}
+
+TEST_F(WrongStep, LostCommand) {
+  std::string message = verify(kOneRank, "schedule-commands", [](ModuleOp module) {
+    for (auto launch : commands<plan::LaunchOp>(module, "eval_step_program"))
+      if (kernelOf(launch).getRegistered() == "gather_rows")
+        return launch.erase();
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' breaks the program: "),
+                             HasSubstr("reads element 0 of buffer 'eval_step.gather_rows.0.0', slot 0, where nothing "
+                                       "was written, or written over")));
+}
+
+TEST_F(WrongStep, UpdateBeforeItsGradient) {
+  // The second microbatch's part of a gradient comes too late for the update.
+  SmallCase two = kOneRank;
+  two.microbatches = 2;
+  std::string message = verify(two, "schedule-commands", [](ModuleOp module) {
+    auto program = module.lookupSymbol<plan::ProgramOp>("train_step_program");
+    SmallVector<int64_t> timeline(program.getTimeline());
+    size_t last = timeline.size() - 2;
+    std::swap(timeline[last], timeline[last - 2]);
+    std::swap(timeline[last + 1], timeline[last - 1]);
+    program.setTimeline(timeline);
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' changes what is computed: after @train_step result 'loss'"));
+}
+
+TEST_F(WrongStep, OneMicrobatchTwice) {
+  SmallCase two = kOneRank;
+  two.microbatches = 2;
+  std::string message = verify(two, "pack-arena", [](ModuleOp module) {
+    auto program = module.lookupSymbol<plan::ProgramOp>("train_step_program");
+    SmallVector<int64_t> timeline(program.getTimeline());
+    for (size_t call = 1; call < timeline.size(); call += 2)
+      timeline[call] = 0;
+    program.setTimeline(timeline);
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' changes what is computed: after @train_step result 'loss'"));
+  expectOnPage(message);
+}
+
+TEST_F(WrongStep, BytesOfTwoBuffers) {
+  // What is written while the residual stream waits for its sum takes the place of it.
+  std::string message = verify(kOneRank, "pack-arena", [](ModuleOp module) {
+    plan::BufferOp residual;
+    for (auto launch : commands<plan::LaunchOp>(module, "eval_step_program")) {
+      plan::KernelOp kernel = kernelOf(launch);
+      plan::BufferOp first = buffer(launch.getOperands().front());
+      if (kernel.getRegistered() == "gather_rows")
+        residual = buffer(launch.getOperands().back());
+      else if (residual && first == residual)
+        for (Value value : launch.getOperands())
+          if (buffer(value) != residual && buffer(value).getType() == residual.getType())
+            return buffer(value).setOffset(*residual.getOffset());
+    }
+    ADD_FAILURE() << "no norm of the residual stream";
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' changes what is computed: after @eval_step result 'loss_sum'"));
+}
+
+TEST_F(WrongStep, MaximumInsteadOfSum) {
+  std::string message = verify(kTwoByTwo, "insert-events", [](ModuleOp module) {
+    for (auto collective : commands<plan::CollectiveOp>(module, "train_step_program"))
+      if (collective.getReduction() == plan::Reduction::Sum)
+        return collective.setReduction(plan::Reduction::Max);
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' "));
+}
+
+TEST_F(WrongStep, AnotherWeightPacked) {
+  SmallCase two = kOneRank;
+  two.microbatches = 2;
+  std::string message = verify(two, "schedule-commands", [](ModuleOp module) {
+    // Keys are computed with the weight of the values.
+    for (auto launch : commands<plan::LaunchOp>(module, "train_step_program"))
+      for (OpOperand &operand : launch->getOpOperands())
+        if (buffer(operand.get()).getName() == "layers.0.attn.wk")
+          for (auto state : module.getOps<plan::StateOp>())
+            if (buffer(state.getBuffer()).getName() == "layers.0.attn.wv")
+              return operand.set(state.getBuffer());
+  });
+  EXPECT_THAT(message, HasSubstr("step 'wrong' changes what is computed: after @train_step result 'loss'"));
+}
+
+TEST_F(WrongStep, TransfersThatWaitForEachOther) {
+  std::string message = verify(kPipeline, "overlap-commands", [](ModuleOp module) {
+    // The last stage wants to be rid of its first gradient before it takes its first activation.
+    auto last = llvm::to_vector(module.getOps<ModuleOp>()).back();
+    auto receive = commands<plan::ReceiveOp>(last, "train_step_program").front();
+    receive.setCommunicator(commands<plan::SendOp>(last, "train_step_program").front().getCommunicator());
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' breaks the program: all ranks wait for each other; rank 0 in "),
+                             HasSubstr("plan.receive")));
 }
 
 TEST_F(WrongStep, EntryThatIsGone) {

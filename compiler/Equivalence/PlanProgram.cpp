@@ -1,0 +1,129 @@
+//===- PlanProgram.cpp - Programs of commands, seen from outside
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Equivalence/PlanProgram.h"
+#include "dialects/Stage/StageOps.h"
+
+using namespace mlir;
+using namespace bowline;
+
+static constexpr StringLiteral kInit("init");
+
+static plan::BufferOp definition(Value buffer) { return buffer.getDefiningOp<plan::BufferOp>(); }
+
+/// The modules that hold programs.
+static SmallVector<ModuleOp> rolesOf(ModuleOp module) {
+  auto roles = llvm::to_vector(module.getOps<ModuleOp>());
+  if (roles.empty())
+    roles.push_back(module);
+  return roles;
+}
+
+bool PlanProgram::matches(ModuleOp module) {
+  return llvm::any_of(rolesOf(module), [](ModuleOp role) { return !role.getOps<plan::ProgramOp>().empty(); });
+}
+
+FailureOr<std::unique_ptr<RunnableProgram>>
+PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic) {
+  std::unique_ptr<PlanProgram> program(new PlanProgram(std::move(module), bodies, arithmetic));
+  if (failed(program->interpreter.load()))
+    return failure();
+  return std::unique_ptr<RunnableProgram>(std::move(program));
+}
+
+PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const Arithmetic &arithmetic)
+    : RunnableProgram(std::move(owned)), interpreter(*module, bodies, arithmetic) {
+  for (ModuleOp role : rolesOf(*module)) {
+    auto axis = role->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
+    RankGrid grid(dist::MeshOp::of(role), axis ? axis.getValue() : StringRef());
+    addStates(role, grid);
+    addEntries(role, grid);
+    totalWork += workOfEntries(role) * static_cast<double>(grid.count());
+  }
+}
+
+void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
+  for (auto state : role.getOps<plan::StateOp>()) {
+    plan::BufferOp buffer = definition(state.getBuffer());
+    if (findVariable(buffer.getName()))
+      continue;
+    using Kind = Variable::Kind;
+    Variable variable;
+    variable.name = buffer.getName().str();
+    variable.kind = state.getRole() == plan::StateRole::Optimizer ? Kind::Optimizer
+                    : state.getRole() == plan::StateRole::Step    ? Kind::Step
+                                                                  : Kind::Parameter;
+    dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
+    variable.shape.assign(layout.global.begin(), layout.global.end());
+    variable.element = buffer.getTensorType().getElementType();
+    if (state.getRole() == plan::StateRole::Mirror)
+      for (ModuleOp other : rolesOf(*module))
+        for (auto owner : other.getOps<plan::StateOp>())
+          if (owner.getRole() == plan::StateRole::Parameter && owner.getKey() == state.getKey())
+            variable.mirrorOf = definition(owner.getBuffer()).getName().str();
+    allVariables.push_back(std::move(variable));
+  }
+}
+
+void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
+  for (auto entry : role.getOps<plan::EntryOp>()) {
+    if (entry.getName() == kInit) {
+      initialises = true;
+      continue;
+    }
+    if (findCallable(entry.getName()))
+      continue; // roles have the same inputs and outputs
+    Callable callable{entry.getName().str(), true, false, {}, {}};
+    for (auto [name, limit, value] :
+         llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {
+      plan::BufferOp buffer = definition(value);
+      dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
+      Input input{name.getValue().str(), {layout.global.begin(), layout.global.end()}, {}, {}, false};
+      if (buffer.getSlots() > 1)
+        input.shape.insert(input.shape.begin(), static_cast<int64_t>(buffer.getSlots()));
+      input.element = buffer.getTensorType().getElementType();
+      if (limit > 0)
+        input.limit = limit;
+      callable.inputs.push_back(std::move(input));
+    }
+    for (auto name : entry.getOutputNames().getAsRange<StringAttr>())
+      callable.results.push_back(name.getValue().str());
+    allCallables.push_back(std::move(callable));
+  }
+}
+
+double PlanProgram::workOfEntries(ModuleOp role) {
+  SymbolTable symbols(role);
+  double work = 0;
+  for (auto entry : role.getOps<plan::EntryOp>()) {
+    auto program = symbols.lookup<plan::ProgramOp>(entry.getProgram());
+    std::vector<double> segments;
+    for (auto segment : program.getBody().front().getOps<plan::SegmentOp>()) {
+      double &own = segments.emplace_back(0);
+      for (Operation &command : segment.getBody().front()) {
+        if (auto launch = dyn_cast<plan::LaunchOp>(command))
+          own += symbols.lookup<plan::KernelOp>(launch.getKernel()).getFlops().convertToDouble();
+        for (Value buffer : command.getOperands())
+          own += static_cast<double>(definition(buffer).getTensorType().getNumElements());
+      }
+    }
+    ArrayRef<int64_t> timeline = program.getTimeline();
+    for (size_t call = 0; call + 1 < timeline.size(); call += 2)
+      work += segments[timeline[call]];
+  }
+  return work;
+}
+
+LogicalResult PlanProgram::initialize() {
+  if (initialises)
+    return failure(failed(interpreter.run(kInit, {})));
+  for (const Variable &variable : allVariables)
+    if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
+      return failure();
+  return success();
+}

@@ -1,0 +1,48 @@
+//===- PlanProgram.h - Programs of commands, seen from outside ---*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_EQUIVALENCE_PLANPROGRAM_H
+#define BOWLINE_COMPILER_EQUIVALENCE_PLANPROGRAM_H
+
+#include "compiler/Equivalence/RunnableProgram.h"
+#include "compiler/Interp/PlanInterpreter.h"
+
+namespace bowline {
+
+/// The commands of all ranks. Variables are what checkpoints hold; accumulators are memory like any other.
+class PlanProgram final : public RunnableProgram {
+public:
+  /// Whether `module` holds programs of commands.
+  static bool matches(mlir::ModuleOp module);
+
+  /// `module` has a mesh. Fails with a diagnostic where a constant has no value in that arithmetic.
+  static llvm::FailureOr<std::unique_ptr<RunnableProgram>>
+  create(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+
+  llvm::LogicalResult initialize() override;
+  llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) override { return interpreter.getVariable(name); }
+  llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) override {
+    return interpreter.setVariable(name, value);
+  }
+  llvm::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::StringRef name, const Inputs &inputs) override {
+    return interpreter.run(name, inputs);
+  }
+
+private:
+  PlanProgram(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+
+  void addStates(mlir::ModuleOp role, const RankGrid &grid);
+  void addEntries(mlir::ModuleOp role, const RankGrid &grid);
+  static double workOfEntries(mlir::ModuleOp role);
+
+  PlanInterpreter interpreter;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_EQUIVALENCE_PLANPROGRAM_H

@@ -1,0 +1,43 @@
+//===- KernelBodies.h - What generated kernels compute, after their code is there -*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_INTERP_KERNELBODIES_H
+#define BOWLINE_COMPILER_INTERP_KERNELBODIES_H
+
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace bowline {
+
+/// Code generation replaces the function of a kernel by a symbol of an image. This keeps the functions, so that
+/// programs can still be interpreted: that code computes what its function says is tested where it is generated.
+class KernelBodies {
+public:
+  /// Takes in the kernels of a module and of the modules in it. To be called with every state of a program, in order.
+  void learn(mlir::ModuleOp module);
+
+  /// The function of a kernel of a module that was learned; null where there was none.
+  mlir::func::FuncOp of(plan::KernelOp kernel) const;
+
+private:
+  /// Name of the kernel's module, then of the kernel or of the symbol.
+  using Name = std::pair<std::string, std::string>;
+  using Body = std::shared_ptr<mlir::OwningOpRef<mlir::func::FuncOp>>;
+  void learnKernels(mlir::ModuleOp module);
+
+  std::map<Name, Body> byKernel, bySymbol;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_INTERP_KERNELBODIES_H

@@ -1,0 +1,56 @@
+//===- KernelInterpreter.h - Reference execution of kernels ------*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_INTERP_KERNELINTERPRETER_H
+#define BOWLINE_COMPILER_INTERP_KERNELINTERPRETER_H
+
+#include "compiler/Interp/Arithmetic.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace bowline {
+
+/// Runs what `plan.kernel` operations stand for: a generated kernel's body; of a registered one the graph operation
+/// that select-kernels selects it for, and then the body of its epilogue. A packed matrix is the same matrix, row-major
+/// at the start of its buffer: only kernels know the order that they pack in.
+class KernelInterpreter {
+public:
+  using HostTensor = graph::HostTensor;
+  using Tensors = llvm::SmallVector<HostTensor>;
+
+  /// The arithmetic outlives it.
+  explicit KernelInterpreter(const Arithmetic &arithmetic) : arithmetic(&arithmetic) {}
+
+  /// Results of a kernel, in the order of the arguments that it writes and of their shapes, from those that it reads;
+  /// both without workspace. `body` is the function that the kernel names, or named before code was generated; null if
+  /// it has none. Fails with a diagnostic at `user` where the kernel has no meaning or its values have none.
+  llvm::FailureOr<Tensors> run(mlir::Operation *user, plan::KernelOp kernel, mlir::func::FuncOp body,
+                               llvm::ArrayRef<HostTensor> operands);
+
+private:
+  llvm::FailureOr<Tensors> product(mlir::Operation *user, plan::KernelOp kernel, llvm::ArrayRef<HostTensor> operands);
+  llvm::FailureOr<mlir::Block *> operationOf(mlir::Operation *user, plan::KernelOp kernel);
+
+  const Arithmetic *arithmetic;
+  /// Graph operations of registered kernels.
+  llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::func::FuncOp>> operations;
+};
+
+/// Executes operations that touch no variable, given the block's arguments; returns the operands of its terminator.
+/// Fails with a diagnostic at the first operation without a reference semantics or a defined result.
+llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
+interpretBlock(mlir::Block &body, llvm::ArrayRef<graph::HostTensor> arguments, const Arithmetic &arithmetic);
+
+/// One such operation.
+llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
+interpretOperation(mlir::Operation *op, llvm::ArrayRef<graph::HostTensor> operands, const Arithmetic &arithmetic);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_INTERP_KERNELINTERPRETER_H

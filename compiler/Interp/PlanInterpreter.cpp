@@ -1,0 +1,472 @@
+//===- PlanInterpreter.cpp - Reference execution of plan programs
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Interp/PlanInterpreter.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace bowline;
+using graph::HostTensor;
+
+static plan::BufferOp definition(Value buffer) { return buffer.getDefiningOp<plan::BufferOp>(); }
+
+static int64_t elementBytes(plan::BufferOp buffer) {
+  return static_cast<int64_t>(llvm::divideCeil(buffer.getTensorType().getElementTypeBitWidth(), 8));
+}
+
+static bool outlivesEntries(plan::BufferKind kind) {
+  return kind == plan::BufferKind::Parameter || kind == plan::BufferKind::State || kind == plan::BufferKind::Constant ||
+         kind == plan::BufferKind::Input;
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+PlanInterpreter::Role::Role(ModuleOp module, const RankGrid &whole, StringRef axis, int64_t coordinate)
+    : module(module), symbols(module), grid(dist::MeshOp::of(module), axis) {
+  SmallVector<StringAttr> stages;
+  if (!axis.empty())
+    stages.push_back(StringAttr::get(module.getContext(), axis));
+  for (int64_t rank = 0; rank < whole.count(); ++rank)
+    if (whole.placeOf(rank, stages) == coordinate)
+      ranks.push_back(rank);
+  for (auto buffer : module.getOps<plan::BufferOp>())
+    if (std::optional<uint64_t> offset = buffer.getOffset())
+      bytes = std::max(bytes, static_cast<int64_t>(*offset) + buffer.getExtent());
+  for (auto buffer : module.getOps<plan::BufferOp>()) {
+    std::optional<uint64_t> offset = buffer.getOffset();
+    offsets[buffer] = offset ? static_cast<int64_t>(*offset) : bytes;
+    if (!offset)
+      bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), plan::kAlignment));
+  }
+}
+
+plan::BufferOp PlanInterpreter::Role::findState(StringRef name) {
+  for (auto state : module.getOps<plan::StateOp>())
+    if (definition(state.getBuffer()).getName() == name)
+      return definition(state.getBuffer());
+  return {};
+}
+
+PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, const Arithmetic &arithmetic)
+    : module(module), bodies(bodies), arithmetic(&arithmetic), kernels(arithmetic), grid(dist::MeshOp::of(module)) {
+  for (auto nested : module.getOps<ModuleOp>()) {
+    auto axis = nested->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
+    int64_t coordinate = static_cast<int64_t>(roles.size());
+    roles.push_back(std::make_unique<Role>(nested, grid, axis ? axis.getValue() : StringRef(), coordinate));
+  }
+  if (roles.empty())
+    roles.push_back(std::make_unique<Role>(module, grid, StringRef(), 0));
+  ranks.resize(grid.count());
+  for (auto &role : roles)
+    for (int64_t rank : role->ranks) {
+      ranks[rank].role = role.get();
+      ranks[rank].memory.values.resize(role->bytes);
+      ranks[rank].memory.sizes.resize(role->bytes);
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+int64_t PlanInterpreter::addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const {
+  // As runtime/plan/plan_view.h: temporary buffers may have fewer slots than there are microbatches.
+  auto slots = static_cast<int64_t>(buffer.getSlots());
+  int64_t own = slots == 1 ? 0 : buffer.getKind() == plan::BufferKind::Temporary ? slot % slots : slot;
+  return rank.role->offsets.at(buffer) + own * static_cast<int64_t>(buffer.getStride());
+}
+
+void PlanInterpreter::write(Rank &rank, Value value, int64_t slot, const HostTensor &tensor) {
+  plan::BufferOp buffer = definition(value);
+  constexpr int64_t kLargest = 8;
+  int64_t size = elementBytes(buffer), at = addressOf(rank, buffer, slot);
+  auto &[values, sizes] = rank.memory;
+  // Elements that reach into the range are gone.
+  for (int64_t before = std::max<int64_t>(0, at - kLargest); before < at; ++before)
+    if (before + sizes[before] > at)
+      sizes[before] = 0;
+  for (double element : tensor.data) {
+    values[at] = element;
+    sizes[at] = static_cast<uint8_t>(size);
+    for (int64_t byte = 1; byte < size; ++byte)
+      sizes[at + byte] = 0;
+    at += size;
+  }
+}
+
+FailureOr<HostTensor> PlanInterpreter::read(Operation *user, const Rank &rank, Value value, int64_t slot) const {
+  plan::BufferOp buffer = definition(value);
+  HostTensor tensor(buffer.getTensorType().getShape().vec());
+  int64_t size = elementBytes(buffer), at = addressOf(rank, buffer, slot);
+  for (auto [index, element] : llvm::enumerate(tensor.data)) {
+    if (rank.memory.sizes[at] != size)
+      return user->emitOpError("reads element ")
+             << index << " of buffer '" << buffer.getName() << "', slot " << slot << ", where "
+             << (rank.memory.sizes[at] ? "an element of another size is" : "nothing was written, or written over");
+    element = rank.memory.values[at];
+    at += size;
+  }
+  return tensor;
+}
+
+void PlanInterpreter::forget(Rank &rank, plan::BufferOp buffer) {
+  auto begin = rank.memory.sizes.begin() + rank.role->offsets.at(buffer);
+  std::fill(begin, begin + buffer.getExtent(), 0);
+}
+
+LogicalResult PlanInterpreter::load() {
+  for (auto &role : roles) {
+    for (auto constant : role->module.getOps<plan::ConstantOp>()) {
+      OpBuilder builder(constant.getContext());
+      OwningOpRef<arith::ConstantOp> op =
+          arith::ConstantOp::create(builder, constant.getLoc(), cast<TypedAttr>(constant.getValue()));
+      auto value = interpretOperation(*op, {}, *arithmetic);
+      if (failed(value))
+        return failure();
+      for (int64_t rank : role->ranks)
+        write(ranks[rank], constant.getBuffer(), 0, value->front());
+    }
+    for (auto coordinate : role->module.getOps<plan::CoordinateOp>()) {
+      SmallVector<StringAttr> axes = llvm::to_vector(coordinate.getAxes().getAsRange<StringAttr>());
+      for (int64_t rank : role->ranks) {
+        HostTensor place(std::vector<int64_t>{});
+        place.data[0] = static_cast<double>(grid.placeOf(rank, axes));
+        write(ranks[rank], coordinate.getBuffer(), 0, place);
+      }
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Global tensors
+//===----------------------------------------------------------------------===//
+
+dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &grid) {
+  dist::Layout layout;
+  ArrayRef<int64_t> shape = buffer.getTensorType().getShape();
+  layout.global.assign(shape.begin(), shape.end());
+  layout.view = layout.global;
+  layout.axes.resize(shape.size());
+  if (std::optional<plan::LayoutAttr> attr = buffer.getLayout()) {
+    layout.global = llvm::to_vector(attr->getGlobalShape().asArrayRef());
+    ArrayRef<int64_t> view = attr->getView().asArrayRef();
+    layout.view = view.empty() ? layout.global : llvm::to_vector(view);
+    layout.axes.assign(layout.view.size(), {});
+    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getCuts().getAsRange<ArrayAttr>()))
+      llvm::append_range(axes, cut.getAsRange<StringAttr>());
+    llvm::append_range(layout.flatAxes, attr->getFlatAxes().getAsRange<StringAttr>());
+  }
+  for (auto [size, axes] : llvm::zip_equal(layout.view, layout.axes)) {
+    int64_t parts = grid.sizeOf(axes), part = static_cast<int64_t>(llvm::divideCeil(size, parts));
+    layout.local.push_back(part);
+    layout.padded.push_back(part * parts);
+  }
+  layout.shard = layout.isFlat() ? buffer.getTensorType().getNumElements() : 0;
+  return layout;
+}
+
+FailureOr<HostTensor> PlanInterpreter::join(Role &role, plan::BufferOp buffer) {
+  std::vector<HostTensor> parts;
+  for (int64_t rank : role.ranks) {
+    // The last microbatch's, where there are several.
+    auto part = read(buffer, ranks[rank], buffer, static_cast<int64_t>(buffer.getSlots()) - 1);
+    if (failed(part))
+      return failure();
+    parts.push_back(std::move(*part));
+  }
+  auto heldBy = [&](int64_t rank) -> const HostTensor & { return parts[rank]; };
+  return role.grid.join(layoutOf(buffer, role.grid), heldBy, buffer.getTensorType().getElementType(), *arithmetic,
+                        [&] { return buffer.emitOpError("'") << buffer.getName() << "' "; });
+}
+
+void PlanInterpreter::divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole) {
+  std::vector<HostTensor> parts = role.grid.divide(whole, layoutOf(buffer, role.grid));
+  for (auto [rank, part] : llvm::zip_equal(role.ranks, parts))
+    write(ranks[rank], buffer, slot, part);
+}
+
+FailureOr<HostTensor> PlanInterpreter::getVariable(StringRef name) {
+  std::optional<HostTensor> value;
+  for (auto &role : roles) {
+    plan::BufferOp buffer = role->findState(name);
+    if (!buffer)
+      continue;
+    FailureOr<HostTensor> own = join(*role, buffer);
+    if (failed(own))
+      return failure();
+    if (value && value->data != own->data)
+      return role->module.emitError("'") << name << "' differs from that of another stage";
+    value = std::move(*own);
+  }
+  if (!value)
+    return module.emitError("no rank has a variable '") << name << "'";
+  return std::move(*value);
+}
+
+LogicalResult PlanInterpreter::setVariable(StringRef name, const HostTensor &value) {
+  bool found = false;
+  for (auto &role : roles)
+    if (plan::BufferOp buffer = role->findState(name)) {
+      divide(*role, buffer, 0, value);
+      found = true;
+    }
+  return found ? success() : module.emitError("no rank has a variable '") << name << "'";
+}
+
+LogicalResult PlanInterpreter::setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs) {
+  for (auto [name, value] : llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputs())) {
+    auto input = inputs.find(name.getValue());
+    if (input == inputs.end())
+      return entry.emitOpError("was not given the input ") << name;
+    plan::BufferOp buffer = definition(value);
+    auto slots = static_cast<int64_t>(buffer.getSlots());
+    for (int64_t slot = 0; slot < slots; ++slot) {
+      HostTensor own = input->second;
+      if (slots > 1) {
+        own = partOf(own, 0, slot, slots);
+        own.shape.erase(own.shape.begin());
+      }
+      divide(role, buffer, slot, own);
+    }
+  }
+  return success();
+}
+
+FailureOr<PlanInterpreter::Tensors> PlanInterpreter::outputs(StringRef name) {
+  std::optional<Tensors> first;
+  for (auto &role : roles) {
+    Tensors own;
+    for (Value value : role->symbols.lookup<plan::EntryOp>(name).getOutputs()) {
+      FailureOr<HostTensor> output = join(*role, definition(value));
+      if (failed(output))
+        return failure();
+      own.push_back(std::move(*output));
+    }
+    if (!first)
+      first = own;
+    if (own.size() != first->size())
+      return role->module.emitError("@") << name << " has other results than in the stage before";
+    for (auto [index, a, b] : llvm::enumerate(*first, own))
+      if (a.data != b.data)
+        return role->module.emitError("@") << name << " returns another result " << index << " than the first stage";
+  }
+  return std::move(*first);
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+std::vector<PlanInterpreter::Command> PlanInterpreter::expand(plan::ProgramOp program) {
+  auto segments = llvm::to_vector(program.getBody().front().getOps<plan::SegmentOp>());
+  std::vector<Command> commands;
+  ArrayRef<int64_t> timeline = program.getTimeline();
+  for (size_t call = 0; call + 1 < timeline.size(); call += 2)
+    for (Operation &op : segments[timeline[call]].getBody().front())
+      if (!isa<plan::SignalOp, plan::WaitOp>(op))
+        commands.push_back({&op, timeline[call + 1]});
+  return commands;
+}
+
+FailureOr<PlanInterpreter::Tensors> PlanInterpreter::run(StringRef name, const Inputs &inputs) {
+  commands.clear();
+  for (auto &role : roles) {
+    auto entry = role->symbols.lookup<plan::EntryOp>(name);
+    if (!entry)
+      return role->module.emitError("no plan.entry is named @") << name;
+    for (auto buffer : role->module.getOps<plan::BufferOp>())
+      if (!outlivesEntries(buffer.getKind()))
+        for (int64_t rank : role->ranks)
+          forget(ranks[rank], buffer);
+    if (failed(setInputs(*role, entry, inputs)))
+      return failure();
+    commands[role.get()] = expand(role->symbols.lookup<plan::ProgramOp>(entry.getProgram()));
+  }
+  for (Rank &rank : ranks)
+    rank.next = 0;
+  auto isDone = [&](int64_t rank) { return !head(rank); };
+  auto all = llvm::seq<int64_t>(0, grid.count());
+  while (!llvm::all_of(all, isDone)) {
+    bool moved = false;
+    for (int64_t rank : all)
+      while (head(rank)) {
+        FailureOr<bool> stepped = step(rank);
+        if (failed(stepped))
+          return failure();
+        if (!*stepped)
+          break;
+        moved = true;
+      }
+    if (!moved)
+      return reportDeadlock();
+  }
+  return outputs(name);
+}
+
+const PlanInterpreter::Command *PlanInterpreter::head(int64_t rank) const {
+  const std::vector<Command> &own = commands.at(ranks[rank].role);
+  return ranks[rank].next < own.size() ? &own[ranks[rank].next] : nullptr;
+}
+
+LogicalResult PlanInterpreter::reportDeadlock() {
+  InFlightDiagnostic diagnostic = module.emitError("all ranks wait for each other");
+  for (int64_t rank = 0; rank < grid.count(); ++rank)
+    if (const Command *command = head(rank))
+      diagnostic << "; rank " << rank << " in " << command->op->getName() << " on @"
+                 << command->op->getAttrOfType<FlatSymbolRefAttr>("communicator").getValue() << ", slot "
+                 << command->slot;
+  return diagnostic;
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+FailureOr<bool> PlanInterpreter::step(int64_t index) {
+  Rank &rank = ranks[index];
+  Command command = *head(index);
+  if (auto collective = dyn_cast<plan::CollectiveOp>(command.op))
+    return collect(index, collective);
+  if (auto send = dyn_cast<plan::SendOp>(command.op))
+    return transfer(index, send);
+  if (isa<plan::ReceiveOp>(command.op))
+    return false; // its sender moves both
+  if (auto copy = dyn_cast<plan::CopyOp>(command.op)) {
+    auto value = read(copy, rank, copy.getSource(), command.slot);
+    if (failed(value))
+      return failure();
+    write(rank, copy.getDestination(), command.slot, *value);
+  } else if (failed(launch(rank, cast<plan::LaunchOp>(command.op), command.slot))) {
+    return failure();
+  }
+  ++rank.next;
+  return true;
+}
+
+LogicalResult PlanInterpreter::launch(Rank &rank, plan::LaunchOp op, int64_t slot) {
+  auto kernel = rank.role->symbols.lookup<plan::KernelOp>(op.getKernel());
+  unsigned count = kernel.getNumArguments() - (kernel.hasScratch() ? 1 : 0);
+  Tensors operands;
+  SmallVector<Value> written;
+  for (auto [index, buffer] : llvm::enumerate(op.getOperands().take_front(count))) {
+    if (kernel.getArgument(index).getAccess() == plan::Access::Write) {
+      written.push_back(buffer);
+      continue;
+    }
+    auto value = read(op, rank, buffer, slot);
+    if (failed(value))
+      return failure();
+    operands.push_back(std::move(*value));
+  }
+  FailureOr<Tensors> results = kernels.run(op, kernel, bodies.of(kernel), operands);
+  if (failed(results))
+    return failure();
+  for (auto [buffer, value] : llvm::zip_equal(written, *results))
+    write(rank, buffer, slot, value);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+SmallVector<StringAttr> PlanInterpreter::axesOf(const Rank &rank, StringRef communicator) const {
+  auto op = rank.role->symbols.lookup<plan::CommunicatorOp>(communicator);
+  return llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
+}
+
+FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
+  SmallVector<int64_t> group = grid.groupOf(rank, axesOf(ranks[rank], op.getCommunicator()));
+  SmallVector<plan::CollectiveOp> parts;
+  for (int64_t member : group) {
+    auto part = head(member) ? dyn_cast<plan::CollectiveOp>(head(member)->op) : plan::CollectiveOp();
+    if (!part || part.getCommunicator() != op.getCommunicator())
+      return false;
+    if (part.getKind() != op.getKind() || part.getReduction() != op.getReduction() ||
+        part.getSources().size() != op.getSources().size())
+      return op.emitOpError("meets another operation on @") << op.getCommunicator();
+    parts.push_back(part);
+  }
+  auto places = static_cast<int64_t>(group.size());
+  std::vector<Tensors> results(group.size());
+  for (unsigned piece = 0; piece < op.getSources().size(); ++piece) {
+    Type element = definition(op.getSources()[piece]).getTensorType().getElementType();
+    Tensors sources;
+    for (auto [member, part] : llvm::zip_equal(group, parts)) {
+      auto value = read(part, ranks[member], part.getSources()[piece], head(member)->slot);
+      if (failed(value))
+        return failure();
+      value->shape = {value->count()};
+      if (!sources.empty() && value->shape != sources.front().shape)
+        return part.emitOpError("gives piece ") << piece << " another size than others on @" << op.getCommunicator();
+      sources.push_back(std::move(*value));
+    }
+    HostTensor reduced = sources.front();
+    if (op.getKind() == plan::CollectiveKind::AllReduce || op.getKind() == plan::CollectiveKind::ReduceScatter)
+      for (const HostTensor &source : ArrayRef<HostTensor>(sources).drop_front())
+        for (auto [sum, value] : llvm::zip_equal(reduced.data, source.data))
+          sum = op.getReduction() == plan::Reduction::Sum ? arithmetic->sum(sum, value, element)
+                                                          : arithmetic->maximum(sum, value, element);
+    for (int64_t place = 0; place < places; ++place) {
+      HostTensor result;
+      switch (op.getKind()) {
+      case plan::CollectiveKind::AllReduce:
+        result = reduced;
+        break;
+      case plan::CollectiveKind::ReduceScatter:
+        result = partOf(reduced, 0, place, places);
+        break;
+      case plan::CollectiveKind::AllGather:
+        for (const HostTensor &source : sources)
+          llvm::append_range(result.data, source.data);
+        break;
+      case plan::CollectiveKind::AllToAll:
+        for (const HostTensor &source : sources)
+          llvm::append_range(result.data, partOf(source, 0, place, places).data);
+        break;
+      }
+      results[place].push_back(std::move(result));
+    }
+  }
+  for (auto [member, part, own] : llvm::zip_equal(group, parts, results)) {
+    for (auto [buffer, value] : llvm::zip_equal(part.getDestinations(), own))
+      write(ranks[member], buffer, head(member)->slot, value);
+    ++ranks[member].next;
+  }
+  return true;
+}
+
+FailureOr<bool> PlanInterpreter::transfer(int64_t sender, plan::SendOp op) {
+  SmallVector<StringAttr> axes = axesOf(ranks[sender], op.getCommunicator());
+  int64_t receiver = grid.groupOf(sender, axes)[op.getPeer()];
+  auto receive = head(receiver) ? dyn_cast<plan::ReceiveOp>(head(receiver)->op) : plan::ReceiveOp();
+  if (!receive || receive.getCommunicator() != op.getCommunicator() ||
+      static_cast<int64_t>(receive.getPeer()) != grid.placeOf(sender, axes))
+    return false;
+  if (receive.getBuffers().size() != op.getBuffers().size())
+    return op.emitOpError("sends ") << op.getBuffers().size() << " buffers to a receive of "
+                                    << receive.getBuffers().size();
+  for (auto [from, to] : llvm::zip_equal(op.getBuffers(), receive.getBuffers())) {
+    auto value = read(op, ranks[sender], from, head(sender)->slot);
+    if (failed(value))
+      return failure();
+    if (value->count() != definition(to).getTensorType().getNumElements())
+      return op.emitOpError("sends a buffer of another size than its receiver expects");
+    write(ranks[receiver], to, head(receiver)->slot, *value);
+  }
+  ++ranks[sender].next;
+  ++ranks[receiver].next;
+  return true;
+}

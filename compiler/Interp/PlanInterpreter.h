@@ -1,0 +1,119 @@
+//===- PlanInterpreter.h - Reference execution of plan programs --*- C++ -*-===//
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_INTERP_PLANINTERPRETER_H
+#define BOWLINE_COMPILER_INTERP_PLANINTERPRETER_H
+
+#include "compiler/Interp/KernelBodies.h"
+#include "compiler/Interp/KernelInterpreter.h"
+#include "compiler/Interp/RankGrid.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <string>
+
+namespace bowline {
+
+/// Runs the commands of `plan.program` operations on every rank of the mesh, before or after buffers have their places
+/// in the arena. Callers see global tensors.
+///
+/// A rank takes its commands in the order of issue; a communication is over when all its members have come to it. So
+/// streams and events count for nothing here: that commands may also run in any other order that these allow is what
+/// compiler/Check proves.
+///
+/// Memory is what the plan says: a value lies at the bytes of its buffer and slot, and is gone when one of them is
+/// written. Who reads bytes that hold no element of its type is told so. Buffers without a place get bytes of their
+/// own.
+class PlanInterpreter {
+public:
+  using HostTensor = graph::HostTensor;
+  using Tensors = llvm::SmallVector<HostTensor>;
+  using Inputs = llvm::StringMap<HostTensor>;
+
+  /// `module` holds programs, or modules with them, one per coordinate along the axis that they name. It has a mesh
+  /// (of one rank, if need be), is verified and outlives the interpreter, as do the other two.
+  PlanInterpreter(mlir::ModuleOp module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+
+  /// Fills constants. Fails with a diagnostic where one has no value in this arithmetic.
+  llvm::LogicalResult load();
+
+  /// A buffer of parameters or state, by its name: as a checkpoint has it. Fails with a diagnostic where ranks that
+  /// hold equal pieces do not agree.
+  llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
+  llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
+
+  /// Runs an entry. Inputs by name; those of several microbatches have a leading dimension. Fails with a diagnostic
+  /// where ranks wait for each other, read what nobody wrote, or return different results.
+  llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Inputs &inputs);
+
+  int64_t getRankCount() const { return grid.count(); }
+  /// The layout of a buffer on the ranks that have it.
+  static dist::Layout layoutOf(plan::BufferOp buffer, const RankGrid &grid);
+
+private:
+  /// What the ranks of one coordinate have in common.
+  struct Role {
+    Role(mlir::ModuleOp module, const RankGrid &whole, llvm::StringRef axis, int64_t coordinate);
+    plan::BufferOp findState(llvm::StringRef name);
+
+    mlir::ModuleOp module;
+    mlir::SymbolTable symbols;
+    RankGrid grid;              ///< of these ranks
+    std::vector<int64_t> ranks; ///< their numbers in the whole grid
+    llvm::DenseMap<mlir::Value, int64_t> offsets;
+    int64_t bytes = 0;
+  };
+  /// By first byte of each element: its value and size; size 0 where no element begins.
+  struct Memory {
+    std::vector<double> values;
+    std::vector<uint8_t> sizes;
+  };
+  struct Command {
+    mlir::Operation *op = nullptr;
+    int64_t slot = 0;
+  };
+  struct Rank {
+    Role *role = nullptr;
+    Memory memory;
+    size_t next = 0; ///< command
+  };
+
+  int64_t addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const;
+  void write(Rank &rank, mlir::Value buffer, int64_t slot, const HostTensor &value);
+  llvm::FailureOr<HostTensor> read(mlir::Operation *user, const Rank &rank, mlir::Value buffer, int64_t slot) const;
+  void forget(Rank &rank, plan::BufferOp buffer);
+
+  static std::vector<Command> expand(plan::ProgramOp program);
+  llvm::LogicalResult setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs);
+  llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);
+  /// Of a buffer of the role, on all of its ranks.
+  llvm::FailureOr<HostTensor> join(Role &role, plan::BufferOp buffer);
+  void divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);
+
+  /// Takes the rank's next command. False: it waits for another rank.
+  llvm::FailureOr<bool> step(int64_t rank);
+  llvm::LogicalResult launch(Rank &rank, plan::LaunchOp op, int64_t slot);
+  llvm::FailureOr<bool> collect(int64_t rank, plan::CollectiveOp op);
+  llvm::FailureOr<bool> transfer(int64_t rank, plan::SendOp op);
+  llvm::SmallVector<mlir::StringAttr> axesOf(const Rank &rank, llvm::StringRef communicator) const;
+  const Command *head(int64_t rank) const;
+  llvm::LogicalResult reportDeadlock();
+
+  mlir::ModuleOp module;
+  const KernelBodies &bodies;
+  const Arithmetic *arithmetic;
+  KernelInterpreter kernels;
+  RankGrid grid;
+  std::vector<std::unique_ptr<Role>> roles;
+  std::vector<Rank> ranks;
+  std::map<const Role *, std::vector<Command>> commands; ///< of the entry that runs
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_INTERP_PLANINTERPRETER_H
