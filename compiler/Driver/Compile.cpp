@@ -143,8 +143,7 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   return module;
 }
 
-/// The processor that generated code is for: `options.targetCpu`, or what "native" stands for here.
-static absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options) {
+absl::StatusOr<CpuTarget> bowline::chooseCpu(const CompileOptions &options) {
   CpuTarget cpu, wanted;
   wanted.cpu = options.targetCpu;
   cpu.cpu = CpuCodegen(wanted).cpu().str();
@@ -239,8 +238,7 @@ static int64_t countRanks(ModuleOp module) {
   return meshes.empty() ? 1 : (*meshes.begin()).getRankCount();
 }
 
-/// What every phase after the input may ask the module for.
-static void describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
+void bowline::describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
   Builder builder(module.getContext());
   module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
   module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));

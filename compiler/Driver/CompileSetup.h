@@ -20,6 +20,12 @@ namespace bowline {
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTarget cpu);
 
+/// The processor that generated code is for: `options.targetCpu`, or what "native" stands for here.
+absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options);
+
+/// Writes into the module what phases after the input may ask it for.
+void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);
+
 /// Writes the strategy of the flags into the module, or moves that of `strategyFile` there. Nothing without either.
 absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
 

@@ -8,6 +8,8 @@
 
 #include "compiler/Driver/ShrinkModel.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 using namespace bowline;
@@ -37,6 +39,33 @@ static void shrinkHeads(hf::ModelConfig &config, int64_t tensorRanks) {
       }
 }
 
+int64_t bowline::batchRanksOf(const Strategy &strategy) {
+  int64_t ranks = 1;
+  for (const std::string &axis : strategy.batchAxes)
+    ranks *= strategy.getSize(axis);
+  return ranks;
+}
+
+Strategy bowline::shrinkStrategy(const Strategy &strategy) {
+  Strategy small = strategy;
+  for (Strategy::Axis &axis : small.mesh) {
+    bool divides = axis.name == strategy.zeroAxis || llvm::is_contained(strategy.batchAxes, axis.name);
+    bool dividesMore =
+        axis.name == strategy.tensorAxis || axis.name == strategy.stageAxis || axis.name == strategy.sequenceAxis;
+    if (divides && !dividesMore && strategy.patterns.empty() && axis.size > 3)
+      axis.size = axis.size % 2 == 0 ? 2 : 3;
+  }
+  return small;
+}
+
+int64_t bowline::shrinkBatch(int64_t batch, int64_t many, int64_t few) {
+  if (many == few)
+    return batch;
+  if (batch % many == 0)
+    return few;
+  return batch > few ? few + 1 : 1;
+}
+
 SizedModel bowline::shrinkModel(const SizedModel &model, const Strategy &strategy) {
   SizedModel small = model;
   hf::ModelConfig &config = small.config;
@@ -53,10 +82,7 @@ SizedModel bowline::shrinkModel(const SizedModel &model, const Strategy &strateg
   int64_t sequenceRanks = strategy.getSize(strategy.sequenceAxis);
   small.seq = shrunk(model.seq, sequenceRanks, std::min(kSeq, model.seq));
   config.maxPositions = model.seq == model.config.maxPositions ? small.seq : small.seq + 1;
-  int64_t batchRanks = 1;
-  for (const std::string &axis : strategy.batchAxes)
-    batchRanks *= strategy.getSize(axis);
-  small.batch = shrunk(model.batch, batchRanks, 1);
+  small.batch = shrunk(model.batch, batchRanksOf(strategy), 1);
 
   bool isTable = strategy.schedule && strategy.schedule->kind == ScheduleKind::Table;
   bool counts = !strategy.stages.empty() || !strategy.patterns.empty();

@@ -22,6 +22,17 @@ struct SizedModel {
   int64_t microbatches = 1;
 };
 
+/// The strategy on fewer ranks: axes along which batch and states alone are divided keep 2 of more than 3 ranks, or 3
+/// if their number is odd. With patterns, which may name any axis, it stays as it is.
+Strategy shrinkStrategy(const Strategy &strategy);
+
+/// A batch of as few sequences as possible that divides among `few` ranks if `batch` divides among `many`, and else
+/// does not.
+int64_t shrinkBatch(int64_t batch, int64_t many, int64_t few);
+
+/// Ranks among which the batch is divided.
+int64_t batchRanksOf(const Strategy &strategy);
+
 /// The smallest sizes with which the model takes the same way through the compiler under that strategy, which stays as
 /// it is. Kept are: the family and everything in its configuration that is no size; whether key heads are shared, and
 /// how they and all heads divide among the ranks of tensor parallelism; whether these divide the feed-forward part, the

@@ -21,18 +21,18 @@
 using namespace mlir;
 using namespace bowline;
 
-/// The strategy that options ask for; one rank where they ask for none.
-static absl::StatusOr<Strategy> readStrategy(MLIRContext &context, const CompileOptions &options,
-                                             DiagnosticCollector &diagnostics) {
+/// The strategy that options ask for, if they do.
+static absl::StatusOr<std::optional<Strategy>> readStrategy(MLIRContext &context, const CompileOptions &options,
+                                                            DiagnosticCollector &diagnostics) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   BOWLINE_RETURN_IF_ERROR(addStrategy(*module, options, diagnostics));
   dist::StrategyOp op = Strategy::find(*module);
   if (!op)
-    return Strategy();
+    return std::nullopt;
   FailureOr<Strategy> strategy = Strategy::fromOp(op);
   if (failed(strategy))
     return diagnostics.status();
-  return std::move(*strategy);
+  return std::optional<Strategy>(std::move(*strategy));
 }
 
 namespace {
@@ -48,22 +48,32 @@ static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const Compile
                                              DiagnosticCollector &diagnostics) {
   bool trains = options.mode == CompileMode::Train;
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
-  BOWLINE_ASSIGN_OR_RETURN(Strategy strategy, readStrategy(context, options, diagnostics));
-  SizedModel model{std::move(config), trains ? options.batch / options.microbatches : 1, options.seq,
+  BOWLINE_ASSIGN_OR_RETURN(std::optional<Strategy> given, readStrategy(context, options, diagnostics));
+  const Strategy whole = given.value_or(Strategy());
+  Strategy strategy = shrinkStrategy(whole);
+  int64_t batch = trains ? options.batch / options.microbatches : 1;
+  SizedModel model{std::move(config), shrinkBatch(batch, batchRanksOf(whole), batchRanksOf(strategy)), options.seq,
                    options.microbatches};
   SizedModel small = shrinkModel(model, strategy);
-  if (!options.strategyFile.empty())
-    small.microbatches = model.microbatches; // a file may say how many
   Subject subject{
       {},
       options,
       absl::StrCat("a model of this structure with ", small.config.layers, " layers of width ", small.config.hidden)};
   subject.options.microbatches = small.microbatches;
+  for (auto [many, few] : llvm::zip_equal(whole.mesh, strategy.mesh))
+    if (many.size != few.size)
+      absl::StrAppend(&subject.words, ", ", many.name, "=", few.size, " instead of ", many.size, ",");
   hf::ImportOptions import;
   import.mode = trains ? hf::ImportMode::Train : hf::ImportMode::Generate;
   import.batch = small.batch;
   import.seq = small.seq;
   BOWLINE_ASSIGN_OR_RETURN(subject.module, hf::importModel(context, small.config, import));
+  if (given) {
+    if (strategy.microbatches)
+      strategy.microbatches = small.microbatches;
+    OpBuilder builder = OpBuilder::atBlockBegin(subject.module->getBody());
+    strategy.write(builder, subject.module->getLoc(), "strategy");
+  }
   return subject;
 }
 
@@ -78,15 +88,16 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
     subject.module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!subject.module)
       return diagnostics.status();
+    BOWLINE_RETURN_IF_ERROR(addStrategy(*subject.module, options, diagnostics));
   } else {
     BOWLINE_ASSIGN_OR_RETURN(subject, shrunkSubject(context, options, diagnostics));
   }
-  BOWLINE_RETURN_IF_ERROR(addStrategy(*subject.module, subject.options, diagnostics));
-  CpuTarget target;
-  target.cpu = options.targetCpu;
+  BOWLINE_ASSIGN_OR_RETURN(CpuTarget target, chooseCpu(options));
   target.hasCode = false; // nothing runs it
   PipelineOptions pipeline = makePipelineOptions(subject.options, target);
   pipeline.threads = 1;
+  if (options.from == Phase::Input)
+    describeTarget(*subject.module, options, pipeline);
   pipeline.memoryLimit = 0; // of the sizes that were asked for
   if (pipeline.recompute == "auto")
     pipeline.recompute = "full"; // whatever it chooses is a part of that

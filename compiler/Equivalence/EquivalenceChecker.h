@@ -32,8 +32,8 @@ namespace bowline {
 class EquivalenceChecker {
 public:
   static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5, kNarrowGradientBound = 0x1p-8;
-  /// Of RunnableProgram::work: some ten seconds.
-  static constexpr double kMaxWork = 2e8;
+  /// Of RunnableProgram::work: a few minutes.
+  static constexpr double kMaxWork = 1e9;
 
   struct Summary {
     int64_t steps = 0;     ///< that changed the module, and nothing that can be seen

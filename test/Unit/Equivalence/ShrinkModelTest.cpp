@@ -80,6 +80,29 @@ TEST(ShrinkModel, KeepsWhatDivides) {
   }
 }
 
+TEST(ShrinkModel, FewRanksDivideTheBatchAsMany) {
+  for (int64_t data : {1, 2, 3, 4, 5, 8, 192, 193}) {
+    Strategy strategy = strategyOf(8, data, 8), small = shrinkStrategy(strategy);
+    EXPECT_EQ(small.getSize("pp"), 8);
+    EXPECT_EQ(small.getSize("tp"), 8);
+    EXPECT_EQ(small.getSize("dp"), data <= 3 ? data : 2 + data % 2);
+    for (int64_t batch : {int64_t{1}, int64_t{2}, int64_t{7}, data, 2 * data, 3 * data + 1}) {
+      int64_t few = shrinkBatch(batch, data, small.getSize("dp"));
+      EXPECT_EQ(divides(small.getSize("dp"), few), divides(data, batch)) << batch << " on " << data;
+      EXPECT_GE(few, 1);
+      EXPECT_LE(few, batch);
+    }
+  }
+  Strategy fsdp = strategyOf(1, 192, 8);
+  fsdp.mesh.push_back({"fsdp", 16});
+  fsdp.zeroAxis = "fsdp";
+  EXPECT_EQ(shrinkStrategy(fsdp).getSize("fsdp"), 2);
+  fsdp.tensorAxis = "dp"; // an axis for both
+  EXPECT_EQ(shrinkStrategy(fsdp).getSize("dp"), 192);
+  fsdp.patterns.push_back({"*", {}, mlir::Location(mlir::LocationAttr())});
+  EXPECT_EQ(shrinkStrategy(fsdp).getSize("fsdp"), 16);
+}
+
 TEST(ShrinkModel, KeepsWhatTheStrategyCounts) {
   SizedModel model;
   model.config.heads = model.config.kvHeads = 4, model.config.headDim = 8, model.config.hidden = 32;

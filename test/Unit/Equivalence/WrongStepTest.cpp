@@ -513,7 +513,7 @@ TEST_F(WrongStep, EntryThatIsGone) {
 
 TEST_F(WrongStep, TooLarge) {
   SmallCase large = kOneRank;
-  large.vocabulary = 200000, large.heads = 64, large.keyHeads = 64;
+  large.vocabulary = 1000000, large.heads = 64, large.keyHeads = 64;
   EXPECT_THAT(verify(large, "cse-graph", [](ModuleOp) {}),
               AllOf(HasSubstr("is too large to be interpreted before and after every pass: one run takes "),
                     HasSubstr("million are the limit; take smaller sizes or fewer ranks")));
