@@ -11,8 +11,8 @@
 
 namespace bowline {
 
-EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry)
-    : timeline_(timeline), plan_(timeline.plan()), entry_(entry) {
+EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &prepared)
+    : timeline_(timeline), plan_(timeline.plan()), entry_(entry), areResults_(FindPreparedBuffers(plan_)) {
   const auto own = [&](uint32_t index) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(index);
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
@@ -24,7 +24,7 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry)
     const fbs::BufferKind kind = buffer.kind();
     if (buffer.role() != timeline.programOf(entry).role())
       continue; // in other ranks' arenas
-    if (kind == fbs::BufferKind::Constant || IsState(kind))
+    if (areResults_[i] ? prepared[i] : kind == fbs::BufferKind::Constant || IsState(kind))
       own(i);
   }
   const fbs::Entry &ports = *plan_.entries()->Get(entry);
@@ -160,8 +160,16 @@ absl::Status EntryCheck::check() {
 uint32_t EntryCheck::statesWritten() const {
   uint32_t count = 0;
   for (const auto &[owner, site] : lastWriter_)
-    count += IsState(plan_.buffers()->Get(owner.first)->kind());
+    count += IsState(plan_.buffers()->Get(owner.first)->kind()) && !areResults_[owner.first];
   return count;
+}
+
+bool EntryCheck::holds(uint32_t index) const {
+  const fbs::Buffer &buffer = *plan_.buffers()->Get(index);
+  for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
+    if (owners_.findMismatch(RangeOf(buffer, slot), index, slot))
+      return false;
+  return true;
 }
 
 } // namespace bowline

@@ -10,6 +10,7 @@
 #include "compiler/Check/ByteOwners.h"
 #include "compiler/Check/Timeline.h"
 #include "runtime/base/status.h"
+#include "runtime/plan/preparation.h"
 
 #include <map>
 #include <optional>
@@ -21,9 +22,13 @@ namespace bowline {
 /// Executes an entry on owners of bytes instead of bytes.
 class EntryCheck {
 public:
-  EntryCheck(const Timeline &timeline, uint32_t entry);
+  /// `prepared`, by buffer: what is set when the entry begins because entry `prepare` ran.
+  EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &prepared);
 
   absl::Status check();
+
+  /// After the check: whether all bytes of a buffer are its own.
+  bool holds(uint32_t buffer) const;
 
   uint64_t aliasingFacts() const { return aliasingFacts_; }
   uint64_t readFacts() const { return readFacts_; }
@@ -43,6 +48,7 @@ private:
   const Timeline &timeline_;
   const fbs::Plan &plan_;
   uint32_t entry_;
+  std::vector<bool> areResults_; ///< by buffer: of entry `prepare`
   ByteOwners owners_;
   /// Who wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;

@@ -38,10 +38,13 @@ void PlanChecker::summarise() {
     if (role < SizeOf(plan_.roles()))
       report_.roles[role].name = plan_.roles()->Get(role)->name()->str();
   }
-  for (const fbs::Buffer *buffer : *plan_.buffers()) {
-    CheckReport::Role &role = report_.roles[buffer->role()];
+  const std::vector<bool> prepared = FindPreparedBuffers(plan_);
+  for (uint32_t i = 0; i < prepared.size(); ++i) {
+    const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
+    CheckReport::Role &role = report_.roles[buffer.role()];
     ++role.buffers;
-    role.bytesByKind[static_cast<size_t>(buffer->kind())] += buffer->bytes() * buffer->slots();
+    uint64_t &bytes = prepared[i] ? role.preparedBytes : role.bytesByKind[static_cast<size_t>(buffer.kind())];
+    bytes += buffer.bytes() * buffer.slots();
   }
   for (const fbs::State *state : *plan_.states())
     ++report_.roles[plan_.buffers()->Get(state->buffer())->role()].states;
@@ -184,12 +187,29 @@ absl::Status PlanChecker::checkEntry(uint32_t index) {
     facts_.waits += races.waitFacts();
   }
   facts_.communicators += entry.communications;
-  EntryCheck check(timeline_, index);
+  const bool prepares = TextOf(plan_.entries()->Get(index)->name()) == kPrepareEntry;
+  EntryCheck check(timeline_, index, prepares ? std::vector<bool>(prepared_.size(), false) : prepared_);
   BOWLINE_RETURN_IF_ERROR(check.check());
   entry.statesWritten = check.statesWritten();
   facts_.aliasing += check.aliasingFacts();
   facts_.reads += check.readFacts();
   facts_.outputs += check.outputFacts();
+  return absl::OkStatus();
+}
+
+absl::Status PlanChecker::findPrepared() {
+  prepared_.assign(plan_.buffers()->size(), false);
+  const std::vector<bool> none = prepared_, results = FindPreparedBuffers(plan_);
+  for (uint32_t i = 0; i < plan_.entries()->size(); ++i) {
+    if (TextOf(plan_.entries()->Get(i)->name()) != kPrepareEntry)
+      continue;
+    EntryCheck check(timeline_, i, none);
+    BOWLINE_RETURN_IF_ERROR(check.check());
+    const uint16_t role = timeline_.programOf(i).role();
+    for (uint32_t buffer = 0; buffer < results.size(); ++buffer)
+      if (results[buffer] && plan_.buffers()->Get(buffer)->role() == role)
+        prepared_[buffer] = check.holds(buffer);
+  }
   return absl::OkStatus();
 }
 
@@ -228,6 +248,7 @@ absl::Status PlanChecker::check() {
   highestBuffer_.assign(RoleCount(plan_), 0);
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
+  BOWLINE_RETURN_IF_ERROR(findPrepared());
   for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
     BOWLINE_RETURN_IF_ERROR(checkEntry(i));
   // VerifyPlan proved the bounds, per stored command; here they are stated for what runs.

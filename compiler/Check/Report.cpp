@@ -34,6 +34,8 @@ std::string formatReport(const CheckReport &report) {
       if (role.bytesByKind[kind] > 0)
         absl::StrAppendFormat(&text, " %s %d", fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind)),
                               role.bytesByKind[kind]);
+    if (role.preparedBytes > 0)
+      absl::StrAppendFormat(&text, " Prepared %d", role.preparedBytes);
     text += "\n";
   }
   for (const CheckReport::Proof &proof : report.proofs)

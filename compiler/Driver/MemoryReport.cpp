@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan/plan_view.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -62,10 +63,14 @@ static bool isPersistent(fbs::BufferKind kind) {
 
 std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top) {
   std::map<fbs::BufferKind, uint64_t> byKind;
-  uint64_t persistentEnd = 0;
+  llvm::SmallDenseSet<uint32_t> states;
+  for (const auto &state : plan.states)
+    states.insert(state->buffer);
+  uint64_t persistentEnd = 0, prepared = 0;
   std::vector<const fbs::BufferT *> largest;
-  for (const auto &buffer : plan.buffers) {
-    byKind[buffer->kind] += extentOf(*buffer);
+  for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
+    bool isPrepared = buffer->kind == fbs::BufferKind::State && !states.contains(index);
+    (isPrepared ? prepared : byKind[buffer->kind]) += extentOf(*buffer);
     if (isPersistent(buffer->kind))
       persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
     largest.push_back(buffer.get());
@@ -74,6 +79,8 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, 
   for (auto [kind, bytes] : byKind)
     if (isPersistent(kind))
       absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
+  if (prepared > 0)
+    absl::StrAppend(&text, "  computed from parameters by entry prepare: ", formatBytes(prepared), "\n");
   auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
   absl::StrAppend(&text, "  Temporary and Scratch, sharing: ", formatBytes(shared(plan.arena_bytes)));
   if (shared(liveBytes) > 0)

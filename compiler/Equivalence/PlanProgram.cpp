@@ -76,8 +76,8 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
       initialises = true;
       continue;
     }
-    if (findCallable(entry.getName()))
-      continue; // roles have the same inputs and outputs
+    if (entry.getName() == kPrepareEntry || findCallable(entry.getName()))
+      continue; // runs before each of the others; roles have the same inputs and outputs
     Callable callable{entry.getName().str(), true, false, {}, {}};
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {

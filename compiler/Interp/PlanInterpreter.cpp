@@ -281,6 +281,13 @@ std::vector<PlanInterpreter::Command> PlanInterpreter::expand(plan::ProgramOp pr
 }
 
 FailureOr<PlanInterpreter::Tensors> PlanInterpreter::run(StringRef name, const Inputs &inputs) {
+  bool prepares = llvm::any_of(roles, [](auto &role) { return role->symbols.lookup(kPrepareEntry) != nullptr; });
+  if (prepares && name != "init" && name != kPrepareEntry && failed(runEntry(kPrepareEntry, {})))
+    return failure();
+  return runEntry(name, inputs);
+}
+
+FailureOr<PlanInterpreter::Tensors> PlanInterpreter::runEntry(StringRef name, const Inputs &inputs) {
   commands.clear();
   for (auto &role : roles) {
     auto entry = role->symbols.lookup<plan::EntryOp>(name);

@@ -19,6 +19,9 @@
 
 namespace bowline {
 
+/// The entry that computes what other entries find in memory: as runtime/plan/preparation.h has it.
+inline constexpr llvm::StringLiteral kPrepareEntry = "prepare";
+
 /// Runs the commands of `plan.program` operations on every rank of the mesh, before or after buffers have their places
 /// in the arena. Callers see global tensors.
 ///
@@ -47,8 +50,9 @@ public:
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
-  /// Runs an entry. Inputs by name; those of several microbatches have a leading dimension. Fails with a diagnostic
-  /// where ranks wait for each other, read what nobody wrote, or return different results.
+  /// Runs an entry, and before any but `init` the entry `prepare`, where there is one
+  /// (passes/Analysis/PrepareProgram.h). Inputs by name; those of several microbatches have a leading dimension. Fails
+  /// with a diagnostic where ranks wait for each other, read what nobody wrote, or return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Inputs &inputs);
 
   int64_t getRankCount() const { return grid.count(); }
@@ -88,6 +92,7 @@ private:
   llvm::FailureOr<HostTensor> read(mlir::Operation *user, const Rank &rank, mlir::Value buffer, int64_t slot) const;
   void forget(Rank &rank, plan::BufferOp buffer);
 
+  llvm::FailureOr<Tensors> runEntry(llvm::StringRef entry, const Inputs &inputs);
   static std::vector<Command> expand(plan::ProgramOp program);
   llvm::LogicalResult setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs);
   llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);

@@ -123,6 +123,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createGenerateKernelsPass(options.cpu); });
   step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
+  step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,
+       [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
   if (options.gemmLibrary == "bowline")

@@ -22,11 +22,9 @@ nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report
   json["mesh"] = report.mesh;
   json["roles"] = nlohmann::ordered_json::array();
   for (const CheckReport::Role &role : report.roles) {
-    nlohmann::ordered_json item = {{"name", role.name},
-                                   {"arena_bytes", role.arenaBytes},
-                                   {"highest_byte", role.highestByte},
-                                   {"buffers", role.buffers},
-                                   {"states", role.states}};
+    nlohmann::ordered_json item = {
+        {"name", role.name},       {"arena_bytes", role.arenaBytes}, {"highest_byte", role.highestByte},
+        {"buffers", role.buffers}, {"states", role.states},          {"prepared_bytes", role.preparedBytes}};
     for (size_t kind = 0; kind < role.bytesByKind.size(); ++kind)
       item["bytes_by_kind"][fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind))] = role.bytesByKind[kind];
     json["roles"].push_back(std::move(item));

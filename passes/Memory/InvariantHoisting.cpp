@@ -48,13 +48,13 @@ size_t InvariantHoisting::hoistFrom(plan::SegmentOp segment, size_t most) {
     if (isNew)
       launch->moveBefore(&segmentBefore(segment).getBody().front(), segmentBefore(segment).getBody().front().end());
     else
-      replace(launch, equal->second);
+      replaceLaunch(launch, equal->second);
     ++moved;
   }
   return moved;
 }
 
-void InvariantHoisting::replace(plan::LaunchOp launch, plan::LaunchOp equal) {
+void bowline::replaceLaunch(plan::LaunchOp launch, plan::LaunchOp equal) {
   SmallVector<Value> old(launch.getOperands()), results(equal.getOperands());
   launch.erase();
   for (auto [buffer, other] : llvm::zip(old, results))
@@ -65,7 +65,7 @@ void InvariantHoisting::replace(plan::LaunchOp launch, plan::LaunchOp equal) {
 }
 
 bool InvariantHoisting::isHoistable(plan::LaunchOp launch, const SegmentInvariants &invariants) {
-  return isWorthKeeping(launch) && llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
+  return isWorthKeeping(launch, symbols) && llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
            return use.writes ? !use.reads && isOwnResult(launch, use.buffer, invariants)
                              : invariants.isInvariant(use.buffer);
          });
@@ -84,8 +84,7 @@ bool InvariantHoisting::isOwnResult(plan::LaunchOp launch, Value buffer, const S
   });
 }
 
-/// Whether reading the results again costs less than computing them: not what a command makes out of little.
-bool InvariantHoisting::isWorthKeeping(plan::LaunchOp launch) {
+bool bowline::isWorthKeeping(plan::LaunchOp launch, SymbolTable &symbols) {
   int64_t read = 0, written = 0;
   for (const CommandUse &use : usesOf(launch, symbols)) {
     auto buffer = use.buffer.getDefiningOp<plan::BufferOp>();

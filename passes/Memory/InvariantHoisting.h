@@ -14,6 +14,12 @@
 
 namespace bowline {
 
+/// Whether reading the results of `launch` again costs less than computing them: not what it makes out of little.
+bool isWorthKeeping(plan::LaunchOp launch, mlir::SymbolTable &symbols);
+
+/// Lets the users of what `launch` computes use what `equal` computes, and erases it.
+void replaceLaunch(plan::LaunchOp launch, plan::LaunchOp equal);
+
 /// Moves launches in front of the repeated segment that they are in, if they read nothing that the segment changes and
 /// alone write what they write. Their results keep their memory through all runs of the segment.
 class InvariantHoisting {
@@ -25,11 +31,8 @@ public:
 
 private:
   size_t hoistFrom(plan::SegmentOp segment, size_t most);
-  /// Lets the users of `launch` use what `equal` computes.
-  void replace(plan::LaunchOp launch, plan::LaunchOp equal);
   bool isHoistable(plan::LaunchOp launch, const SegmentInvariants &invariants);
   bool isOwnResult(plan::LaunchOp launch, mlir::Value buffer, const SegmentInvariants &invariants);
-  bool isWorthKeeping(plan::LaunchOp launch);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;

@@ -33,6 +33,14 @@ public:
                                 [&](ModuleOp copy, size_t n) { WeightPacking(copy, minSaving).run(n); });
     for (const PackableWeight &weight : packing.weights().take_front(most))
       report(weight);
+    auto missed = [&](size_t count, StringRef why) {
+      if (count > 0)
+        remark::missed(module.getLoc(), remark::RemarkOpts::name("PackWeights").category("memory"))
+            << llvm::formatv("{0} weights are not packed: {1}", count, why).str();
+    };
+    missed(packing.readInPlace(), "their products have so few rows that they read them once and in place");
+    missed(packing.savedTooLittle(), "their products have so many rows that packing saves little of their time");
+    missed(packing.weights().size() - most, "--memory-limit leaves no room");
     packing.run(most);
   }
 
@@ -40,8 +48,9 @@ private:
   static void report(const PackableWeight &weight) {
     Operation *product = weight.launches.front();
     remark::passed(product->getLoc(), remark::RemarkOpts::name("PackWeights").category("memory"))
-        << llvm::formatv("'{0}' is packed once for {1} products: {2} bytes, {3:P1} of their time",
-                         weight.source.getDefiningOp<plan::BufferOp>().getName(), weight.calls,
+        << llvm::formatv("'{0}' is packed once {1}for {2} products: {3} bytes, {4:P1} of their time",
+                         weight.source.getDefiningOp<plan::BufferOp>().getName(),
+                         weight.isFixed ? "when parameters are set, " : "", weight.calls,
                          plan::byteCount(weight.packedType), weight.savedRows / weight.productRows)
                .str();
   }

@@ -60,6 +60,22 @@ def HoistInvariants : Pass<"hoist-invariants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+def HoistIntoPrepare : Pass<"hoist-into-prepare", "::mlir::ModuleOp"> {
+  let summary = "Run once when parameters are set what depends on them alone";
+  let description = [{
+    Where no entry but `init` writes a parameter, as in programs that only generate, launches that read parameters and
+    constants alone move into an entry of their own, `prepare`, with their results: tables of angles, weights in another
+    precision. Whoever runs the plan runs it after parameters were set, before any other entry. Results that other
+    programs use become buffers of kind state that no `plan.state` names: they persist, and no checkpoint has them.
+    What makes much out of little stays where it is.
+
+    Expects in-place pairs to be known: runs after generate-kernels. Remark: how many commands moved.
+  }];
+  let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
+                        "Leave commands where they are rather than let the arena exceed so many bytes; 0: no limit">];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
   let summary = "Pack weights once for many matrix products";
   let description = [{
@@ -69,11 +85,15 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
     share one buffer; the forward and the backward pass read a weight in different layouts. Results are the same bit for
     bit, and the variables of the plan, so checkpoints too, stay as they are.
 
+    Where no entry but `init` writes a parameter, the panels of parameters, and of what `prepare` computes from them, are
+    made in entry `prepare` (hoist-into-prepare), and persist.
+
     Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
     weights for which packing saves less than `min-saving` of the time of their products, by the model in
     WeightPacking.h.
 
-    Leaves a remark for each packed weight: bytes, calls and the share of time that is saved.
+    Leaves a remark for each packed weight: bytes, calls and the share of time that is saved; and one for each reason why
+    parameters that are the same in all calls stay plain.
   }];
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", "0",

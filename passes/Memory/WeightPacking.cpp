@@ -53,15 +53,24 @@ static bool registryPacksBf16() {
   return kernels::CreateKernel(signature).ok();
 }
 
-WeightPacking::WeightPacking(ModuleOp module, double minSaving) : module(module), symbols(module) {
+WeightPacking::WeightPacking(ModuleOp module, double minSaving)
+    : module(module), symbols(module), prepare(module, symbols) {
   if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr)) {
     threads = target.getThreads();
     packsBf16 = target.getCpu().contains("+avx512bf16") && registryPacksBf16();
   }
   for (auto program : module.getOps<plan::ProgramOp>())
-    for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
-      collect(segment);
-  llvm::erase_if(found, [&](PackableWeight &weight) { return weight.savedRows < minSaving * weight.productRows; });
+    if (prepare.isOther(program))
+      for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
+        collect(segment);
+  for (auto &[key, weight] : fixedWeights)
+    found.push_back(std::move(weight));
+  fixedWeights.clear();
+  llvm::erase_if(found, [&](PackableWeight &weight) {
+    bool isLittle = weight.savedRows < minSaving * weight.productRows;
+    tooLittle += isLittle && weight.isFixed;
+    return isLittle;
+  });
   // Time saved per byte: a row of the product takes time in proportion to the weight's elements.
   llvm::stable_sort(found, [](const PackableWeight &a, const PackableWeight &b) { return a.savedRows > b.savedRows; });
 }
@@ -80,8 +89,11 @@ std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, pla
       integer(config, "n") < 2 || (!kernel.hasEpilogue() && cStrides[2] != 1))
     return std::nullopt;
   int64_t rows = integer(config, "m");
-  if (rows < 2 || (rows <= kTileRows && bStrides[2] == 1))
+  if (rows < 2 || (rows <= kTileRows && bStrides[2] == 1)) {
+    if (prepare.isFixed(launch.getOperands()[kWeight]))
+      inPlace.insert(launch.getOperands()[kWeight]);
     return std::nullopt;
+  }
   Type element = kernel.getArgument(kWeight).getType().getElementType();
   if (element.isBF16() ? !packsBf16 : !element.isF32())
     return std::nullopt;
@@ -93,33 +105,41 @@ std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, pla
 
 void WeightPacking::collect(plan::SegmentOp segment) {
   SegmentInvariants invariants(segment, symbols);
-  llvm::MapVector<std::pair<Value, Attribute>, PackableWeight> weights;
+  WeightMap weights;
   for (auto launch : segment.getBody().front().getOps<plan::LaunchOp>()) {
     auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
-    std::optional<DictionaryAttr> layout = layoutOf(launch, kernel);
-    if (!layout || invariants.runs() == 0 || !invariants.isInvariant(launch.getOperands()[kWeight]))
-      continue;
-    Value source = launch.getOperands()[kWeight];
-    PackableWeight &weight = weights[{source, *layout}];
-    if (weight.launches.empty()) {
-      weight.segment = segment;
-      weight.source = source;
-      weight.layout = *layout;
-      weight.packedType = packedType(integer(*layout, "k"), integer(*layout, "n"),
-                                     cast<plan::BufferType>(source.getType()).getTensor().getElementType());
-      weight.savedRows = -costOf(*layout).pack;
+    if (std::optional<DictionaryAttr> layout = layoutOf(launch, kernel)) {
+      if (prepare.isFixed(launch.getOperands()[kWeight]))
+        add(launch, *layout, std::max<int64_t>(invariants.runs(), 1), fixedWeights);
+      else if (invariants.runs() > 0 && invariants.isInvariant(launch.getOperands()[kWeight]))
+        add(launch, *layout, invariants.runs(), weights);
     }
-    weight.launches.push_back(launch);
-    int64_t rows = integer(kernel.getConfigAttr(), "m");
-    bool isStored = !kernel.hasEpilogue() && kernel.getArgument(2).getType().getElementType().isF32();
-    int64_t packings = isStored || threads > 1 ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, kSpanRows));
-    double saved = static_cast<double>(invariants.runs() * packings) * costOf(*layout).saved;
-    weight.calls += invariants.runs();
-    weight.savedRows += saved;
-    weight.productRows += static_cast<double>(invariants.runs() * rows) + saved;
   }
   for (auto &[key, weight] : weights)
     found.push_back(std::move(weight));
+}
+
+void WeightPacking::add(plan::LaunchOp launch, DictionaryAttr layout, int64_t runs, WeightMap &weights) {
+  auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+  Value source = launch.getOperands()[kWeight];
+  PackableWeight &weight = weights[{source, layout}];
+  if (weight.launches.empty()) {
+    weight.segment = launch->getParentOfType<plan::SegmentOp>();
+    weight.isFixed = prepare.isFixed(source);
+    weight.source = source;
+    weight.layout = layout;
+    weight.packedType = packedType(integer(layout, "k"), integer(layout, "n"),
+                                   cast<plan::BufferType>(source.getType()).getTensor().getElementType());
+    weight.savedRows = weight.isFixed ? 0 : -costOf(layout).pack;
+  }
+  weight.launches.push_back(launch);
+  int64_t rows = integer(kernel.getConfigAttr(), "m");
+  bool isStored = !kernel.hasEpilogue() && kernel.getArgument(2).getType().getElementType().isF32();
+  int64_t packings = isStored || threads > 1 ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, kSpanRows));
+  double saved = static_cast<double>(runs * packings) * costOf(layout).saved;
+  weight.calls += runs;
+  weight.savedRows += saved;
+  weight.productRows += static_cast<double>(runs * rows) + saved;
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,6 +149,8 @@ void WeightPacking::collect(plan::SegmentOp segment) {
 void WeightPacking::run(size_t most) {
   for (PackableWeight &weight : llvm::MutableArrayRef(found).take_front(most))
     pack(weight);
+  if (llvm::any_of(found, [](const PackableWeight &weight) { return weight.isFixed; }))
+    prepare.keepResults();
   eraseUnused();
 }
 
@@ -140,24 +162,28 @@ void WeightPacking::pack(PackableWeight &weight) {
     if (!packedProduct(symbols.lookup<plan::KernelOp>(launch.getKernel()), weight.packedType))
       return;
 
-  plan::SegmentOp before = segmentBefore(weight.segment);
-  OpBuilder builder(before->getParentOp());
+  OpBuilder builder(weight.segment->getParentOp());
   StringRef name = weight.source.getDefiningOp<plan::BufferOp>().getName();
   Value packed = plan::BufferOp::create(builder, weight.source.getLoc(), plan::BufferType::get(weight.packedType),
                                         (name + ".packed").str(), plan::BufferKind::Temporary, /*offset=*/nullptr,
                                         /*slots=*/1, /*stride=*/0, /*layout=*/nullptr);
-  // Right behind the command that computes the weight, so that its memory is free again soon.
-  builder.setInsertionPointToEnd(&before.getBody().front());
-  for (Operation &command : llvm::reverse(before.getBody().front()))
-    if (llvm::any_of(usesOf(&command, symbols),
-                     [&](const CommandUse &use) { return use.writes && use.buffer == weight.source; })) {
-      builder.setInsertionPointAfter(&command);
-      break;
-    }
+  if (weight.isFixed)
+    prepare.addResult(packed);
+  builder = placeOf(weight);
   plan::LaunchOp::create(builder, weight.launches.front().getLoc(), kernel.getName(), ValueRange{weight.source, packed},
                          kPassName);
   for (plan::LaunchOp launch : weight.launches)
     usePacked(launch, packed);
+}
+
+/// Right behind the command that computes the weight, so that its memory is free again soon.
+OpBuilder WeightPacking::placeOf(PackableWeight &weight) {
+  Block &block = (weight.isFixed ? prepare.segment() : segmentBefore(weight.segment)).getBody().front();
+  for (Operation &command : llvm::reverse(block))
+    if (llvm::any_of(usesOf(&command, symbols),
+                     [&](const CommandUse &use) { return use.writes && use.buffer == weight.source; }))
+      return OpBuilder(command.getBlock(), std::next(Block::iterator(command)));
+  return OpBuilder::atBlockEnd(&block);
 }
 
 /// Lets a product take `packed` and scratch of its new size.

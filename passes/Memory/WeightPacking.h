@@ -10,7 +10,12 @@
 #define BOWLINE_PASSES_MEMORY_WEIGHTPACKING_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/PrepareProgram.h"
 #include "passes/Analysis/SegmentInvariants.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <optional>
 #include <string>
@@ -18,25 +23,27 @@
 
 namespace bowline {
 
-/// A second operand of matrix products that stays the same while a segment runs or repeats.
+/// A second operand of matrix products that stays the same while a segment runs or repeats, or in all calls.
 struct PackableWeight {
-  plan::SegmentOp segment;
+  plan::SegmentOp segment; // of the first product
+  bool isFixed = false;    // in all calls: packed when parameters are set
   mlir::Value source;
   mlir::DictionaryAttr layout;           // k, n, b_strides
   mlir::RankedTensorType packedType;     // of the buffer of pack_matrix
   std::vector<plan::LaunchOp> launches;  // the products
-  int64_t calls = 0;                     // of the products, in all runs of the segment
+  int64_t calls = 0;                     // of the products, in all runs of the segment; fixed: in a call of each entry
   double savedRows = 0, productRows = 0; // work, in rows of a product with this weight: what packing saves, and all
 };
 
 /// Packs weights once for many calls of `matmul`. The matrix library copies B into panels in every call; here a command
 /// `pack_matrix` does it once, right before the segment or where the weight is computed, and the products take its
-/// buffer. Results are the same bit for bit.
+/// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
+/// are the same bit for bit.
 ///
 /// The cost model was measured on Zen 4, f32 and bf16 much alike, weights in memory and not in a cache. With packed B a
 /// call saves the time of about 12 rows of the product where B is contiguous in k, of 8 otherwise. Packing takes that
-/// of 40 and 25, more than it saves in one call, because it writes to memory. A single thread that does not store f32
-/// packs B again after some rows, and saves that too.
+/// of 40 and 25, more than it saves in one call, because it writes to memory; in `prepare` that counts for nothing. A
+/// single thread that does not store f32 packs B again after some rows, and saves that too.
 class WeightPacking {
 public:
   /// Weights for which packing saves at least `minSaving` of the time of their products.
@@ -45,11 +52,21 @@ public:
   /// The most saved per byte first.
   llvm::ArrayRef<PackableWeight> weights() const { return found; }
 
+  /// Fixed weights that stay plain, by product: how many the products read in place, because they have few rows, and
+  /// for how many packing would save less.
+  size_t readInPlace() const { return inPlace.size(); }
+  size_t savedTooLittle() const { return tooLittle; }
+
   /// Packs the first `most` weights.
   void run(size_t most);
 
 private:
+  using WeightMap = llvm::MapVector<std::pair<mlir::Value, mlir::Attribute>, PackableWeight>;
+
   void collect(plan::SegmentOp segment);
+  void add(plan::LaunchOp launch, mlir::DictionaryAttr layout, int64_t runs, WeightMap &weights);
+  /// Where `pack_matrix` of a weight goes.
+  mlir::OpBuilder placeOf(PackableWeight &weight);
   /// How `launch` reads its weight, if it may be a packed one.
   std::optional<mlir::DictionaryAttr> layoutOf(plan::LaunchOp launch, plan::KernelOp kernel);
   void pack(PackableWeight &weight);
@@ -64,7 +81,11 @@ private:
   mlir::SymbolTable symbols;
   int64_t threads = 1;
   bool packsBf16 = false;
+  PrepareProgram prepare;
   std::vector<PackableWeight> found;
+  WeightMap fixedWeights;
+  llvm::DenseSet<mlir::Value> inPlace;
+  size_t tooLittle = 0;
   llvm::DenseMap<mlir::Attribute, plan::KernelOp> packKernels; // by layout and type
   llvm::DenseMap<mlir::Operation *, plan::KernelOp> products;  // by the kernel that takes plain weights
 };

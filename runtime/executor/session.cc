@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->MeasureHighWater();
+  session->preparation_ = std::make_unique<const Preparation>(plan);
   if (options.trace) session->tracer_ = std::make_unique<Tracer>(plan.entries()->size());
   if (options.profile) session->timings_.resize(plan.kernels()->size() + 2);
   return session;
@@ -157,6 +158,11 @@ absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
 }
 
 TensorView Session::BufferAt(uint32_t index, uint32_t slot) const {
+  if (IsState(plan().buffers()->Get(index)->kind())) is_prepared_ = false;
+  return ViewOf(index, slot);
+}
+
+TensorView Session::ViewOf(uint32_t index, uint32_t slot) const {
   const fbs::Buffer& buffer = *plan().buffers()->Get(index);
   TensorView view;
   view.data = arena_->address() + RangeOf(buffer, slot).begin;
@@ -207,7 +213,7 @@ absl::Status Session::CheckInputs(const fbs::Entry& entry) const {
     if (port.limit() == 0) continue;
     const uint32_t slots = plan().buffers()->Get(port.buffer())->slots();
     for (uint32_t slot = 0; slot < slots; ++slot) {
-      const TensorView view = BufferAt(port.buffer(), slot);
+      const TensorView view = ViewOf(port.buffer(), slot);
       const int64_t outside = FindOutside(view.dtype, view.data, view.bytes, port.limit());
       if (outside < 0) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -228,6 +234,26 @@ absl::Status Session::Run(int entry) {
     return absl::InvalidArgumentError(absl::StrCat("there is no entry ", entry));
   }
   BOWLINE_RETURN_IF_ERROR(CheckInputs(*plan().entries()->Get(entry)));
+  const auto index = static_cast<uint32_t>(entry);
+  if (entry == preparation_->EntryOf(role_)) {
+    is_prepared_ = false;
+    return Prepare();
+  }
+  if (preparation_->Needs(index)) BOWLINE_RETURN_IF_ERROR(Prepare());
+  // Also where it fails half-way.
+  if (preparation_->Invalidates(index)) is_prepared_ = false;
+  return RunEntry(entry);
+}
+
+absl::Status Session::Prepare() {
+  const int entry = preparation_->EntryOf(role_);
+  if (entry < 0 || is_prepared_) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(RunEntry(entry));
+  is_prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::RunEntry(int entry) {
   if (tracer_ != nullptr) return RunTraced(entry);
   return options_.profile ? RunCommands<true>(entry) : RunCommands<false>(entry);
 }

@@ -14,6 +14,7 @@
 #include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/preparation.h"
 
 namespace bowline {
 
@@ -63,6 +64,10 @@ struct ProfileRow {
 // What one rank of a plan is on its device: one arena, loaded kernels, and for every entry the list of commands with
 // all addresses filled in. State lives in the arena between runs and is zero at first: run the plan's `init` entry, or
 // write the states. One thread at a time uses a session.
+//
+// Where the plan has an entry `prepare` (runtime/plan/preparation.h), the session runs it before an entry that reads
+// its results, if parameters may have changed since: an entry wrote them, or the caller got memory to write them to.
+// Whoever writes to such memory after a run has to get it again.
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.
@@ -86,6 +91,9 @@ class Session {
   // entry, segment, command and source; state may be half updated then.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
+  // Runs `prepare` if it has to run before other entries, so that the first of these does not wait for it. Nothing
+  // where the plan has no such entry.
+  absl::Status Prepare();
 
   // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
   // ports; kOutOfRange for a slot that is not there.
@@ -111,7 +119,10 @@ class Session {
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
-  hal::Allocation& arena() { return *arena_; }
+  hal::Allocation& arena() {
+    is_prepared_ = false;
+    return *arena_;
+  }
 
  private:
   Session(LoadedPlan plan, const SessionOptions& options);
@@ -122,6 +133,8 @@ class Session {
                                       absl::string_view kind, absl::string_view entry, absl::string_view port,
                                       uint32_t slot) const;
   absl::Status CheckInputs(const fbs::Entry& entry) const;
+  TensorView ViewOf(uint32_t buffer, uint32_t slot) const;
+  absl::Status RunEntry(int entry);
   template <bool kProfile>
   absl::Status RunCommands(int entry);
   absl::Status RunTraced(int entry);
@@ -140,6 +153,9 @@ class Session {
   std::unique_ptr<hal::Allocation> arena_;
   std::unique_ptr<BoundPlan> bound_;
   uint64_t high_water_bytes_ = 0;
+  std::unique_ptr<const Preparation> preparation_;
+  // Whether what `prepare` computed is that of the parameters. Those who get a state may write it.
+  mutable bool is_prepared_ = false;
   // By kernel of the plan; the last two are for copies and communication.
   struct Timing {
     uint64_t launches = 0;

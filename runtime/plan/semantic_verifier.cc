@@ -135,6 +135,7 @@ absl::Status VerifyPlan(const fbs::Plan& plan) {
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyKernels(plan));
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyPrograms(plan));
   BOWLINE_RETURN_IF_ERROR(verifier::VerifyEntries(plan));
+  BOWLINE_RETURN_IF_ERROR(verifier::VerifyPreparation(plan));
   return verifier::VerifyCertificates(plan);
 }
 

@@ -20,6 +20,7 @@ absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constant
 absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
 absl::Status VerifyPrograms(const fbs::Plan& plan);
 absl::Status VerifyEntries(const fbs::Plan& plan);
+absl::Status VerifyPreparation(const fbs::Plan& plan);  // see preparation.h
 absl::Status VerifyCertificates(const fbs::Plan& plan);
 
 template <typename... Pieces>

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Weights that are packed once for all microbatches change memory and time, and not one bit of what is learned."""
+"""Weights that are packed once, for all microbatches or for all calls, change memory and time, and not one bit of what is
+learned or written."""
 
 import json
+import re
 
 import tools
 
@@ -84,6 +86,76 @@ class Packing(tools.ToolTest):
         plan = self.folder / "one.plan"
         tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--batch", "2", "--seq", "19", "-o", plan)
         self.assertNotIn(b"pack_matrix", plan.read_bytes())
+
+
+class PreparedPacking(tools.ToolTest):
+    """Plans that only generate compute once, when weights are set, what depends on these alone."""
+
+    OFF = ["--disable-step", "pack-weights", "--disable-step", "hoist-into-prepare"]
+    TOKENS = 7
+
+    def compile(self, model, *flags, name="g"):
+        """(path of the plan, its description, commands of the entry `prepare`, bytes that it computes)."""
+        plan = self.folder / f"{name}.plan"
+        threads = [] if "--threads" in flags else tools.ONE_THREAD
+        tools.succeed("bowline-compile", tools.MODELS / model, "--mode", "generate", "--seq", "28", *threads, *flags,
+                      "-o", plan)
+        report = json.loads(tools.succeed("bowline-check", plan, "--json"))
+        self.assertTrue(report["sound"])
+        commands = sum(entry["launches"] for entry in report["entries"] if entry["name"] == "prepare")
+        return plan, report, commands, report["roles"][0]["prepared_bytes"]
+
+    def generate(self, plan, model, *flags):
+        done = tools.start("bowline-run", plan, "--weights", tools.MODELS / model, "--prompt", "A knot",
+                           "--max-new-tokens", self.TOKENS, "--seed", 3, *flags)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done
+
+    def test_the_same_text(self):
+        for model in MODELS:
+            for flags in ([], ["--threads", "3"], ["--dtype", "bf16"], ["--mesh", "tp=2"],
+                          ["--mesh", "tp=2", "--sequence-parallel", "--dtype", "bf16"]):
+                with self.subTest(model=model, flags=flags):
+                    plain, report, commands, prepared = self.compile(model, *flags, *self.OFF, name="plain")
+                    self.assertEqual((commands, prepared), (0, 0))
+                    packed, _, commands, prepared = self.compile(model, *flags, name="packed")
+                    self.assertGreater(commands, 0)
+                    self.assertGreater(prepared, 0)
+                    expected = self.generate(plain, model).stdout
+                    self.assertEqual(len(expected), self.TOKENS)
+                    self.assertEqual(self.generate(packed, model).stdout, expected)
+                    if "--mesh" in flags:
+                        self.assertEqual(self.generate(packed, model, "--nproc", "2").stdout, expected)
+
+    def test_once_for_all_tokens(self):
+        plan, _, _, _ = self.compile("llama-tiny")
+        packed = tools.succeed("bowline-translate", "--plan-to-mlir", plan).decode().count("plan.launch @pack_matrix")
+        self.assertGreater(packed, 8)
+        table = self.generate(plan, "llama-tiny", "--profile").stderr.decode()
+        launches = {name: int(count) for name, count in re.findall(r"^(pack_matrix|matmul) +(\d+) ", table, re.M)}
+        self.assertEqual(launches["pack_matrix"], packed)
+        self.assertGreaterEqual(launches["matmul"], self.TOKENS * packed)
+
+    def test_memory_limits_come_first(self):
+        plain = self.compile("llama-tiny", *self.OFF)[1]["roles"][0]["arena_bytes"]
+        _, report, commands, most = self.compile("llama-tiny")
+        arena = report["roles"][0]["arena_bytes"]
+        self.assertGreater(arena, plain)
+        before = 0
+        for part in range(5):
+            # Padding behind the last buffer counts for the limit.
+            limit = plain + (arena - plain) * part // 4 + 64
+            _, report, commands, prepared = self.compile("llama-tiny", "--memory-limit", limit)
+            self.assertLessEqual(report["roles"][0]["arena_bytes"], limit)
+            self.assertGreaterEqual(prepared, before)
+            before = prepared
+        self.assertEqual(before, most)
+
+    def test_training_prepares_nothing(self):
+        plan = self.folder / "train.plan"
+        tools.compile_train("llama-tiny", plan)
+        report = json.loads(tools.succeed("bowline-check", plan, "--json"))
+        self.assertNotIn("prepare", [entry["name"] for entry in report["entries"]])
 
 
 if __name__ == "__main__":

@@ -152,6 +152,9 @@ static LogicalResult verifyTimeline(EntryOp entry) {
 }
 
 LogicalResult EntryOp::verify() {
+  if (getSymName() == "prepare")
+    return emitOpError("may not be named 'prepare', which is what compiled plans call the computations that depend on "
+                       "parameters alone; take another name");
   if (getFunctions().empty())
     return emitOpError("needs at least one function");
   if (getRepeat().size() != getFunctions().size())

@@ -1201,3 +1201,11 @@ graph.state @s step : tensor<i32> init(#graph.fill<0.0>) slots 1
 
 // expected-error @+1 {{a stash must start from #graph.fill}}
 graph.state @s stash : tensor<4xf32> init(#graph.normal<1.0>) slots 1
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error@+1 {{may not be named 'prepare', which is what compiled plans call the computations that depend on parameters alone}}
+graph.entry @prepare [@f] repeat [1]

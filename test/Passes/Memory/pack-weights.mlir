@@ -141,3 +141,78 @@ plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 0, 1, 1, 1, 2] 
   }
 }
 }
+
+// -----
+
+// Where no entry writes parameters, they are packed when they are set, also for one call, and for two entries at once.
+// What `prepare` computes is packed there too, and the plain result is then temporary. Few rows, of a weight that is
+// contiguous in n, and many rows leave a weight plain.
+// CHECK-LABEL: module @generates
+// CHECK-DAG: %v = plan.buffer "v" temporary
+// CHECK-DAG: plan.buffer "w.packed" state : !plan.buffer<tensor<8640xf32>>
+// CHECK-DAG: plan.buffer "v.packed" state : !plan.buffer<tensor<8640xf32>>
+// CHECK: plan.segment "prefill"
+// CHECK-NEXT: plan.launch @matmul.0.packed(%x, %[[W:w.packed.*]], %y, %{{.*}})
+// CHECK-NEXT: plan.launch @matmul.0.packed(%x, %[[V:v.packed.*]], %y, %{{.*}})
+// CHECK-NEXT: plan.launch @matmul.1(%many, %u, %ymany, %s2)
+// CHECK-NEXT: plan.launch @matmul.2(%few, %t, %yfew, %s3)
+// CHECK: plan.segment "decode"
+// CHECK-NEXT: plan.launch @matmul.3.packed(%two, %[[W]], %ytwo
+// CHECK: plan.segment "prepare"
+// CHECK-NEXT: plan.launch @copy(%w, %v)
+// CHECK-NEXT: plan.launch @pack_matrix(%v, %[[V]]) from "PackWeights"
+// CHECK-NEXT: plan.launch @pack_matrix(%w, %[[W]]) from "PackWeights"
+// REMARK: Remark="'w' is packed once when parameters are set, for 2 products: 34560 bytes,
+// REMARK: Remark="1 weights are not packed: their products have so few rows that they read them once and in place"
+// REMARK: Remark="1 weights are not packed: their products have so many rows that packing saves little of their time"
+module @generates {
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
+%u = plan.buffer "u" parameter : !plan.buffer<tensor<96x90xf32>>
+%t = plan.buffer "t" parameter : !plan.buffer<tensor<96x90xf32>>
+%v = plan.buffer "v" state : !plan.buffer<tensor<96x90xf32>>
+%x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
+%many = plan.buffer "many" input : !plan.buffer<tensor<2048x90xf32>>
+%few = plan.buffer "few" input : !plan.buffer<tensor<8x96xf32>>
+%two = plan.buffer "two" input : !plan.buffer<tensor<2x90xf32>>
+%y = plan.buffer "y" output : !plan.buffer<tensor<64x96xf32>>
+%ymany = plan.buffer "ymany" output : !plan.buffer<tensor<2048x96xf32>>
+%yfew = plan.buffer "yfew" output : !plan.buffer<tensor<8x90xf32>>
+%ytwo = plan.buffer "ytwo" output : !plan.buffer<tensor<2x96xf32>>
+%s0 = plan.buffer "s0" scratch : !plan.buffer<tensor<1000xui8>>
+%s1 = plan.buffer "s1" scratch : !plan.buffer<tensor<1000xui8>>
+%s2 = plan.buffer "s2" scratch : !plan.buffer<tensor<1000xui8>>
+%s3 = plan.buffer "s3" scratch : !plan.buffer<tensor<1000xui8>>
+%s4 = plan.buffer "s4" scratch : !plan.buffer<tensor<1000xui8>>
+plan.kernel @matmul.0 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.1 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 196608, 96, 1>, k = 90 : i64, m = 2048 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<2048x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<2048x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.2 registered "matmul"
+  config {a_strides = array<i64: 0, 96, 1>, b_strides = array<i64: 0, 90, 1>, batch = 1 : i64, c_strides = array<i64: 720, 90, 1>, k = 96 : i64, m = 8 : i64, n = 90 : i64}
+  [#plan.arg<read, tensor<8x96xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<8x90xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.3 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 192, 96, 1>, k = 90 : i64, m = 2 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<2x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<2x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @copy registered "k" [#plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<96x90xf32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0] {
+  plan.segment "prefill" {
+    plan.launch @matmul.0(%x, %w, %y, %s0) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.0(%x, %v, %y, %s1) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.1(%many, %u, %ymany, %s2) : !plan.buffer<tensor<2048x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<2048x96xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.2(%few, %t, %yfew, %s3) : !plan.buffer<tensor<8x96xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<8x90xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+}
+plan.program @q timeline [0, 0] {
+  plan.segment "decode" {
+    plan.launch @matmul.3(%two, %w, %ytwo, %s4) : !plan.buffer<tensor<2x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<2x96xf32>>, !plan.buffer<tensor<1000xui8>>
+  }
+}
+plan.program @prepare_program timeline [0, 0] {
+  plan.segment "prepare" {
+    plan.launch @copy(%w, %v) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
+  }
+}
+plan.entry @prepare program @prepare_program inputs [] limits [] () outputs [] ()
+}

@@ -183,6 +183,68 @@ TEST(CheckerGood, ProvesTheFixture) {
   }
 }
 
+TEST(CheckerGood, ResultsOfPrepareAreSetForOtherEntries) {
+  P plan = MakePlanWithPrepare();
+  const auto bytes = BytesOf(plan);
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_TRUE(checker.check().ok()) << checker.check();
+  const CheckReport& report = checker.report();
+  EXPECT_EQ(report.roles[0].preparedBytes, plan.buffers[kCopied]->bytes);
+  EXPECT_EQ(report.roles[0].bytesByKind[static_cast<size_t>(fbs::BufferKind::State)], 4u);
+  ASSERT_EQ(report.entries.size(), 3u);
+  EXPECT_EQ(report.entries[2].copies, 1u);
+  EXPECT_EQ(report.entries[2].statesWritten, 0u);
+  EXPECT_THAT(formatReport(report), HasSubstr(" Prepared 2048\n"));
+}
+
+class PreparationChecker : public ::testing::TestWithParam<Unsound> {};
+
+TEST_P(PreparationChecker, Refuses) {
+  P plan = MakePlanWithPrepare();
+  GetParam().breaks(plan);
+  const absl::Status status = Check(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  for (const char* part : GetParam().message) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+const char* const kNeverPrepared = "launch of 'gather_rows', from model.embed (by emit) reads bytes [";
+
+const Unsound kUnsoundPreparations[] = {
+    {"NothingIsComputed",
+     [](P& p) { p.programs[2]->segments[0]->commands.clear(); },
+     {"the proof of initialisation fails: entry 'step'", kNeverPrepared, "'copied', which nothing wrote before"}},
+    {"NoEntryComputesIt",
+     [](P& p) { p.entries.pop_back(); },
+     {"the proof of initialisation fails: entry 'step'", "'copied', which nothing wrote before"}},
+    {"PartIsComputed",
+     [](P& p) { CopyAt(p, 2, 0, 0).bytes -= 64; },
+     {"the proof of initialisation fails: entry 'step'", "'copied', which nothing wrote before"}},
+    {"ItReadsItsOwnResultFirst",
+     [](P& p) {
+       auto& commands = p.programs[2]->segments[0]->commands;
+       auto early = std::make_unique<fbs::CommandT>(*commands[0]);
+       early->body.AsCopy()->bytes = 4;
+       *early->body.AsCopy()->source = fbs::Operand(kCopied, 4);
+       commands.insert(commands.begin(), std::move(early));
+     },
+     {"the proof of initialisation fails: entry 'prepare'", "'copied', which nothing wrote before"}},
+    {"ItReadsInputs",
+     [](P& p) {
+       auto& copy = CopyAt(p, 2, 0, 0);
+       copy.bytes = 4;
+       *copy.source = fbs::Operand(kTokens, 0);
+     },
+     {"the proof of initialisation fails: entry 'prepare'", "'tokens' slot 0, which nothing wrote before"}},
+    {"ItsResultsShareMemory",
+     [](P& p) {
+       p.arena_bytes -= p.buffers[kCopied]->bytes;
+       p.buffers[kCopied]->offset = p.buffers[kWorkspace]->offset;
+     },
+     {"the proof of persistence fails", "'copied' (State"}},
+};
+INSTANTIATE_TEST_SUITE_P(Proofs, PreparationChecker, ::testing::ValuesIn(kUnsoundPreparations),
+                         [](const auto& info) { return info.param.name; });
+
 TEST(CheckerGood, AcceptsStreamsThatShareNothingButReads) {
   P plan = MakePlan();
   TwoStreams(plan);

@@ -281,6 +281,37 @@ void Maker::AddStep() {
 
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image) { return Maker(image).Take(); }
 
+fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image) {
+  fbs::PlanT plan = MakePlan(image);
+  auto copied = std::make_unique<fbs::BufferT>(*plan.buffers[kTable]);
+  copied->name = "copied";
+  copied->kind = BufferKind::State;
+  copied->offset = (plan.arena_bytes + 63) / 64 * 64;
+  plan.arena_bytes = copied->offset + copied->bytes;
+  fbs::CopyT copy;
+  copy.source = std::make_unique<fbs::Operand>(kTable, 0);
+  copy.destination = std::make_unique<fbs::Operand>(kCopied, 0);
+  copy.bytes = copied->bytes;
+  plan.buffers.push_back(std::move(copied));
+  auto command = std::make_unique<fbs::CommandT>();
+  command->body.Set(std::move(copy));
+  auto segment = std::make_unique<fbs::SegmentT>();
+  segment->name = "prepare";
+  segment->commands.push_back(std::move(command));
+  auto program = std::make_unique<fbs::ProgramT>();
+  program->name = "prepare";
+  program->streams = {"compute"};
+  program->segments.push_back(std::move(segment));
+  program->timeline.emplace_back(0, 0);
+  plan.programs.push_back(std::move(program));
+  auto entry = std::make_unique<fbs::EntryT>();
+  entry->name = "prepare";
+  entry->program = 2;
+  plan.entries.push_back(std::move(entry));
+  LaunchAt(plan, 1, 1, 0).operands[0] = fbs::Operand(kCopied, 0);
+  return plan;
+}
+
 fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command) {
   return *plan.programs[program]->segments[segment]->commands[command]->body.AsLaunch();
 }

@@ -24,6 +24,7 @@ enum BufferIndex : uint32_t {
   kDoubled,    // Temporary f32[5, 8], in bytes of kRows, which is dead by then
   kSum,        // Temporary f32[5, 8]: accumulates over the slots
   kWorkspace,  // Scratch u8[65536]
+  kCopied,     // MakePlanWithPrepare: State f32[32, 16] that is no state of a checkpoint
 };
 
 // Indices into MakePlan().kernels.
@@ -42,6 +43,9 @@ enum KernelIndex : uint32_t {
 // Segments of program 1: "zero", "micro" (gather, matmul, add, add), "finish" (copy, increment).
 // `image` is the ELF image with the generated kernels; any bytes will do for plans that are never run on a CPU.
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image = {});
+
+// The same with an entry 2 "prepare" that copies the table, in program 2; "step" gathers from the copy.
+fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image = {});
 
 fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);
 fbs::CopyT& CopyAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);

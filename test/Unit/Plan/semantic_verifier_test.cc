@@ -278,12 +278,60 @@ const Rule kEntryRules[] = {
     {"LimitOnFloats", [](P& p) { p.entries[1]->outputs[0]->limit = 3; }, "limit 3 on a port that is no integer input"},
 };
 
+// Each begins with MakePlanWithPrepare().
+const Rule kPreparationRules[] = {
+    {"PrepareTakesInputs",
+     [](P& p) { p.entries[2]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0])); },
+     "entry 2 'prepare': it has inputs or outputs"},
+    {"PrepareGivesOutputs",
+     [](P& p) { p.entries[2]->outputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->outputs[0])); },
+     "entry 2 'prepare': it has inputs or outputs"},
+    {"PrepareWritesParameters", [](P& p) { std::swap(CopyAt(p, 2, 0, 0).source, CopyAt(p, 2, 0, 0).destination); },
+     "entry 2 'prepare': writes buffer 'table' of kind Parameter, which its repetition would change"},
+    {"PrepareWritesStates",
+     [](P& p) {
+       CopyAt(p, 2, 0, 0).bytes = 4;
+       *CopyAt(p, 2, 0, 0).destination = fbs::Operand(kSteps, 0);
+     },
+     "entry 2 'prepare': writes buffer 'steps' of kind State"},
+    {"PrepareCommunicates",
+     [](P& p) {
+       auto communicator = std::make_unique<fbs::CommunicatorT>();
+       communicator->name = "dp";
+       communicator->axes = {0};
+       p.communicators.push_back(std::move(communicator));
+       fbs::CollectiveT collective;
+       collective.dtype = fbs::DType::F32;
+       collective.pieces.emplace_back(fbs::Operand(kCopied, 0), fbs::Operand(kCopied, 0), 8);
+       auto command = std::make_unique<fbs::CommandT>();
+       command->body.Set(std::move(collective));
+       p.programs[2]->segments[0]->commands.push_back(std::move(command));
+     },
+     "entry 2 'prepare': command 1 of segment 'prepare', all_reduce on 'dp': it may not communicate"},
+    {"AnotherEntryWritesResults", [](P& p) { *CopyAt(p, 1, 2, 0).destination = fbs::Operand(kCopied, 0); },
+     "entry 1 'step': writes buffer 'copied', which is of kind State and no state of a checkpoint"},
+};
+
+class PreparationVerifier : public ::testing::TestWithParam<Rule> {};
+
+TEST_P(PreparationVerifier, Refuses) {
+  fbs::PlanT plan = MakePlanWithPrepare();
+  const auto good = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(good)).ok()) << VerifyPlan(PlanIn(good));
+  GetParam().breaks(plan);
+  const auto bytes = BytesOf(plan);
+  const absl::Status status = VerifyPlan(PlanIn(bytes));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
+}
+
 std::string RuleName(const ::testing::TestParamInfo<Rule>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Header, SemanticVerifier, ::testing::ValuesIn(kHeaderRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Memory, SemanticVerifier, ::testing::ValuesIn(kMemoryRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Kernels, SemanticVerifier, ::testing::ValuesIn(kKernelRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Programs, SemanticVerifier, ::testing::ValuesIn(kProgramRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Entries, SemanticVerifier, ::testing::ValuesIn(kEntryRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Preparation, PreparationVerifier, ::testing::ValuesIn(kPreparationRules), RuleName);
 
 // What the writer cannot express is broken in the bytes.
 

@@ -153,6 +153,85 @@ TEST(Session, ProfilesByKernel) {
   EXPECT_TRUE(Open(MakePlan(FixtureImage()))->Profile().empty());
 }
 
+class SessionWithPrepare : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    session_ = Open(testing::MakePlanWithPrepare(FixtureImage()), {.profile = true});
+    ASSERT_TRUE(session_->Run("init").ok());
+    std::mt19937 random(std::random_device{}());
+    FillTokens(*session_, random);
+  }
+
+  // Runs `step`, which has to give the result of the table as it is, after so many runs of `prepare` in all.
+  void Step(uint64_t prepared) {
+    ASSERT_TRUE(session_->Run("step").ok());
+    ++steps_;
+    EXPECT_EQ(Prepared(), prepared);
+    const auto result = session_->Output("step", "result")->As<float>();
+    const std::vector<double> expected = Expected(*session_);  // looks at states
+    for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4 * (1 + std::fabs(expected[i])));
+  }
+
+  // `prepare` and each step copy once.
+  uint64_t Prepared() const {
+    for (const ProfileRow& row : session_->Profile()) {
+      if (row.name == "copy") return row.launches - steps_;
+    }
+    return 0;
+  }
+
+  std::unique_ptr<Session> session_;
+  uint64_t steps_ = 0;
+};
+
+TEST_F(SessionWithPrepare, RunsItOnceForAllCalls) {
+  EXPECT_EQ(Prepared(), 0u);
+  const int step = *session_->FindEntry("step");
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(session_->Run(step).ok());
+    ++steps_;
+  }
+  EXPECT_EQ(Prepared(), 1u);
+  ASSERT_TRUE(session_->Prepare().ok());
+  EXPECT_EQ(Prepared(), 1u);
+  ASSERT_TRUE(session_->Run("prepare").ok());  // who asks for it gets it
+  EXPECT_EQ(Prepared(), 2u);
+}
+
+TEST_F(SessionWithPrepare, RunsItAgainWhenParametersMayHaveChanged) {
+  Step(1);
+  session_->State("model.embed.weight")->As<float>()[3] = 7;
+  Step(2);
+  for (float& value : session_->StateAt(0).As<float>()) value += 1;
+  Step(3);
+  session_->BufferAt(testing::kTable).As<float>()[40] = -2;
+  Step(4);
+  session_->arena().address()[4] ^= 1;
+  Step(5);
+  ASSERT_TRUE(session_->Run("init").ok());
+  Step(6);
+  ASSERT_TRUE(session_->Run("step").ok());  // writes a state that `prepare` does not read
+  ++steps_;
+  EXPECT_EQ(Prepared(), 7u) << "Step looks at states, which might have been to write them";
+  ASSERT_TRUE(session_->Run("step").ok());
+  ++steps_;
+  EXPECT_EQ(Prepared(), 7u);
+}
+
+TEST_F(SessionWithPrepare, PreparesAheadOfTheFirstCall) {
+  ASSERT_TRUE(session_->Prepare().ok());
+  EXPECT_EQ(Prepared(), 1u);
+  ASSERT_TRUE(session_->Run("step").ok());
+  ++steps_;
+  EXPECT_EQ(Prepared(), 1u);
+}
+
+TEST(Session, NothingIsPreparedWhereThereIsNoSuchEntry) {
+  const auto session = Open(MakePlan(FixtureImage()), {.profile = true});
+  ASSERT_TRUE(session->Prepare().ok());
+  EXPECT_TRUE(session->Profile().empty());
+}
+
 TEST(Session, TheNullDriverIsGivenEveryCommand) {
   const auto session = Open(MakePlan(), {.driver = "null"});
   ASSERT_TRUE(session->Run("step").ok());
