@@ -419,13 +419,13 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
-    if (op.getOrder())
-      emitOrder(entry->name, *op.getOrder());
+    if (op.getOrder() || op.getValues())
+      emitCertificate(op, entry->name);
     plan->entries.push_back(std::move(entry));
   }
 
   /// The role's part of the entry's certificate. Whether it proves anything is for the loader to say.
-  void emitOrder(const std::string &entry, ArrayRef<int64_t> numbers) {
+  void emitCertificate(plan::EntryOp op, const std::string &entry) {
     auto found =
         llvm::find_if(plan->certificates, [&](const auto &certificate) { return certificate->entry == entry; });
     if (found == plan->certificates.end()) {
@@ -435,7 +435,12 @@ private:
     }
     while ((*found)->roles.size() <= role)
       (*found)->roles.push_back(std::make_unique<fbs::RoleOrderT>());
-    (*found)->roles[role]->numbers.assign(numbers.begin(), numbers.end());
+    fbs::RoleOrderT &part = *(*found)->roles[role];
+    const ArrayRef<int64_t> numbers = op.getOrder().value_or(ArrayRef<int64_t>());
+    part.numbers.assign(numbers.begin(), numbers.end());
+    const ArrayRef<int64_t> halves = op.getValues().value_or(ArrayRef<int64_t>());
+    for (size_t i = 0; i + 1 < halves.size(); i += 2)
+      part.values.emplace_back(static_cast<uint64_t>(halves[i]), static_cast<uint64_t>(halves[i + 1]));
   }
 
   ModuleOp top;

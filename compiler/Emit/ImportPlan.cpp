@@ -383,17 +383,32 @@ private:
       limits.push_back(port->limit);
     plan::EntryOp::create(builder, builder.getUnknownLoc(), entry.name, plan.programs[entry.program]->name,
                           names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
-                          values(entry.outputs), importOrder(entry.name));
+                          values(entry.outputs), importOrder(entry.name), importValues(entry.name));
+  }
+
+  /// The role's part of the entry's certificate, if it has one.
+  const fbs::RoleOrderT *certificateOf(const std::string &entry) const {
+    for (const auto &certificate : plan.certificates)
+      if (certificate->entry == entry)
+        return certificate->roles[role].get();
+    return nullptr;
   }
 
   DenseI64ArrayAttr importOrder(const std::string &entry) {
-    for (const auto &certificate : plan.certificates) {
-      if (certificate->entry != entry)
-        continue;
-      const std::vector<uint32_t> &numbers = certificate->roles[role]->numbers;
-      return builder.getDenseI64ArrayAttr(SmallVector<int64_t>(numbers.begin(), numbers.end()));
-    }
-    return {};
+    const fbs::RoleOrderT *certificate = certificateOf(entry);
+    if (!certificate)
+      return {};
+    return builder.getDenseI64ArrayAttr(SmallVector<int64_t>(certificate->numbers.begin(), certificate->numbers.end()));
+  }
+
+  DenseI64ArrayAttr importValues(const std::string &entry) {
+    const fbs::RoleOrderT *certificate = certificateOf(entry);
+    if (!certificate || certificate->values.empty())
+      return {};
+    SmallVector<int64_t> halves;
+    for (const fbs::ValueDigest &digest : certificate->values)
+      halves.append({static_cast<int64_t>(digest.low()), static_cast<int64_t>(digest.high())});
+    return builder.getDenseI64ArrayAttr(halves);
   }
 
   const fbs::PlanT &plan;

@@ -327,22 +327,25 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
     An input whose limit is not zero takes integers in [0, limit).
 
     `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
-    operation that it has with other roles, in the order of issue with the timeline expanded. It is what the file says;
-    whoever loads the file checks it.
+    operation that it has with other roles, in the order of issue with the timeline expanded. `values` says what the
+    entry computes: digests, two numbers each, the lower half first (`runtime/plan/plan_meaning.h`). Both are what the
+    file says; whoever loads the file checks them.
 
     ```mlir
-    plan.entry @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3]
+    plan.entry @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3] values [81985529216486895, -1]
     ```
 
-    **Constraints:** the program exists; one name per buffer, one limit per input; numbers of 32 bits without a sign.
+    **Constraints:** the program exists; one name per buffer, one limit per input; numbers of 32 bits without a sign in
+    `order`; an even count of numbers in `values`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$program,
                    StrArrayAttr:$input_names, DenseI64ArrayAttr:$input_limits, Variadic<Plan_BufferType>:$inputs,
                    StrArrayAttr:$output_names, Variadic<Plan_BufferType>:$outputs,
-                   OptionalAttr<DenseI64ArrayAttr>:$order);
+                   OptionalAttr<DenseI64ArrayAttr>:$order, OptionalAttr<DenseI64ArrayAttr>:$values);
   let assemblyFormat = [{
     $sym_name `program` $program `inputs` $input_names `limits` $input_limits `(` $inputs (`:` qualified(type($inputs))^)? `)`
-    `outputs` $output_names `(` $outputs (`:` qualified(type($outputs))^)? `)` (`order` $order^)? attr-dict
+    `outputs` $output_names `(` $outputs (`:` qualified(type($outputs))^)? `)` (`order` $order^)? (`values` $values^)?
+    attr-dict
   }];
   let hasVerifier = 1;
   // Without a proof.
@@ -350,7 +353,8 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
                                  "::mlir::ArrayAttr":$inputNames, "::llvm::ArrayRef<int64_t>":$inputLimits,
                                  "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$outputNames,
                                  "::mlir::ValueRange":$outputs), [{
-    build($_builder, $_state, name, program, inputNames, inputLimits, inputs, outputNames, outputs, /*order=*/nullptr);
+    build($_builder, $_state, name, program, inputNames, inputLimits, inputs, outputNames, outputs, /*order=*/nullptr,
+          /*values=*/nullptr);
   }]>];
 }
 

@@ -267,6 +267,9 @@ LogicalResult EntryOp::verify() {
   for (int64_t number : getOrder().value_or(ArrayRef<int64_t>()))
     if (!llvm::isUInt<32>(number))
       return emitOpError("number ") << number << " in 'order' has more than 32 bits or a sign";
+  const size_t halves = getValues().value_or(ArrayRef<int64_t>()).size();
+  if (halves % 2 != 0)
+    return emitOpError("has ") << halves << " numbers in 'values'; a digest is two of them";
   return success();
 }
 

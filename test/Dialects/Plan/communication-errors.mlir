@@ -193,3 +193,11 @@ plan.program @p timeline [] {
 }
 // expected-error @+1 {{number 4294967296 in 'order' has more than 32 bits or a sign}}
 plan.entry @e program @p inputs [] limits [] () outputs [] () order [4294967296]
+
+// -----
+
+// A digest is whole.
+plan.program @p timeline [] {
+}
+// expected-error @+1 {{has 3 numbers in 'values'; a digest is two of them}}
+plan.entry @e program @p inputs [] limits [] () outputs [] () order [] values [1, 2, 3]

@@ -47,6 +47,8 @@ plan.program @run timeline [0, 0, 0, 1] streams ["compute", "network"] {
 // The proof of an entry: numbers of what it does with other roles. None is another proof than an absent one.
 // CHECK: plan.entry @step program @run inputs [] limits []() outputs []() order [0, 1, 4294967295]
 plan.entry @step program @run inputs [] limits [] () outputs [] () order [0, 1, 4294967295]
+// CHECK: plan.entry @known program @run inputs [] limits []() outputs []() order [] values [9223372036854775807, -1]
+plan.entry @known program @run inputs [] limits [] () outputs [] () order [] values [9223372036854775807, -1]
 // CHECK: plan.entry @alone program @run inputs [] limits []() outputs []() order []
 plan.entry @alone program @run inputs [] limits [] () outputs [] () order []
 // CHECK: plan.entry @unproven program @run inputs [] limits []() outputs [](){{$}}
