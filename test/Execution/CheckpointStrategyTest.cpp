@@ -6,105 +6,63 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Driver/Compile.h"
-#include "compiler/Support/NpyFile.h"
-#include "compiler/Support/Registration.h"
 #include "runtime/train/save_checkpoint.h"
-#include "test/Execution/RankHarness.h"
+#include "test/Execution/StrategyCase.h"
 #include "test/Unit/Base/temp_directory.h"
-#include "test/Unit/Sharding/ShardedModel.h"
+#include "llvm/ADT/StringRef.h"
 #include "gtest/gtest.h"
 
-using namespace mlir;
+#include <numeric>
+
 using namespace bowline;
 using namespace bowline::test;
 
 namespace {
 
-struct Strategy {
-  const char *mesh; // "": one rank
-  bool sequenceParallel = false;
-  int64_t microbatches = 1;
-  int64_t zero = 0;
-  const char *zeroAxis = "", *schedule = "";
-};
+constexpr int64_t kVocabulary = 23;
 
-const Strategy kStrategies[] = {{""},
-                                {"dp=2"},
-                                {"dp=4", false, 2},
-                                {"tp=2"},
-                                {"dp=2,tp=2", false, 2},
-                                {"dp=2,tp=2", true},
-                                {"tp=4"},
-                                {"dp=2,tp=4", true, 2, 2},
-                                {"dp=2", false, 1, 1},
-                                {"dp=4", false, 2, 2},
-                                {"dp=3", false, 1, 3},
-                                {"dp=2,tp=2", true, 2, 3},
-                                {"dp=2,fsdp=2", false, 1, 1},
-                                {"dp=2,fsdp=2,tp=2", false, 2, 3, "fsdp"},
-                                {"pp=2", false, 2, 0, "", "1f1b"},
-                                {"pp=2,dp=2", false, 4, 1, "", "zb_h1"},
-                                {"pp=2,dp=2,tp=2", true, 4, 2, "", "1f1b"},
-                                {"dp=3,pp=2", false, 4, 3, "", "gpipe"}};
-
-std::string describe(const Strategy &s) {
-  return "mesh '" + std::string(s.mesh) + "', microbatches " + std::to_string(s.microbatches) + ", zero " +
-         std::to_string(s.zero) + (s.sequenceParallel ? ", sequence parallel" : "") +
-         (*s.schedule ? std::string(", schedule ") + s.schedule : "");
-}
-
-constexpr int64_t kBatch = 24, kSeq = 8, kVocabulary = 23;
-constexpr double kTolerance = 1e-4;
+/// Without what all of them share.
+const StrategyCase kStrategies[] = {
+    {.mesh = ""},
+    {.mesh = "dp=2"},
+    {.mesh = "dp=4", .microbatches = 2},
+    {.mesh = "tp=2"},
+    {.mesh = "dp=2,tp=2", .microbatches = 2},
+    {.mesh = "dp=2,tp=2", .sequenceParallel = true},
+    {.mesh = "tp=4"},
+    {.mesh = "dp=2,tp=4", .microbatches = 2, .sequenceParallel = true, .zero = 2},
+    {.mesh = "dp=2", .zero = 1},
+    {.mesh = "dp=4", .microbatches = 2, .zero = 2},
+    {.mesh = "dp=3", .zero = 3},
+    {.mesh = "dp=2,tp=2", .microbatches = 2, .sequenceParallel = true, .zero = 3},
+    {.mesh = "dp=2,fsdp=2", .zero = 1},
+    {.mesh = "dp=2,fsdp=2,tp=2", .microbatches = 2, .zero = 3, .zeroAxis = "fsdp"},
+    {.mesh = "pp=2", .microbatches = 2, .schedule = "1f1b"},
+    {.mesh = "pp=2,dp=2", .microbatches = 4, .zero = 1, .schedule = "zb_h1"},
+    {.mesh = "pp=2,dp=2,tp=2", .microbatches = 4, .sequenceParallel = true, .zero = 2, .schedule = "1f1b"},
+    {.mesh = "dp=3,pp=2", .microbatches = 4, .zero = 3, .schedule = "gpipe"}};
 
 /// One model under all strategies.
 class CheckpointStrategy : public testing::TestWithParam<const char *> {
 protected:
-  /// Null after a test failure. Each strategy is compiled once.
-  fbs::PlanT *plan(size_t strategy) {
-    std::unique_ptr<fbs::PlanT> &plan = plans[strategy];
-    if (plan)
-      return plan.get();
-    const Strategy &s = kStrategies[strategy];
-    SCOPED_TRACE(describe(s));
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-    context.loadAllAvailableDialects();
-    ModelSizes sizes;
-    sizes.vocabulary = kVocabulary;
-    sizes.keyHeads = StringRef(GetParam()).starts_with("llama") ? 2 : 4;
-    OwningOpRef<ModuleOp> module = smallModel(context, GetParam(), sizes, kBatch / s.microbatches, kSeq);
-    if (!module)
-      return nullptr;
-    CompileOptions options;
-    options.microbatches = s.microbatches;
-    options.lr = 1e-2;
-    options.threads = 1;
-    options.seed = 5;
-    options.mesh = s.mesh;
-    options.sequenceParallel = s.sequenceParallel;
-    options.zero = s.zero;
-    options.zeroAxis = s.zeroAxis;
-    options.schedule = s.schedule;
-    auto compiled = compileModule(*module, options);
-    EXPECT_TRUE(compiled.ok()) << compiled.status();
-    if (compiled.ok())
-      plan = std::move(compiled->plan);
-    return plan.get();
+  CheckpointStrategy() {
+    for (StrategyCase &strategy : strategies) {
+      strategy.model = GetParam();
+      strategy.sizes = {.vocabulary = kVocabulary,
+                        .keyHeads = llvm::StringRef(GetParam()).starts_with("llama") ? 2 : 4};
+      strategy.batch = 24;
+      strategy.lr = 1e-2;
+    }
   }
 
-  std::unique_ptr<TokenDataset> dataset() {
-    std::string path = directory / "tokens.npy";
-    std::mt19937 random(11);
-    NpyArray tokens{NpyType::I32, graph::HostTensor({8192})};
-    for (double &token : tokens.tensor.data)
-      token = static_cast<double>(random() % kVocabulary);
-    EXPECT_FALSE(static_cast<bool>(writeNpyFile(path, tokens)));
-    auto opened = OpenTokenDataset(path);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? std::move(*opened) : nullptr;
+  /// Null after a test failure. Each strategy is compiled once.
+  fbs::PlanT *plan(size_t strategy) {
+    if (!plans[strategy])
+      plans[strategy] = compileStrategy(strategies[strategy]);
+    return plans[strategy].get();
   }
+
+  std::string describe(size_t from, size_t to) { return strategies[from].text() + " -> " + strategies[to].text(); }
 
   /// The whole tensors of a checkpoint: bytes of its two files.
   std::pair<std::string, std::string> wholeTensors(const std::string &saved) {
@@ -119,7 +77,9 @@ protected:
   }
 
   TempDirectory directory;
+  std::vector<StrategyCase> strategies{std::begin(kStrategies), std::end(kStrategies)};
   std::unique_ptr<fbs::PlanT> plans[std::size(kStrategies)];
+  std::unique_ptr<TokenDataset> tokens = randomDataset(kVocabulary);
   std::mt19937 random{std::random_device{}()};
 };
 
@@ -127,14 +87,13 @@ protected:
 
 // Each strategy once, in a random order: one saves, the next loads and saves what it loaded.
 TEST_P(CheckpointStrategy, EveryTensorIsTheSameUnderTheNextStrategy) {
-  std::unique_ptr<TokenDataset> tokens = dataset();
   ASSERT_TRUE(tokens);
   std::vector<size_t> order(std::size(kStrategies));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
   for (size_t i = 0; i < order.size(); ++i) {
     size_t next = order[(i + 1) % order.size()];
-    SCOPED_TRACE(describe(kStrategies[order[i]]) + " -> " + describe(kStrategies[next]));
+    SCOPED_TRACE(describe(order[i], next));
     fbs::PlanT *saver = plan(order[i]), *loader = plan(next);
     ASSERT_TRUE(saver && loader);
     std::string saved = directory / ("saved" + std::to_string(i)), again = saved + "-again";
@@ -150,11 +109,10 @@ TEST_P(CheckpointStrategy, EveryTensorIsTheSameUnderTheNextStrategy) {
 
 TEST_P(CheckpointStrategy, ChangingTheStrategyAtStep20GoesOnAsIfItHadNot) {
   constexpr int kPairs = 4, kChange = 20, kSteps = 30;
-  std::unique_ptr<TokenDataset> tokens = dataset();
   ASSERT_TRUE(tokens);
   for (int pair = 0; pair < kPairs; ++pair) {
     size_t first = random() % std::size(kStrategies), second = random() % std::size(kStrategies);
-    SCOPED_TRACE(describe(kStrategies[first]) + " -> " + describe(kStrategies[second]));
+    SCOPED_TRACE(describe(first, second));
     fbs::PlanT *before = plan(first), *after = plan(second);
     ASSERT_TRUE(before && after);
     std::string saved = directory / ("run" + std::to_string(pair));
@@ -163,13 +121,7 @@ TEST_P(CheckpointStrategy, ChangingTheStrategyAtStep20GoesOnAsIfItHadNot) {
     for (const StepResult &result : trainOnRanks(*after, *tokens, {.steps = kSteps - kChange, .resume = saved}))
       actual.push_back(result);
     ASSERT_EQ(expected.size(), static_cast<size_t>(kSteps));
-    ASSERT_EQ(actual.size(), expected.size());
-    for (int step = 0; step < kSteps; ++step) {
-      EXPECT_NEAR(actual[step].loss, expected[step].loss, kTolerance * expected[step].loss) << "step " << step;
-      EXPECT_NEAR(actual[step].grad_norm, expected[step].grad_norm, kTolerance * expected[step].grad_norm)
-          << "step " << step;
-      EXPECT_EQ(actual[step].lr, expected[step].lr);
-    }
+    expectSameTraining(actual, expected);
   }
 }
 

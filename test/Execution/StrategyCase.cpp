@@ -10,7 +10,6 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Support/NpyFile.h"
 #include "compiler/Support/Registration.h"
-#include "test/Execution/RankHarness.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -34,6 +33,9 @@ template <typename Case, typename Body> static void forEachChoice(Case &c, Body 
   body("prefetch", c.prefetch);
   body("recompute", c.recompute);
   body("optimizer", c.optimizer);
+  body("lr", c.lr);
+  body("overlap", c.overlap);
+  body("overlap_chunks", c.overlapChunks);
   body("batch", c.batch);
   body("seq", c.seq);
   body("layers", c.sizes.layers);
@@ -45,12 +47,13 @@ template <typename Case, typename Body> static void forEachChoice(Case &c, Body 
 }
 
 static std::string valueText(const std::string &value) { return value; }
-static std::string valueText(int64_t value) { return std::to_string(value); }
+template <typename Number> static std::string valueText(Number value) { return std::to_string(value); }
 static bool readValue(StringRef text, std::string &value) {
   value = text.str();
   return true;
 }
 static bool readValue(StringRef text, int64_t &value) { return !text.getAsInteger(10, value); }
+static bool readValue(StringRef text, double &value) { return !text.getAsDouble(value); }
 static bool readValue(StringRef text, bool &value) {
   value = text == "1";
   return text == "0" || text == "1";
@@ -103,7 +106,19 @@ std::string StrategyCase::name() const {
 // Training
 //===----------------------------------------------------------------------===//
 
-static std::unique_ptr<fbs::PlanT> compile(const StrategyCase &c, bool whole) {
+StrategyCase StrategyCase::onOneRank() const {
+  StrategyCase one = *this;
+  const StrategyCase defaults;
+  one.mesh = defaults.mesh;
+  one.sequenceParallel = defaults.sequenceParallel;
+  one.zero = defaults.zero;
+  one.zeroAxis = defaults.zeroAxis;
+  one.schedule = defaults.schedule;
+  one.overlapChunks = defaults.overlapChunks;
+  return one;
+}
+
+std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -114,26 +129,28 @@ static std::unique_ptr<fbs::PlanT> compile(const StrategyCase &c, bool whole) {
   CompileOptions options;
   options.microbatches = c.microbatches;
   options.optimizer = c.optimizer;
-  options.lr = 1e-3;
+  options.lr = c.lr;
   options.threads = 1;
   options.seed = 5;
   options.recompute = c.recompute;
-  if (!whole) {
-    options.mesh = c.mesh;
-    options.sequenceParallel = c.sequenceParallel;
-    options.zero = c.zero;
-    options.zeroAxis = c.zeroAxis;
-    options.schedule = c.schedule;
+  options.mesh = c.mesh;
+  options.sequenceParallel = c.sequenceParallel;
+  options.zero = c.zero;
+  options.zeroAxis = c.zeroAxis;
+  options.schedule = c.schedule;
+  options.overlapChunks = c.overlapChunks;
+  if (!c.mesh.empty()) {
     options.bucketBytes = c.bucketBytes;
     options.prefetch = c.prefetch;
   }
+  if (!c.overlap)
+    options.disabledSteps = {"overlap-commands"};
   auto compiled = compileModule(*module, options);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_TRUE(compiled.ok()) << c.text() << ": " << compiled.status();
   return compiled.ok() ? std::move(compiled->plan) : nullptr;
 }
 
-/// Random tokens of the vocabulary.
-static std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary) {
+std::unique_ptr<TokenDataset> bowline::test::randomDataset(int64_t vocabulary) {
   std::string path =
       testing::TempDir() + "/strategy_" + std::to_string(getpid()) + "_" + std::to_string(vocabulary) + ".npy";
   std::mt19937 random(11);
@@ -147,19 +164,22 @@ static std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary) {
   return opened.ok() ? std::move(*opened) : nullptr;
 }
 
-void bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps) {
+void bowline::test::expectSameTraining(const std::vector<StepResult> &actual, const std::vector<StepResult> &expected) {
   constexpr double kTolerance = 1e-4;
-  std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
-  std::unique_ptr<fbs::PlanT> whole = compile(strategy, /*whole=*/true), parallel = compile(strategy, /*whole=*/false);
-  ASSERT_TRUE(tokens && whole && parallel);
-  std::vector<StepResult> expected = trainOnRanks(*whole, *tokens, steps);
-  std::vector<StepResult> actual = trainOnRanks(*parallel, *tokens, steps);
-  ASSERT_EQ(expected.size(), static_cast<size_t>(steps));
   ASSERT_EQ(actual.size(), expected.size());
-  for (int step = 0; step < steps; ++step) {
+  for (size_t step = 0; step < expected.size(); ++step) {
     EXPECT_NEAR(actual[step].loss, expected[step].loss, kTolerance * expected[step].loss) << "step " << step;
     EXPECT_NEAR(actual[step].grad_norm, expected[step].grad_norm, kTolerance * expected[step].grad_norm)
         << "step " << step;
     EXPECT_EQ(actual[step].lr, expected[step].lr);
   }
+}
+
+void bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps) {
+  std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
+  std::unique_ptr<fbs::PlanT> whole = compileStrategy(strategy.onOneRank()), parallel = compileStrategy(strategy);
+  ASSERT_TRUE(tokens && whole && parallel);
+  std::vector<StepResult> expected = trainOnRanks(*whole, *tokens, steps);
+  ASSERT_EQ(expected.size(), static_cast<size_t>(steps));
+  expectSameTraining(trainOnRanks(*parallel, *tokens, steps), expected);
 }

@@ -9,11 +9,14 @@
 #ifndef BOWLINE_TEST_EXECUTION_STRATEGYCASE_H
 #define BOWLINE_TEST_EXECUTION_STRATEGYCASE_H
 
+#include "test/Execution/RankHarness.h"
 #include "test/Unit/Sharding/ShardedModel.h"
 
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace bowline::test {
 
@@ -23,11 +26,16 @@ struct StrategyCase {
   int64_t microbatches = 1;
   bool sequenceParallel = false;
   int64_t zero = 0;
-  ModelSizes sizes;
+  ModelSizes sizes = {};
   std::string recompute = "none", zeroAxis = "", schedule = "", optimizer = "adamw";
+  double lr = 1e-3;
   int64_t batch = 8, seq = 8;
   int64_t bucketBytes = 4096, prefetch = 1; // several buckets, though models are small: so they overlap
+  bool overlap = true;
+  int64_t overlapChunks = 1;
 
+  /// The same training on one rank.
+  StrategyCase onOneRank() const;
   /// What differs from the above, as `key=value` with spaces between.
   std::string text() const;
   /// None, with a line on stderr, where the text is not such a list.
@@ -39,8 +47,18 @@ struct StrategyCase {
 /// How test reports show a case.
 inline void PrintTo(const StrategyCase &strategy, std::ostream *os) { *os << strategy.text(); }
 
-/// Trains for `steps` steps on one rank and on those of the mesh: losses and gradient norms agree within 1e-4,
-/// relative, and learning rates are equal. Adds a test failure where they do not, or where trainOnRanks does.
+/// The plan that trains as the case says; on one rank where its mesh is empty. Null after a test failure.
+std::unique_ptr<fbs::PlanT> compileStrategy(const StrategyCase &strategy);
+
+/// Random tokens of a vocabulary. Null after a test failure.
+std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary);
+
+/// As many steps, whose losses and gradient norms agree within 1e-4, relative, and whose learning rates are equal.
+/// Otherwise adds a test failure.
+void expectSameTraining(const std::vector<StepResult> &actual, const std::vector<StepResult> &expected);
+
+/// Trains for `steps` steps on one rank and on those of the mesh, and expects the same training. Adds a test failure
+/// where trainOnRanks does, too.
 void expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
 
 } // namespace bowline::test

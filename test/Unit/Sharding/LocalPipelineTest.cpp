@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/GenerateKernels.h"
-#include "compiler/Interp/DistributedInterpreter.h"
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Pipelines/VerifyPhase.h"
 #include "compiler/Support/Registration.h"
@@ -22,7 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Fusion/Passes.h"
-#include "test/Unit/Sharding/ShardedModel.h"
+#include "test/Unit/Sharding/RanksBesideOne.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -111,7 +110,16 @@ protected:
     return result;
   }
 
+  std::vector<HostTensor> tokensAndLabels(int64_t microbatches) {
+    auto draw = [&](bool labels) {
+      return randomTokens(random, microbatches, batch(), kSeq, sizes().vocabulary, labels);
+    };
+    HostTensor tokens = draw(false);
+    return {tokens, draw(true)};
+  }
+
   MLIRContext context;
+  std::mt19937 random{3};
 };
 
 } // namespace
@@ -132,34 +140,14 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   llvm::sort(fused);
   EXPECT_EQ(fused, issued);
 
-  Interpreter one(*whole);
-  DistributedInterpreter many(*local);
-  ASSERT_TRUE(succeeded(one.initializeVariables()));
-  ASSERT_TRUE(succeeded(many.initialize()));
-  std::mt19937 random(3);
+  RanksBesideOne ranks(*whole, *local);
   for (int64_t step = 0; step < kSteps; ++step) {
-    auto tokens = [&](bool labels) {
-      return randomTokens(random, GetParam().microbatches, batch(), kSeq, sizes().vocabulary, labels);
-    };
-    HostTensor inputs[] = {tokens(false), tokens(true)};
-    auto expected = one.run("train_step", inputs);
-    auto actual = many.run("train_step", inputs);
-    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
-      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+    SCOPED_TRACE(step);
+    ranks.expectSameResults("train_step", tokensAndLabels(GetParam().microbatches), 1e-11);
   }
-  HostTensor inputs[] = {randomTokens(random, 1, batch(), kSeq, sizes().vocabulary, false),
-                         randomTokens(random, 1, batch(), kSeq, sizes().vocabulary, true)};
-  auto expected = one.run("eval_step", inputs);
-  auto actual = many.run("eval_step", inputs);
-  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-  for (auto [a, b] : llvm::zip_equal(*expected, *actual))
-    EXPECT_LT(distance(a, b), 1e-11) << "evaluation";
-  for (auto param : whole->getOps<graph::ParamOp>()) {
-    FailureOr<HostTensor> value = many.getVariable(param.getName());
-    ASSERT_TRUE(succeeded(value));
-    EXPECT_LT(distance(*one.getVariable(param.getName()), *value), 1e-9) << param.getName().str();
-  }
+  ranks.expectSameResults("eval_step", tokensAndLabels(/*microbatches=*/1), 1e-11);
+  for (auto param : whole->getOps<graph::ParamOp>())
+    ranks.expectSameVariable(param.getName(), 1e-9);
 
   ASSERT_TRUE(succeeded(runSteps(*local, sharded, "select-kernels", "schedule-commands")));
   std::vector<std::string> selected = collectives(*local);
@@ -191,18 +179,10 @@ TEST_P(LocalPipeline, TilesOfTheLossEqualTheWhole) {
   ASSERT_TRUE(succeeded(passes.run(*local)));
   EXPECT_GT(gradients(), 1);
 
-  Interpreter one(*whole);
-  DistributedInterpreter many(*local);
-  ASSERT_TRUE(succeeded(one.initializeVariables()) && succeeded(many.initialize()));
-  std::mt19937 random(5);
-  HostTensor inputs[] = {randomTokens(random, GetParam().microbatches, batch(), kSeq, sizes().vocabulary, false),
-                         randomTokens(random, GetParam().microbatches, batch(), kSeq, sizes().vocabulary, true)};
+  RanksBesideOne ranks(*whole, *local);
   for (int64_t step = 0; step < kSteps; ++step) {
-    auto expected = one.run("train_step", inputs);
-    auto actual = many.run("train_step", inputs);
-    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
-      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+    SCOPED_TRACE(step);
+    ranks.expectSameResults("train_step", tokensAndLabels(GetParam().microbatches), 1e-11);
   }
 }
 

@@ -14,6 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 
+#include <cmath>
+#include <limits>
 #include <random>
 
 namespace bowline::test {
@@ -55,12 +57,13 @@ inline graph::HostTensor randomTokens(std::mt19937 &random, int64_t microbatches
   return tokens;
 }
 
-/// The largest difference, relative to the largest element.
+/// The largest difference, relative to the largest element; infinite where one is not a number.
 inline double distance(const graph::HostTensor &a, const graph::HostTensor &b) {
   double scale = 1e-30, worst = 0;
   for (auto [x, y] : llvm::zip_equal(a.data, b.data)) {
     scale = std::max(scale, std::abs(x));
-    worst = std::max(worst, std::abs(x - y));
+    double difference = std::abs(x - y);
+    worst = std::max(worst, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
   }
   return worst / scale;
 }

@@ -14,14 +14,13 @@
 
 #include <random>
 
-#include "compiler/Interp/DistributedInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
-#include "test/Unit/Sharding/ShardedModel.h"
+#include "test/Unit/Sharding/RanksBesideOne.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -114,37 +113,21 @@ TEST_P(ShardedTraining, EqualsOneRank) {
   OwningOpRef<ModuleOp> local = whole->clone();
   ASSERT_NO_FATAL_FAILURE(shard(*local, GetParam().dp));
 
-  Interpreter one(*whole);
-  DistributedInterpreter many(*local);
-  ASSERT_TRUE(succeeded(one.initializeVariables()));
-  ASSERT_TRUE(succeeded(many.initialize()));
-  for (auto param : whole->getOps<graph::ParamOp>()) {
-    FailureOr<HostTensor> value = many.getVariable(param.getName());
-    ASSERT_TRUE(succeeded(value));
-    EXPECT_EQ(value->data, one.getVariable(param.getName())->data) << param.getName().str(); // the same random numbers
-  }
+  RanksBesideOne ranks(*whole, *local);
+  for (auto param : whole->getOps<graph::ParamOp>())
+    ranks.expectSameVariable(param.getName(), 0); // the same random numbers
   std::mt19937 random(3);
   for (int64_t step = 0; step < kSteps; ++step) {
-    HostTensor inputs[] = {tokens(random, false), tokens(random, true)};
-    auto expected = one.run("train_step", inputs);
-    auto actual = many.run("train_step", inputs);
-    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
-      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+    SCOPED_TRACE(step);
+    ranks.expectSameResults("train_step", {tokens(random, false), tokens(random, true)}, 1e-11);
   }
-  // Joining the pieces of a variable checks that its padding is zero.
   for (Operation &op : *whole->getBody()) {
     auto state = dyn_cast<graph::StateOp>(op);
-    if (!isa<graph::ParamOp>(op) && !(state && state.getRole() != graph::StateRole::Accumulator))
-      continue;
-    StringRef name = SymbolTable::getSymbolName(&op).getValue();
-    FailureOr<HostTensor> value = many.getVariable(name);
-    ASSERT_TRUE(succeeded(value)) << name.str();
-    EXPECT_EQ(value->shape, one.getVariable(name)->shape) << name.str();
-    EXPECT_LT(distance(*one.getVariable(name), *value), 1e-9) << name.str();
+    if (isa<graph::ParamOp>(op) || (state && state.getRole() != graph::StateRole::Accumulator))
+      ranks.expectSameVariable(SymbolTable::getSymbolName(&op).getValue(), 1e-9);
   }
   if (GetParam().parameter)
-    EXPECT_EQ(many.getLocal(0, GetParam().parameter)->shape, GetParam().local);
+    EXPECT_EQ(ranks.many.getLocal(0, GetParam().parameter)->shape, GetParam().local);
 }
 
 TEST_P(ShardedTraining, GeneratesAsOneRank) {
@@ -156,19 +139,11 @@ TEST_P(ShardedTraining, GeneratesAsOneRank) {
   ASSERT_TRUE(succeeded(init.run(*whole)));
   OwningOpRef<ModuleOp> local = whole->clone();
   ASSERT_NO_FATAL_FAILURE(shard(*local, /*dp=*/1));
-  Interpreter one(*whole);
-  DistributedInterpreter many(*local);
-  ASSERT_TRUE(succeeded(one.initializeVariables()));
-  ASSERT_TRUE(succeeded(many.initialize()));
   std::mt19937 random(5);
   HostTensor position(std::vector<int64_t>{1});
   position.data[0] = kSeq - 3;
-  HostTensor inputs[] = {randomTokens(random, 1, 1, kSeq, c.sizes.vocabulary, false), position};
-  auto expected = one.run("generate", inputs);
-  auto actual = many.run("generate", inputs);
-  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-  EXPECT_EQ(actual->front().shape, expected->front().shape);
-  EXPECT_LT(distance(expected->front(), actual->front()), 1e-12);
+  RanksBesideOne(*whole, *local)
+      .expectSameResults("generate", {randomTokens(random, 1, 1, kSeq, c.sizes.vocabulary, false), position}, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(

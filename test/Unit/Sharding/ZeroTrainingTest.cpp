@@ -13,7 +13,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Interp/DistributedInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "frontends/hf/Import.h"
@@ -26,7 +25,7 @@
 #include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Interp/OpHarness.h"
-#include "test/Unit/Sharding/ShardedModel.h"
+#include "test/Unit/Sharding/RanksBesideOne.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gmock/gmock.h"
 
@@ -229,10 +228,7 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
   local->walk([&](stage::TransferOp) { transfers = true; });
   EXPECT_EQ(transfers, isStaged(c));
 
-  Interpreter one(*whole);
-  DistributedInterpreter many(*local);
-  ASSERT_TRUE(succeeded(one.initializeVariables()));
-  ASSERT_TRUE(succeeded(many.initialize()));
+  test::RanksBesideOne ranks(*whole, *local);
   auto checkVariables = [&](double bound) {
     dist::MeshOp mesh = dist::MeshOp::of(*local);
     for (Operation &variable : *local->getBody()) {
@@ -241,8 +237,8 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
         continue;
       StringRef name = SymbolTable::getSymbolName(&variable).getValue();
       auto owner = variable.getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
-      const HostTensor &expected = *one.getVariable(owner ? owner.getValue() : name);
-      FailureOr<HostTensor> joined = many.getVariable(name);
+      const HostTensor &expected = *ranks.one.getVariable(owner ? owner.getValue() : name);
+      FailureOr<HostTensor> joined = ranks.many.getVariable(name);
       ASSERT_TRUE(succeeded(joined)) << name.str();
       ASSERT_EQ(joined->shape, expected.shape) << name.str();
       EXPECT_LE(distance(expected, *joined), bound) << name.str();
@@ -250,26 +246,18 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
       for (double value : expected.data)
         scale = std::max(scale, std::abs(value));
       for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
-        EXPECT_THAT(many.getLocal(rank, name)->data,
+        EXPECT_THAT(ranks.many.getLocal(rank, name)->data,
                     testing::Pointwise(testing::DoubleNear(bound * scale), expectedLocal(&variable, expected, rank)))
             << name.str() << " on rank " << rank;
     }
   };
   checkVariables(0); // the same random numbers
   for (int64_t step = 0; step < kSteps; ++step) {
-    HostTensor inputs[] = {tokens(c, c.microbatches, false), tokens(c, c.microbatches, true)};
-    auto expected = one.run("train_step", inputs);
-    auto actual = many.run("train_step", inputs);
-    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-    for (auto [a, b] : llvm::zip_equal(*expected, *actual))
-      EXPECT_LT(distance(a, b), 1e-11) << "step " << step;
+    SCOPED_TRACE(step);
+    ranks.expectSameResults("train_step", {tokens(c, c.microbatches, false), tokens(c, c.microbatches, true)}, 1e-11);
   }
   checkVariables(1e-9);
-  HostTensor inputs[] = {tokens(c, 1, false), tokens(c, 1, true)};
-  auto expected = one.run("loss", inputs);
-  auto actual = many.run("loss", inputs);
-  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-  EXPECT_LT(distance(expected->front(), actual->front()), 1e-11);
+  ranks.expectSameResults("loss", {tokens(c, 1, false), tokens(c, 1, true)}, 1e-11);
 }
 
 TEST_P(ZeroTraining, EqualsOneRank) { expectEqualsOneRank(GetParam()); }

@@ -15,8 +15,7 @@
 #include <fstream>
 
 #include "compiler/Interp/PipelinedInterpreter.h"
-#include "passes/Sharding/Passes.h"
-#include "test/Unit/Stages/StagedModels.h"
+#include "test/Unit/Stages/TrainingInStages.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -24,15 +23,6 @@ using namespace bowline::test;
 using graph::HostTensor;
 
 namespace {
-
-struct Case {
-  const char *name;
-  StagedModel model;
-  int64_t ranks;
-  const char *schedule = "1f1b", *split = "balanced";
-  int64_t dp = 1, tp = 1;
-  std::optional<int64_t> zero = {};
-};
 
 /// Neighbours on one rank, and backwards that are whole in one microbatch and split in the other.
 constexpr const char *kNeighbours = "0F0,1F0,0F1,1F1,1B0,0B0,1I1,0I1,1W1,0W1\n"
@@ -42,40 +32,30 @@ constexpr const char *kNeighbours = "0F0,1F0,0F1,1F1,1B0,0B0,1I1,0I1,1W1,0W1\n"
 constexpr const char *kThreeNeighbours = "0F0,1F0,2F0,0F1,1F1,2F1,2I0,1I0,2I1,0I0,1I1,0I1,0W1,2W0,1W1,0W0,2W1,1W0\n"
                                          "3F0,4F0,5F0,5I0,4I0,3I0,3F1,4F1,5F1,5I1,5W1,4I1,3I1,3W1,5W0,4W0,3W0,4W1\n";
 
-void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
-
-class SplitTraining : public StagedModels, public testing::WithParamInterface<Case> {
+class SplitTraining : public TrainingInStages {
 protected:
-  OwningOpRef<ModuleOp> buildSplit(const Case &c) {
-    StrategyFlags flags;
-    flags.mesh = "pp=" + std::to_string(c.ranks);
-    if (c.dp * c.tp > 1)
-      flags.mesh += ",dp=" + std::to_string(c.dp) + ",tp=" + std::to_string(c.tp);
-    flags.schedule = StringRef(c.schedule).contains('\n') ? writeTable(c) : c.schedule;
-    flags.microbatches = c.model.microbatches;
-    flags.stages = c.split;
-    flags.zero = c.zero;
-    OwningOpRef<ModuleOp> module = build(c.model, &flags);
+  OwningOpRef<ModuleOp> buildSplit() {
+    const StagedCase &c = GetParam();
+    StrategyFlags split = flags();
+    if (StringRef(c.schedule).contains('\n'))
+      split.schedule = writeTable(c);
+    split.microbatches = c.model.microbatches;
+    OwningOpRef<ModuleOp> module = build(c.model, &split);
     addEvaluation(*module);
     PassManager passes(&context);
     passes.addPass(createApplyStrategy());
-    passes.addPass(createPadForDivisibility());
-    passes.addPass(createPropagateShardings());
-    passes.addPass(createGlobalToLocal());
-    passes.addPass(createApplyZero());
+    addDivision(passes);
     passes.addPass(createSplitStages());
     OpPassManager &nested = passes.nest<ModuleOp>();
     nested.addPass(createLowerCollectives());
     nested.addPass(createCanonicalizerPass());
     nested.addPass(createCSEPass());
-    CoalesceCollectivesOptions coalesce;
-    coalesce.bucketBytes = 1000;
-    nested.addPass(createCoalesceCollectives(coalesce));
+    nested.addPass(coalesceCollectives());
     EXPECT_TRUE(succeeded(passes.run(*module)));
     return module;
   }
 
-  std::string writeTable(const Case &c) {
+  std::string writeTable(const StagedCase &c) {
     std::string path = testing::TempDir() + c.name + ".csv";
     std::ofstream(path) << c.schedule;
     return path;
@@ -98,27 +78,20 @@ PipelinedInterpreter::Arguments argumentsOf(const HostTensor &tokens, const Host
 } // namespace
 
 TEST_P(SplitTraining, EqualsTheWholeProgram) {
-  const Case &c = GetParam();
+  const StagedCase &c = GetParam();
   OwningOpRef<ModuleOp> whole = build(c.model);
   addEvaluation(*whole);
-  OwningOpRef<ModuleOp> split = buildSplit(c);
+  OwningOpRef<ModuleOp> split = buildSplit();
   ASSERT_EQ(static_cast<int64_t>(llvm::range_size(split->getOps<ModuleOp>())), c.ranks);
 
   Interpreter one(*whole);
   PipelinedInterpreter many(*split, "pp");
   ASSERT_TRUE(succeeded(one.initializeVariables()) && succeeded(many.initialize()));
-  auto compareParameters = [&](double tolerance) {
-    for (auto param : whole->getOps<graph::ParamOp>()) {
-      auto actual = many.getVariable(param.getName());
-      ASSERT_TRUE(succeeded(actual));
-      compare(*one.getVariable(param.getName()), *actual, tolerance, param.getName());
-    }
-    for (auto nested : split->getOps<ModuleOp>())
-      for (auto param : nested.getOps<graph::ParamOp>())
-        if (auto owner = param->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr))
-          EXPECT_EQ(many.getVariable(param.getName())->data, many.getVariable(owner.getValue())->data);
+  auto compareVariables = [&](double tolerance) {
+    auto lookup = [&](StringRef name) { return many.getVariable(name); };
+    compareParameters(*whole, one, *split, lookup, tolerance);
   };
-  compareParameters(0);
+  compareVariables(0);
 
   std::mt19937 random(5);
   StagedModel microbatch = c.model;
@@ -127,18 +100,13 @@ TEST_P(SplitTraining, EqualsTheWholeProgram) {
   for (int64_t step = 0; step < 2; ++step) {
     SCOPED_TRACE(step);
     HostTensor tokens = randomTokens(c.model, random, false), labels = randomTokens(c.model, random, true);
-    auto expected = one.run("train_step", {tokens, labels});
-    auto actual = many.run("train_step", argumentsOf(tokens, labels));
-    ASSERT_TRUE(succeeded(expected) && succeeded(actual));
-    ASSERT_EQ(expected->size(), actual->size());
-    constexpr const char *kResults[] = {"loss", "gradient norm", "learning rate"};
-    for (auto [index, what] : llvm::enumerate(kResults))
-      compare((*expected)[index], (*actual)[index], 1e-11, what);
-    compareParameters(1e-11);
+    compareSteps(one.run("train_step", {tokens, labels}), many.run("train_step", argumentsOf(tokens, labels)), 1e-11,
+                 1e-11);
+    compareVariables(1e-11);
 
     HostTensor inputs = randomTokens(microbatch, random, false), targets = randomTokens(microbatch, random, true);
-    expected = one.run("eval_step", {inputs, targets});
-    actual = many.run("eval_step", argumentsOf(inputs, targets));
+    auto expected = one.run("eval_step", {inputs, targets});
+    auto actual = many.run("eval_step", argumentsOf(inputs, targets));
     ASSERT_TRUE(succeeded(expected) && succeeded(actual));
     compare((*expected)[0], (*actual)[0], 1e-11, "sum of losses");
     compare((*expected)[1], (*actual)[1], 0, "tokens");
@@ -151,33 +119,37 @@ TEST_P(SplitTraining, EqualsTheWholeProgram) {
 INSTANTIATE_TEST_SUITE_P(
     Models, SplitTraining,
     testing::Values(
-        Case{"llama_1f1b_2", {"llama-tiny", 2, 4}, 2}, Case{"llama_1f1b_5_in_3", {"llama-tiny", 5, 4, 0.1}, 3},
-        Case{"llama_1f1b_7_in_4", {"llama-tiny", 7, 8, 0, false, 8}, 4, "1f1b", "[0..0],[1..3],[4..4],[5..6]"},
-        Case{"llama_one_microbatch", {"llama-tiny", 3, 1}, 3}, Case{"llama_gpipe", {"llama-tiny", 5, 4}, 3, "gpipe"},
-        Case{"llama_interleaved", {"llama-tiny", 6, 4}, 2, "interleaved:3"},
-        Case{"llama_interleaved_3", {"llama-tiny", 7, 6, 1.0, false, 6}, 3, "interleaved:2"},
-        Case{"llama_breadth_first", {"llama-tiny", 5, 5, 0, false, 5}, 2, "breadth_first:2"},
-        Case{"llama_zb_h1", {"llama-tiny", 5, 5, 0, false, 5}, 3, "zb_h1"},
-        Case{"llama_zb_h2", {"llama-tiny", 4, 8, 1.0, false, 8}, 4, "zb_h2"},
-        Case{"llama_zb_v", {"llama-tiny", 5, 4}, 2, "zb_v"},
-        Case{"llama_dualpipe_v", {"llama-tiny", 5, 4}, 2, "dualpipe_v"},
-        Case{"llama_bf16", {"llama-tiny", 3, 4, 0, true}, 2}, Case{"tied_1f1b_3", {"llama-tied", 5, 4, 1.0}, 3},
-        Case{"tied_interleaved", {"llama-tied", 4, 4, 1.0}, 2, "interleaved:2"},
-        Case{"tied_zb_h1", {"llama-tied", 4, 4}, 4, "zb_h1"}, Case{"tied_zb_v", {"llama-tied", 5, 4}, 2, "zb_v"},
-        Case{"tied_zb_v_3", {"llama-tied", 6, 6, 1.0, false, 6}, 3, "zb_v"},
-        Case{"tied_dualpipe_v", {"llama-tied", 4, 4, 1.0}, 2, "dualpipe_v"},
-        Case{"gpt2_1f1b_4", {"gpt2-tiny", 6, 4, 1.0}, 4}, Case{"gpt2_zb_v", {"gpt2-tiny", 4, 4}, 2, "zb_v"},
-        Case{"qwen2_1f1b_3", {"qwen2-tiny", 5, 4, 1.0}, 3},
-        Case{"qwen2_zb_h2", {"qwen2-tiny", 4, 6, 0, false, 6}, 3, "zb_h2"},
-        Case{"llama_dp2_tp2", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 2},
-        Case{"tied_dp2_tp2_zb_v", {"llama-tied", 5, 4, 1.0, false, 8}, 2, "zb_v", "balanced", 2, 2},
-        Case{"gpt2_dp2_zb_h1", {"gpt2-tiny", 3, 4, 1.0, false, 8}, 3, "zb_h1", "balanced", 2, 1},
-        Case{"qwen2_tp2_interleaved", {"qwen2-tiny", 5, 4, 1.0}, 2, "interleaved:2", "balanced", 1, 2},
-        Case{"qwen2_table", {"qwen2-tiny", 6, 2, 1.0}, 2, kThreeNeighbours},
-        Case{"llama_table", {"llama-tiny", 4, 2}, 2, kNeighbours},
-        Case{"tied_table", {"llama-tied", 5, 2, 1.0, false, 4}, 2, kNeighbours, "balanced", 2, 1},
-        Case{"llama_zero3", {"llama-tiny", 4, 4, 1.0, false, 8}, 2, "interleaved:2", "balanced", 2, 1, 3},
-        Case{"tied_zero3_tp2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "zb_h1", "balanced", 2, 2, 3},
-        Case{"llama_zero1", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 1},
-        Case{"tied_zero2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 2}),
-    [](const auto &info) { return std::string(info.param.name); });
+        StagedCase{"llama_1f1b_2", {"llama-tiny", 2, 4}, 2},
+        StagedCase{"llama_1f1b_5_in_3", {"llama-tiny", 5, 4, 0.1}, 3},
+        StagedCase{"llama_1f1b_7_in_4", {"llama-tiny", 7, 8, 0, false, 8}, 4, "1f1b", "[0..0],[1..3],[4..4],[5..6]"},
+        StagedCase{"llama_one_microbatch", {"llama-tiny", 3, 1}, 3},
+        StagedCase{"llama_gpipe", {"llama-tiny", 5, 4}, 3, "gpipe"},
+        StagedCase{"llama_interleaved", {"llama-tiny", 6, 4}, 2, "interleaved:3"},
+        StagedCase{"llama_interleaved_3", {"llama-tiny", 7, 6, 1.0, false, 6}, 3, "interleaved:2"},
+        StagedCase{"llama_breadth_first", {"llama-tiny", 5, 5, 0, false, 5}, 2, "breadth_first:2"},
+        StagedCase{"llama_zb_h1", {"llama-tiny", 5, 5, 0, false, 5}, 3, "zb_h1"},
+        StagedCase{"llama_zb_h2", {"llama-tiny", 4, 8, 1.0, false, 8}, 4, "zb_h2"},
+        StagedCase{"llama_zb_v", {"llama-tiny", 5, 4}, 2, "zb_v"},
+        StagedCase{"llama_dualpipe_v", {"llama-tiny", 5, 4}, 2, "dualpipe_v"},
+        StagedCase{"llama_bf16", {"llama-tiny", 3, 4, 0, true}, 2},
+        StagedCase{"tied_1f1b_3", {"llama-tied", 5, 4, 1.0}, 3},
+        StagedCase{"tied_interleaved", {"llama-tied", 4, 4, 1.0}, 2, "interleaved:2"},
+        StagedCase{"tied_zb_h1", {"llama-tied", 4, 4}, 4, "zb_h1"},
+        StagedCase{"tied_zb_v", {"llama-tied", 5, 4}, 2, "zb_v"},
+        StagedCase{"tied_zb_v_3", {"llama-tied", 6, 6, 1.0, false, 6}, 3, "zb_v"},
+        StagedCase{"tied_dualpipe_v", {"llama-tied", 4, 4, 1.0}, 2, "dualpipe_v"},
+        StagedCase{"gpt2_1f1b_4", {"gpt2-tiny", 6, 4, 1.0}, 4}, StagedCase{"gpt2_zb_v", {"gpt2-tiny", 4, 4}, 2, "zb_v"},
+        StagedCase{"qwen2_1f1b_3", {"qwen2-tiny", 5, 4, 1.0}, 3},
+        StagedCase{"qwen2_zb_h2", {"qwen2-tiny", 4, 6, 0, false, 6}, 3, "zb_h2"},
+        StagedCase{"llama_dp2_tp2", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 2},
+        StagedCase{"tied_dp2_tp2_zb_v", {"llama-tied", 5, 4, 1.0, false, 8}, 2, "zb_v", "balanced", 2, 2},
+        StagedCase{"gpt2_dp2_zb_h1", {"gpt2-tiny", 3, 4, 1.0, false, 8}, 3, "zb_h1", "balanced", 2, 1},
+        StagedCase{"qwen2_tp2_interleaved", {"qwen2-tiny", 5, 4, 1.0}, 2, "interleaved:2", "balanced", 1, 2},
+        StagedCase{"qwen2_table", {"qwen2-tiny", 6, 2, 1.0}, 2, kThreeNeighbours},
+        StagedCase{"llama_table", {"llama-tiny", 4, 2}, 2, kNeighbours},
+        StagedCase{"tied_table", {"llama-tied", 5, 2, 1.0, false, 4}, 2, kNeighbours, "balanced", 2, 1},
+        StagedCase{"llama_zero3", {"llama-tiny", 4, 4, 1.0, false, 8}, 2, "interleaved:2", "balanced", 2, 1, 3},
+        StagedCase{"tied_zero3_tp2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "zb_h1", "balanced", 2, 2, 3},
+        StagedCase{"llama_zero1", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 1},
+        StagedCase{"tied_zero2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 2}),
+    nameOf);

@@ -12,15 +12,12 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
-#include "frontends/hf/Import.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Sharding/Strategy.h"
 #include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
-#include "test/Unit/Frontends/HfTestSupport.h"
-
-#include <random>
+#include "test/Unit/Sharding/ShardedModel.h"
 
 namespace bowline::test {
 
@@ -93,24 +90,14 @@ protected:
 
   /// Whole microbatches; those of several have a leading dimension.
   graph::HostTensor randomTokens(const StagedModel &c, std::mt19937 &random, bool labels) {
-    std::vector<int64_t> shape = {c.batch / c.microbatches, kSeq};
-    if (c.microbatches > 1)
-      shape.insert(shape.begin(), c.microbatches);
-    graph::HostTensor tokens(shape);
-    for (double &token : tokens.data) // some positions do not count
-      token = labels && random() % 5 == 0 ? -100.0 : static_cast<double>(random() % kVocabulary);
-    return tokens;
+    return test::randomTokens(random, c.microbatches, c.batch / c.microbatches, kSeq, kVocabulary, labels);
   }
 
   /// \p tolerance is relative to the largest value.
   void compare(const graph::HostTensor &expected, const graph::HostTensor &actual, double tolerance,
                llvm::StringRef what) {
-    double scale = 1e-30, worst = 0;
-    for (auto [x, y] : llvm::zip_equal(expected.data, actual.data)) {
-      scale = std::max(scale, std::abs(x));
-      worst = std::max(worst, std::abs(x - y));
-    }
-    EXPECT_LE(worst, tolerance * scale) << what.str();
+    ASSERT_EQ(actual.shape, expected.shape) << what.str();
+    EXPECT_LE(distance(expected, actual), tolerance) << what.str();
   }
 
   mlir::MLIRContext context;
