@@ -157,13 +157,30 @@ absl::Status AtomicFile::Commit() {
   return SyncDirectory(directory_);
 }
 
-absl::Status AtomicFile::CommitUnsynced() {
+absl::Status AtomicFile::Complete() {
   if (failed_ || !file_.valid()) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot complete '", path_, "': an earlier write failed or the file is complete"));
   }
   if (temporary_path_.empty()) BOWLINE_RETURN_IF_ERROR(LinkUnnamedFile());
   if (file_.Close() != 0) return Failed(errno);
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::CommitUnsynced() {
+  BOWLINE_RETURN_IF_ERROR(Complete());
+  if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) return Failed(errno);
+  temporary_path_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::CommitNewUnsynced() {
+  BOWLINE_RETURN_IF_ERROR(Complete());
+  // The destructor takes the temporary name away.
+  if (::link(temporary_path_.c_str(), path_.c_str()) == 0) return absl::OkStatus();
+  // A file system without links.
+  const bool unsupported = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
+  if (!unsupported || ::access(path_.c_str(), F_OK) == 0) return Failed(unsupported ? EEXIST : errno);
   if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) return Failed(errno);
   temporary_path_.clear();
   return absl::OkStatus();

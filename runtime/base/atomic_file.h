@@ -45,11 +45,16 @@ class AtomicFile {
   // content that can be made again and is checked when it is read.
   absl::Status CommitUnsynced();
 
+  // As CommitUnsynced, but replaces nothing: kAlreadyExists where somebody has given the name to a file.
+  absl::Status CommitNewUnsynced();
+
  private:
   AtomicFile() = default;
   absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status Failed(int error_number);
   absl::Status LinkUnnamedFile();
+  // Until the file has a temporary name and is closed.
+  absl::Status Complete();
 
   std::string path_;
   std::string directory_;

@@ -355,6 +355,27 @@ class Refusals(ProcessTest):
         self.assertEqual(done[3].code, 1)
         self.assertRegex(done[3].err, "was started as one of 3 ranks, but rank 0 as one of 4")
 
+    def test_two_processes_with_the_same_rank_at_a_file_and_what_a_crash_leaves(self):
+        meet, metrics = self.folder / "meet", self.folder / "m.jsonl"
+        run = [self.plan("tp=2"), "--data", tools.TOKENS, "--metrics", metrics, "--world-size", 2, "--rendezvous",
+               f"file:{meet}"]
+        processes = [self.begin(*run, "--steps", 10**6, "--rank", rank) for rank in (0, 1)]
+        self.wait_for_step(metrics, processes[0])
+        for rank, first in enumerate(processes):
+            since = time.monotonic()
+            self.refuse((f"rendezvous at file:{meet}: two processes are rank {rank}: ", f", pid {first.pid}, and ",
+                         "give each a rank of its own, and each run a file of its own"),
+                        *run, "--steps", 3, "--rank", rank)
+            self.assertLess(time.monotonic() - since, 30)
+        processes[0].kill()
+        self.assertEqual(self.finish(processes[1]).code, 3)
+        self.assertTrue(meet.exists())
+        self.refuse((f"file:{meet} within 0.5 s (it names ", "if a run that crashed left the file, start rank 0"),
+                    *run, "--steps", 3, "--rank", 1, "--rendezvous-timeout", "0.5", code=3)
+        for process in [self.begin(*run, "--steps", 3, "--rank", rank) for rank in (1, 0)]:
+            self.assertEqual(self.finish(process).code, 0)
+        self.assertFalse(meet.exists())
+
 
 class FailureTest(ProcessTest):
     # With a slow link a step takes a third of a second, in which there is hardly a moment outside of such a command. A

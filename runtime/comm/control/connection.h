@@ -32,6 +32,7 @@ enum class MessageType : uint8_t {
   kAnswer,     // up: activities
   kLeave,      // up: this rank is done
   kDone,       // down: all ranks are done
+  kProbe,      // up: who is rank 0 here? (Hello; answered by kRejected)
 };
 
 struct Message {

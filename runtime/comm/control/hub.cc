@@ -28,7 +28,7 @@ std::string CommunicatorKey(absl::string_view communicator, int rank) {
 }
 
 std::string Hello::Encode() const {
-  return WireWriter().Text(kMagic).I32(rank).I32(ranks).Text(job).Text(where).U64(patience).bytes();
+  return WireWriter().Text(kMagic).I32(rank).I32(ranks).Text(job).Text(token).Text(where).U64(patience).bytes();
 }
 
 bool Hello::Decode(absl::string_view bytes, Hello& hello) {
@@ -37,6 +37,7 @@ bool Hello::Decode(absl::string_view bytes, Hello& hello) {
   hello.rank = reader.I32();
   hello.ranks = reader.I32();
   hello.job = reader.Text();
+  hello.token = reader.Text();
   hello.where = reader.Text();
   hello.patience = reader.U64();
   return reader.complete();
@@ -196,12 +197,28 @@ void Hub::Handle(Peer& peer, const Message& message) {
 }
 
 void Hub::HandleHello(Peer& peer, const Message& message) {
+  const bool probe = message.type == MessageType::kProbe;
   Hello hello;
-  if (message.type != MessageType::kHello || !Hello::Decode(message.payload, hello)) return peer.connection.Close();
+  if ((message.type != MessageType::kHello && !probe) || !Hello::Decode(message.payload, hello)) {
+    return peer.connection.Close();
+  }
   if (hello.job != options_.job) {
-    return Reject(peer, RejectReason::kOtherJob,
+    return Reject(peer, RejectReason::kOtherRun,
                   absl::UnavailableError(
                       absl::StrCat("a run with the job id '", options_.job, "' is there, not '", hello.job, "'")));
+  }
+  if (hello.token != options_.token) {
+    return Reject(peer, RejectReason::kOtherRun, absl::UnavailableError("a run that meets elsewhere is there"));
+  }
+  if (broken_) return Reject(peer, RejectReason::kBroken, why_broken_);
+  if (done_) return Reject(peer, RejectReason::kOtherRun, absl::UnavailableError("a run that is done is there"));
+  const auto twice = [&](absl::string_view where) {
+    return absl::InvalidArgumentError(absl::StrCat("two processes are rank ", hello.rank, ": ", where, ", and ",
+                                                   hello.where, "; give each a rank of its own"));
+  };
+  if (probe) {
+    const std::string& where = ranks_[0].where;
+    return Reject(peer, RejectReason::kWrong, twice(where.empty() ? "one that has just started" : where));
   }
   if (hello.ranks != options_.ranks || hello.rank < 0 || hello.rank >= options_.ranks) {
     return Reject(peer, RejectReason::kWrong,
@@ -209,13 +226,12 @@ void Hub::HandleHello(Peer& peer, const Message& message) {
                       "rank ", hello.rank, " (", hello.where, ") was started as one of ", hello.ranks,
                       " ranks, but rank 0 as one of ", options_.ranks, "; start all with the same number of ranks")));
   }
-  if (broken_) return Reject(peer, RejectReason::kWrong, why_broken_);
   Rank& rank = ranks_[static_cast<size_t>(hello.rank)];
   if (rank.came) {
-    return Reject(peer, RejectReason::kWrong,
-                  absl::InvalidArgumentError(absl::StrCat("two processes are rank ", hello.rank, ": ", rank.where,
-                                                          ", and ", hello.where, "; give each a rank of its own")));
+    refused_rank_ = hello.rank;
+    return Reject(peer, RejectReason::kTwice, twice(rank.where));
   }
+  if (refused_rank_ == hello.rank) refused_.clear();
   rank.came = true;
   rank.peer = &peer;
   rank.where = hello.where;
@@ -233,7 +249,7 @@ void Hub::HandleHello(Peer& peer, const Message& message) {
 }
 
 void Hub::Reject(Peer& peer, RejectReason reason, const absl::Status& why) {
-  if (reason == RejectReason::kWrong && !broken_) refused_ = std::string(why.message());
+  if (reason == RejectReason::kWrong || reason == RejectReason::kTwice) refused_ = std::string(why.message());
   peer.connection.Queue(MessageType::kRejected, WireWriter().U8(static_cast<uint8_t>(reason)).Status(why).bytes());
   peer.connection.Flush().IgnoreError();
   peer.connection.Close();

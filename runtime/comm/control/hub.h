@@ -18,11 +18,12 @@ namespace bowline {
 
 // First words of a rank to the hub.
 struct Hello {
-  static constexpr char kMagic[] = "bowline control 1";
+  static constexpr char kMagic[] = "bowline control 2";
 
   int rank = 0;
   int ranks = 1;
   std::string job;        // tells runs apart that share an address
+  std::string token;      // of the file in which the hub was found; empty without one
   std::string where;      // "host a, pid 7"
   uint64_t patience = 0;  // ns until the rank gives up waiting for the others
 
@@ -34,12 +35,13 @@ struct Hello {
 // The key under which a rank says what the others need of it for a communicator.
 std::string CommunicatorKey(absl::string_view communicator, int rank);
 
-// Why a hello was refused, and whether another attempt, elsewhere, may be better.
-enum class RejectReason : uint8_t { kOtherJob, kWrong };
+// Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a process
+// of this rank, though it may have died a moment ago.
+enum class RejectReason : uint8_t { kOtherRun, kBroken, kWrong, kTwice };
 
 struct HubOptions {
   int ranks = 1;
-  std::string job;
+  std::string job, token;
   ControlTiming timing;
   std::chrono::nanoseconds rendezvous_timeout;
 };
@@ -104,6 +106,7 @@ class Hub {
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
   std::string refused_;              // why a rank was, lately
+  int refused_rank_ = -1;
   const Clock::time_point give_up_;  // waiting for ranks to come
   Clock::time_point next_beat_;
   bool inquiring_ = false;

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -23,12 +25,14 @@
 namespace bowline {
 namespace {
 
-// Of a file that rank 0 writes. The name of the job is not trusted to have no line breaks, and comes last.
-constexpr absl::string_view kFileHeader = "bowline rendezvous 1\n";
+// Of a file that rank 0 writes; behind it are lines with address, port and token.
+constexpr absl::string_view kFileHeader = "bowline rendezvous 2\n";
 constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{200};
 // For one candidate to say that it is the hub.
 constexpr auto kAttempt = std::chrono::seconds(5);
 constexpr auto kAttemptAmongMany = std::chrono::seconds(1);
+// For the hub to notice that the process died in whose place this one was started.
+constexpr auto kSuccession = std::chrono::seconds(1);
 
 std::string FirstAddressOfThisMachine() {
   ifaddrs* list = nullptr;
@@ -44,49 +48,73 @@ std::string FirstAddressOfThisMachine() {
   return found;
 }
 
+// Another run's hub may later have the address that a file names, but not the file's token.
+std::string NewToken() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
 struct Candidate {
   std::string host;
   int port = 0;
+  std::string token;
 };
 
-// Empty while there is no file of rank 0.
-std::vector<Candidate> CandidatesOf(const Rendezvous& rendezvous) {
-  std::vector<Candidate> candidates;
-  if (rendezvous.file.empty()) {
-    for (int i = 0; i < rendezvous.ports; ++i) candidates.push_back({rendezvous.host, rendezvous.port + i});
-    return candidates;
-  }
-  std::ifstream file(rendezvous.file, std::ios::binary);
+// Nothing where there is no file that a rank 0 wrote.
+std::optional<Candidate> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
   std::string text(4096, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   absl::string_view rest = text;
-  if (!absl::ConsumePrefix(&rest, kFileHeader)) return candidates;
-  const std::vector<std::string> lines = absl::StrSplit(rest, absl::MaxSplits('\n', 2));
-  Candidate candidate;
-  if (lines.size() != 3 || !absl::SimpleAtoi(lines[1], &candidate.port)) return candidates;
-  if (candidate.port < 1 || candidate.port > 65535) return candidates;
-  candidate.host = lines[0];
-  candidates.push_back(std::move(candidate));
+  if (!absl::ConsumePrefix(&rest, kFileHeader)) return std::nullopt;
+  const std::vector<std::string> lines = absl::StrSplit(rest, '\n');
+  int port = 0;
+  if (lines.size() != 4 || !absl::SimpleAtoi(lines[1], &port) || port < 1 || port > 65535) return std::nullopt;
+  return Candidate{lines[0], port, lines[2]};
+}
+
+std::vector<Candidate> CandidatesOf(const Rendezvous& rendezvous) {
+  std::vector<Candidate> candidates;
+  if (!rendezvous.file.empty()) {
+    if (std::optional<Candidate> written = ReadFile(rendezvous.file)) candidates.push_back(std::move(*written));
+    return candidates;
+  }
+  for (int i = 0; i < rendezvous.ports; ++i) candidates.push_back({rendezvous.host, rendezvous.port + i, ""});
   return candidates;
+}
+
+// Removes a file if it is still what `known` is; another that took its place meanwhile stays.
+absl::Status RemoveFile(const std::string& path, const std::optional<Candidate>& known) {
+  const std::string aside = TemporarySiblingOf(path);
+  if (::rename(path.c_str(), aside.c_str()) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : ErrnoToStatus(errno, path);
+  }
+  const std::optional<Candidate> found = ReadFile(aside);
+  if (found.has_value() && (!known.has_value() || found->token != known->token)) {
+    [[maybe_unused]] const int linked = ::link(aside.c_str(), path.c_str());
+  }
+  ::unlink(aside.c_str());
+  return absl::OkStatus();
 }
 
 // What came of asking a candidate.
 struct Attempt {
   Connection connection;  // open when it is the hub and has accepted
   absl::Status failure;
-  bool final = false;  // no other attempt can be better
+  std::optional<RejectReason> rejected;
 };
 
-Attempt Try(const Candidate& candidate, const Hello& hello, Clock::time_point deadline) {
+Attempt Try(const Candidate& candidate, MessageType type, Hello hello, Clock::time_point deadline) {
   Attempt attempt;
+  hello.token = candidate.token;
   absl::StatusOr<FileDescriptor> socket = ConnectTo(candidate.host, candidate.port, deadline);
   if (!socket.ok()) {
     attempt.failure = socket.status();
     return attempt;
   }
   Connection connection(std::move(*socket));
-  connection.Queue(MessageType::kHello, hello.Encode());
+  connection.Queue(type, hello.Encode());
   connection.set_limit(Connection::kMaxMessage);
   while (true) {
     if (attempt.failure = connection.Flush(); !attempt.failure.ok()) return attempt;
@@ -102,7 +130,7 @@ Attempt Try(const Candidate& candidate, const Hello& hello, Clock::time_point de
     }
     if (message->has_value() && (**message).type == MessageType::kRejected) {
       WireReader reader((**message).payload);
-      attempt.final = reader.U8() == static_cast<uint8_t>(RejectReason::kWrong);
+      attempt.rejected = static_cast<RejectReason>(reader.U8());
       attempt.failure = reader.Status();
       return attempt;
     }
@@ -115,6 +143,11 @@ Attempt Try(const Candidate& candidate, const Hello& hello, Clock::time_point de
       return attempt;
     }
   }
+}
+
+absl::Status Refusal(const Rendezvous& rendezvous, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat("rendezvous at ", rendezvous.ToString(), ": ", why.message(),
+                                               rendezvous.file.empty() ? "" : ", and each run a file of its own"));
 }
 
 }  // namespace
@@ -153,7 +186,7 @@ absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text) {
   return rendezvous;
 }
 
-absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address) {
+absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address, Hello& hello) {
   if (rendezvous.file.empty()) {
     absl::Status failure;
     for (int i = 0; i < rendezvous.ports; ++i) {
@@ -165,32 +198,60 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
                                                failure.message(),
                                                "; is another run there? Take another port, or a file"));
   }
-  // That of an earlier run would send the others to the wrong place.
-  if (::unlink(rendezvous.file.c_str()) != 0 && errno != ENOENT) return ErrnoToStatus(errno, rendezvous.file);
   const std::string own = address.empty() ? FirstAddressOfThisMachine() : address;
   BOWLINE_ASSIGN_OR_RETURN(FileDescriptor listener, Listen(own, 0));
   BOWLINE_ASSIGN_OR_RETURN(const int port, PortOf(listener.get()));
-  BOWLINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(rendezvous.file));
-  BOWLINE_RETURN_IF_ERROR(file.Append(absl::StrCat(kFileHeader, own, "\n", port, "\n", rendezvous.job)));
-  BOWLINE_RETURN_IF_ERROR(file.CommitUnsynced());
-  return listener;
+  hello.job = rendezvous.job;
+  hello.token = NewToken();
+  while (true) {
+    const std::optional<Candidate> earlier = ReadFile(rendezvous.file);
+    if (earlier.has_value()) {
+      const Attempt attempt = Try(*earlier, MessageType::kProbe, hello, Clock::now() + kAttemptAmongMany);
+      if (attempt.rejected == RejectReason::kWrong) return Refusal(rendezvous, attempt.failure);
+    }
+    BOWLINE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(rendezvous.file));
+    BOWLINE_RETURN_IF_ERROR(file.Append(absl::StrCat(kFileHeader, own, "\n", port, "\n", hello.token, "\n")));
+    // It would send the others to the wrong place.
+    BOWLINE_RETURN_IF_ERROR(RemoveFile(rendezvous.file, earlier));
+    const absl::Status written = file.CommitNewUnsynced();
+    if (written.ok()) return listener;
+    // Somebody else was rank 0 at the same moment.
+    if (!absl::IsAlreadyExists(written)) return written;
+  }
 }
 
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline) {
   hello.job = rendezvous.job;
   const Clock::time_point begin = Clock::now();
+  std::optional<Clock::time_point> twice_since;
   const auto patience = rendezvous.ports > 1 ? kAttemptAmongMany : kAttempt;
   std::chrono::milliseconds pause = kFirstPause;
-  absl::Status failure = absl::UnavailableError("rank 0 has not written it");
+  std::string failure = "rank 0 has not written it";
+  absl::string_view advice = "see whether rank 0 was started, and whether this machine reaches it";
   while (true) {
     for (const Candidate& candidate : CandidatesOf(rendezvous)) {
+      if (!hello.token.empty() && candidate.token != hello.token) {
+        return Refusal(rendezvous, absl::InvalidArgumentError("another process that is rank 0 has replaced the file; "
+                                                              "give each a rank of its own"));
+      }
       const Clock::time_point now = Clock::now();
       hello.patience = static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(deadline - now).count()));
-      Attempt attempt = Try(candidate, hello, std::min(deadline, now + patience));
+      Attempt attempt = Try(candidate, MessageType::kHello, hello, std::min(deadline, now + patience));
       if (attempt.connection.open()) return std::move(attempt.connection);
-      // A file may be that of an earlier run, whose hub is still there.
-      if (attempt.final && rendezvous.file.empty()) return Annotate(attempt.failure, "rendezvous");
-      failure = attempt.failure;
+      // Rank 0 of this run may still replace the file of one that broke.
+      const bool twice = attempt.rejected == RejectReason::kTwice;
+      if (twice && !twice_since.has_value()) twice_since = now;
+      if ((twice && now - *twice_since >= kSuccession) || attempt.rejected == RejectReason::kWrong ||
+          (attempt.rejected == RejectReason::kBroken && rendezvous.file.empty())) {
+        return Refusal(rendezvous, attempt.failure);
+      }
+      failure = std::string(attempt.failure.message());
+      if (!rendezvous.file.empty()) {
+        failure = absl::StrCat("it names ", candidate.host, ":", candidate.port, ": ", failure);
+        advice =
+            "if a run that crashed left the file, start rank 0, which replaces it; otherwise see whether this machine "
+            "reaches that address";
+      }
     }
     if (Clock::now() + pause >= deadline) break;
     std::this_thread::sleep_for(pause);
@@ -198,8 +259,13 @@ absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hell
   }
   return absl::DeadlineExceededError(
       absl::StrCat("rendezvous: rank ", hello.rank, " did not find rank 0 at ", rendezvous.ToString(), " within ",
-                   absl::StrFormat("%.3g", std::chrono::duration<double>(deadline - begin).count()), " s (",
-                   failure.message(), "); see whether rank 0 was started, and whether this machine reaches it"));
+                   absl::StrFormat("%.3g", std::chrono::duration<double>(deadline - begin).count()), " s (", failure,
+                   "); ", advice));
+}
+
+void RemoveRendezvousFile(const Rendezvous& rendezvous, const std::string& token) {
+  const std::optional<Candidate> written = ReadFile(rendezvous.file);
+  if (written.has_value() && written->token == token) RemoveFile(rendezvous.file, written).IgnoreError();
 }
 
 }  // namespace bowline

@@ -10,8 +10,8 @@
 
 namespace bowline {
 
-// Where rank 0 waits for the others: a file that all see, in which rank 0 writes its address, or an address. Exactly
-// one of `file` and `host` is set.
+// Where rank 0 waits for the others: a file that all see, in which rank 0 writes its address and which stays as long as
+// the run does, or an address. Exactly one of `file` and `host` is set.
 struct Rendezvous {
   std::string file;
   std::string host;
@@ -28,12 +28,17 @@ struct Rendezvous {
 // "file:PATH", "HOST:PORT" or "[IPV6]:PORT". kInvalidArgument saying what is allowed.
 absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text);
 
-// For rank 0: starts listening. `address` is one of this machine's, which goes into the file; empty takes that of the
-// first interface that is no loopback.
-absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address);
+// For rank 0: starts listening, and sets the token of `hello` if there is a file. `address` is one of this machine's,
+// which goes into the file; empty takes that of the first interface that is no loopback. kInvalidArgument when rank 0
+// of a run that lives meets the others at this file; a file that nobody answers for is replaced.
+absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address, Hello& hello);
 
-// For every rank: a connection to the hub, which has accepted it. kDeadlineExceeded saying where nobody was.
+// For every rank: a connection to the hub, which has accepted it. kInvalidArgument when another process is this rank,
+// or the numbers of ranks differ; kDeadlineExceeded saying where nobody was.
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline);
+
+// For rank 0, when its hub is no longer there: removes the file if it is still that of `token`.
+void RemoveRendezvousFile(const Rendezvous& rendezvous, const std::string& token);
 
 }  // namespace bowline
 

@@ -70,22 +70,21 @@ absl::Status GlooGroup::Meet() {
   IgnoreBrokenPipes();
   const ControlTiming timing = {options_.timeout};
   const Clock::time_point deadline = Clock::now() + options_.rendezvous_timeout;
-  if (options_.rank == 0) {
-    FileDescriptor listener(options_.listener);
-    if (!listener.valid()) {
-      BOWLINE_ASSIGN_OR_RETURN(listener, ListenForRanks(options_.rendezvous, options_.address));
-    }
-    BOWLINE_ASSIGN_OR_RETURN(hub_, Hub::Start(std::move(listener), {options_.ranks, options_.rendezvous.job, timing,
-                                                                    options_.rendezvous_timeout}));
-  }
   Hello hello;
   hello.rank = options_.rank;
   hello.ranks = options_.ranks;
   hello.where = WhereThisIs();
+  if (options_.rank == 0) {
+    FileDescriptor listener(options_.listener);
+    if (!listener.valid()) {
+      BOWLINE_ASSIGN_OR_RETURN(listener, ListenForRanks(options_.rendezvous, options_.address, hello));
+    }
+    token_ = hello.token;
+    BOWLINE_ASSIGN_OR_RETURN(hub_, Hub::Start(std::move(listener), {options_.ranks, options_.rendezvous.job, token_,
+                                                                    timing, options_.rendezvous_timeout}));
+  }
   BOWLINE_ASSIGN_OR_RETURN(Connection connection, ConnectToHub(options_.rendezvous, hello, deadline));
   BOWLINE_ASSIGN_OR_RETURN(client_, ControlClient::Join(std::move(connection), hello, timing, deadline));
-  // All have read it.
-  if (options_.rank == 0 && !options_.rendezvous.file.empty()) ::unlink(options_.rendezvous.file.c_str());
   client_->Start(this);
   absl::StatusOr<std::shared_ptr<gloo::transport::Device>> device =
       CreateGlooDevice(options_.address.empty() ? client_->address() : options_.address);
@@ -98,10 +97,11 @@ absl::Status GlooGroup::Meet() {
 }
 
 GlooGroup::~GlooGroup() {
-  if (client_ == nullptr) return;
-  if (client_->status().ok()) client_->Leave().IgnoreError();
+  if (client_ != nullptr && client_->status().ok()) client_->Leave().IgnoreError();
   // Its thread looks at the channels.
   client_.reset();
+  // Of the rank that wrote one.
+  if (!token_.empty()) RemoveRendezvousFile(options_.rendezvous, token_);
 }
 
 absl::StatusOr<std::unique_ptr<hal::Communicator>> GlooGroup::CreateCommunicator(absl::string_view name,

@@ -79,6 +79,7 @@ class GlooGroup : public CommunicatorGroup, private GlooOwner, private ControlOw
 
   const GlooOptions options_;
   std::unique_ptr<Hub> hub_;  // of rank 0
+  std::string token_;         // of the file that rank 0 wrote
   std::shared_ptr<gloo::transport::Device> device_;
   std::unique_ptr<ControlClient> client_;  // null for one rank
 

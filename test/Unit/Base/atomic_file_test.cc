@@ -60,6 +60,19 @@ TEST(AtomicFileTest, ReplacesAFileAndKeepsItsMode) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
+TEST(AtomicFileTest, ANewFileReplacesNothing) {
+  const TempDirectory directory;
+  {
+    auto first = AtomicFile::Create(directory / "f"), second = AtomicFile::Create(directory / "f");
+    ASSERT_TRUE(first.ok() && second.ok());
+    ASSERT_TRUE(first->Append("first").ok() && second->Append("second").ok());
+    EXPECT_TRUE(first->CommitNewUnsynced().ok());
+    EXPECT_EQ(second->CommitNewUnsynced().code(), absl::StatusCode::kAlreadyExists);
+  }
+  EXPECT_EQ(ReadWholeFile(directory / "f"), "first");
+  EXPECT_THAT(directory.List(), ElementsAre("f"));
+}
+
 TEST(AtomicFileTest, FollowsSymbolicLinks) {
   const TempDirectory directory;
   std::filesystem::create_directory(directory / "sub");

@@ -120,7 +120,7 @@ TEST(Rendezvous, OtherNumbersOfRanksAndTwoOfOneAreRefused) {
   processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   const int second = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
-  EXPECT_THAT(TextOf(processes.Wait(second)), HasSubstr("rendezvous: two processes are rank 1: host "));
+  EXPECT_THAT(TextOf(processes.Wait(second)), HasSubstr(": two processes are rank 1: host "));
   const int other = processes.Fork([&](RankProcess& self) {
     GlooOptions of_four = WithRank(options, 2);
     of_four.ranks = 4;
@@ -151,24 +151,128 @@ TEST(Rendezvous, TwoRunsAtTheSamePorts) {
   for (int process = 0; process < 4; ++process) EXPECT_TRUE(processes.Wait(process).status.ok());
 }
 
+// While the others still come, and while all run.
+TEST(Rendezvous, TwoOfOneRankAtAFileAreRefusedAtOnce) {
+  Processes processes;
+  const GlooOptions options = OptionsAtFile(3, kPatient);
+  const std::string& file = options.rendezvous.file;
+  const auto fork = [&](int rank) {
+    return processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      self.Tell();
+      while (std::ifstream(file + ".go").fail()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      return self.SumOnes(10);
+    });
+  };
+  const auto refuse = [&](int rank, int first) {
+    processes.Mark();
+    const int second = fork(rank), pid = processes.pid(second);
+    const testing::Outcome outcome = processes.Wait(second);
+    EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(
+        TextOf(outcome),
+        AllOf(HasSubstr(absl::StrCat("at file:", file, ": two processes are rank ", rank, ": ")),
+              HasSubstr(absl::StrCat("pid ", processes.pid(first), ",")), HasSubstr(absl::StrCat("pid ", pid, ";")),
+              HasSubstr("give each a rank of its own, and each run a file of its own")));
+    EXPECT_LT(outcome.seconds, 20);
+  };
+  const int zero = fork(0), one = fork(1);
+  while (std::ifstream(file).fail()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  refuse(1, one);
+  refuse(0, zero);
+  const int two = fork(2);
+  for (int process : {zero, one, two}) processes.WaitForTell(process);
+  refuse(2, two);
+  refuse(0, zero);
+  std::ofstream(file + ".go") << "go";
+  for (int process : {zero, one, two}) {
+    const testing::Outcome outcome = processes.Wait(process);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+  EXPECT_TRUE(std::ifstream(file).fail()) << "the file is left";
+  std::remove((file + ".go").c_str());
+}
+
+// Two that find no file: what one has written the other replaces.
+TEST(Rendezvous, TwoOfRank0AtOnce) {
+  GlooOptions options = OptionsAtFile(2, kPatient);
+  options.rendezvous_timeout = std::chrono::seconds(3);
+  Processes processes;
+  for ([[maybe_unused]] int i : {0, 1})
+    processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 0)); });
+  const std::string texts[] = {TextOf(processes.Wait(0)), TextOf(processes.Wait(1))};
+  EXPECT_THAT(texts,
+              ::testing::UnorderedElementsAre(HasSubstr("rank 1 of 2 did not come"),
+                                              HasSubstr(absl::StrCat("rendezvous at file:", options.rendezvous.file,
+                                                                     ": two processes are rank 0: "))));
+  EXPECT_TRUE(std::ifstream(options.rendezvous.file).fail()) << "the file is left";
+}
+
+void ExpectToMeet(const GlooOptions& options) {
+  Processes processes;
+  for (int rank : {1, 0}) {
+    processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      return self.SumOnes(10);
+    });
+  }
+  for (int process : {0, 1}) {
+    const testing::Outcome outcome = processes.Wait(process);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+}
+
+std::string FileOf(int port) { return absl::StrCat("bowline rendezvous 2\n127.0.0.1\n", port, "\n0123456789abcdef\n"); }
+
 TEST(Rendezvous, AFileOfAnEarlierRun) {
-  for (const char* content : {"", "bowline rendezvous 1\n127.0.0.1\n1\n", "bowline rendezvous 1\n127.0.0.1\n99999\n",
-                              "???", "bowline rendezvous 1\n"}) {
-    Processes processes;
+  for (const std::string& content :
+       {std::string(), FileOf(1), FileOf(99999), std::string("???"), std::string("bowline rendezvous 2\n")}) {
     const GlooOptions options = OptionsAtFile(2, kPatient);
     std::ofstream(options.rendezvous.file) << content;
-    for (int rank : {1, 0}) {
-      processes.Fork([&, rank](RankProcess& self) -> absl::Status {
-        if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
-        return self.SumOnes(10);
-      });
-    }
-    for (int process : {0, 1}) {
-      const testing::Outcome outcome = processes.Wait(process);
-      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
-    }
+    ExpectToMeet(options);
   }
+}
+
+// The port that a file names is now that of another run, which lives, or of somebody who says nothing.
+TEST(Rendezvous, AFileWhosePortIsSomebodyElsesNow) {
+  Processes processes;
+  const GlooOptions another = OptionsAtPort(2, kPatient);
+  const int zero = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(another, 0)); });
+  while (!Stranger(another).open()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  auto silent = Listen("127.0.0.1", 0);
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  for (int port : {another.rendezvous.port, PortOf(silent->get()).value()}) {
+    const GlooOptions options = OptionsAtFile(2, kPatient);
+    std::ofstream(options.rendezvous.file) << FileOf(port);
+    ExpectToMeet(options);
+  }
+  processes.Signal(zero, SIGKILL);
+}
+
+TEST(Rendezvous, AFileOfARunThatCrashed) {
+  Processes processes;
+  GlooOptions options = OptionsAtFile(2, kPatient);
+  for (int rank : {0, 1}) {
+    processes.Fork([&, rank](RankProcess& self) -> absl::Status {
+      BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
+      self.Tell();
+      return self.SumForever(10);
+    });
+  }
+  processes.WaitForTell(0);
+  processes.Signal(0, SIGKILL);
+  EXPECT_THAT(TextOf(processes.Wait(1)), HasSubstr("rank 0"));
+  EXPECT_FALSE(std::ifstream(options.rendezvous.file).fail());
+  ExpectToMeet(options);
+  // Without rank 0 nobody replaces it.
+  std::ofstream(options.rendezvous.file) << FileOf(1);
+  options.rendezvous_timeout = std::chrono::milliseconds(500);
+  const int alone = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, 1)); });
+  EXPECT_THAT(TextOf(processes.Wait(alone)),
+              AllOf(HasSubstr("rank 1 did not find rank 0 at file:"), HasSubstr("it names 127.0.0.1:1: "),
+                    HasSubstr("if a run that crashed left the file, start rank 0, which replaces it")));
 }
 
 // A rank that is killed while the others still come may be started again.
