@@ -34,7 +34,11 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
       const bool begins = access.writes && !access.reads && access.range.bytes() == buffer.bytes();
       if (inserted || (begins && values[found->second].last != index)) {
         found->second = values.size();
-        values.push_back({access.buffer, access.slot, buffer.bytes(), index, index});
+        // What is computed in place takes the bytes of what it replaces, which counts until here.
+        const bool isInPlace = access.writes && std::any_of(accesses.begin(), accesses.end(), [&](const auto &other) {
+                                 return other.reads && other.buffer != access.buffer && other.range == access.range;
+                               });
+        values.push_back({access.buffer, access.slot, buffer.bytes(), isInPlace ? index + 1 : index, index});
       } else {
         values[found->second].last = index;
       }
@@ -45,6 +49,8 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
 
   std::vector<uint64_t> begin(index + 1, 0), end(index + 1, 0);
   for (const MemoryTimeline::Tensor &value : values) {
+    if (value.first > value.last)
+      continue; // computed in place, and never used
     begin[value.first] += value.bytes;
     end[value.last + 1] += value.bytes;
   }

@@ -35,6 +35,19 @@ TEST(MemoryTimeline, CountsWhatIsNeededLater) {
   EXPECT_EQ(memory.atPeak[1].buffer, testing::kRows);
 }
 
+TEST(MemoryTimeline, CountsAResultInPlaceOnce) {
+  fbs::PlanT plan = testing::MakePlan();
+  const auto apart = testing::BytesOf(plan);
+  plan.buffers[testing::kDoubled]->offset = plan.buffers[testing::kProduct]->offset;
+  const auto in_place = testing::BytesOf(plan);
+  const MemoryTimeline before = computeMemoryTimeline(Timeline(testing::PlanIn(apart)), 1);
+  const MemoryTimeline after = computeMemoryTimeline(Timeline(testing::PlanIn(in_place)), 1);
+  for (size_t i = 0; i < before.liveBytes.size(); ++i) {
+    const bool adds = i == 3 || i == 7;  // product + product
+    EXPECT_EQ(after.liveBytes[i], before.liveBytes[i] - (adds ? 160 : 0)) << i;
+  }
+}
+
 TEST(MemoryTimeline, Plots) {
   MemoryTimeline memory;
   memory.liveBytes = {1 << 20, 4 << 20, 2 << 20};
