@@ -127,12 +127,15 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
-  if (options.gemmLibrary == "bowline")
-    step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, [=] {
+  // Who computes everything again to save memory does not want a second copy of the weights.
+  std::function<std::unique_ptr<Pass>()> packWeights;
+  if (options.gemmLibrary == "bowline" && options.recompute != "full")
+    packWeights = [=] {
       PackWeightsOptions pack;
       pack.memoryLimit = options.memoryLimit;
       return createPackWeights(pack);
-    });
+    };
+  step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, packWeights);
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
        true, [=] {
          OverlapCommandsOptions overlap;

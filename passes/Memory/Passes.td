@@ -31,9 +31,10 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
     those of `none`, bit for bit; no later pass may merge them with the originals.
 
     - `none` keeps everything.
-    - `selective` computes again what is cheap and large: generated kernels, from values that are kept anyway.
+    - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored
+      values, from values that are kept anyway.
     - `full` keeps what is alive at points of the forward pass where little is, as between layers, and computes again
-      everything between them; what comes after the last point is kept.
+      everything between them; after the last point it does what `selective` does.
     - `auto` takes the least additional arithmetic whose memory is at most `memory-target` bytes: greedily, by bytes
       freed at the peak for each operation of arithmetic, or one of the modes above where that is less. Without a
       target it is `none`.

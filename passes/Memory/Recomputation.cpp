@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Memory/DetachedEpilogue.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -79,21 +80,44 @@ void Recomputation::addOperation(Operation *op, bool forward) {
       idOf[result] = -1;
     return;
   }
-  OpInfo info{op, {}, {}, flopsOf(op), forward};
+  // Parts of a group follow it, as operations of their own.
+  std::vector<DetachedEpilogue> detached;
+  if (auto group = dyn_cast<graph::FusionOp>(op); group && forward)
+    detached = detachEpilogue(group);
+  SmallVector<Value> own(op->getResults());
+  for (const DetachedEpilogue &part : detached)
+    llvm::erase(own, op->getResult(part.result));
+  int whole = static_cast<int>(ops.size());
+  addInfo(op, own, forward, -1);
+  for (DetachedEpilogue &part : detached) {
+    addInfo(*part.group, op->getResult(part.result), forward, whole);
+    ops[whole].flops -= ops.back().flops;
+    parts.push_back(std::move(part.group));
+  }
+}
+
+void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int whole) {
+  OpInfo info{op, {}, {}, flopsOf(op), forward, whole};
   for (Value operand : op->getOperands())
     if (int id = idOf.lookup(operand); id >= 0 && !llvm::is_contained(info.operands, id))
       info.operands.push_back(id);
-  for (Value result : op->getResults()) {
+  for (Value result : results) {
     int id = static_cast<int>(values.size());
     idOf[result] = id;
     info.results.push_back(id);
     values.push_back({result, bytesOf(result), static_cast<int>(ops.size())});
     values.back().received = isa<dist::DistDialect>(op->getDialect());
   }
-  blockFlops += info.flops;
+  if (whole < 0)
+    blockFlops += info.flops;
   if (forward)
     forwardOps.push_back(static_cast<int>(ops.size()));
   ops.push_back(std::move(info));
+}
+
+bool Recomputation::comesWithWhole(const OpInfo &info, function_ref<bool(int)> isThere) const {
+  return info.whole >= 0 &&
+         llvm::any_of(info.operands, [&](int id) { return values[id].producer == info.whole && !isThere(id); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,14 +152,23 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
     if (isOriginal(id))
       result.firstBackward[id] = std::min(result.firstBackward[id], position);
   };
+  std::vector<int64_t> clonedAt(ops.size(), -1);
   std::function<void(int)> clone = [&](int op) {
-    if (result.cloned[op])
+    if (clonedAt[op] >= 0)
       return;
+    if (comesWithWhole(ops[op], isOriginal)) {
+      clone(ops[op].whole);
+      clonedAt[op] = clonedAt[ops[op].whole];
+      for (int id : ops[op].results)
+        first[id + count] = last[id + count] = clonedAt[op];
+      return;
+    }
     result.cloned[op] = true;
     for (int id : ops[op].operands)
       if (!isOriginal(id))
         clone(values[id].producer);
     llvm::for_each(ops[op].operands, use);
+    clonedAt[op] = position;
     define(op, true);
   };
   for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
@@ -254,7 +287,7 @@ std::vector<int64_t> Recomputation::forwardLiveBytes() const {
 
 /// Points after about `distance` saved bytes each, where the fewest bytes are alive.
 Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::vector<int64_t> &live,
-                                                  bool keepsTheEnd) const {
+                                                  const std::vector<bool> &end) const {
   std::vector<int> points;
   int64_t since = 0;
   int best = -1;
@@ -275,7 +308,7 @@ Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::v
     if (!isForward(value.producer))
       continue;
     if (value.producer > next)
-      kept[id] = keepsTheEnd && value.saved;
+      kept[id] = end[id];
     auto point = llvm::lower_bound(points, value.producer);
     if (point != points.end() && *point < lastForwardUse[id])
       kept[id] = true;
@@ -296,8 +329,9 @@ Recomputation::Choice Recomputation::full(int64_t copies) const {
   auto bytesOf = [&](const Choice &choice) { return choice.peakBytes + (copies - 1) * keptBytes(choice); };
   Choice best = keepAll();
   int64_t all = savedBytes();
+  std::vector<bool> end = copies == 1 ? selective().kept : std::vector<bool>(values.size(), false);
   for (double distance = static_cast<double>(all) / 2; distance * 2048 > static_cast<double>(all); distance /= 1.2) {
-    Choice choice = keepAtPoints(static_cast<int64_t>(distance), live, /*keepsTheEnd=*/copies == 1);
+    Choice choice = keepAtPoints(static_cast<int64_t>(distance), live, end);
     if (bytesOf(choice) < bytesOf(best))
       best = std::move(choice);
   }
@@ -383,12 +417,17 @@ void Recomputation::apply(const Choice &choice) {
     if (Value known = clones.lookupOrNull(value))
       return known;
     Operation *op = value.getDefiningOp();
+    const OpInfo &info = ops[values[idOf.lookup(value)].producer];
+    bool isPart = !isa<graph::ReshapeOp>(op) && info.whole >= 0 &&
+                  !comesWithWhole(info, [&](int id) { return !isDropped(values[id].value); });
+    if (isPart)
+      op = info.op;
     IRMapping operands;
     for (Value operand : op->getOperands())
       operands.map(operand, rebuild(operand, builder));
     Operation *clone = builder.clone(*op, operands);
     clone->setLoc(NameLoc::get(builder.getStringAttr("recomputed"), op->getLoc()));
-    clones.map(op->getResults(), clone->getResults());
+    clones.map(isPart ? ValueRange(value) : ValueRange(op->getResults()), clone->getResults());
     return clones.lookup(value);
   };
   DenseSet<Operation *> forward;

@@ -9,6 +9,7 @@
 #ifndef BOWLINE_PASSES_MEMORY_RECOMPUTATION_H
 #define BOWLINE_PASSES_MEMORY_RECOMPUTATION_H
 
+#include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -26,6 +27,9 @@ namespace bowline {
 /// Clones run the same kernels on the same values, so that results are the same bit for bit.
 ///
 /// Ranks exchange everything once: results of collectives are kept.
+///
+/// Of a group that works on the result of a contraction, what needs only stored values is computed again without the
+/// contraction (DetachedEpilogue.h).
 ///
 /// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
 class Recomputation {
@@ -49,7 +53,8 @@ public:
   Choice selective() const;
 
   /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
-  /// a network. The distance of the points is the one with the lowest peak. After the last point everything is kept,
+  /// a network. The distance of the points is the one with the lowest peak. After the last point all is kept that
+  /// `selective` keeps,
   /// unless what is kept is there in several copies, for as many microbatches in flight: then the lowest sum of the
   /// peak and the other copies decides.
   Choice full(int64_t copies = 1) const;
@@ -82,10 +87,14 @@ private:
     llvm::SmallVector<int> operands, results; // values
     double flops;
     bool forward;
+    int whole = -1; // of a part of a group, which is in no block: the operation that computes it with the rest
   };
   struct Simulation;
 
   void addOperation(mlir::Operation *op, bool forward);
+  void addInfo(mlir::Operation *op, mlir::ValueRange results, bool forward, int whole);
+  /// Whether the results of a part come with those of the group, which is computed again too.
+  bool comesWithWhole(const OpInfo &info, llvm::function_ref<bool(int)> isThere) const;
   bool isForward(int op) const { return ops[op].forward; }
   bool isAlwaysKept(int value) const { return values[value].toTheEnd || values[value].received; }
   bool isCheap(const OpInfo &info) const;
@@ -93,14 +102,16 @@ private:
   Simulation simulate(const std::vector<bool> &kept) const;
   Choice evaluate(std::vector<bool> kept) const;
   std::vector<int64_t> forwardLiveBytes() const;
-  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, bool keepsTheEnd) const;
+  /// `end`: what is kept behind the last point.
+  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
   /// Of the values that go from the forward part to the backward part.
   int64_t keptBytes(const Choice &choice) const;
   double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 
   llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory
   std::vector<ValueInfo> values;
-  std::vector<OpInfo> ops;         // in block order, without reshapes, reads, writes and constants
+  std::vector<OpInfo> ops; // in block order, parts behind their groups; no reshapes, reads, writes, constants
+  std::vector<mlir::OwningOpRef<graph::FusionOp>> parts;
   std::vector<int> lastForwardUse; // by value: operation, or its producer
   llvm::SmallVector<int> forwardOps;
   llvm::DenseSet<llvm::StringRef> variablesRead;

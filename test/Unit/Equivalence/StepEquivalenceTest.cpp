@@ -78,6 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         SmallCase{.name = "llama_one_rank", .model = "llama-tiny", .recompute = "full"},
         SmallCase{.name = "qwen2_one_rank_bf16", .model = "qwen2-tiny", .dtype = "bf16"},
+        SmallCase{.name = "llama_selective", .model = "llama-tiny", .recompute = "selective"},
+        SmallCase{.name = "gpt2_selective_bf16", .model = "gpt2-tiny", .dtype = "bf16", .recompute = "selective"},
         SmallCase{.name = "gpt2_one_rank_sgd", .model = "gpt2-tiny", .microbatches = 2, .optimizer = "sgd"},
         SmallCase{.name = "llama_dp2_tp2", .model = "llama-tiny", .mesh = "dp=2,tp=2", .microbatches = 2},
         SmallCase{.name = "llama_sequence", .model = "llama-tiny", .mesh = "tp=2", .sequenceParallel = true},
