@@ -255,6 +255,55 @@ TEST_F(KnownPrograms, BiasOnEveryPart) {
               AllOf(HasSubstr("step 'local' changes what is computed: after @project result"), HasSubstr(", in f64")));
 }
 
+// The same with operations that are not linear: the norm of parts is taken before they are summed up (pytorch/pytorch
+// 159856), the maximum (165962), and a small number is added on every rank to what is divided by (149768).
+TEST_F(KnownPrograms, FunctionsOfParts) {
+  struct Case {
+    const char *name, *function; // of the product %y, with the result %r
+    const char *ofParts;         // of parts of it
+  };
+  const Case cases[] = {{"norm",
+                         "  %s = arith.mulf %y, %y : tensor<4x3xf32>\n"
+                         "  %n = graph.reduce sum %s dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n"
+                         "  %r = math.sqrt %n : tensor<f32>\n",
+                         "  %s = arith.mulf %y, %y : tensor<4x3xf32>\n"
+                         "  %n = graph.reduce sum %s dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n"
+                         "  %root = math.sqrt %n : tensor<f32>\n"
+                         "  %r = dist.all_reduce sum %root over [\"tp\"] : tensor<f32>\n"},
+                        {"maximum", "  %r = graph.reduce max %y dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n",
+                         "  %m = graph.reduce max %y dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n"
+                         "  %r = dist.all_reduce sum %m over [\"tp\"] : tensor<f32>\n"},
+                        {"reciprocal",
+                         "  %n = graph.reduce sum %y dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n"
+                         "  %e = arith.constant dense<1.0e-6> : tensor<f32>\n"
+                         "  %d = arith.addf %n, %e : tensor<f32>\n"
+                         "  %r = arith.divf %e, %d : tensor<f32>\n",
+                         "  %n = graph.reduce sum %y dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>\n"
+                         "  %e = arith.constant dense<1.0e-6> : tensor<f32>\n"
+                         "  %p = arith.addf %n, %e : tensor<f32>\n"
+                         "  %d = dist.all_reduce sum %p over [\"tp\"] : tensor<f32>\n"
+                         "  %r = arith.divf %e, %d : tensor<f32>\n"}};
+  const std::string mesh = "dist.mesh @mesh [\"tp\"] [2]\n", end = "  graph.return %r : tensor<f32>\n}\n";
+  const std::string sharding = "dist.sharding = #dist.sharding<[{}, {\"tp\"}]>";
+  for (const Case &c : cases) {
+    SCOPED_TRACE(c.name);
+    std::string whole =
+        mesh + "graph.func @f(%x: tensor<4x6xf32> {" + sharding + ", graph.name = \"x\"}, %w: tensor<3x6xf32> {" +
+        sharding +
+        ", graph.name = \"w\"}) -> tensor<f32> {\n"
+        "  %y = graph.dot_general %x, %w contract [1] x [1] : (tensor<4x6xf32>, tensor<3x6xf32>) -> tensor<4x3xf32>\n" +
+        c.function + end;
+    std::string parts =
+        mesh + "graph.func @f(%x: tensor<4x3xf32> {dist.global_shape = array<i64: 4, 6>, " + sharding +
+        ", graph.name = \"x\"}, %w: tensor<3x3xf32> {dist.global_shape = array<i64: 3, 6>, " + sharding +
+        ", graph.name = \"w\"}) -> tensor<f32> {\n"
+        "  %y = graph.dot_general %x, %w contract [1] x [1] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>\n" +
+        c.ofParts + end;
+    EXPECT_EQ(compare(*parse(whole), *localized(whole)), "");
+    EXPECT_THAT(compare(whole, parts), HasSubstr("step 'local' changes what is computed: after @f result"));
+  }
+}
+
 // The upstream `shard` dialect of LLVM 22: a vector of ten over four devices loses its last two elements.
 TEST_F(KnownPrograms, LastElementsLost) {
   EXPECT_EQ(compare(*parse(kTen), *localized(kTen)), "");
