@@ -347,18 +347,23 @@ int main(int argc, char **argv) {
   std::string about;
   bool memory = false, json = false, why = false;
   app.add_option("plan", file, "the plan, as bowline-compile wrote it")->required();
-  app.add_flag("--memory", memory, "show live bytes over each entry's commands and the largest tensors at the peak");
-  app.add_flag("--why", why, "show why ranks communicate: what for, how often, and the bytes that a rank sends");
+  auto *memoryFlag = app.add_flag("--memory", memory,
+                                  "show live bytes over each entry's commands and the largest tensors at the peak");
+  app.add_flag("--why", why, "show why ranks communicate: what for, how often, and the bytes that a rank sends")
+      ->excludes(memoryFlag);
   app.add_option("--about", about,
                  "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
-      ->type_name("TEXT");
+      ->type_name("TEXT")
+      ->excludes(memoryFlag);
   std::string trace, entry = "train_step";
-  app.add_option(
+  auto *traceOption = app.add_option(
       "--trace", trace,
       "write when commands would run, as the cost model says, for ui.perfetto.dev: one rank of each role is a "
       "process, its streams are threads");
-  app.add_option("--entry", entry, "with --trace: the entry")->capture_default_str();
+  app.add_option("--entry", entry, "with --trace: the entry")->capture_default_str()->needs(traceOption);
   app.add_flag("--json", json, "print one JSON object");
+  for (const char *printed : {"--memory", "--why", "--about", "--json"})
+    traceOption->excludes(printed);
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;

@@ -17,6 +17,11 @@
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
 using namespace mlir;
 using namespace bowline;
 
@@ -44,6 +49,11 @@ absl::Status planToMlir(MLIRContext &context, const DiagnosticCollector &diagnos
 absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnostics, const CommandLine &line) {
   if (line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
+  // The parser says neither why it cannot read nor what to do.
+  if (line.input != "-" && ::access(line.input.c_str(), R_OK) != 0)
+    return ErrnoToStatus(errno, "cannot open '" + line.input + "'");
+  if (std::filesystem::is_directory(line.input))
+    return absl::InvalidArgumentError("'" + line.input + "' is a directory; give the name of a file");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(line.input, &context);
   if (!module)
     return diagnostics.status();

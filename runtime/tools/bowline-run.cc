@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/parallel.h"
+#include "runtime/base/atomic_file.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/compared_options.h"
 #include "runtime/tools/run_flags.h"
@@ -118,26 +119,35 @@ absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {
   return Annotate(options.trace_log->Write(options.trace + suffix), "--trace");
 }
 
+// Of what is written when the run is over. Whether that will do is said before hours of training.
+absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
+  if (options.trace_log == nullptr) return absl::OkStatus();
+  return Annotate(AtomicFile::Create(options.trace + suffix).status(), "--trace");
+}
+
 absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::App& app,
                     std::optional<int> spawned_listener) {
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
+  const std::string suffix = launch.ranks > 1 ? absl::StrCat(".rank-", launch.rank) : "";
   const auto run = [&](LoadedPlan plan, const RunOptions& own) -> absl::Status {
+    BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
     return chosen(std::move(plan), own);
   };
   if (launch.ranks > 1) {
     absl::Status status = RunAsProcess(options, launch, spawned_listener.value_or(-1), ComparedOptions(app), run);
-    if (status.ok()) status = WriteTrace(options, absl::StrCat(".rank-", launch.rank));
+    if (status.ok()) status = WriteTrace(options, suffix);
     // Who started these processes may not say whose output a line is.
     return spawned_listener.has_value() ? status : Annotate(status, absl::StrCat("on rank ", launch.rank));
   }
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
+  BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
   BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, chosen));
-  return WriteTrace(options, "");
+  return WriteTrace(options, suffix);
 }
 
 int Main(int argc, char** argv) {

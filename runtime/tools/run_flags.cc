@@ -17,6 +17,17 @@ std::string CheckCount(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number from 1 on";
 }
 
+std::string CheckProcesses(const std::string& text) {
+  int value = 0;
+  return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number of processes from 1 on";
+}
+
+// What is wrong with the number itself is said where all three of them are known.
+std::string CheckRank(const std::string& text) {
+  int value = 0;
+  return absl::SimpleAtoi(text, &value) ? "" : text + " is not a whole number, as ranks and their count are";
+}
+
 std::string CheckSeconds(const std::string& text) {
   double value = 0;
   return absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0 ? "" : text + " is not a number above 0";
@@ -52,6 +63,8 @@ absl::Status Require(bool given, absl::string_view what) {
 
 RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator count(CheckCount, "N");
+  const CLI::Validator processes(CheckProcesses, "N");
+  const CLI::Validator rank(CheckRank, "");
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
   const CLI::Validator seconds(CheckSeconds, "S");
@@ -64,12 +77,15 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
   const std::string several = "Several ranks";
   app.add_option("--nproc", o.nproc, "Start N processes on this machine, each a rank; N is the plan's number of ranks")
-      ->check(count)
+      ->check(processes)
       ->group(several);
   app.add_option("--rank", o.launch.rank, "This process is rank R, from 0 on; launchers say it by variables")
+      ->check(rank)
       ->group(several);
-  app.add_option("--world-size", o.launch.world_size, "Of N processes")->group(several);
-  app.add_option("--local-rank", o.launch.local_rank, "Which of this machine's ranks it is")->group(several);
+  app.add_option("--world-size", o.launch.world_size, "Of N processes")->check(rank)->group(several);
+  app.add_option("--local-rank", o.launch.local_rank, "Which of this machine's ranks it is")
+      ->check(rank)
+      ->group(several);
   app.add_option("--rendezvous", o.launch.rendezvous,
                  "Where they meet: HOST:PORT of rank 0, or file:PATH of a file that all see")
       ->group(several);

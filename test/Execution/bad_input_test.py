@@ -241,6 +241,127 @@ class BadInput(tools.ToolTest):
         self.refuse("none/m.jsonl", *run, "--steps", 2, "--metrics", self.folder / "none" / "m.jsonl")
         self.refuse("/proc/none", *run, "--steps", 2, "--save", "/proc/none", "--metrics", self.folder / "m.jsonl")
 
+    def test_flags_of_runs(self):
+        plan, saves = self.folder / "x.plan", self.folder / "s"
+        tools.compile_train(MODEL, plan)
+        run = ["bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--metrics", self.folder / "m.jsonl"]
+        for flag, values, says in (
+                ("--timeout", ("0", "-3", "x", "nan", "inf"), "is not a number above 0"),
+                ("--rendezvous-timeout", ("0", "-1", "soon", "nan"), "is not a number above 0"),
+                ("--nproc", ("-1", "1.5", "99999999999"), "is not a number of processes from 1 on"),
+                ("--rank", ("x", "0.5", "99999999999"), "is not a whole number"),
+                ("--world-size", ("two", "99999999999"), "is not a whole number"),
+                ("--local-rank", ("x",), "is not a whole number"),
+                ("--steps", ("99999999999999999999", "1.5"), "is not a number from 1 on"),
+                ("--eval-every", ("0", "-2", "often"), "is not a number from 1 on"),
+                ("--eval-batches", ("0",), "is not a number from 1 on"),
+                ("--save-every", ("0",), "is not a number from 1 on"),
+                ("--keep", ("0", "-1"), "is not a number from 1 on"),
+                ("--order", ("random",), ("sequential", "shuffle")),
+                ("--driver", ("gpu",), ("cpu", "null"))):
+            for value in values:
+                given = run[:-4] + run[-2:] if flag == "--steps" else run
+                self.refuse((flag, value, *((says,) if isinstance(says, str) else says)), *given, f"{flag}={value}")
+        for flag in ("--data", "--eval-data", "--weights", "--save", "--resume", "--trace", "--rendezvous", "--link",
+                     "--rank", "--nproc"):
+            self.refuse(flag, "bowline-run", plan, flag)
+        self.refuse("--timeout", *run, "--timeout", 1, "--timeout", 2)
+        self.refuse("extra.plan", *run, "extra.plan")
+        # What is there only with something else, or not with it.
+        self.refuse(("--eval-every", "--eval-data"), *run, "--eval-every", 2)
+        self.refuse(("--save-every", "--save DIR"), *run, "--save-every", 2)
+        self.refuse(("--keep", "--save DIR"), *run, "--keep", 2)
+        self.refuse(("--trace", "--profile"), *run, "--trace", self.folder / "t", "--profile")
+        # Files and directories, before anything is trained.
+        for flag in ("--weights", "--resume"):
+            self.refuse(("no directory", "none"), *run, flag, self.folder / "none")
+        self.refuse(("none.bin", "No such file"), *run, "--eval-data", self.folder / "none.bin")
+        self.refuse("x.plan", *run, "--save", plan)
+        for ranks, suffix in ((1, ""), (2, ".rank-0")):
+            mesh = self.folder / f"{ranks}.plan"
+            tools.compile_train(MODEL, mesh, *(["--mesh", "tp=2"] if ranks > 1 else []))
+            how = ["--nproc", 2] if ranks > 1 else ["--save", saves]
+            trace = self.folder / "none" / "t"
+            done = tools.start("bowline-run", mesh, *run[2:], "--trace", trace, *how)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr.decode(), rf"--trace: cannot write '{trace}(\.rank-[01])?': No such file")
+            self.assertNotIn(b"step 1", done.stderr)
+        for word in ("bogus", "tp:latency=-1us", "dp:bandwidth=0GB/s", "dp:speed=1"):
+            self.refuse((f"--link {word}", "such as bandwidth=10GB/s,latency=5us"), *run, "--link", word)
+        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "dp=1"), *run, "--link", "pp:latency=1us")
+
+    def test_flags_of_ranks(self):
+        plan = self.folder / "x.plan"
+        tools.compile_train(MODEL, plan, "--mesh", "tp=2")
+        run = ["bowline-run", plan, "--data", tools.TOKENS, "--steps", 2]
+        two = [*run, "--world-size", 2, "--rendezvous", f"file:{self.folder / 'meet'}"]
+        self.refuse("ranks are 0 to 1", *two, "--rank", -1)
+        self.refuse("ranks are 0 to 1", *two, "--rank", 2)
+        self.refuse("--local-rank=5", *two, "--rank", 0, "--local-rank", 5)
+        self.refuse(("--world-size=0", "at least 1"), *run, "--rank", 0, "--world-size", 0)
+        self.refuse("without a number of ranks", *run, "--rendezvous", "file:meet")
+        for where, says in (("file:", "no path"), ("host:", "no port"), (":1", "no host"), ("[::1:1", "bracket"),
+                            ("::1:1", "brackets")):
+            self.refuse((f"rendezvous '{where}'", says, "file:PATH"), *run, "--rank", 0, "--world-size", 2,
+                        "--rendezvous", where)
+        self.refuse(("none/meet", "No such file"), *two[:-1], f"file:{self.folder / 'none' / 'meet'}", "--rank", 0)
+        self.refuse("is a directory", *two[:-1], f"file:{self.folder}", "--rank", 0)
+        self.refuse(("rendezvous", "a year"), *two, "--rank", 0, "--rendezvous-timeout", "1e300")
+        self.refuse(("timeout", "a year"), *two, "--rank", 0, "--timeout", "1e300")
+
+    def test_flags_of_tools_that_read_plans(self):
+        plan, text = self.folder / "x.plan", self.folder / "x.mlir"
+        tools.compile_train(MODEL, plan)
+        for tool in ("bowline-check", "bowline-inspect"):
+            self.refuse("is required", tool)
+            self.refuse(("none.plan", "No such file"), tool, self.folder / "none.plan")
+            self.refuse("is a directory", tool, self.folder)
+            self.refuse("other.plan", tool, plan, "other.plan")
+            self.refuse("--nonsense", tool, plan, "--nonsense")
+            self.refuse("--json", tool, plan, "--json=perhaps")
+        inspect = ["bowline-inspect", plan]
+        for flag in ("--about", "--trace", "--entry"):
+            self.refuse(flag, *inspect, flag)
+        trace = ["--trace", self.folder / "t.json"]
+        self.refuse(("--entry", "--trace"), *inspect, "--entry", "eval_step")
+        for other in (["--memory"], ["--why"], ["--about", "loss"], ["--json"]):
+            self.refuse(("--trace", other[0]), *inspect, *trace, *other)
+        self.refuse(("--why", "--memory"), *inspect, "--memory", "--why")
+        self.refuse(("--about", "--memory"), *inspect, "--memory", "--about", "loss")
+        self.refuse(("no_entry", "'eval_step', 'init', 'train_step'"), *inspect, *trace, "--entry", "no_entry")
+        self.refuse(("none/t", "No such file"), *inspect, "--trace", self.folder / "none" / "t")
+        self.refuse("is a directory", *inspect, "--trace", self.folder)
+
+        translate = "bowline-translate"
+        self.refuse("INPUT is required", translate)
+        self.refuse("[--plan-to-mlir,--mlir-to-plan]", translate, plan)
+        self.refuse("[--plan-to-mlir,--mlir-to-plan]", translate, "--plan-to-mlir", "--mlir-to-plan", plan)
+        for direction in ("--plan-to-mlir", "--mlir-to-plan"):
+            output = ["-o", self.folder / "y"]
+            self.refuse(("cannot open", "none.x", "No such file"), translate, direction, self.folder / "none.x", *output)
+            self.refuse("is a directory", translate, direction, self.folder, *output)
+            self.refuse("--output", translate, direction, plan, "-o")
+            self.refuse("--nonsense", translate, direction, plan, "--nonsense", *output)
+        tools.succeed(translate, "--plan-to-mlir", plan, "-o", text)
+        for direction, path in (("--plan-to-mlir", plan), ("--mlir-to-plan", text)):
+            self.refuse(("none/y", "No such file"), translate, direction, path, "-o", self.folder / "none" / "y")
+            self.refuse("is a directory", translate, direction, path, "-o", self.folder)
+        self.refuse(("x.plan:1:1", "expected operation"), translate, "--mlir-to-plan", plan, "-o", self.folder / "y")
+
+    def test_flags_of_generation(self):
+        plan = self.folder / "g.plan"
+        tools.compile_generate(MODEL, plan)
+        run = ["bowline-run", plan, "--weights", tools.MODELS / MODEL]
+        text = [*run, "--prompt", "A", "--max-new-tokens", 2]
+        self.refuse("--weights DIR", "bowline-run", plan, "--prompt", "A", "--max-new-tokens", 2)
+        self.refuse("--prompt TEXT, which is not empty", *run, "--prompt", "", "--max-new-tokens", 2)
+        for flag, values in (("--max-new-tokens", ("0", "-1", "many")), ("--temperature", ("-1", "nan", "inf", "hot")),
+                             ("--seed", ("-1", "x", "18446744073709551616"))):
+            given = text[:-2] if flag == "--max-new-tokens" else text
+            for value in values:
+                self.refuse((flag, f"{value} is not a number"), *given, f"{flag}={value}")
+        self.refuse(("generates text", "--data"), *text, "--data", tools.TOKENS)
+
     def test_a_full_disk_while_saving_keeps_what_was_saved(self):
         plan, saves = self.folder / "x.plan", self.folder / "s"
         tools.compile_train(MODEL, plan)
