@@ -35,7 +35,12 @@ public:
   }
 
 private:
-  bool isStored(Value value) const { return value != wanted && yielded.contains(value); }
+  /// Whether memory holds the value that the group computed with: inside of a kernel values are f32, and those of
+  /// narrower types are rounded when they are stored.
+  bool isStored(Value value) const {
+    Type element = getElementTypeOrSelf(value);
+    return value != wanted && yielded.contains(value) && (element.isF32() || !isa<FloatType>(element));
+  }
 
   /// False where the contraction itself is needed.
   bool collect(Operation *op) {

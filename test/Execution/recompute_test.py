@@ -50,7 +50,7 @@ class Recompute(tools.ToolTest):
 
     def test_every_mode_learns_the_same(self):
         for model in CONFIGS:
-            for flags in ([], ["--microbatches", "3"]):
+            for flags in ([], ["--microbatches", "3"], ["--dtype", "bf16"]):
                 with self.subTest(model=model, flags=flags):
                     plan, most, added = self.compile(model, *flags)
                     self.assertEqual(added, 0)
