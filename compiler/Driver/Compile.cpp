@@ -378,8 +378,12 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
       return diagnostics.status();
     result.plan = std::move(*plan);
     BOWLINE_RETURN_IF_ERROR(proveRanks(*result.plan));
-    if (auto live = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
-      result.liveBytes = live.getInt();
+    auto addLiveBytes = [&](ModuleOp role) {
+      if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
+        result.liveBytes.push_back(live.getInt());
+    };
+    addLiveBytes(module);
+    llvm::for_each(module.getOps<ModuleOp>(), addLiveBytes);
     if (auto unfused = module->getAttrOfType<DictionaryAttr>(kUnfusedBytesAttr))
       for (NamedAttribute entry : unfused)
         result.unfusedBytes[entry.getName().str()] = cast<FloatAttr>(entry.getValue()).getValueAsDouble();

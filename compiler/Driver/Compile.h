@@ -75,8 +75,8 @@ struct CompileResult {
   std::string ir;
   /// Null unless the last phase is Plan. WritePlan fills in hashes and versions.
   std::unique_ptr<fbs::PlanT> plan;
-  /// The most bytes of the plan's arena that are alive at one time: no packing is smaller.
-  uint64_t liveBytes = 0;
+  /// Of each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
+  std::vector<uint64_t> liveBytes;
   /// Per entry the bytes that its operations would read and write if none were fused.
   std::map<std::string, double> unfusedBytes;
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that

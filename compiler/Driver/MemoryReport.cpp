@@ -61,18 +61,32 @@ static bool isPersistent(fbs::BufferKind kind) {
   return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
 }
 
-std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top) {
+/// What buffers of a role share that do not persist, and how much more than the least that is.
+static std::string describeSharing(const fbs::PlanT &plan, size_t role, const std::vector<uint64_t> &liveBytes) {
+  uint64_t persistentEnd = 0;
+  for (const auto &buffer : plan.buffers)
+    if (buffer->role == role && isPersistent(buffer->kind))
+      persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
+  auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
+  uint64_t bytes = shared(plan.roles.empty() ? plan.arena_bytes : plan.roles[role]->arena_bytes);
+  std::string text = absl::StrCat("  Temporary and Scratch, sharing: ", formatBytes(bytes));
+  uint64_t least = role < liveBytes.size() ? shared(liveBytes[role]) : 0;
+  if (least > 0)
+    absl::StrAppendFormat(&text, ", %.3f times the most bytes alive at one time",
+                          static_cast<double>(bytes) / static_cast<double>(least));
+  return text + (plan.roles.size() > 1 ? ", of role " + plan.roles[role]->name : "") + "\n";
+}
+
+std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes, size_t top) {
   std::map<fbs::BufferKind, uint64_t> byKind;
   llvm::SmallDenseSet<uint32_t> states;
   for (const auto &state : plan.states)
     states.insert(state->buffer);
-  uint64_t persistentEnd = 0, prepared = 0;
+  uint64_t prepared = 0;
   std::vector<const fbs::BufferT *> largest;
   for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
     bool isPrepared = buffer->kind == fbs::BufferKind::State && !states.contains(index);
     (isPrepared ? prepared : byKind[buffer->kind]) += extentOf(*buffer);
-    if (isPersistent(buffer->kind))
-      persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
     largest.push_back(buffer.get());
   }
   std::string text = absl::StrCat("arena: ", formatBytes(plan.arena_bytes), "\n");
@@ -81,12 +95,8 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, 
       absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
   if (prepared > 0)
     absl::StrAppend(&text, "  computed from parameters by entry prepare: ", formatBytes(prepared), "\n");
-  auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
-  absl::StrAppend(&text, "  Temporary and Scratch, sharing: ", formatBytes(shared(plan.arena_bytes)));
-  if (shared(liveBytes) > 0)
-    absl::StrAppendFormat(&text, ", %.3f times the most bytes alive at one time",
-                          static_cast<double>(shared(plan.arena_bytes)) / static_cast<double>(shared(liveBytes)));
-  absl::StrAppend(&text, "\n");
+  for (size_t role = 0; role < std::max<size_t>(plan.roles.size(), 1); ++role)
+    text += describeSharing(plan, role, liveBytes);
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto *lhs, const auto *rhs) { return extentOf(*lhs) > extentOf(*rhs); });
   largest.resize(std::min(top, largest.size()));
@@ -99,7 +109,7 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, 
   return text;
 }
 
-std::string bowline::describePlan(const fbs::PlanT &plan, uint64_t liveBytes,
+std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
                                   const std::map<std::string, double> &unfusedBytes) {
   uint64_t parameters = 0, tensors = 0;
   for (const auto &state : plan.states) {

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace bowline {
 
@@ -25,10 +26,11 @@ absl::StatusOr<uint64_t> parseBytes(const std::string &text);
 
 /// The arena by kind of buffer, and the `top` largest buffers with their sources, a line each.
 /// `liveBytes` is CompileResult::liveBytes.
-std::string describeMemory(const fbs::PlanT &plan, uint64_t liveBytes, size_t top);
+std::string describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes, size_t top);
 
 /// Parameters, work per step, kernels and memory of a plan, for people. `unfusedBytes` is CompileResult::unfusedBytes.
-std::string describePlan(const fbs::PlanT &plan, uint64_t liveBytes, const std::map<std::string, double> &unfusedBytes);
+std::string describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
+                         const std::map<std::string, double> &unfusedBytes);
 
 } // namespace bowline
 
