@@ -48,7 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/release/bin", help="folder with the tools")
     parser.add_argument("--steps", type=int, default=500, help="training steps, at least 50")
-    parser.add_argument("--seeds", type=int, default=4, help="how many runs of each kind")
+    parser.add_argument("--seeds", type=int, default=2, help="how many runs of each kind")
     parser.add_argument("--threads", type=int, default=0, help="of each run; 0: one per processor")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     options = parser.parse_args()
