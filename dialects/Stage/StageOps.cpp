@@ -78,6 +78,19 @@ static LogicalResult checkAscending(Operation *op, const Twine &what, ArrayRef<i
   return success();
 }
 
+/// As `dist.global_shape` says once types are local, when owner and mirror may be divided in different ways.
+static ArrayRef<int64_t> wholeShapeOf(graph::ParamOp param) {
+  auto whole = param->getAttrOfType<DenseI64ArrayAttr>("dist.global_shape");
+  return whole ? whole.asArrayRef() : param.getTensorType().getShape();
+}
+
+static bool mayMirror(graph::ParamOp mirror, graph::ParamOp owner) {
+  Type own = mirror.getTensorType().getElementType(), wide = owner.getTensorType().getElementType();
+  bool fits = own == wide || own.getIntOrFloatBitWidth() < wide.getIntOrFloatBitWidth();
+  return fits && wholeShapeOf(mirror) == wholeShapeOf(owner) && mirror.getInit() == owner.getInit() &&
+         mirror.getKey() == owner.getKey();
+}
+
 static LogicalResult checkMirror(Operation *op, Attribute attribute) {
   auto param = dyn_cast<graph::ParamOp>(op);
   if (!param)
@@ -92,8 +105,9 @@ static LogicalResult checkMirror(Operation *op, Attribute attribute) {
     return op->emitOpError("is a mirror of ") << attribute << ", which is no graph.param";
   if (owner->hasAttr(StageDialect::kMirrorOfAttr))
     return op->emitOpError("is a mirror of ") << name << ", which is a mirror itself; name its owner";
-  if (owner.getType() != param.getType() || owner.getInit() != param.getInit() || owner.getKey() != param.getKey())
-    return op->emitOpError("is a mirror of ") << name << ", and must have the same type, initial value and key";
+  if (!mayMirror(param, owner))
+    return op->emitOpError("is a mirror of ")
+           << name << ", and must have the same shape, initial value and key, and the same or a narrower element type";
   return success();
 }
 

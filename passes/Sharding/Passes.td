@@ -84,6 +84,9 @@ def ApplyZero : Pass<"apply-zero", "::mlir::ModuleOp"> {
     are accumulated in shards, and with level 3 parameters are gathered before they are used, in the forward and again in
     the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
 
+    A parameter that all but its update round to one narrower type, as bf16 training does with the weights of products,
+    becomes a shard with levels 1 and 2 too, and gets a whole rounded copy, a mirror, which is what is gathered.
+
     A module without a strategy, or with level 0, stays as it is. Diagnosed: no gradient is summed over the axis.
   }];
   let options = [Option<"prefetch", "prefetch", "int64_t", "1",

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/ZeroSharding.h"
+#include "passes/Sharding/RoundedCopies.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -56,11 +57,18 @@ LogicalResult ZeroSharding::checkAxis() {
 }
 
 void ZeroSharding::chooseVariables() {
+  llvm::StringSet<> rounded;
+  if (level < 3) // else parameters are rounded before each gather
+    rounded = RoundedCopies(module, symbols).run([&](graph::ParamOp param) {
+      return param.getTensorType().getRank() == 0 || isCutAlong(shardingOf(param), shards.getAxis());
+    });
   for (Operation &op : *module.getBody()) {
     dist::ShardingAttr sharding = shardingOf(&op);
     bool isCut = isCutAlong(sharding, shards.getAxis()), isSummand = isSummedAlong(sharding, shards.getAxis());
-    if (auto param = dyn_cast<graph::ParamOp>(op); param && level >= 3 && !isCut && param.getTensorType().getRank() > 0)
-      variables[param.getName()] = {param.getTensorType(), /*isSummand=*/false, /*isParameter=*/true};
+    auto param = dyn_cast<graph::ParamOp>(op);
+    bool isDivided = param && level >= 3 && !isCut && param.getTensorType().getRank() > 0;
+    if (isDivided || (param && rounded.contains(param.getName())))
+      variables[param.getName()] = {param.getTensorType(), /*isSummand=*/false, /*isParameter=*/level >= 3};
     auto state = dyn_cast<graph::StateOp>(op);
     if (!state || isCut || state.getTensorType().getRank() == 0)
       continue;

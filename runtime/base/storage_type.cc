@@ -1,7 +1,9 @@
 #include "runtime/base/storage_type.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/base/half.h"
 
@@ -90,6 +92,36 @@ void ConvertToF32(StorageType type, const uint8_t* bytes, absl::Span<float> out)
       return CastElements<uint8_t>(bytes, out);
     case StorageType::kBool:
       return ConvertElements<uint8_t>(bytes, out, [](uint8_t element) { return element != 0 ? 1.0f : 0.0f; });
+  }
+}
+
+bool CanConvert(StorageType from, StorageType to) {
+  const auto is_float = [](StorageType type) {
+    return type == StorageType::kF64 || type == StorageType::kF32 || type == StorageType::kF16 ||
+           type == StorageType::kBF16;
+  };
+  return from == to || (is_float(from) && is_float(to) && to != StorageType::kF64);
+}
+
+void Convert(StorageType from, absl::Span<const uint8_t> bytes, StorageType to, uint8_t* out) {
+  if (from == to) {
+    if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+    return;
+  }
+  float values[1024];
+  for (size_t count = bytes.size() / SizeOf(from); count > 0;) {
+    const size_t some = std::min(count, std::size(values));
+    ConvertToF32(from, bytes.data(), absl::MakeSpan(values, some));
+    for (size_t i = 0; i < some; ++i, out += SizeOf(to)) {
+      const uint16_t half = to == StorageType::kBF16 ? F32ToBf16(values[i]) : F32ToF16(values[i]);
+      if (to == StorageType::kF32) {
+        std::memcpy(out, &values[i], sizeof(float));
+      } else {
+        std::memcpy(out, &half, sizeof(half));
+      }
+    }
+    bytes.remove_prefix(some * SizeOf(from));
+    count -= some;
   }
 }
 

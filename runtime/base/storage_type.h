@@ -28,6 +28,11 @@ absl::string_view SupportedStorageTypes();
 // nearest even for f64 and wide integers; a bool is 0 or 1. `bytes` has at least out.size() * SizeOf(type) bytes.
 void ConvertToF32(StorageType type, const uint8_t* bytes, absl::Span<float> out);
 
+// Whether Convert takes it: two equal types, or a floating-point one and f32, f16 or bf16.
+bool CanConvert(StorageType from, StorageType to);
+// All elements of `bytes` to as many of type `to` at `out`: the same bits, or f32 in between, rounded to nearest even.
+void Convert(StorageType from, absl::Span<const uint8_t> bytes, StorageType to, uint8_t* out);
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_BASE_STORAGE_TYPE_H_

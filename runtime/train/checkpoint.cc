@@ -87,7 +87,8 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
     wanted.insert(tensor.key);
     const StoredTensors::Tensor* found = stored.Find(tensor.key);
     if (found == nullptr) return error(stored.path(), tensor.key, "is missing");
-    if (found->type != tensor.type || found->shape != tensor.shape) {
+    const bool fits = tensor.is_saved ? found->type == tensor.type : CanConvert(found->type, tensor.type);
+    if (!fits || found->shape != tensor.shape) {
       return error(found->file, tensor.key,
                    absl::StrCat("is ", DescribeTensor(found->type, found->shape), " but the plan has ",
                                 DescribeTensor(tensor.type, tensor.shape)));
@@ -102,19 +103,6 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
     }
   }
   return matches;
-}
-
-absl::Status ReadMatch(StoredTensors& stored, const Match& match, int64_t rank) {
-  const size_t size = SizeOf(match.tensor->type);
-  auto* const data = static_cast<uint8_t*>(match.tensor->data);
-  const TensorDivision& memory = match.sharded.memory();
-  if (memory.StoredElements(match.sharded.MemoryPlace(rank)) < memory.memory_elements()) {
-    std::memset(data, 0, static_cast<size_t>(memory.memory_elements()) * size);
-  }
-  return ForEachPiece(stored, *match.stored, match.sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
-    std::memcpy(data + static_cast<size_t>(local) * size, bytes.data(), bytes.size());
-    return absl::OkStatus();
-  });
 }
 
 }  // namespace
@@ -179,7 +167,9 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
     }
   }
   for (const auto& [stored, matches] : roles) {
-    for (const Match& match : matches) BOWLINE_RETURN_IF_ERROR(ReadMatch(*stored, match, self.rank));
+    for (const auto& [tensor, source, sharded] : matches) {
+      BOWLINE_RETURN_IF_ERROR(ReadPart(*stored, *source, sharded, self.rank, tensor->type, tensor->data));
+    }
   }
   return absl::OkStatus();
 }

@@ -50,7 +50,7 @@ struct CheckpointTensor {
   // The rank's part of it, read by saving and written by Checkpoint::Load. Null: other ranks have it.
   void* data = nullptr;
   Sharding sharding = {};
-  bool is_saved = true;  // false: always equal to another tensor of the same key, which is
+  bool is_saved = true;  // false: always equal to another tensor of the same key, which is, but for rounding
 };
 
 inline constexpr absl::string_view kLatestFile = "latest";
@@ -77,7 +77,7 @@ class Checkpoint {
   // Reads all of `tensors`, which are those of a plan, into their memory: the parts of this rank, whatever ranks saved
   // them; padding becomes zero. Before any memory is touched: kFailedPrecondition when a tensor is missing from the
   // checkpoint, has another type or shape there, or is there but not in `tensors`; kInvalidArgument or kDataLoss when
-  // its files are damaged.
+  // its files are damaged. What is not saved is rounded to its own type.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {}) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "runtime/train/stored_tensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -174,6 +175,19 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
       run.local += elements;
       run.count -= elements;
     }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
+                      int64_t rank, StorageType type, void* data) {
+  auto* const out = static_cast<uint8_t*>(data);
+  const TensorDivision& memory = sharded.memory();
+  if (memory.StoredElements(sharded.MemoryPlace(rank)) < memory.memory_elements()) {
+    std::memset(out, 0, static_cast<size_t>(memory.memory_elements()) * SizeOf(type));
+  }
+  return ForEachPiece(stored, tensor, sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
+    Convert(tensor.type, bytes, type, out + static_cast<size_t>(local) * SizeOf(type));
     return absl::OkStatus();
   });
 }

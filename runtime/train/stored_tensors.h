@@ -61,6 +61,10 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
 
+// Reads a rank's part of a tensor into `data`, as `type`, to which CanConvert its elements; padding becomes zero.
+absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
+                      int64_t rank, StorageType type, void* data);
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_TRAIN_STORED_TENSORS_H_

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -11,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/train/checkpoint.h"
@@ -25,17 +23,6 @@ namespace {
 
 // Beyond it a list of wrong tensors says no more than its length.
 constexpr size_t kMaxNamed = 50;
-
-bool IsFloat(StorageType type) {
-  return type == StorageType::kF64 || type == StorageType::kF32 || type == StorageType::kF16 ||
-         type == StorageType::kBF16;
-}
-
-// Same bits, or f32 in between.
-bool CanConvert(StorageType from, StorageType to) {
-  return from == to ||
-         (IsFloat(from) && (to == StorageType::kF32 || to == StorageType::kF16 || to == StorageType::kBF16));
-}
 
 // A directory of checkpoints has weights one level further down.
 std::string ResolveWeights(const std::string& directory) {
@@ -53,42 +40,6 @@ struct Match {
   const StoredTensors::Tensor* source;
   ShardedTensor sharded;
 };
-
-// To `type`, which is f32, bf16 or f16, element by element of `bytes`.
-void Convert(StorageType from, absl::Span<const uint8_t> bytes, StorageType type, uint8_t* out) {
-  if (from == type) {
-    std::memcpy(out, bytes.data(), bytes.size());
-    return;
-  }
-  float values[1024];
-  for (size_t count = bytes.size() / SizeOf(from); count > 0;) {
-    const size_t some = std::min(count, std::size(values));
-    ConvertToF32(from, bytes.data(), absl::MakeSpan(values, some));
-    for (size_t i = 0; i < some; ++i, out += SizeOf(type)) {
-      const uint16_t half = type == StorageType::kBF16 ? F32ToBf16(values[i]) : F32ToF16(values[i]);
-      if (type == StorageType::kF32) {
-        std::memcpy(out, &values[i], sizeof(float));
-      } else {
-        std::memcpy(out, &half, sizeof(half));
-      }
-    }
-    bytes.remove_prefix(some * SizeOf(from));
-    count -= some;
-  }
-}
-
-absl::Status Read(StoredTensors& stored, const Match& match, int64_t rank) {
-  const StorageType type = match.target->type;
-  auto* const data = static_cast<uint8_t*>(match.target->data);
-  const TensorDivision& memory = match.sharded.memory();
-  if (memory.StoredElements(match.sharded.MemoryPlace(rank)) < memory.memory_elements()) {
-    std::memset(data, 0, static_cast<size_t>(memory.memory_elements()) * SizeOf(type));
-  }
-  return ForEachPiece(stored, *match.source, match.sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
-    Convert(match.source->type, bytes, type, data + static_cast<size_t>(local) * SizeOf(type));
-    return absl::OkStatus();
-  });
-}
 
 }  // namespace
 
@@ -139,7 +90,10 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     BOWLINE_RETURN_IF_ERROR(ForEachPiece(*weights, *match.source, match.sharded, self.rank,
                                          [](auto, int64_t) { return absl::OkStatus(); }));
   }
-  for (const Match& match : matches) BOWLINE_RETURN_IF_ERROR(Read(*weights, match, self.rank));
+  for (const Match& match : matches) {
+    BOWLINE_RETURN_IF_ERROR(
+        ReadPart(*weights, *match.source, match.sharded, self.rank, match.target->type, match.target->data));
+  }
   result.tensors = static_cast<int64_t>(parameters.size());
   for (const StoredTensors::Tensor& tensor : weights->tensors()) {
     if (used.count(tensor.key) == 0) result.unused.push_back(tensor.key);

@@ -75,6 +75,63 @@ TEST_P(ChunkedTraining, ChangesNoBit) {
   expectSameBits(*chunked, *plain);
 }
 
+class RoundedTraining : public ParallelTraining {};
+
+static int64_t keptBytes(const fbs::PlanT &plan) {
+  int64_t bytes = 0;
+  for (const auto &state : plan.states)
+    bytes += static_cast<int64_t>(plan.buffers[state->buffer]->bytes);
+  return bytes;
+}
+
+/// ZeRO in bf16: rounding shards before they are gathered gives what rounding whole parameters does. Where nothing
+/// depends on the norm of the gradients, whose squares are added in another order, no bit changes.
+TEST_P(RoundedTraining, GathersWhatCopiesWouldBeRoundedTo) {
+  constexpr size_t kSteps = 20;
+  std::unique_ptr<TokenDataset> tokens = randomDataset(GetParam().sizes.vocabulary);
+  StrategyCase copies = GetParam();
+  copies.zero = 0;
+  std::unique_ptr<fbs::PlanT> plain = compileStrategy(copies), divided = compileStrategy(GetParam());
+  ASSERT_TRUE(tokens && plain && divided);
+  EXPECT_GT(llvm::count_if(divided->states,
+                           [&](const auto &state) {
+                             return state->role == fbs::StateRole::Mirror &&
+                                    divided->buffers[state->buffer]->dtype == fbs::DType::BF16;
+                           }),
+            5);
+  EXPECT_LT(keptBytes(*divided), keptBytes(*plain));
+  std::vector<StepResult> expected = trainOnRanks(*plain, *tokens, kSteps);
+  std::vector<StepResult> actual = trainOnRanks(*divided, *tokens, kSteps);
+  ASSERT_EQ(expected.size(), kSteps);
+  ASSERT_EQ(actual.size(), kSteps);
+  for (size_t step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(actual[step].loss, expected[step].loss) << "step " << step;
+    EXPECT_NEAR(actual[step].grad_norm, expected[step].grad_norm, 1e-6 * expected[step].grad_norm) << "step " << step;
+  }
+}
+
+/// With level 2 gradients of several microbatches would be added in another order.
+static std::vector<StrategyCase> roundedCases() {
+  std::vector<StrategyCase> cases;
+  auto add = [&](const char *model, const char *mesh, int64_t zero, int64_t microbatches) -> StrategyCase & {
+    return cases.emplace_back(StrategyCase{.model = model,
+                                           .mesh = mesh,
+                                           .microbatches = microbatches,
+                                           .zero = zero,
+                                           .sizes = {.vocabulary = 23}, // and many parameters that do not divide
+                                           .dtype = "bf16",
+                                           .clipNorm = 0});
+  };
+  for (const char *model : {"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"}) {
+    add(model, "dp=4", 1, 2);
+    add(model, "dp=2,tp=2", 2, 1).sequenceParallel = true;
+    add(model, "pp=2,dp=2", 1, 4).schedule = "1f1b";
+  }
+  add("llama-tiny", "fsdp=4", 1, 2).recompute = "full";
+  add("llama-tied", "pp=2,dp=2,tp=2", 1, 2).schedule = "zb_h1";
+  return cases;
+}
+
 /// Every schedule, layers that do not divide among the stages, and pipelines of ranks that divide tensors, the batch
 /// and the optimizer's state.
 static std::vector<StrategyCase> pipelineCases() {
@@ -146,3 +203,4 @@ INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
                          testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"})), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})), nameOf);
+INSTANTIATE_TEST_SUITE_P(Meshes, RoundedTraining, testing::ValuesIn(roundedCases()), nameOf);

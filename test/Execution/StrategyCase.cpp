@@ -34,6 +34,8 @@ template <typename Case, typename Body> static void forEachChoice(Case &c, Body 
   body("recompute", c.recompute);
   body("optimizer", c.optimizer);
   body("lr", c.lr);
+  body("clip_norm", c.clipNorm);
+  body("dtype", c.dtype);
   body("overlap", c.overlap);
   body("overlap_chunks", c.overlapChunks);
   body("batch", c.batch);
@@ -130,6 +132,8 @@ std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c
   options.microbatches = c.microbatches;
   options.optimizer = c.optimizer;
   options.lr = c.lr;
+  options.clipNorm = c.clipNorm;
+  options.dtype = c.dtype;
   options.threads = 1;
   options.seed = 5;
   options.recompute = c.recompute;

@@ -27,8 +27,8 @@ struct StrategyCase {
   bool sequenceParallel = false;
   int64_t zero = 0;
   ModelSizes sizes = {};
-  std::string recompute = "none", zeroAxis = "", schedule = "", optimizer = "adamw";
-  double lr = 1e-3;
+  std::string recompute = "none", zeroAxis = "", schedule = "", optimizer = "adamw", dtype = "f32";
+  double lr = 1e-3, clipNorm = 1;
   int64_t batch = 8, seq = 8;
   int64_t bucketBytes = 4096, prefetch = 1; // several buckets, though models are small: so they overlap
   bool overlap = true;

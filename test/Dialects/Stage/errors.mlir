@@ -154,8 +154,26 @@ graph.param @u : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of 
 // -----
 
 graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
-// expected-error @+1 {{is a mirror of @w, and must have the same type, initial value and key}}
+// expected-error @+1 {{is a mirror of @w, and must have the same shape, initial value and key, and the same or a narrower element type}}
 graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("v") {stage.mirror_of = @w}
+
+// -----
+
+graph.param @w : tensor<4xbf16> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
+graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @w}
+
+// -----
+
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
+graph.param @v : tensor<5xbf16> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @w}
+
+// -----
+
+// Rounded, and divided among ranks.
+graph.param @w : tensor<2xf32> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4>}
+graph.param @v : tensor<4xbf16> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4>, stage.mirror_of = @w}
 
 // -----
 

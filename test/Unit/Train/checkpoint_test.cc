@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
@@ -36,6 +37,35 @@ TEST(CheckpointTest, LoadsWhatWasSaved) {
     EXPECT_EQ(loaded, saved);
   }
   EXPECT_EQ(ReadWholeFile(*path + "/config.json"), "{\"model_type\": \"llama\"}\n");
+}
+
+TEST(CheckpointTest, WhatIsNotSavedIsRoundedToItsType) {
+  const TempDirectory directory;
+  TestModel model;
+  model.Fill(8);
+  model.weight[0] = 1.0f + 0x1p-8f;    // half way between two numbers of bf16: to the even one
+  model.weight[1] = 1.0f + 0x1.8p-7f;  // the same, upwards
+  model.weight[2] = -1.0f - 0x1.1p-8f;
+  ASSERT_TRUE(SaveCheckpoint(directory / "run", {.step = 8}, model.Tensors(), "").ok());
+  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(directory / "run");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+
+  TestModel loaded;
+  std::vector<uint16_t> rounded(loaded.weight.size());
+  std::vector<CheckpointTensor> tensors = loaded.Tensors();
+  CheckpointTensor mirror = tensors[0];
+  mirror.type = StorageType::kBF16;
+  mirror.data = rounded.data();
+  tensors.push_back(mirror);
+  EXPECT_EQ(checkpoint->Load(tensors).code(), absl::StatusCode::kFailedPrecondition);
+  tensors.back().is_saved = false;
+  const absl::Status status = checkpoint->Load(tensors);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(loaded, model);
+  EXPECT_EQ(rounded[0], 0x3f80);
+  EXPECT_EQ(rounded[1], 0x3f82);
+  EXPECT_EQ(rounded[2], 0xbf81);
+  for (size_t i = 3; i < rounded.size(); ++i) EXPECT_EQ(rounded[i], F32ToBf16(model.weight[i]));
 }
 
 TEST(CheckpointTest, IsAHuggingFaceDirectory) {
