@@ -1,0 +1,45 @@
+#ifndef BOWLINE_RUNTIME_PLAN_DIGEST_H_
+#define BOWLINE_RUNTIME_PLAN_DIGEST_H_
+
+// 128 bits that stand for something, equal in every run and on every machine: XXH3-128. They protect against accidents,
+// not against somebody who looks for two things with one digest.
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace bowline {
+
+struct Digest {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  friend bool operator==(const Digest& a, const Digest& b) { return a.low == b.low && a.high == b.high; }
+  friend bool operator!=(const Digest& a, const Digest& b) { return !(a == b); }
+  friend bool operator<(const Digest& a, const Digest& b) { return a.high != b.high ? a.high < b.high : a.low < b.low; }
+};
+
+Digest DigestOfBytes(absl::Span<const uint8_t> bytes);
+
+// The digest of a sequence. `tag` says of what kind it is. Whoever adds a number of things that varies adds that first.
+class DigestBuilder {
+ public:
+  explicit DigestBuilder(uint64_t tag) { words_.push_back(tag); }
+
+  DigestBuilder& Add(uint64_t number) {
+    words_.push_back(number);
+    return *this;
+  }
+  DigestBuilder& Add(const Digest& digest) { return Add(digest.low).Add(digest.high); }
+  DigestBuilder& Add(absl::string_view text);
+
+  Digest Finish() const;
+
+ private:
+  absl::InlinedVector<uint64_t, 30> words_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_DIGEST_H_

@@ -1,0 +1,85 @@
+#include "runtime/plan/meaning_interface.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "runtime/plan/digest_tags.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_view.h"
+
+namespace bowline {
+namespace {
+
+template <typename T>
+void AddNumbers(const flatbuffers::Vector<T>* numbers, DigestBuilder& builder) {
+  builder.Add(SizeOf(numbers));
+  for (uint32_t i = 0; i < SizeOf(numbers); ++i) builder.Add(static_cast<uint64_t>(numbers->Get(i)));
+}
+
+void AddTensor(const fbs::Buffer& buffer, DigestBuilder& builder) {
+  builder.Add(static_cast<uint64_t>(buffer.dtype())).Add(buffer.slots());
+  AddNumbers(buffer.shape(), builder);
+  const fbs::Layout* layout = buffer.layout();
+  builder.Add(layout != nullptr);
+  if (layout == nullptr) return;
+  AddNumbers(layout->global_shape(), builder);
+  AddNumbers(layout->view(), builder);
+  builder.Add(SizeOf(layout->cuts()));
+  for (uint32_t i = 0; i < SizeOf(layout->cuts()); ++i) AddNumbers(layout->cuts()->Get(i)->axes(), builder);
+  AddNumbers(layout->flat_axes(), builder);
+}
+
+void AddPorts(const fbs::Plan& plan, const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
+              DigestBuilder& builder) {
+  std::vector<const fbs::Port*> sorted;
+  for (uint32_t i = 0; i < SizeOf(ports); ++i) sorted.push_back(ports->Get(i));
+  std::sort(sorted.begin(), sorted.end(),
+            [](const fbs::Port* a, const fbs::Port* b) { return TextOf(a->name()) < TextOf(b->name()); });
+  std::map<uint32_t, uint64_t> first_of_buffer;
+  builder.Add(sorted.size());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const fbs::Port& port = *sorted[i];
+    builder.Add(TextOf(port.name())).Add(static_cast<uint64_t>(port.limit()));
+    builder.Add(first_of_buffer.emplace(port.buffer(), i).first->second);
+    AddTensor(*plan.buffers()->Get(port.buffer()), builder);
+  }
+}
+
+}  // namespace
+
+std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
+  DigestBuilder common(kInterfaceTag);
+  common.Add(plan.target()->threads()).Add(plan.seed()).Add(RoleCount(plan)).Add(plan.role_axis());
+  common.Add(SizeOf(plan.mesh()));
+  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) {
+    common.Add(TextOf(plan.mesh()->Get(i)->name())).Add(plan.mesh()->Get(i)->size());
+  }
+  std::vector<std::vector<Digest>> states(RoleCount(plan));
+  for (const fbs::State* state : *plan.states()) {
+    const fbs::Buffer& buffer = *plan.buffers()->Get(state->buffer());
+    DigestBuilder one(kStateTag);
+    one.Add(TextOf(state->key())).Add(static_cast<uint64_t>(state->role()));
+    AddTensor(buffer, one);
+    states[buffer.role()].push_back(one.Finish());
+  }
+  std::vector<Digest> interfaces;
+  for (uint32_t role = 0; role < states.size(); ++role) {
+    std::sort(states[role].begin(), states[role].end());
+    DigestBuilder builder = common;
+    builder.Add(role).Add(states[role].size());
+    for (const Digest& state : states[role]) builder.Add(state);
+    interfaces.push_back(builder.Finish());
+  }
+  return interfaces;
+}
+
+Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry) {
+  DigestBuilder builder(kInterfaceTag);
+  AddPorts(plan, entry.inputs(), builder);
+  AddPorts(plan, entry.outputs(), builder);
+  return builder.Finish();
+}
+
+}  // namespace bowline

@@ -1,0 +1,114 @@
+#ifndef BOWLINE_RUNTIME_PLAN_ROLE_VALUES_H_
+#define BOWLINE_RUNTIME_PLAN_ROLE_VALUES_H_
+
+// One role of an entry, executed on digests of values instead of bytes. Private to runtime/plan.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/plan/kernel_digests.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_meaning.h"
+#include "runtime/plan/plan_view.h"
+#include "runtime/plan/value_exchange.h"
+#include "runtime/plan/value_map.h"
+
+namespace bowline {
+
+// What all entries of a plan have in common.
+struct PlanDigests {
+  explicit PlanDigests(const fbs::Plan& plan);
+
+  const fbs::Plan& plan;
+  WorkMeter meter;
+  KernelDigests kernels;
+  std::vector<std::vector<uint32_t>> buffers_of_role;
+  std::vector<const fbs::State*> state_of_buffer;  // null: none
+  std::vector<Digest> contents;                    // by buffer: of a constant, or of a coordinate
+  std::vector<Digest> interfaces;                  // by role: InterfacesOfRoles
+};
+
+class RoleValues {
+ public:
+  RoleValues(PlanDigests& shared, uint32_t entry);
+
+  // Executes commands up to the next one that communicates between roles, or to the end.
+  void Advance();
+  // That one; null at the end.
+  const fbs::Command* pending() const { return pending_; }
+  uint32_t role() const { return role_; }
+  // "call 3: segment 'forward': command 2, receive from place 0 of 'pp'"
+  std::string DescribePlace() const;
+
+  // What the pending one gives to others.
+  Offer ReadPending() { return ReadOffer(*pending_); }
+  // Writes what it gets of each piece or part, or nothing of meaning. Then Advance goes on after it.
+  void WriteReceived(absl::Span<const ValuePieces> received, bool overlaps);
+
+  // After the end.
+  RoleMeaning Finish();
+
+ private:
+  struct Use {
+    uint32_t buffer;
+    uint64_t offset, bytes;
+    fbs::Access access;
+    bool scratch;    // of a buffer that means nothing once the command is over
+    bool workspace;  // and is no argument of the kernel
+  };
+  struct Stored {
+    const fbs::Command* command;
+    uint32_t first, count;  // of uses
+    bool between_roles;
+  };
+  struct Segment {
+    bool known = false;
+    std::vector<Stored> commands;
+    std::vector<Use> uses;
+  };
+  struct Initial {
+    uint32_t buffer, slot;
+    Digest value;
+  };
+
+  const Segment& SegmentAt(uint32_t index);
+  void Store(const fbs::Command& command, Segment& segment);
+  void SetInitial();
+  void SetInitial(uint32_t buffer);
+
+  void Enter(const Segment& segment, const Stored& stored);
+  bool Overlaps(const fbs::Command& command);
+  bool MayShare(const fbs::Command& command, uint32_t output, uint32_t input);
+  void Launch(const fbs::Command& command);
+  void Copy(const fbs::Command& command);
+  void Collective(const fbs::Command& command);
+  Offer ReadOffer(const fbs::Command& command);
+  void AddOutputs(RoleMeaning& meaning);
+  void AddChanges(RoleMeaning& meaning);
+
+  PlanDigests& shared_;
+  const fbs::Plan& plan_;
+  const fbs::Entry& entry_;
+  const fbs::Program& program_;
+  const uint32_t role_;
+  ValueMap values_;
+  std::vector<Initial> initial_;
+  std::set<Digest> promises_;  // of the kernels of segments that are called
+  std::vector<Segment> segments_;
+
+  uint32_t call_ = 0, next_ = 0;  // where it is
+  const fbs::Command* pending_ = nullptr;
+
+  // Of the current command.
+  absl::Span<const Use> uses_;
+  std::vector<ByteRange> ranges_;
+  std::vector<uint32_t> order_;
+  ValuePieces pieces_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_ROLE_VALUES_H_

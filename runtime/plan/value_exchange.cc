@@ -1,0 +1,98 @@
+#include "runtime/plan/value_exchange.h"
+
+#include <algorithm>
+
+#include "runtime/plan/digest_tags.h"
+#include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_view.h"
+
+namespace bowline {
+namespace {
+
+// Of everything but what is offered and how much of it. The name of the communicator does not matter: its ranks do.
+Digest BaseDigest(const fbs::Plan& plan, const fbs::Collective& collective, size_t offers) {
+  const auto* axes = plan.communicators()->Get(collective.communicator())->axes();
+  const bool reduces =
+      collective.kind() == fbs::CollectiveKind::AllReduce || collective.kind() == fbs::CollectiveKind::ReduceScatter;
+  DigestBuilder builder(kCollectiveTag);
+  builder.Add(static_cast<uint64_t>(collective.kind())).Add(static_cast<uint64_t>(collective.dtype()));
+  builder.Add(reduces ? 1 + static_cast<uint64_t>(collective.reduction()) : 0).Add(offers).Add(SizeOf(axes));
+  for (uint32_t i = 0; i < SizeOf(axes); ++i) builder.Add(axes->Get(i));
+  return builder.Finish();
+}
+
+}  // namespace
+
+Exchange::Exchange(const fbs::Plan& plan, const fbs::Collective& collective, absl::Span<const Offer> offers,
+                   WorkMeter& meter)
+    : collective_(collective), offers_(offers), meter_(meter) {
+  for (const Offer& offer : offers) {
+    // An offer is incomplete when its reader ran out of work.
+    overlaps_ |= offer.overlaps || offer.pieces.size() != SizeOf(collective.pieces());
+  }
+  if (overlaps_) return;
+  const Digest base = BaseDigest(plan, collective, offers.size());
+  const uint64_t members = SizeAlong(plan, plan.communicators()->Get(collective.communicator())->axes());
+  for (uint32_t piece = 0; piece < SizeOf(collective.pieces()); ++piece) {
+    common_.push_back(collective.kind() == fbs::CollectiveKind::AllReduce
+                          ? Reduce(base, piece)
+                          : Gather(base, piece, *collective.pieces()->Get(piece), members));
+  }
+}
+
+// An element of the result depends on that element of all sources and nothing else, so the result has the pieces of the
+// sources, each at the offset that it has in the first: sums of parts are parts of sums, however they are bundled.
+ValuePieces Exchange::Reduce(const Digest& base, uint64_t piece) const {
+  struct Cursor {
+    size_t index = 0;
+    uint64_t used = 0;  // bytes of that piece
+  };
+  std::vector<Cursor> cursors(offers_.size());
+  const uint64_t element = ElementSize(collective_.dtype());
+  ValuePieces result;
+  while (cursors[0].index < offers_[0].pieces[piece].size() && !meter_.exhausted()) {
+    meter_.Spend(offers_.size());
+    uint64_t bytes = UINT64_MAX;
+    for (size_t i = 0; i < offers_.size(); ++i) {
+      bytes = std::min(bytes, offers_[i].pieces[piece][cursors[i].index].bytes - cursors[i].used);
+    }
+    const ValuePiece& first = offers_[0].pieces[piece][cursors[0].index];
+    const uint64_t offset = first.offset + cursors[0].used;
+    DigestBuilder builder(kReducedTag);
+    builder.Add(base).Add(offset % element);
+    bool defined = true;
+    for (size_t i = 0; i < offers_.size(); ++i) {
+      Cursor& cursor = cursors[i];
+      const ValuePiece& source = offers_[i].pieces[piece][cursor.index];
+      defined &= source.value != kUndefined;
+      builder.Add(source.value).Add(source.offset + cursor.used - offset);
+      cursor.used += bytes;
+      if (cursor.used == source.bytes) cursor = {cursor.index + 1, 0};
+    }
+    Append(result, defined ? ValuePiece{builder.Finish(), offset, bytes} : ValuePiece{kUndefined, 0, bytes});
+  }
+  return result;
+}
+
+ValuePieces Exchange::Gather(const Digest& base, uint64_t piece, const fbs::Piece& stored, uint64_t members) const {
+  DigestBuilder builder(kExchangedTag);
+  builder.Add(base).Add(stored.count());
+  for (const Offer& offer : offers_) builder.Add(DigestOf(offer.pieces[piece]));
+  const bool grows =
+      collective_.kind() == fbs::CollectiveKind::AllGather || collective_.kind() == fbs::CollectiveKind::AllToAll;
+  const uint64_t bytes = stored.count() * ElementSize(collective_.dtype()) * (grows ? members : 1);
+  return {{builder.Finish(), 0, bytes}};
+}
+
+std::vector<ValuePieces> Exchange::For(uint32_t member) const {
+  std::vector<ValuePieces> result = common_;
+  const bool alike =
+      collective_.kind() == fbs::CollectiveKind::AllReduce || collective_.kind() == fbs::CollectiveKind::AllGather;
+  if (alike) return result;
+  for (ValuePieces& pieces : result) {
+    pieces[0].value = DigestBuilder(kExchangedTag).Add(member).Add(pieces[0].value).Finish();
+  }
+  return result;
+}
+
+}  // namespace bowline
