@@ -7,6 +7,7 @@
 #include "compiler/Check/EntryCheck.h"
 #include "compiler/Check/RaceCheck.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/plan/semantic_verifier.h"
 
@@ -241,6 +242,22 @@ absl::Status PlanChecker::checkCommunications() {
   return absl::OkStatus();
 }
 
+/// VerifyPlan compared a certified plan with its certificates. Any other gets its own.
+absl::Status PlanChecker::checkMeaning() {
+  BOWLINE_ASSIGN_OR_RETURN(const PlanMeaning meaning, ComputeMeaning(plan_));
+  uint64_t values = 0;
+  for (size_t i = 0; i < meaning.entries.size(); ++i) {
+    for (size_t role = 0; role < meaning.entries[i].roles.size(); ++role) {
+      for (const ValueMeaning &value : meaning.entries[i].roles[role].values)
+        certificates_[i].roles[role]->values.emplace_back(value.digest.low, value.digest.high);
+      values += meaning.entries[i].roles[role].values.size() - 1; // without the interface
+    }
+  }
+  const bool certified = SizeOf(plan_.certificates()) > 0;
+  prove("meaning", certified ? values : 0, "outputs and states are computed as the compiler certified");
+  return absl::OkStatus();
+}
+
 absl::Status PlanChecker::check() {
   report_ = CheckReport();
   facts_ = {};
@@ -261,7 +278,8 @@ absl::Status PlanChecker::check() {
   prove("no clobber", facts_.reads, "reads see their own buffer's values");
   prove("outputs", facts_.outputs, "output tensors are complete at the end");
   BOWLINE_RETURN_IF_ERROR(checkArenas());
-  return checkCommunications();
+  BOWLINE_RETURN_IF_ERROR(checkCommunications());
+  return checkMeaning();
 }
 
 absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report) {

@@ -20,8 +20,9 @@
 //   matching        on every communicator all members of a group issue the same operations: kind, type, reduction,
 //                   counts; sends and receives pair up
 //   no deadlock     one order of all operations suits the order in which each rank issues its own, so that no ranks
-//   wait
-//                   for each other in a circle, on any machine (DeadlockCheck.h)
+//                   wait for each other in a circle, on any machine (DeadlockCheck.h)
+//   meaning         of a certified plan: its outputs and states are computed from inputs and states as they were when
+//                   the plan was certified (runtime/plan/plan_meaning.h)
 //
 // Initialisation, clobbering and outputs are proven along the order of issue. That is enough without races: every order
 // in which the machine may run the commands keeps each two conflicting ones as they were issued, so each read sees the
@@ -102,7 +103,8 @@ public:
   /// What was proven so far.
   const CheckReport &report() const { return report_; }
 
-  /// After a check that succeeded: what a loader needs to check again that no ranks wait for each other for ever.
+  /// After a check that succeeded: what a loader needs to check again that no ranks wait for each other for ever, and
+  /// that the plan still computes what it computes now.
   const std::vector<fbs::CertificateT> &certificates() const { return certificates_; }
 
 private:
@@ -111,6 +113,7 @@ private:
   absl::Status findPrepared();
   absl::Status checkEntry(uint32_t entry);
   absl::Status checkCommunications();
+  absl::Status checkMeaning();
   absl::Status checkArenas();
   void use(ByteRange range, uint32_t buffer);
   void prove(absl::string_view name, uint64_t facts, absl::string_view what);

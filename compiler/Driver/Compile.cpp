@@ -337,10 +337,8 @@ private:
 
 } // namespace
 
-/// Gives a plan of several ranks the certificate that whoever runs it asks for.
-static absl::Status proveRanks(fbs::PlanT &plan) {
-  if (llvm::all_of(plan.mesh, [](const auto &axis) { return axis->size == 1; }))
-    return absl::OkStatus();
+/// Gives a plan the certificate that its loader checks.
+static absl::Status prove(fbs::PlanT &plan) {
   absl::Status status = CertifyPlan(plan);
   if (status.code() != absl::StatusCode::kAborted)
     return status;
@@ -377,7 +375,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     if (failed(plan))
       return diagnostics.status();
     result.plan = std::move(*plan);
-    BOWLINE_RETURN_IF_ERROR(proveRanks(*result.plan));
+    BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
     auto addLiveBytes = [&](ModuleOp role) {
       if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
         result.liveBytes.push_back(live.getInt());

@@ -9,6 +9,7 @@
 #include "runtime/plan/matching.h"
 #include "runtime/plan/meaning_interface.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/preparation.h"
 
 namespace bowline {
 namespace {
@@ -92,31 +93,21 @@ void RoleValues::SetInitial() {
 
 void RoleValues::Store(const fbs::Command& command, Segment& segment) {
   Stored stored{&command, static_cast<uint32_t>(segment.uses.size()), 0, CommunicatesBetweenRoles(plan_, command)};
-  const auto add = [&](const fbs::Operand& operand, uint64_t bytes, fbs::Access access, bool workspace) {
-    const bool scratch = plan_.buffers()->Get(operand.buffer())->kind() == fbs::BufferKind::Scratch;
-    segment.uses.push_back({operand.buffer(), operand.offset(), bytes, access, scratch, workspace});
-  };
-  if (const fbs::Launch* launch = command.body_as_Launch()) {
-    const fbs::Kernel& kernel = *plan_.kernels()->Get(launch->kernel());
-    const uint32_t count = SizeOf(launch->operands());
-    const bool has_workspace = HasScratchOperand(plan_, *launch);
-    for (uint32_t i = 0; i < count; ++i) {
-      const fbs::Argument& argument = *kernel.arguments()->Get(i);
-      add(*launch->operands()->Get(i), *DenseBytes(argument.dtype(), argument.shape()), argument.access(),
-          has_workspace && i + 1 == count);
-    }
-    if (const absl::optional<Digest>& promises = shared_.kernels.Promises(*launch); promises.has_value())
-      promises_.insert(*promises);
-  } else if (const fbs::Copy* copy = command.body_as_Copy()) {
-    add(*copy->source(), copy->bytes(), fbs::Access::Read, false);
-    add(*copy->destination(), copy->bytes(), fbs::Access::Write, false);
-  } else {
-    std::vector<OperandUse> uses;
-    AppendCommunicationOperands(plan_, command, uses);
-    for (const OperandUse& use : uses) add(*use.operand, use.bytes, use.access, false);
+  const fbs::Launch* launch = command.body_as_Launch();
+  std::vector<OperandUse> uses;
+  AppendOperands(plan_, command, uses);
+  for (const OperandUse& use : uses) {
+    const uint32_t buffer = use.operand->buffer();
+    const bool scratch = plan_.buffers()->Get(buffer)->kind() == fbs::BufferKind::Scratch;
+    segment.uses.push_back({buffer, use.operand->offset(), use.bytes, use.access, scratch, /*workspace=*/false});
+  }
+  if (launch != nullptr) {
+    if (HasScratchOperand(plan_, *launch)) segment.uses.back().workspace = true;
+    const absl::optional<Digest>& promises = shared_.kernels.Promises(*launch);
+    if (promises.has_value()) promises_.insert(*promises);
   }
   stored.count = static_cast<uint32_t>(segment.uses.size()) - stored.first;
-  const bool waits_or_signals = stored.count == 0 && command.body_type() != fbs::CommandBody::Launch;
+  const bool waits_or_signals = stored.count == 0 && launch == nullptr;
   if (!waits_or_signals) segment.commands.push_back(stored);
   shared_.meter.Spend(1 + stored.count);
 }

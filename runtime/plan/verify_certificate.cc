@@ -3,6 +3,7 @@
 
 #include "runtime/plan/matching.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline {
@@ -102,6 +103,64 @@ class CertificateVerifier {
   std::vector<Operation> operations_;
 };
 
+// Whether certificates say what is computed: all do, or none.
+absl::StatusOr<bool> HaveValues(const fbs::Plan& plan) {
+  bool some = false, all = true;
+  for (const fbs::Certificate* certificate : *plan.certificates()) {
+    for (uint32_t role = 0; role < SizeOf(certificate->roles()); ++role) {
+      const std::string place = absl::StrCat("certificate for entry ", Quoted(certificate->entry()), ": role ", role);
+      const auto* values = certificate->roles()->Get(role)->values();
+      BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "values", values));
+      some |= SizeOf(values) > 0;
+      all &= SizeOf(values) > 0;
+    }
+  }
+  if (some && !all) return Broken("some certificates say what a role computes, others do not");
+  return some;
+}
+
+// Names what `role` computes in another way than was certified, if anything.
+std::string FindDifference(const RoleMeaning& role, const flatbuffers::Vector<const fbs::ValueDigest*>& certified) {
+  for (size_t i = 0; i < role.values.size(); ++i) {
+    const ValueMeaning& value = role.values[i];
+    if (i < certified.size()) {
+      const fbs::ValueDigest& expected = *certified.Get(static_cast<uint32_t>(i));
+      if (value.digest == Digest{expected.low(), expected.high()}) continue;
+    }
+    return role.values.size() == certified.size() ? value.what
+                                                  : absl::StrCat(value.what, ", the first of ", role.values.size(),
+                                                                 " results where there were ", certified.size());
+  }
+  return role.values.size() == certified.size()
+             ? ""
+             : absl::StrCat("a state, of which it leaves ", certified.size() - role.values.size(), " as they were");
+}
+
+absl::Status VerifyValues(const fbs::Plan& plan) {
+  BOWLINE_ASSIGN_OR_RETURN(const bool have_values, HaveValues(plan));
+  if (!have_values) return absl::OkStatus();
+  const absl::StatusOr<PlanMeaning> meaning = ComputeMeaning(plan);
+  if (!meaning.ok()) return Broken(meaning.status().message());
+  std::map<absl::string_view, const EntryMeaning*> entries;
+  for (const EntryMeaning& entry : meaning->entries) entries[entry.entry] = &entry;
+  for (uint32_t i = 0; i < plan.certificates()->size(); ++i) {
+    const fbs::Certificate& certificate = *plan.certificates()->Get(i);
+    const EntryMeaning& entry = *entries.at(TextOf(certificate.entry()));
+    for (uint32_t role = 0; role < entry.roles.size(); ++role) {
+      const std::string difference = FindDifference(entry.roles[role], *certificate.roles()->Get(role)->values());
+      if (difference.empty()) continue;
+      std::string who = "the plan";
+      if (role < SizeOf(plan.roles())) {
+        who = absl::StrCat("role ", role, " ", Quoted(plan.roles()->Get(role)->name()));
+      }
+      return Broken("certificate ", i, " for entry ", Quoted(certificate.entry()), ": ", who,
+                    " computes something else than the compiler certified: ", difference,
+                    "; the plan was changed after it was compiled; compile the model again");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyCertificates(const fbs::Plan& plan) {
@@ -121,17 +180,20 @@ absl::Status VerifyCertificates(const fbs::Plan& plan) {
   for (const auto& [name, has] : proven) {
     if (!has) return Broken("entry '", name, "' has no certificate, but others have");
   }
-  return absl::OkStatus();
+  return VerifyValues(plan);
 }
 
 }  // namespace verifier
 
 absl::Status RequireCertificates(const fbs::Plan& plan) {
-  if (RankCount(plan) == 1 || SizeOf(plan.certificates()) > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the plan is for ", RankCount(plan), " ranks (", DescribeMesh(plan),
-                   ") and carries no proof that they do not wait for each other for ever; compile the model again "
-                   "with bowline-compile, which proves it and writes the proof into the plan"));
+  if (RankCount(plan) == 1) return absl::OkStatus();
+  const bool has_order = SizeOf(plan.certificates()) > 0;
+  // Those of all roles have values, or none has.
+  if (has_order && SizeOf(plan.certificates()->Get(0)->roles()->Get(0)->values()) > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the plan is for ", RankCount(plan), " ranks (", DescribeMesh(plan), ") and carries no proof ",
+      has_order ? "of what they compute" : "that they do not wait for each other for ever",
+      "; compile the model again with bowline-compile, which proves it and writes the proof into the plan"));
 }
 
 }  // namespace bowline

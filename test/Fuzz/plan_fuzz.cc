@@ -10,6 +10,7 @@
 #include "compiler/Check/PlanChecker.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/plan_meaning.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -53,21 +54,25 @@ bool IsSmall(const bowline::fbs::Plan& plan) {
   return slots <= kMaxSlots && commands <= kMaxCommands;
 }
 
-const std::vector<uint8_t>& Seed() {
-  static const std::vector<uint8_t> seed = [] {
+// A sound plan. With certificates its mutants come less far, but these are mutated too.
+const std::vector<uint8_t>& Seed(bool certified) {
+  const auto make = [](bool certify) {
     bowline::fbs::PlanT plan = bowline::testing::MakePlan();
+    if (certify && !bowline::CertifyPlan(plan).ok()) __builtin_trap();
     return bowline::testing::BytesOf(plan);
-  }();
-  return seed;
+  };
+  static const std::vector<uint8_t> plain = make(false), proven = make(true);
+  return certified ? proven : plain;
 }
 
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   // Start from the sound plan where there is nothing, and return to it now and then.
-  if ((size < 64 || seed % 64 == 0) && Seed().size() <= max_size) {
-    size = Seed().size();
-    std::copy(Seed().begin(), Seed().end(), data);
+  const std::vector<uint8_t>& start = Seed(seed % 128 == 0);
+  if ((size < 64 || seed % 64 == 0) && start.size() <= max_size) {
+    size = start.size();
+    std::copy(start.begin(), start.end(), data);
   }
   size = LLVMFuzzerMutate(data, size, max_size);
   FixHash(data, size);
@@ -77,6 +82,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto loaded = LoadedPlan::FromBytes({data, size});
   if (!loaded.ok() || !IsSmall(loaded->plan())) return 0;
+  bowline::ComputeMeaning(loaded->plan()).status().IgnoreError();
   bowline::PlanChecker checker(loaded->plan());
   const bool sound = checker.check().ok();
   bowline::formatReport(checker.report());

@@ -1,5 +1,6 @@
-// Random damage to a sound plan: each mutant is refused, or computes what its commands mean.
+// Random damage to a certified plan: each mutant is refused, or computes bit for bit what the good plan computes.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -78,7 +79,7 @@ fbs::Operand* AnyOperand(fbs::PlanT& plan, Random& random) {
 }
 
 std::string Mutate(fbs::PlanT& plan, Random& random) {
-  switch (random() % 6) {
+  switch (random() % 9) {
     case 0: {
       auto& commands = *AnySegment(plan, random);
       std::swap(commands[random() % commands.size()], commands[random() % commands.size()]);
@@ -102,6 +103,27 @@ std::string Mutate(fbs::PlanT& plan, Random& random) {
       *operand = fbs::Operand(operand->buffer(), operand->offset() + 4 * (random() % 8));
       return "shift an operand";
     }
+    case 5: {
+      plan.constants[0]->data[random() % plan.constants[0]->data.size()] ^= static_cast<uint8_t>(1 << random() % 8);
+      return "change a constant";
+    }
+    case 6: {
+      // Of numbers that kernels take as they are.
+      const testing::KernelIndex kernels[] = {testing::kRandom, testing::kZeroSteps, testing::kZeroSum};
+      for (auto& attribute : plan.kernels[kernels[random() % 3]]->attributes) {
+        if (!attribute->floats.empty()) attribute->floats[0] = static_cast<double>(random() % 3);
+        if (attribute->name == "key") attribute->ints[0] = static_cast<int64_t>(random() % 3);
+      }
+      return "change attributes";
+    }
+    case 7: {
+      auto& commands = *AnySegment(plan, random);
+      if (fbs::LaunchT* launch = commands[random() % commands.size()]->body.AsLaunch()) {
+        std::swap(launch->operands[random() % launch->operands.size()],
+                  launch->operands[random() % launch->operands.size()]);
+      }
+      return "swap operands";
+    }
     default: {
       auto& timeline = plan.programs[1]->timeline;
       std::swap(timeline[random() % timeline.size()], timeline[random() % timeline.size()]);
@@ -115,63 +137,96 @@ struct Tally {
   int persistence = 0;       // refused by the checker, and not safe to execute: checked inputs may be written over
   int checker_harmful = 0;   // refused by the checker, and executing it shows why
   int checker_harmless = 0;  // refused by the checker, though this execution happens to be right
+  int meaning = 0;           // sound, but the certificate says that something else was computed
+  int refused_other = 0;     // of these: computes something else indeed, an addition fewer, say
   int same = 0;              // accepted, computes what the good plan computes
-  int other = 0;             // accepted, soundly computes another function: an addition fewer, say
+  int other = 0;             // accepted, computes something else: must not be
 };
 
-// The checker promises that a plan means the same whatever its packing and whatever its memory held before. It does not
-// know what the model was, so a mutant may soundly compute something else.
-TEST(Mutation, EachMutantIsRefusedOrComputesWhatItsCommandsMean) {
-  fbs::PlanT good = testing::MakePlan(testing::FixtureImage());
-  good.target->threads = 1;  // thousands of short runs: waking threads would take all the time
-  const std::vector<uint8_t> good_bytes = testing::BytesOf(good);
-  const std::vector<uint8_t> expected = Execute(good_bytes, 0);
-  ASSERT_FALSE(expected.empty());
-  const uint32_t seed = std::random_device{}();
-  Random random(seed);
-  std::map<std::string, Tally> tallies;
-  for (int round = 0; round < 1000; ++round) {
+std::vector<uint8_t> WithoutCertificates(const std::vector<uint8_t>& bytes) {
+  fbs::PlanT plan;
+  testing::PlanIn(bytes).UnPackTo(&plan);
+  plan.certificates.clear();
+  return testing::BytesOf(plan);
+}
+
+class PlanMutation {
+ public:
+  explicit PlanMutation(const std::vector<uint8_t>& good)
+      : good_(good), expected_(Execute(WithoutCertificates(good), 0)) {}
+
+  void Round(Random& random, std::map<std::string, Tally>& tallies) {
     fbs::PlanT mutant;
-    testing::PlanIn(good_bytes).UnPackTo(&mutant);
+    testing::PlanIn(good_).UnPackTo(&mutant);
     const std::string kind = Mutate(mutant, random);
     Tally& tally = tallies[kind];
-    const std::vector<uint8_t> bytes = testing::BytesOf(mutant);
-    const auto loaded = LoadedPlan::FromBytes(bytes);
-    if (!loaded.ok()) {
-      ASSERT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument) << loaded.status();
+    const std::vector<uint8_t> bytes = testing::BytesOf(mutant), bare = WithoutCertificates(bytes);
+    const absl::Status loads = LoadedPlan::FromBytes(bytes).status();
+    ASSERT_TRUE(loads.ok() || loads.code() == absl::StatusCode::kInvalidArgument) << loads;
+    auto loaded = LoadedPlan::FromBytes(bare);
+    if (!loaded.ok() || !Session::Create(*LoadedPlan::FromBytes(bare), {}).ok()) {
       ++tally.verifier;
-      continue;
+      return;
     }
-    if (!Session::Create(*LoadedPlan::FromBytes(bytes), {}).ok()) {
-      ++tally.verifier;
-      continue;
-    }
+    // The checker is asked whatever the certificate says.
     const absl::Status status = PlanChecker(loaded->plan()).check();
     if (absl::StrContains(status.message(), "the proof of persistence fails")) {
       ++tally.persistence;
-      continue;
+      return;
     }
-    const bool sound = status.ok();
-    const std::vector<uint8_t> bits = Execute(bytes, 0x00);
-    const bool right = bits == Execute(bytes, 0x3f) && bits == Execute(Unpack(bytes), 0x41);
-    if (!sound) {
+    const std::vector<uint8_t> bits = Execute(bare, 0x00), unpacked = Unpack(bytes);
+    const bool right = bits == Execute(bare, 0x3f) && bits == Execute(WithoutCertificates(unpacked), 0x41);
+    if (!status.ok()) {
       ++(right ? tally.checker_harmless : tally.checker_harmful);
-      continue;
+      return;
     }
-    ++(bits == expected ? tally.same : tally.other);
     EXPECT_FALSE(bits.empty());
-    EXPECT_TRUE(right) << "seed " << seed << ", round " << round << ": '" << kind
-                       << "' was accepted, but depends on packing or on what memory held before";
+    EXPECT_TRUE(right) << "'" << kind << "' was found sound, but depends on packing or on what memory held before";
+    const bool same = bits == expected_;
+    if (loads.ok()) {
+      EXPECT_TRUE(same) << "'" << kind << "' was accepted, but computes something else than the good plan";
+      ++(same ? tally.same : tally.other);
+      EXPECT_TRUE(LoadedPlan::FromBytes(unpacked).ok()) << "'" << kind << "': another packing of it is refused";
+      return;
+    }
+    EXPECT_THAT(std::string(loads.message()), ::testing::HasSubstr("computes something else"));
+    ++tally.meaning;
+    tally.refused_other += !same;
   }
-  std::printf("%-20s %9s %12s %16s %17s %9s %9s\n", "mutation", "verifier", "persistence", "checker,harmful",
-              "checker,harmless", "same", "other");
-  int harmful = 0;
+
+  bool empty() const { return expected_.empty(); }
+
+ private:
+  const std::vector<uint8_t> good_;
+  const std::vector<uint8_t> expected_;
+};
+
+TEST(Mutation, EachMutantIsRefusedOrHarmless) {
+  fbs::PlanT good = testing::MakePlan(testing::FixtureImage());
+  good.target->threads = 1;  // thousands of short runs: waking threads would take all the time
+  ASSERT_TRUE(CertifyPlan(good).ok());
+  PlanMutation mutation(testing::BytesOf(good));
+  ASSERT_FALSE(mutation.empty());
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  std::map<std::string, Tally> tallies;
+  for (int round = 0; round < 1000 && !HasFailure(); ++round) mutation.Round(random, tallies);
+  std::printf("%-20s %9s %12s %16s %17s %20s %14s %6s %6s\n", "mutation", "malformed", "persistence", "checker,harmful",
+              "checker,harmless", "certificate,meaning", "(these other)", "same", "other");
+  Tally all;
   for (const auto& [kind, t] : tallies) {
-    std::printf("%-20s %9d %12d %16d %17d %9d %9d\n", kind.c_str(), t.verifier, t.persistence, t.checker_harmful,
-                t.checker_harmless, t.same, t.other);
-    harmful += t.checker_harmful;
+    std::printf("%-20s %9d %12d %16d %17d %20d %14d %6d %6d\n", kind.c_str(), t.verifier, t.persistence,
+                t.checker_harmful, t.checker_harmless, t.meaning, t.refused_other, t.same, t.other);
+    all.checker_harmful += t.checker_harmful;
+    all.refused_other += t.refused_other;
+    all.same += t.same;
+    all.other += t.other;
   }
-  EXPECT_GT(harmful, 50) << "the mutations test nothing";
+  EXPECT_GT(all.checker_harmful, 50) << "the mutations test nothing";
+  EXPECT_GT(all.refused_other, 20) << "no mutation soundly computes something else";
+  EXPECT_GT(all.same, 20) << "everything is refused";
+  EXPECT_EQ(all.other, 0);
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST(CheckerGood, ProvesTheFixture) {
   EXPECT_EQ(report.entries[1].copies, 1u);
   EXPECT_EQ(report.registeredKernels, 5u);
   EXPECT_EQ(report.generatedKernels, 2u);
-  EXPECT_EQ(report.proofs.size(), 12u);
+  EXPECT_EQ(report.proofs.size(), 13u);
   const std::string text = formatReport(report);
   for (const char* part : {"entry step", "4 calls, 10 launches, 1 copies", "Scratch 65536", "proven  no clobber"}) {
     EXPECT_THAT(text, HasSubstr(part));

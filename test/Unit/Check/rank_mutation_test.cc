@@ -1,5 +1,5 @@
-// Random damage to sound plans of several ranks and streams: each mutant is refused, or gives what its commands mean in
-// every order that a machine may take, without anyone waiting for ever.
+// Random damage to certified plans of several ranks and streams: each mutant is refused, or gives bit for bit what the
+// good plan gives in every order that a machine may take, without anyone waiting for ever.
 
 #include <gtest/gtest.h>
 
@@ -192,11 +192,25 @@ const std::vector<Mutation>& Mutations() {
 struct Tally {
   int same_plan = 0;  // the mutation changed nothing
   int verifier = 0;   // refused as malformed
-  int harmful = 0;    // refused by the checker; some order hangs, or gives something else
-  int unseen = 0;     // refused by the checker; no order that was tried shows why
-  int same = 0;       // accepted; gives what the good plan gives
-  int other = 0;      // accepted; soundly computes something else: activations of another microbatch, say
+  // Refused by the checker.
+  int harmful = 0;  // some order hangs, or gives something else than the commands mean
+  int unseen = 0;   // no order that was tried shows why
+  // Sound, but refused by the certificate: operations come in another order; something else is computed.
+  int order = 0;
+  int meaning = 0;
+  int refused_other = 0;  // of these two: gives something else, activations of another microbatch, say
+  // Accepted.
+  int same = 0;   // gives what the good plan gives
+  int other = 0;  // gives something else: must not be
 };
+
+// Refused or not, a plan without its certificates is what the checker alone knows.
+std::vector<uint8_t> WithoutCertificates(const std::vector<uint8_t>& bytes) {
+  fbs::PlanT plan;
+  testing::PlanIn(bytes).UnPackTo(&plan);
+  plan.certificates.clear();
+  return testing::BytesOf(plan);
+}
 
 // The same commands with every buffer in bytes of its own: what the plan means, whatever its packing.
 std::vector<uint8_t> Unpack(const std::vector<uint8_t>& bytes) {
@@ -217,7 +231,10 @@ constexpr Issue kMachines[] = {Issue::kAsynchronous, Issue::kInlineFirstStream, 
 
 class RankMutation {
  public:
+  // `good` is certified.
   RankMutation(fbs::PlanT good, uint32_t seed) : random_(seed), bytes_(testing::BytesOf(good)) {
+    EXPECT_TRUE(VerifyPlan(testing::PlanIn(bytes_)).ok()) << VerifyPlan(testing::PlanIn(bytes_));
+    EXPECT_TRUE(RequireCertificates(testing::PlanIn(bytes_)).ok());
     expected_ = testing::Simulate(testing::PlanIn(bytes_), Issue::kAsynchronous, 0, random_).outputs;
   }
 
@@ -229,23 +246,33 @@ class RankMutation {
     mutation.apply(mutant, random_);
     Tally& tally = tallies[mutation.name];
     const std::vector<uint8_t> bytes = testing::BytesOf(mutant);
-    const fbs::Plan& plan = testing::PlanIn(bytes);
     if (bytes == bytes_) {
       ++tally.same_plan;
       return 0;
     }
-    if (const absl::Status status = VerifyPlan(plan); !status.ok()) {
-      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    const absl::Status loads = VerifyPlan(testing::PlanIn(bytes));
+    EXPECT_TRUE(loads.ok() || loads.code() == absl::StatusCode::kInvalidArgument) << loads;
+    const std::vector<uint8_t> bare = WithoutCertificates(bytes);
+    if (!VerifyPlan(testing::PlanIn(bare)).ok()) {
+      EXPECT_FALSE(loads.ok());
       ++tally.verifier;
       return 1;
     }
-    const absl::Status checked = PlanChecker(plan).check();
+    // The checker is asked whatever the certificate says.
+    const absl::Status checked = PlanChecker(testing::PlanIn(bare)).check();
     if (!checked.ok()) {
       EXPECT_EQ(checked.code(), absl::StatusCode::kAborted) << checked;
-      ++(ShowsWhy(bytes, checked) ? tally.harmful : tally.unseen);
+      ++(ShowsWhy(bare, checked) ? tally.harmful : tally.unseen);
       return 1;
     }
-    ++(Accepted(bytes, mutation.name) ? tally.same : tally.other);
+    const bool same = IsSound(bare, mutation.name);
+    if (loads.ok()) {
+      EXPECT_TRUE(same) << mutation.name << " was accepted, but gives something else than the good plan";
+      ++(same ? tally.same : tally.other);
+      return 1;
+    }
+    ++(absl::StrContains(loads.message(), "computes something else") ? tally.meaning : tally.order);
+    tally.refused_other += !same;
     return 1;
   }
 
@@ -273,22 +300,23 @@ class RankMutation {
     return harmful || hangs;
   }
 
-  // Whether it gives what the good plan gives.
-  bool Accepted(const std::vector<uint8_t>& bytes, const char* name) {
+  // What the checker accepts gives what its commands mean, under adversarial delays too. Returns whether that is what
+  // the good plan gives.
+  bool IsSound(const std::vector<uint8_t>& bytes, const char* name) {
     const fbs::Plan& plan = testing::PlanIn(bytes);
     const std::vector<uint8_t> unpacked = Unpack(bytes);
     const auto meaning = testing::Simulate(testing::PlanIn(unpacked), Issue::kCommunicationInOrder, 0, random_);
     EXPECT_FALSE(meaning.hangs || meaning.mismatch) << name;
     for (const Issue machine : kMachines) {
       const auto outcome = testing::Simulate(plan, machine, 0x3f, random_);
-      EXPECT_FALSE(outcome.hangs || outcome.mismatch) << name << " was accepted, but hangs";
-      EXPECT_EQ(outcome.outputs, meaning.outputs) << name << " was accepted, but depends on the order of streams";
+      EXPECT_FALSE(outcome.hangs || outcome.mismatch) << name << " was found sound, but hangs";
+      EXPECT_EQ(outcome.outputs, meaning.outputs) << name << " was found sound, but depends on the order of streams";
     }
     ++thread_runs;
     const auto threads = testing::RunOnThreads(bytes, static_cast<uint8_t>(0x41), static_cast<uint32_t>(random_()),
                                                std::chrono::seconds(60));
-    EXPECT_TRUE(threads.status.ok()) << name << " was accepted, but fails: " << threads.status;
-    EXPECT_EQ(threads.outputs, meaning.outputs) << name << " was accepted, but gives something else on threads";
+    EXPECT_TRUE(threads.status.ok()) << name << " was found sound, but fails: " << threads.status;
+    EXPECT_EQ(threads.outputs, meaning.outputs) << name << " was found sound, but gives something else on threads";
     return meaning.outputs == expected_;
   }
 
@@ -302,12 +330,17 @@ TEST(RankMutation, EachMutantIsRefusedOrHarmless) {
   std::printf("seed %u\n", seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<std::unique_ptr<RankMutation>> plans;
+  const auto add = [&](fbs::PlanT plan) {
+    const absl::Status certified = CertifyPlan(plan);
+    ASSERT_TRUE(certified.ok()) << certified;
+    plans.push_back(std::make_unique<RankMutation>(std::move(plan), seed + plans.size()));
+  };
   for (const uint16_t first_stream : {uint16_t{0}, uint16_t{1}}) {
-    plans.push_back(std::make_unique<RankMutation>(testing::MakePipeline(3, 1, 5, first_stream), seed + plans.size()));
-    plans.push_back(std::make_unique<RankMutation>(testing::MakePipeline(2, 2, 3, first_stream), seed + plans.size()));
-    plans.push_back(
-        std::make_unique<RankMutation>(testing::MakeShardedLoop(2, 2, 4, first_stream), seed + plans.size()));
+    add(testing::MakePipeline(3, 1, 5, first_stream));
+    add(testing::MakePipeline(2, 2, 3, first_stream));
+    add(testing::MakeShardedLoop(2, 2, 4, first_stream));
   }
+  ASSERT_FALSE(HasFailure());
   constexpr int kMutants = 2000;
   int mutants = 0;
   for (size_t round = 0; mutants < kMutants && !HasFailure(); ++round) mutants += plans[round % plans.size()]->Round();
@@ -323,21 +356,27 @@ TEST(RankMutation, EachMutantIsRefusedOrHarmless) {
         sum->verifier += tally.verifier;
         sum->harmful += tally.harmful;
         sum->unseen += tally.unseen;
+        sum->order += tally.order;
+        sum->meaning += tally.meaning;
+        sum->refused_other += tally.refused_other;
         sum->same += tally.same;
         sum->other += tally.other;
       }
     }
   }
   tallies["all"] = all;
-  std::printf("%-22s %9s %9s %16s %15s %9s %9s\n", "mutation", "unchanged", "verifier", "checker,harmful",
-              "checker,unseen", "same", "other");
+  std::printf("%-22s|%20s|%16s|%31s|%15s\n", "", "", "refused: checker", "sound, refused: certificate", "accepted");
+  std::printf("%-22s|%10s%10s|%8s%8s|%8s%9s%14s|%8s%7s\n", "mutation", "unchanged", "malformed", "harmful", "unseen",
+              "order", "meaning", "(these other)", "same", "other");
   for (const auto& [name, t] : tallies) {
-    std::printf("%-22s %9d %9d %16d %15d %9d %9d\n", name.c_str(), t.same_plan, t.verifier, t.harmful, t.unseen, t.same,
-                t.other);
+    std::printf("%-22s|%10d%10d|%8d%8d|%8d%9d%14d|%8d%7d\n", name.c_str(), t.same_plan, t.verifier, t.harmful, t.unseen,
+                t.order, t.meaning, t.refused_other, t.same, t.other);
   }
-  std::printf("%d mutants; the %d that were accepted ran on threads\n", mutants, thread_runs);
+  std::printf("%d mutants; the %d that are sound ran on threads\n", mutants, thread_runs);
   EXPECT_GT(all.harmful, 300) << "the mutations test nothing";
-  EXPECT_GT(all.same, 100) << "the checker refuses everything";
+  EXPECT_GT(all.refused_other, 20) << "no mutation soundly computes something else";
+  EXPECT_GT(all.same, 100) << "everything is refused";
+  EXPECT_EQ(all.other, 0);
 }
 
 }  // namespace

@@ -377,6 +377,53 @@ TEST(Certificates, AreCheckedAtLoad) {
               AllOf(HasSubstr("the plan is for 2 ranks (pp=2, dp=1)"), HasSubstr("compile the model again")));
 }
 
+// A plan that was changed into one that is sound and computes something else.
+TEST(Certificates, SayWhatIsComputed) {
+  const auto change = [](auto apply) {
+    fbs::PlanT plan = MakePipeline(2, 1, 3);
+    EXPECT_TRUE(CertifyPlan(plan).ok());
+    apply(plan);
+    const auto bytes = BytesOf(plan);
+    return VerifyPlan(PlanIn(bytes));
+  };
+  using P = fbs::PlanT;
+  const auto refused = [&](auto apply) {
+    const absl::Status status = change(apply);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  // The first stage computes the second microbatch from the inputs of the third; the last stage's gradients show it.
+  const auto change_slot = [](P& p) {
+    auto& timeline = p.programs[0]->timeline;
+    const auto call = std::find_if(timeline.begin(), timeline.end(), [](const auto& c) { return c.slot() == 1; });
+    *call = fbs::SegmentCall(call->segment(), 2);
+  };
+  EXPECT_EQ(
+      refused(change_slot),
+      "certificate 0 for entry 'step': role 1 'stage1' computes something else than the compiler certified: output "
+      "'gradient'; the plan was changed after it was compiled; compile the model again");
+  EXPECT_THAT(refused([](P& p) { p.entries[0]->inputs[0]->name = "another"; }),
+              HasSubstr("role 0 'stage0' computes something else than the compiler certified: interface; "));
+  EXPECT_THAT(refused([](P& p) { p.entries[1]->outputs.pop_back(); }), HasSubstr(": interface, the first of "));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values[1] = fbs::ValueDigest(1, 2); }),
+              HasSubstr("role 1 'stage1' computes something else"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values.pop_back(); }), HasSubstr("something else"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values.emplace_back(1, 2); }),
+              HasSubstr("something else"));
+  EXPECT_THAT(refused([](P& p) { p.certificates[0]->roles[1]->values.clear(); }),
+              HasSubstr("some certificates say what a role computes, others do not"));
+  EXPECT_TRUE(change([](P& p) { std::swap(p.kernels.front(), p.kernels.back()); }).ok());  // the only one
+  EXPECT_TRUE(change([](P& p) { p.buffers[0]->name = "renamed"; }).ok());
+  // Without values it proves that nobody waits for ever, which is not enough to run it.
+  fbs::PlanT plan = MakePipeline(2, 1, 3);
+  ASSERT_TRUE(CertifyPlan(plan).ok());
+  for (auto& role : plan.certificates[0]->roles) role->values.clear();
+  const auto bytes = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok());
+  EXPECT_THAT(std::string(RequireCertificates(PlanIn(bytes)).message()),
+              HasSubstr("carries no proof of what they compute; compile the model again"));
+}
+
 TEST(Certificates, SessionsRequireThem) {
   fbs::PlanT plan = MakePipeline(2, 1, 3);
   const SessionOptions options;

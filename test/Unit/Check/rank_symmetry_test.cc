@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Check/rank_runs.h"
@@ -170,12 +171,16 @@ TEST(RankSymmetry, OneRankOfEachRoleSpeaksForAll) {
     const fbs::Plan& plan = testing::PlanIn(bytes);
     ASSERT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan);
     const absl::Status checked = PlanChecker(plan).check();
+    ComputeMeaning(plan).status().IgnoreError();  // ends, also where nobody would ever compute it
     const bool async = testing::Simulate(plan, Issue::kAsynchronous, 0, random).hangs;
     const bool inline_first = testing::Simulate(plan, Issue::kInlineFirstStream, 0, random).hangs;
     const bool in_order = testing::Simulate(plan, Issue::kCommunicationInOrder, 0, random).hangs;
     if (checked.ok()) {
       ++sound;
       ASSERT_FALSE(async || inline_first || in_order);
+      ASSERT_TRUE(CertifyPlan(made.plan).ok());
+      const auto certified = testing::BytesOf(made.plan);
+      ASSERT_TRUE(VerifyPlan(testing::PlanIn(certified)).ok()) << VerifyPlan(testing::PlanIn(certified));
       continue;
     }
     if (absl::StrContains(checked.message(), "the proof of matching")) {
