@@ -155,7 +155,8 @@ private:
     builder.setInsertionPointToEnd(module.getBody());
     auto function = graph::FuncOp::create(builder, training::kUpdateFunction,
                                           builder.getFunctionType({}, {scalar, scalar, scalar}));
-    for (auto [index, name] : llvm::enumerate(ArrayRef<StringRef>{"loss", "grad_norm", "lr"}))
+    constexpr StringRef results[] = {"loss", "grad_norm", "lr"};
+    for (auto [index, name] : llvm::enumerate(results))
       function.setResultAttr(index, graph::FuncOp::kNameAttr, builder.getStringAttr(name));
     buildEntry(builder, module, function);
     builder.setInsertionPointToStart(&function.getBody().emplaceBlock());
