@@ -145,10 +145,12 @@ bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
 
 int64_t CollectiveChunking::run(Block &block) {
   int64_t divided = 0;
-  for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
-    bool isCollective = isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op);
-    if (!isCollective || stage::isBetweenStages(op))
-      continue;
+  // Each of them goes in its own turn alone; products may go in that of a gather before them.
+  SmallVector<Operation *> collectives;
+  for (Operation &op : block)
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op) && !stage::isBetweenStages(&op))
+      collectives.push_back(&op);
+  for (Operation *op : collectives) {
     if (auto gather = dyn_cast<dist::AllGatherOp>(op))
       divided += divideGather(gather);
     else

@@ -138,9 +138,13 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
   if (adaptor.getOffsets().size() != rank || adaptor.getSizes().size() != rank)
     return emitOptionalError(loc, "needs one offset and one size for each of ", rank, " dimensions");
   for (auto [dim, offset, size] : llvm::enumerate(adaptor.getOffsets(), adaptor.getSizes()))
-    if (offset < 0 || size < 1 || size > input.getDimSize(dim) || offset > input.getDimSize(dim) - size)
-      return emitOptionalError(loc, "the range [", offset, ", ", offset + size, ") of dimension ", dim,
+    if (offset < 0 || size < 1 || size > input.getDimSize(dim) || offset > input.getDimSize(dim) - size) {
+      int64_t end = 0;
+      if (llvm::AddOverflow(offset, size, end))
+        end = std::numeric_limits<int64_t>::max();
+      return emitOptionalError(loc, "the range [", offset, ", ", end, ") of dimension ", dim,
                                " is empty or outside of its size ", input.getDimSize(dim));
+    }
   results.push_back(RankedTensorType::get(adaptor.getSizes(), input.getElementType()));
   return success();
 }

@@ -529,7 +529,7 @@ graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
 
 // A slice cannot end inside by overflow.
 graph.func @f(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) {
-  // expected-error @+2 {{is empty or outside of its size 3}}
+  // expected-error @+2 {{the range [9223372036854775807, 9223372036854775807) of dimension 1 is empty or outside of its size 3}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = graph.slice %a at [0, 9223372036854775807] sizes [2, 1] : (tensor<2x3xf32>) -> tensor<2x1xf32>
   graph.return
