@@ -8,7 +8,7 @@
 
 #include "passes/Stages/Schedules/PipelineTimeline.h"
 #include "passes/Stages/Schedules/PipelineChannels.h"
-#include "passes/Stages/Schedules/Progress.h"
+#include "passes/Stages/Schedules/ScheduleProgress.h"
 #include "passes/Stages/Schedules/Simulator.h"
 #include "passes/Stages/Schedules/TimelineSlots.h"
 #include "passes/Stages/Schedules/Validator.h"
@@ -119,7 +119,7 @@ absl::Status TimelineBuilder::orderTransfers() {
     starts.emplace_back(actions.size());
     ends.emplace_back(actions.size());
   }
-  Progress run(serial, kTransferTicks, [&](int rank, size_t position, int64_t start) {
+  ScheduleProgress run(serial, kTransferTicks, [&](int rank, size_t position, int64_t start) {
     starts[rank][position] = start;
     return ends[rank][position] = start + kUnitTicks * StageCosts().of(serial.ranks[rank][position].kind);
   });

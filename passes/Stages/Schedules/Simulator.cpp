@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/Schedules/Simulator.h"
-#include "passes/Stages/Schedules/Progress.h"
+#include "passes/Stages/Schedules/ScheduleProgress.h"
 #include "passes/Stages/Schedules/Validator.h"
 
 #include "absl/strings/str_cat.h"
@@ -81,7 +81,7 @@ absl::StatusOr<SimulatedStep> bowline::simulateSchedule(const Schedule &schedule
     size_t stage = costs.stages.size() == 1 ? 0 : schedule.stageOf(rank, action);
     return costs.stages[stage].of(action.kind);
   };
-  Progress progress(schedule, costs.transfer, [&](int rank, size_t position, int64_t start) {
+  ScheduleProgress progress(schedule, costs.transfer, [&](int rank, size_t position, int64_t start) {
     SimulatedRank &simulated = step.ranks[rank];
     const std::vector<Action> &actions = schedule.ranks[rank];
     int64_t duration = costOf(rank, actions[position]);

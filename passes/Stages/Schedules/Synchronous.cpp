@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Stages/Schedules/Progress.h"
+#include "passes/Stages/Schedules/ScheduleProgress.h"
 #include "passes/Stages/Schedules/Validator.h"
 
 #include "absl/strings/str_cat.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/Schedules/Validator.h"
-#include "passes/Stages/Schedules/Progress.h"
+#include "passes/Stages/Schedules/ScheduleProgress.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -106,8 +106,8 @@ static size_t findProducer(const Schedule &schedule, NeededOutput output, int mi
 }
 
 /// One sentence on what the rank waits for. The rank that it waits for goes to `next`.
-static std::string describeWait(const Schedule &schedule, const Progress &progress, int rank, int &next) {
-  Progress::Wait wait = progress.waitOf(rank);
+static std::string describeWait(const Schedule &schedule, const ScheduleProgress &progress, int rank, int &next) {
+  ScheduleProgress::Wait wait = progress.waitOf(rank);
   next = schedule.placement.rankOf(wait.needed.stage);
   size_t producer = findProducer(schedule, wait.needed, wait.action.microbatch);
   std::string where = next == rank ? "the same rank" : absl::StrCat("rank ", next);
@@ -117,7 +117,7 @@ static std::string describeWait(const Schedule &schedule, const Progress &progre
 }
 
 /// The ranks that wait for each other in a circle, from one that is in it.
-static absl::Status describeDeadlock(const Schedule &schedule, const Progress &progress) {
+static absl::Status describeDeadlock(const Schedule &schedule, const ScheduleProgress &progress) {
   int rank = 0;
   while (progress.positionOf(rank) == schedule.ranks[rank].size())
     ++rank;
@@ -190,7 +190,7 @@ absl::Status bowline::validateSchedule(const Schedule &schedule) {
   for (int rank = 0; rank < schedule.placement.numRanks(); ++rank)
     if (absl::Status status = validateCompleteness(schedule, rank); !status.ok())
       return status;
-  Progress progress(schedule, /*transfer=*/0, [](int, size_t, int64_t start) { return start + 1; });
+  ScheduleProgress progress(schedule, /*transfer=*/0, [](int, size_t, int64_t start) { return start + 1; });
   if (!progress.finished())
     return describeDeadlock(schedule, progress);
   return validateChannels(schedule);

@@ -39,7 +39,7 @@ uint8_t* PieceCursor::receive(size_t element_bytes) const {
   return static_cast<uint8_t*>(pieces[piece].receive) + (part * pieces[piece].count + offset) * element_bytes;
 }
 
-Exchange::Exchange(GlooMesh& mesh, std::atomic<int>& waits_for)
+GlooExchange::GlooExchange(GlooMesh& mesh, std::atomic<int>& waits_for)
     : mesh_(mesh),
       waits_for_(waits_for),
       self_(static_cast<size_t>(mesh.self())),
@@ -55,11 +55,11 @@ Exchange::Exchange(GlooMesh& mesh, std::atomic<int>& waits_for)
   }
 }
 
-uint8_t* Exchange::Staging(size_t peer, bool out, size_t slot) const {
+uint8_t* GlooExchange::Staging(size_t peer, bool out, size_t slot) const {
   return peers_[peer].staging.get() + ((out ? 2 : 0) + slot) * chunk_bytes_;
 }
 
-absl::Status Exchange::Run(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::Run(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   Clear();
   switch (operation.kind) {
     case OperationKind::kAllReduce:
@@ -81,7 +81,7 @@ absl::Status Exchange::Run(const Operation& operation, absl::Span<const hal::Pie
   }
 }
 
-absl::Status Exchange::AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   const size_t total = TotalOf(pieces);
   if (total <= kFewBytes / kernels::SizeOf(operation.dtype)) return AllReduceFew(operation, pieces);
   const Share mine = ShareOf(total, peers_.size(), self_);
@@ -103,13 +103,13 @@ absl::Status Exchange::AllReduce(const Operation& operation, absl::Span<const ha
   return Move(operation, nullptr);
 }
 
-absl::Status Exchange::AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   Range own = {At(pieces, 0, 0), TotalOf(pieces)};
   for (size_t n = 1; n < peers_.size(); ++n) peers_[After(n)].out = peers_[After(n)].in = own;
   return Move(operation, &own);
 }
 
-absl::Status Exchange::ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   const size_t total = TotalOf(pieces);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -120,7 +120,7 @@ absl::Status Exchange::ReduceScatter(const Operation& operation, absl::Span<cons
   return Move(operation, &own);
 }
 
-absl::Status Exchange::AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -134,7 +134,7 @@ absl::Status Exchange::AllGather(const Operation& operation, absl::Span<const ha
   return Move(operation, nullptr);
 }
 
-absl::Status Exchange::AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooExchange::AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces) {
   const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -148,7 +148,7 @@ absl::Status Exchange::AllToAll(const Operation& operation, absl::Span<const hal
   return Move(operation, nullptr);
 }
 
-absl::Status Exchange::Move(const Operation& operation, Range* own) {
+absl::Status GlooExchange::Move(const Operation& operation, Range* own) {
   const size_t bytes = kernels::SizeOf(operation.dtype);
   size_t longest = own == nullptr ? 0 : own->elements;
   for (const Peer& peer : peers_) longest = std::max({longest, peer.out.elements, peer.in.elements});
@@ -163,7 +163,7 @@ absl::Status Exchange::Move(const Operation& operation, Range* own) {
   return absl::OkStatus();
 }
 
-absl::Status Exchange::Start(size_t element_bytes, size_t slot, bool reduce) {
+absl::Status GlooExchange::Start(size_t element_bytes, size_t slot, bool reduce) {
   const size_t chunk = chunk_bytes_ / element_bytes;
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -206,7 +206,7 @@ absl::Status Exchange::Start(size_t element_bytes, size_t slot, bool reduce) {
   return absl::OkStatus();
 }
 
-absl::Status Exchange::Finish(size_t element_bytes, size_t slot, bool reduce) {
+absl::Status GlooExchange::Finish(size_t element_bytes, size_t slot, bool reduce) {
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
     Incoming& in = peer.slots[slot];
@@ -226,7 +226,7 @@ absl::Status Exchange::Finish(size_t element_bytes, size_t slot, bool reduce) {
   return absl::OkStatus();
 }
 
-void Exchange::Combine(const Operation& operation, size_t slot, Range& own) {
+void GlooExchange::Combine(const Operation& operation, size_t slot, Range& own) {
   const size_t bytes = kernels::SizeOf(operation.dtype);
   const size_t elements = std::min(chunk_bytes_ / bytes, own.elements);
   for (size_t done = 0; done < elements;) {
@@ -244,7 +244,7 @@ void Exchange::Combine(const Operation& operation, size_t slot, Range& own) {
   own.elements -= elements;
 }
 
-void Exchange::Clear() {
+void GlooExchange::Clear() {
   for (Peer& peer : peers_) peer.out = peer.in = {};
 }
 

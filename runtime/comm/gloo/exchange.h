@@ -34,10 +34,10 @@ struct PieceCursor {
 //
 // What lies together is sent from and received to where it is; small pieces are packed. Memory: at most 16 MiB, but for
 // more than 129 members 128 KiB per member.
-class Exchange {
+class GlooExchange {
  public:
   // `waits_for` is where others see which member is waited for, -1 for none.
-  Exchange(GlooMesh& mesh, std::atomic<int>& waits_for);
+  GlooExchange(GlooMesh& mesh, std::atomic<int>& waits_for);
 
   // An error names its member in waits_for.
   absl::Status Run(const Operation& operation, absl::Span<const hal::Piece> pieces);

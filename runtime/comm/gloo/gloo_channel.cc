@@ -35,7 +35,7 @@ GlooChannel::GlooChannel(GlooOwner& owner, std::string name, std::vector<int> ra
 absl::Status GlooChannel::Connect(std::shared_ptr<gloo::transport::Device> device) {
   const int size = static_cast<int>(ranks_.size());
   BOWLINE_ASSIGN_OR_RETURN(mesh_, GlooMesh::Create(std::move(device), self_, size, owner_.timeout()));
-  exchange_ = std::make_unique<Exchange>(*mesh_, waits_for_);
+  exchange_ = std::make_unique<GlooExchange>(*mesh_, waits_for_);
   if (size == 1) return absl::OkStatus();
   creating_ = true;
   since_ = owner_.Now().time_since_epoch().count();

@@ -82,7 +82,7 @@ class GlooChannel {
 
   std::vector<Header> incoming_;
   Header outgoing_;
-  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<GlooExchange> exchange_;
   std::unique_ptr<GlooMesh> mesh_;  // goes first, for it writes to the others
   uint32_t next_number_ = 0;
 

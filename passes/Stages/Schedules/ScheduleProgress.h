@@ -1,4 +1,4 @@
-//===- Progress.h - Which actions of a schedule can run, and when
+//===- ScheduleProgress.h - Which actions of a schedule can run, and when
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H
-#define BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H
+#ifndef BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULEPROGRESS_H
+#define BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULEPROGRESS_H
 
 #include "passes/Stages/Schedules/Schedule.h"
 
@@ -33,13 +33,13 @@ size_t blockEnd(const std::vector<Action> &actions, size_t position);
 
 /// Runs the ranks of a schedule as far as they come, each in its order, blocks as soon as their inputs are there.
 /// Linear in the number of actions. The schedule's actions must be in range, and none may be there twice.
-class Progress {
+class ScheduleProgress {
 public:
   /// When a block ends that starts at `start`, in any unit.
   using EndOfBlock = std::function<int64_t(int rank, size_t position, int64_t start)>;
 
   /// `transfer`: from the end of a block to the start of one on another rank that needs its output.
-  Progress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock);
+  ScheduleProgress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock);
 
   /// True when every rank ran all of its actions.
   bool finished() const;
@@ -74,4 +74,4 @@ private:
 
 } // namespace bowline
 
-#endif // BOWLINE_PASSES_STAGES_SCHEDULES_PROGRESS_H
+#endif // BOWLINE_PASSES_STAGES_SCHEDULES_SCHEDULEPROGRESS_H

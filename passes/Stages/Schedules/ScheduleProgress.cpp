@@ -1,4 +1,4 @@
-//===- Progress.cpp - Which actions of a schedule can run, and when
+//===- ScheduleProgress.cpp - Which actions of a schedule can run, and when
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Stages/Schedules/Progress.h"
+#include "passes/Stages/Schedules/ScheduleProgress.h"
 
 #include <algorithm>
 #include <utility>
@@ -41,7 +41,7 @@ size_t bowline::blockEnd(const std::vector<Action> &actions, size_t position) {
   return position + (actions[position].overlapsNext ? 2 : 1);
 }
 
-Progress::Progress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock)
+ScheduleProgress::ScheduleProgress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfBlock)
     : schedule(schedule), transfer(transfer), endOfBlock(std::move(endOfBlock)), positions(schedule.ranks.size()),
       ends(schedule.ranks.size()),
       available(size_t{2} * schedule.placement.numStages() * schedule.numMicrobatches, kNotYet) {
@@ -56,12 +56,12 @@ Progress::Progress(const Schedule &schedule, int64_t transfer, EndOfBlock endOfB
   }
 }
 
-size_t Progress::indexOf(NeededOutput output, int microbatch) const {
+size_t ScheduleProgress::indexOf(NeededOutput output, int microbatch) const {
   size_t stage = size_t{2} * output.stage + output.backward;
   return stage * schedule.numMicrobatches + microbatch;
 }
 
-bool Progress::isReady(int rank, int64_t &start) const {
+bool ScheduleProgress::isReady(int rank, int64_t &start) const {
   const std::vector<Action> &actions = schedule.ranks[rank];
   start = ends[rank];
   for (size_t position = positions[rank], end = blockEnd(actions, position); position < end; ++position) {
@@ -77,7 +77,7 @@ bool Progress::isReady(int rank, int64_t &start) const {
   return true;
 }
 
-void Progress::runBlock(int rank, int64_t start) {
+void ScheduleProgress::runBlock(int rank, int64_t start) {
   const std::vector<Action> &actions = schedule.ranks[rank];
   size_t begin = positions[rank];
   ends[rank] = endOfBlock(rank, begin, start);
@@ -86,7 +86,7 @@ void Progress::runBlock(int rank, int64_t start) {
     publish(rank, actions[position], ends[rank]);
 }
 
-void Progress::publish(int rank, const Action &action, int64_t end) {
+void ScheduleProgress::publish(int rank, const Action &action, int64_t end) {
   if (action.kind == ActionKind::BackwardWeight)
     return;
   bool backward = action.kind != ActionKind::Forward;
@@ -97,14 +97,14 @@ void Progress::publish(int rank, const Action &action, int64_t end) {
     runnable.push_back(schedule.placement.rankOf(consumer));
 }
 
-bool Progress::finished() const {
+bool ScheduleProgress::finished() const {
   for (size_t rank = 0; rank < positions.size(); ++rank)
     if (positions[rank] < schedule.ranks[rank].size())
       return false;
   return true;
 }
 
-Progress::Wait Progress::waitOf(int rank) const {
+ScheduleProgress::Wait ScheduleProgress::waitOf(int rank) const {
   const std::vector<Action> &actions = schedule.ranks[rank];
   for (size_t position = positions[rank], end = blockEnd(actions, position); position < end; ++position) {
     NeededOutputs inputs = inputsOf(schedule, rank, actions[position]);
