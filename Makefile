@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format clean
+.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ check-nightly: build  ## Compare 200 random strategies (COUNT=N, SEED=N) on up t
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
 	@scripts/install-packages.sh --list scripts/slurm-packages.txt
 	@scripts/check-slurm.py
+
+sanitize: packages  ## Run tests under the address and undefined-behaviour sanitizers, then under that for threads (hours)
+	@scripts/sanitize.sh
 
 bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
 	@scripts/bench.py
