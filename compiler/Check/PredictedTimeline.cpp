@@ -35,14 +35,19 @@ public:
     for (const OperandUse &use : uses_)
       (Writes(use.access) ? written : read) += static_cast<double>(use.bytes);
     const fbs::Collective *collective = command.body_as_Collective();
-    if (!collective)
-      return machine_.TransferSeconds(read + written);
+    const fbs::Communicator &communicator = *plan_.communicators()->Get(*CommunicatorOf(command));
     double ranks = 1;
-    const auto *axes = plan_.communicators()->Get(collective->communicator())->axes();
-    for (uint32_t i = 0; i < SizeOf(axes); ++i)
-      ranks *= plan_.mesh()->Get(axes->Get(i))->size();
+    std::vector<absl::string_view> axes;
+    for (uint32_t i = 0; i < SizeOf(communicator.axes()); ++i) {
+      const fbs::Axis &axis = *plan_.mesh()->Get(communicator.axes()->Get(i));
+      ranks *= axis.size();
+      axes.push_back(TextOf(axis.name()));
+    }
+    const kernels::LinkOptions link = machine_.LinkAlong(axes);
+    if (!collective)
+      return machine_.TransferSeconds(link, read + written);
     const bool gathers = collective->kind() == fbs::CollectiveKind::AllGather;
-    return machine_.CollectiveSeconds(gathers ? written : read, ranks,
+    return machine_.CollectiveSeconds(link, gathers ? written : read, ranks,
                                       collective->kind() == fbs::CollectiveKind::AllReduce ? 2 : 1);
   }
 
@@ -112,6 +117,15 @@ private:
 };
 
 } // namespace
+
+absl::StatusOr<kernels::MachineModel> machineWithLinks(const fbs::Plan &plan, absl::Span<const std::string> texts) {
+  kernels::MachineModel machine;
+  std::vector<std::string> axes;
+  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i)
+    axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
+  BOWLINE_ASSIGN_OR_RETURN(machine.links, kernels::ParseLinks(texts, axes));
+  return machine;
+}
 
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
 predictTimeline(const Timeline &timeline, absl::string_view entry, const kernels::MachineModel &machine) {

@@ -12,6 +12,7 @@
 #include "runtime/base/status.h"
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 #include <vector>
 
@@ -21,6 +22,10 @@ struct PredictedCommand {
   CommandSite site;
   double begin = 0, end = 0; ///< seconds
 };
+
+/// The machine model with the links of `texts`, "[AXIS:]LINK" each (kernels/registry/link.h). kInvalidArgument naming
+/// the plan's axes.
+absl::StatusOr<kernels::MachineModel> machineWithLinks(const fbs::Plan &plan, absl::Span<const std::string> texts);
 
 /// When the commands of the entries of one name run, by role, on one rank of each: streams run in order, waits as their
 /// events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a communication

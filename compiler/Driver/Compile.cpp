@@ -16,6 +16,7 @@
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Weights.h"
+#include "kernels/registry/link.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
@@ -100,6 +101,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.bucketBytes = options.bucketBytes;
   result.prefetch = options.prefetch;
   result.overlapChunks = options.overlapChunks;
+  result.links = absl::StrJoin(options.links, ";");
   result.recompute = options.recompute;
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
   result.disabledSteps = options.disabledSteps;
@@ -231,11 +233,26 @@ absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options
   return absl::OkStatus();
 }
 
-static int64_t countRanks(ModuleOp module) {
+/// Of the strategy, or of the program that was divided already; null for one rank.
+static dist::MeshOp findMesh(ModuleOp module) {
   if (dist::StrategyOp strategy = Strategy::find(module))
-    return strategy.getMesh().getRankCount();
+    return strategy.getMesh();
   auto meshes = module.getOps<dist::MeshOp>();
-  return meshes.empty() ? 1 : (*meshes.begin()).getRankCount();
+  return meshes.empty() ? dist::MeshOp() : *meshes.begin();
+}
+
+static int64_t countRanks(ModuleOp module) {
+  dist::MeshOp mesh = findMesh(module);
+  return mesh ? mesh.getRankCount() : 1;
+}
+
+/// Before anything takes time.
+static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
+  std::vector<std::string> axes;
+  if (dist::MeshOp mesh = findMesh(module))
+    for (auto name : mesh.getAxisNames().getAsRange<StringAttr>())
+      axes.push_back(name.str());
+  return kernels::ParseLinks(options.links, axes).status();
 }
 
 void bowline::describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
@@ -358,6 +375,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
   BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
+  BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));

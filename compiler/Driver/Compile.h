@@ -54,6 +54,7 @@ struct CompileOptions {
   std::string stages;                 // "balanced" or "[0..3],[4..9]"
   std::optional<int64_t> bucketBytes; // most that one exchange of gradients or parameters has; 0: each tensor alone
   int64_t overlapChunks = 1;          // of products and the collectives beside them; 0: chosen
+  std::vector<std::string> links;     // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
   int64_t prefetch = 1;               // ZeRO 3: gathers of parameters that may be under way ahead of use
 
   bool codegen = true;                 // without: plans to check and simulate, which nobody can run

@@ -78,8 +78,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
        [] { return createSplitStages(); });
   step("chunk-collectives", Phase::Local,
-       "before lowering, which puts other operations between products and collectives", true,
-       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.overlapChunks, options.threads}); });
+       "before lowering, which puts other operations between products and collectives", true, [=] {
+         return createChunkCollectives(ChunkCollectivesOptions{options.overlapChunks, options.threads, options.links});
+       });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
@@ -140,6 +141,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        true, [=] {
          OverlapCommandsOptions overlap;
          overlap.memoryLimit = options.memoryLimit;
+         overlap.links = options.links;
          return createOverlapCommands(overlap);
        });
   step("insert-events", Phase::Memory, "streams know nothing of each other; lifetimes end where events say so", false,

@@ -44,6 +44,8 @@ struct PipelineOptions {
   int64_t prefetch = 1;
   /// Of products and the collectives beside them; 1: none, 0: what the machine model chooses.
   int64_t overlapChunks = 1;
+  /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
+  std::string links;
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
   bool mayDivideIntoStages = true;
   CpuTarget cpu;

@@ -77,6 +77,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--overlap-chunks", line.overlapChunks,
                  "Chunks of matrix products beside whose exchanges the next one is computed: a number, or auto")
       ->capture_default_str();
+  app.add_option("--link", o.links,
+                 "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
+                 "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
+      ->allow_extra_args(false);
   app.add_option("--schedule", o.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax));
   app.add_option("--stages", o.stages, "Layers of each stage: balanced, or as in [0..3],[4..9]");
   app.add_option("--strategy", o.strategyFile,

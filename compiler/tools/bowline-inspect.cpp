@@ -307,9 +307,11 @@ std::string layOutCommunication(const Json &json, bool showsTensors) {
 }
 
 /// When commands would run, by the compiler's cost model, on one rank of each role.
-absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const std::string &path) {
+absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const std::vector<std::string> &links,
+                        const std::string &path) {
   const Timeline timeline(plan);
-  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, entry));
+  BOWLINE_ASSIGN_OR_RETURN(const auto machine, machineWithLinks(plan, links));
+  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, entry, machine));
   ChromeTrace trace;
   for (uint32_t role = 0; role < predicted.size(); ++role) {
     uint32_t rank = 0;
@@ -324,10 +326,10 @@ absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const s
 }
 
 absl::Status run(const std::string &file, bool memory, bool json, bool why, const std::string &about,
-                 const std::string &trace, const std::string &entry) {
+                 const std::string &trace, const std::string &entry, const std::vector<std::string> &links) {
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
   if (!trace.empty())
-    return Annotate(writeTrace(plan.plan(), entry, trace), absl::StrCat("'", file, "'"));
+    return Annotate(writeTrace(plan.plan(), entry, links, trace), absl::StrCat("'", file, "'"));
   if (why || !about.empty()) {
     const Json communication = describeCommunication(plan.plan(), {about, about.empty()});
     return PrintToStdout(json ? communication.dump(2) + "\n" : layOutCommunication(communication, !about.empty()));
@@ -361,11 +363,17 @@ int main(int argc, char **argv) {
       "write when commands would run, as the cost model says, for ui.perfetto.dev: one rank of each role is a "
       "process, its streams are threads");
   app.add_option("--entry", entry, "with --trace: the entry")->capture_default_str()->needs(traceOption);
+  std::vector<std::string> links;
+  app.add_option("--link", links,
+                 "with --trace: the link along an axis, or along all, as bowline run emulates it: "
+                 "[AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
+      ->allow_extra_args(false)
+      ->needs(traceOption);
   app.add_flag("--json", json, "print one JSON object");
   for (const char *printed : {"--memory", "--why", "--about", "--json"})
     traceOption->excludes(printed);
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about, trace, entry));
+  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about, trace, entry, links));
 }

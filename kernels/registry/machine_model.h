@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/registry/link.h"
+
 namespace bowline::kernels {
 
 // What a machine does in a second. Orders of commands and predicted timelines come from it; results never depend on it.
@@ -10,19 +12,34 @@ struct MachineModel {
   double flops = 80e9;            // of a thread
   double bytes = 5e9;             // that a thread moves from and to memory
   double command_seconds = 1e-6;  // that any command takes at least
-  double link_bytes = 1e9;        // per second, in each direction
-  double link_seconds = 20e-6;    // latency
+  // What is not in `links`.
+  LinkOptions link = {.bandwidth = 1e9, .latency = std::chrono::microseconds(20)};
+  LinkTable links = {};
 
   double LaunchSeconds(double work, double traffic, double threads) const {
     return command_seconds + std::max(work / flops, traffic / bytes) / threads;
   }
   double CopySeconds(double size) const { return command_seconds + 2 * size / bytes; }
-  // On a ring of the group; `whole`: bytes of the tensors before they are scattered, after they are gathered; `rounds`:
-  // 2 for an all-reduce, else 1. The formulas are those of runtime/comm/link.h.
-  double CollectiveSeconds(double whole, double ranks, int rounds) const {
-    return command_seconds + rounds * (ranks - 1) * (link_seconds + whole / ranks / link_bytes);
+  // Of a communicator along `axes`, which are names: the slowest of theirs.
+  template <typename Axes>
+  LinkOptions LinkAlong(const Axes& axes) const {
+    LinkOptions slowest;
+    bool any = false;
+    for (const auto& axis : axes) {
+      auto found = links.find(absl::string_view(axis.data(), axis.size()));
+      if (found == links.end()) found = links.find("");
+      const LinkOptions& own = found == links.end() ? link : found->second;
+      slowest = any ? LinkOptions(SlowestOf(slowest, own)) : own;
+      any = true;
+    }
+    return any ? slowest : link;
   }
-  double TransferSeconds(double size) const { return command_seconds + link_seconds + size / link_bytes; }
+  // On a ring of the group over `along`; `whole`: bytes of the tensors before they are scattered, after they are
+  // gathered; `rounds`: 2 for an all-reduce, else 1. The formulas are those of runtime/comm/link.h.
+  double CollectiveSeconds(const LinkOptions& along, double whole, double ranks, int rounds) const {
+    return command_seconds + rounds * (ranks - 1) * along.Seconds(whole / ranks);
+  }
+  double TransferSeconds(const LinkOptions& along, double size) const { return command_seconds + along.Seconds(size); }
 };
 
 }  // namespace bowline::kernels

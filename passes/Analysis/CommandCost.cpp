@@ -24,18 +24,23 @@ static double bytesOf(ValueRange buffers) {
   return bytes;
 }
 
-int64_t CommandCost::groupSize(StringRef communicator) {
-  auto declared = symbols.lookup<plan::CommunicatorOp>(communicator);
-  if (!declared || !mesh)
-    return 1;
-  return mesh.getSize(llvm::to_vector(declared.getAxes().getAsRange<StringAttr>()));
+SmallVector<StringAttr> CommandCost::axesOf(Operation *communication) {
+  auto name = communication->getAttrOfType<FlatSymbolRefAttr>("communicator");
+  auto declared = symbols.lookup<plan::CommunicatorOp>(name.getValue());
+  return declared ? llvm::to_vector(declared.getAxes().getAsRange<StringAttr>()) : SmallVector<StringAttr>();
+}
+
+kernels::LinkOptions CommandCost::linkAlong(ArrayRef<StringAttr> axes) {
+  return machine.LinkAlong(llvm::map_range(axes, [](StringAttr axis) { return axis.getValue(); }));
 }
 
 double CommandCost::ofCollective(plan::CollectiveOp collective) {
-  auto ranks = static_cast<double>(groupSize(collective.getCommunicator()));
+  SmallVector<StringAttr> axes = axesOf(collective);
+  auto ranks = static_cast<double>(mesh ? mesh.getSize(axes) : 1);
   bool gathers = collective.getKind() == plan::CollectiveKind::AllGather;
   double whole = bytesOf(gathers ? collective.getDestinations() : collective.getSources());
-  return machine.CollectiveSeconds(whole, ranks, collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1);
+  return machine.CollectiveSeconds(linkAlong(axes), whole, ranks,
+                                   collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1);
 }
 
 double CommandCost::seconds(Operation *command) {
@@ -52,5 +57,5 @@ double CommandCost::seconds(Operation *command) {
     return ofCollective(collective);
   ValueRange moved = isa<plan::SendOp>(command) ? ValueRange(cast<plan::SendOp>(command).getBuffers())
                                                 : ValueRange(cast<plan::ReceiveOp>(command).getBuffers());
-  return machine.TransferSeconds(bytesOf(moved));
+  return machine.TransferSeconds(linkAlong(axesOf(command)), bytesOf(moved));
 }

@@ -18,7 +18,8 @@
 namespace bowline {
 
 /// Seconds of the commands of a module: kernels by the larger of arithmetic and traffic, as their declarations state
-/// them; communication on a ring of its group (as runtime/comm/link.h says, where the formulas are from).
+/// them; communication on a ring of its group (as runtime/comm/link.h says, where the formulas are from) over the links
+/// along its axes.
 class CommandCost {
 public:
   CommandCost(mlir::ModuleOp module, mlir::SymbolTable &symbols, const kernels::MachineModel &machine = {});
@@ -28,7 +29,8 @@ public:
 
 private:
   double ofCollective(plan::CollectiveOp collective);
-  int64_t groupSize(llvm::StringRef communicator);
+  llvm::SmallVector<mlir::StringAttr> axesOf(mlir::Operation *communication);
+  kernels::LinkOptions linkAlong(llvm::ArrayRef<mlir::StringAttr> axes);
 
   mlir::SymbolTable &symbols;
   dist::MeshOp mesh;

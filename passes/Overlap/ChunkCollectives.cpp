@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/MachineLinks.h"
 #include "passes/Overlap/CollectiveChunking.h"
 #include "passes/Overlap/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -33,8 +34,11 @@ public:
       getOperation().emitError("there cannot be ") << chunks.getValue() << " chunks; the nearest valid number is 1";
       return signalPassFailure();
     }
+    FailureOr<kernels::MachineModel> machine = machineWithLinks(getOperation(), links);
+    if (failed(machine))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
-      int64_t divided = CollectiveChunking(mesh, chunks, threads).run(function.getBody().front());
+      int64_t divided = CollectiveChunking(mesh, chunks, threads, *machine).run(function.getBody().front());
       if (divided > 0)
         remark::passed(function.getLoc(), remark::RemarkOpts::name("ChunkCollectives").category("overlap"))
             << llvm::formatv("{0}: {1} collectives overlap the products beside them in chunks", function.getName(),

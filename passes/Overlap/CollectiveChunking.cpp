@@ -64,10 +64,13 @@ int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double whol
       --count;
     return count;
   }
-  auto ranks = static_cast<double>(mesh.getSize(llvm::to_vector(axes.getAsRange<StringAttr>())));
+  auto names = llvm::to_vector(axes.getAsRange<StringAttr>());
+  auto ranks = static_cast<double>(mesh.getSize(names));
+  kernels::LinkOptions link =
+      machine.LinkAlong(llvm::map_range(names, [](StringAttr axis) { return axis.getValue(); }));
   auto secondsOf = [&](auto count) {
     double product = machine.LaunchSeconds(flops / count, 0, threads);
-    double exchange = machine.CollectiveSeconds(wholeBytes / count, ranks, rounds);
+    double exchange = machine.CollectiveSeconds(link, wholeBytes / count, ranks, rounds);
     double copies = count > 1 ? machine.CopySeconds(copiedBytes) + 2 * count * machine.command_seconds : 0;
     return product + (count - 1) * std::max(product, exchange) + exchange + copies;
   };

@@ -27,8 +27,8 @@ class CollectiveChunking {
 public:
   /// \p chunks: as many, or the most that divide the rows if that is less; 0: the number from 1 to 8 for which the
   /// machine model says the least time with \p threads.
-  CollectiveChunking(dist::MeshOp mesh, int64_t chunks, int64_t threads)
-      : mesh(mesh), chunks(chunks), threads(static_cast<double>(threads)) {}
+  CollectiveChunking(dist::MeshOp mesh, int64_t chunks, int64_t threads, kernels::MachineModel machine = {})
+      : mesh(mesh), chunks(chunks), threads(static_cast<double>(threads)), machine(std::move(machine)) {}
 
   /// The number of pairs that were divided.
   int64_t run(mlir::Block &block);

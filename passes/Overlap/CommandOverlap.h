@@ -21,6 +21,7 @@ struct OverlapOptions {
   int64_t mostPrefetch = std::numeric_limits<int64_t>::max();
   /// Reduce while the last microbatch is computed.
   bool mergesRuns = true;
+  kernels::MachineModel machine = {};
 };
 
 /// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in
@@ -30,7 +31,7 @@ struct OverlapOptions {
 class CommandOverlap {
 public:
   CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, OverlapOptions options = {})
-      : symbols(symbols), cost(module, symbols), options(options) {}
+      : symbols(symbols), cost(module, symbols, options.machine), options(options) {}
 
   /// What the cost model says about one step, before and after.
   struct Result {

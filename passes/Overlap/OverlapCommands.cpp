@@ -8,6 +8,7 @@
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/MachineLinks.h"
 #include "passes/Memory/TemporaryBlocks.h"
 #include "passes/Overlap/CommandOverlap.h"
 #include "passes/Overlap/EventElision.h"
@@ -38,7 +39,11 @@ public:
     }
     if (module.getOps<plan::CommunicatorOp>().empty())
       return;
+    FailureOr<kernels::MachineModel> machine = machineWithLinks(module, links);
+    if (failed(machine))
+      return signalPassFailure();
     OverlapOptions most;
+    most.machine = *machine;
     if (prefetch != kAsAnnotated)
       most.mostPrefetch = prefetch;
     std::optional<OverlapOptions> chosen = choose(module, most);
@@ -56,7 +61,7 @@ public:
 private:
   static constexpr int64_t kAsAnnotated = std::numeric_limits<int64_t>::max();
 
-  static void overlap(ModuleOp module, OverlapOptions options, bool says) {
+  static void overlap(ModuleOp module, const OverlapOptions &options, bool says) {
     SymbolTable symbols(module);
     CommandOverlap overlap(module, symbols, options);
     for (auto program : module.getOps<plan::ProgramOp>()) {
@@ -82,7 +87,7 @@ private:
     return std::nullopt;
   }
 
-  static int64_t bytesWith(ModuleOp module, OverlapOptions options) {
+  static int64_t bytesWith(ModuleOp module, const OverlapOptions &options) {
     OwningOpRef<ModuleOp> copy = module.clone();
     overlap(*copy, options, /*says=*/false);
     SymbolTable symbols(*copy);

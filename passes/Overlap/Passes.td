@@ -28,7 +28,9 @@ def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
     Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
   }];
   let options = [Option<"chunks", "chunks", "int64_t", "1", "How many, 1: none; 0: what the machine model chooses">,
-                 Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">];
+                 Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">,
+                 Option<"links", "links", "std::string", "\"\"",
+                        "For the machine model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 
@@ -49,7 +51,9 @@ def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
   let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
                         "Overlap less rather than let the arena exceed so many bytes; 0: no limit">,
                  Option<"prefetch", "prefetch", "int64_t", "std::numeric_limits<int64_t>::max()",
-                        "Most gathers that may be under way or waiting for use; default: what `dist.prefetch` says">];
+                        "Most gathers that may be under way or waiting for use; default: what `dist.prefetch` says">,
+                 Option<"links", "links", "std::string", "\"\"",
+                        "For the cost model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
   let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 

@@ -2,25 +2,12 @@
 #define BOWLINE_RUNTIME_COMM_LINK_H_
 
 #include <chrono>
-#include <cstdint>
 
-#include "absl/strings/string_view.h"
-#include "runtime/base/status.h"
+#include "kernels/registry/link.h"
 
 namespace bowline {
 
-// A link to emulate: between neighbours on a ring of a communicator's members, in each direction. Zero: infinitely
-// fast.
-struct LinkOptions {
-  double bandwidth = 0;  // bytes/s
-  std::chrono::nanoseconds latency{0};
-
-  bool emulated() const { return bandwidth > 0 || latency.count() > 0; }
-};
-
-// "bandwidth=10GB/s,latency=5us": either or both. Bandwidth in B/s, KB/s, MB/s, GB/s or TB/s (powers of 1000), latency
-// in ns, us, ms or s. kInvalidArgument saying what is allowed.
-absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
+using kernels::LinkOptions;
 
 // What an operation takes on a ring of n members in `steps` messages one after the other, `bytes` on each link in all:
 //   all-reduce                  2(n-1) steps, 2(n-1)/n of a member's bytes

@@ -53,12 +53,6 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
   return absl::OkStatus();
 }
 
-// Of two links in a row, the one that a message of a megabyte takes longer on.
-const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b) {
-  constexpr double kBytes = 1e6;
-  return LinkTime(a, 1, kBytes) < LinkTime(b, 1, kBytes) ? b : a;
-}
-
 }  // namespace
 
 std::vector<bool> Binder::FindScratch() const {
@@ -207,7 +201,7 @@ absl::Status Binder::CreateCommunicators() {
     for (uint32_t a = 0; a < SizeOf(communicator.axes()); ++a) {
       auto found = links_.find(TextOf(plan_.mesh()->Get(communicator.axes()->Get(a))->name()));
       if (found == links_.end()) found = links_.find("");
-      if (found != links_.end()) link = LinkOptions(SlowestOf(link, found->second));
+      if (found != links_.end()) link = LinkOptions(kernels::SlowestOf(link, found->second));
     }
     // Groups of one communicator are apart from each other; each has the name of its first member.
     const std::vector<int> members = MembersAlong(plan_, communicator.axes(), rank());

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
@@ -26,21 +23,9 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, CommunicatorGroup*
 }
 
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {
-  LinkTable links;
-  for (const std::string& text : texts) {
-    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
-    const std::string axis = parts.size() == 2 ? parts.front() : "";
-    absl::StatusOr<LinkOptions> link = ParseLink(parts.back());
-    if (!link.ok()) return Annotate(link.status(), absl::StrCat("--link ", text));
-    bool known = axis.empty();
-    for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) known |= TextOf(plan.mesh()->Get(i)->name()) == axis;
-    if (!known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--link ", text, ": the plan's mesh has no axis '", axis, "'; it is ", DescribeMesh(plan)));
-    }
-    links[axis] = *link;
-  }
-  return links;
+  std::vector<std::string> axes;
+  for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
+  return kernels::ParseLinks(texts, axes);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {

@@ -19,54 +19,6 @@ using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 using testing::World;
 
-TEST(Link, IsWrittenWithUnits) {
-  const struct {
-    const char* text;
-    double bandwidth;
-    int64_t nanoseconds;
-  } cases[] = {
-      {"bandwidth=10GB/s,latency=5us", 10e9, 5000},
-      {"latency=1.5ms", 0, 1500000},
-      {"bandwidth=2.5e3KB/s", 2.5e6, 0},
-      {"latency=2s, bandwidth=7B/s", 7, 2000000000},
-      {"bandwidth=1TB/s,latency=0ns", 1e12, 0},
-      {"bandwidth=3MB/s,latency=20ns", 3e6, 20},
-  };
-  for (const auto& c : cases) {
-    const auto link = ParseLink(c.text);
-    ASSERT_TRUE(link.ok()) << link.status();
-    EXPECT_DOUBLE_EQ(link->bandwidth, c.bandwidth);
-    EXPECT_EQ(link->latency.count(), c.nanoseconds);
-  }
-}
-
-TEST(Link, RefusesOtherText) {
-  const struct {
-    const char *text, *why;
-  } cases[] = {
-      {"", "there is no ''"},
-      {"speed=1GB/s", "there is no 'speed'"},
-      {"bandwidth=10", "'10' is not a bandwidth above zero"},
-      {"bandwidth=10Gb/s", "'10Gb/s' is not"},
-      {"bandwidth=GB/s", "'GB/s' is not"},
-      {"bandwidth=0GB/s", "'0GB/s' is not"},
-      {"bandwidth=-1GB/s", "'-1GB/s' is not"},
-      {"bandwidth=nanGB/s", "'nanGB/s' is not"},
-      {"bandwidth=infGB/s", "'infGB/s' is not"},
-      {"latency=5", "'5' is not a latency"},
-      {"latency=-5us", "'-5us' is not a latency"},
-      {"latency=1e300s", "'1e300s' is not a latency"},
-      {"latency=1us,latency=2us", "latency is there twice"},
-      {"bandwidth=1GB/s,,", "there is no ''"},
-  };
-  for (const auto& c : cases) {
-    const absl::Status status = ParseLink(c.text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("such as bandwidth=10GB/s,latency=5us"));
-  }
-}
-
 // Of the calling thread, in seconds.
 double ProcessorTime() {
   timespec time;

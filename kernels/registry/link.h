@@ -1,0 +1,44 @@
+#ifndef BOWLINE_KERNELS_REGISTRY_LINK_H_
+#define BOWLINE_KERNELS_REGISTRY_LINK_H_
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace bowline::kernels {
+
+// A link between neighbours on a ring of a communicator's members, in each direction. Zero: infinitely fast.
+struct LinkOptions {
+  double bandwidth = 0;  // bytes/s
+  std::chrono::nanoseconds latency{0};
+
+  bool emulated() const { return bandwidth > 0 || latency.count() > 0; }
+  // Of a message.
+  double Seconds(double bytes) const {
+    return static_cast<double>(latency.count()) * 1e-9 + (bandwidth > 0 ? bytes / bandwidth : 0);
+  }
+};
+
+// Of two links in a row, the one that a message of a megabyte takes longer on.
+const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b);
+
+// By axis of the mesh; that of "" is for all other axes. A communicator along several axes has the slowest of theirs.
+using LinkTable = std::map<std::string, LinkOptions, std::less<>>;
+
+// "bandwidth=10GB/s,latency=5us": either or both. Bandwidth in B/s, KB/s, MB/s, GB/s or TB/s (powers of 1000), latency
+// in ns, us, ms or s. kInvalidArgument saying what is allowed.
+absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
+
+// "[AXIS:]LINK" each; a later one replaces an earlier one for the same axis. kInvalidArgument with the text and what is
+// wrong, naming `axes`, those of the mesh, where an axis is none of them.
+absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::Span<const std::string> axes);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_REGISTRY_LINK_H_

@@ -1,0 +1,114 @@
+// Links as people write them, and what they mean for the cost model.
+
+#include "kernels/registry/machine_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bowline::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Link, IsWrittenWithUnits) {
+  const struct {
+    const char* text;
+    double bandwidth;
+    int64_t nanoseconds;
+  } cases[] = {
+      {"bandwidth=10GB/s,latency=5us", 10e9, 5000},
+      {"latency=1.5ms", 0, 1500000},
+      {"bandwidth=2.5e3KB/s", 2.5e6, 0},
+      {"latency=2s, bandwidth=7B/s", 7, 2000000000},
+      {"bandwidth=1TB/s,latency=0ns", 1e12, 0},
+      {"bandwidth=3MB/s,latency=20ns", 3e6, 20},
+  };
+  for (const auto& c : cases) {
+    const auto link = ParseLink(c.text);
+    ASSERT_TRUE(link.ok()) << link.status();
+    EXPECT_DOUBLE_EQ(link->bandwidth, c.bandwidth);
+    EXPECT_EQ(link->latency.count(), c.nanoseconds);
+  }
+}
+
+TEST(Link, RefusesOtherText) {
+  const struct {
+    const char *text, *why;
+  } cases[] = {
+      {"", "there is no ''"},
+      {"speed=1GB/s", "there is no 'speed'"},
+      {"bandwidth=10", "'10' is not a bandwidth above zero"},
+      {"bandwidth=10Gb/s", "'10Gb/s' is not"},
+      {"bandwidth=GB/s", "'GB/s' is not"},
+      {"bandwidth=0GB/s", "'0GB/s' is not"},
+      {"bandwidth=-1GB/s", "'-1GB/s' is not"},
+      {"bandwidth=nanGB/s", "'nanGB/s' is not"},
+      {"bandwidth=infGB/s", "'infGB/s' is not"},
+      {"latency=5", "'5' is not a latency"},
+      {"latency=-5us", "'-5us' is not a latency"},
+      {"latency=1e300s", "'1e300s' is not a latency"},
+      {"latency=1us,latency=2us", "latency is there twice"},
+      {"bandwidth=1GB/s,,", "there is no ''"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = ParseLink(c.text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("such as bandwidth=10GB/s,latency=5us"));
+  }
+}
+
+TEST(Link, IsOfAnAxisOrOfAll) {
+  const auto links =
+      ParseLinks({"latency=1us", "tp:bandwidth=2GB/s", "dp:latency=3us", "tp:bandwidth=4GB/s"}, {"dp", "tp", "pp"});
+  ASSERT_TRUE(links.ok()) << links.status();
+  ASSERT_EQ(links->size(), 3u);
+  EXPECT_EQ(links->at("").latency.count(), 1000);
+  EXPECT_EQ(links->at("dp").latency.count(), 3000);
+  EXPECT_EQ(links->at("tp").bandwidth, 4e9);  // the last one
+  EXPECT_EQ(links->at("tp").latency.count(), 0);
+  EXPECT_TRUE(ParseLinks({}, {}).value().empty());
+}
+
+TEST(Link, RefusesAxesThatAreNotThere) {
+  const struct {
+    const char *text, *why;
+    std::vector<std::string> axes;
+  } cases[] = {
+      {"tb:latency=1us", "--link tb:latency=1us: the mesh has no axis 'tb'; its axes are dp, tp", {"dp", "tp"}},
+      {":latency=1us", "the mesh has no axis ''", {"dp"}},
+      {"dp:latency=1us", "the mesh has no axis 'dp'; it has one rank", {}},
+      {"dp:latency=1", "--link dp:latency=1: link 'latency=1': '1' is not a latency", {"dp"}},
+      {"dp:tp:latency=1us", "there is no 'tp:latency'", {"dp", "tp"}},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = ParseLinks({c.text}, c.axes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
+  }
+}
+
+TEST(MachineModel, TakesTheSlowestLinkOfAGroup) {
+  using Axes = std::vector<absl::string_view>;
+  MachineModel machine;
+  EXPECT_EQ(machine.LinkAlong(Axes{"dp"}).bandwidth, machine.link.bandwidth);
+  machine.links = ParseLinks({"dp:bandwidth=1MB/s", "tp:bandwidth=8GB/s,latency=1us"}, {"dp", "tp", "pp"}).value();
+  EXPECT_EQ(machine.LinkAlong(Axes{"dp", "tp"}).bandwidth, 1e6);
+  EXPECT_EQ(machine.LinkAlong(Axes{"tp", "dp"}).bandwidth, 1e6);
+  EXPECT_EQ(machine.LinkAlong(Axes{"tp"}).bandwidth, 8e9);
+  EXPECT_EQ(machine.LinkAlong(Axes{"pp"}).bandwidth, machine.link.bandwidth);  // nothing was said about it
+  EXPECT_EQ(machine.LinkAlong(Axes{"tp", "pp"}).bandwidth, machine.link.bandwidth);
+  EXPECT_EQ(machine.LinkAlong(Axes{}).bandwidth, machine.link.bandwidth);
+  machine.links[""] = {.bandwidth = 2e6};
+  EXPECT_EQ(machine.LinkAlong(Axes{"pp"}).bandwidth, 2e6);
+
+  // 4 ranks, 4 MB: three messages of a megabyte each, twice for a sum.
+  const LinkOptions link = {.bandwidth = 1e6, .latency = std::chrono::milliseconds(100)};
+  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, 4e6, 4, 1), machine.command_seconds + 3 * 1.1);
+  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, 4e6, 4, 2), machine.command_seconds + 6 * 1.1);
+  EXPECT_DOUBLE_EQ(machine.TransferSeconds(link, 2e6), machine.command_seconds + 2.1);
+  EXPECT_DOUBLE_EQ(machine.TransferSeconds({.latency = std::chrono::seconds(1)}, 2e6), machine.command_seconds + 1);
+}
+
+}  // namespace
+}  // namespace bowline::kernels
