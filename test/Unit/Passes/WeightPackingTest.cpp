@@ -26,8 +26,9 @@ namespace {
 constexpr double kAnySaving = -1e9;
 
 /// A module with products of %x, of `rows` rows, with the weights %u and %v (200 x 70) in layout @fwd and of %y with
-/// them in layout @bwd. Each entry of `launches` is "kernel weight".
-OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std::string> &launches) {
+/// them in layout @bwd. Each entry of `launches` is "kernel weight". If it trains, another program writes the weights.
+OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std::string> &launches,
+                               bool trains = true) {
   auto type = [](int64_t m, int64_t n) { return llvm::formatv("tensor<{0}x{1}xf32>", m, n).str(); };
   std::string text, x = type(rows, 70), y = type(rows, 200), w = type(200, 70);
   auto buffer = [&](const char *name, const char *kind, const std::string &type) {
@@ -63,7 +64,15 @@ OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std
                           forward ? x : y, w, forward ? y : x)
                 .str();
   }
-  return parseSourceString<ModuleOp>(text + "}\n}\n", ParserConfig(&context()));
+  text += "}\n}\n";
+  if (trains) {
+    buffer("next", "temporary", w);
+    text += "plan.program @update timeline [0, 0] {\nplan.segment \"update\" {\n";
+    for (const char *weight : {"u", "v"})
+      text += llvm::formatv("plan.copy %next to %{0} : !plan.buffer<{1}> to !plan.buffer<{1}>\n", weight, w).str();
+    text += "}\n}\n";
+  }
+  return parseSourceString<ModuleOp>(text, ParserConfig(&context()));
 }
 
 /// "weight layout calls" of each, the best first.
@@ -93,6 +102,18 @@ TEST(WeightPacking, PaysWithManyCallsAndFewRows) {
   EXPECT_THAT(weights(128, 8), ElementsAre("u fwd 8"));
   EXPECT_THAT(weights(1024, 8), IsEmpty());
   EXPECT_THAT(weights(1024, 1000), IsEmpty());
+}
+
+TEST(WeightPacking, CostsNothingWhereWeightsStay) {
+  // Packed when they are set, and not in a call.
+  auto weights = [](int64_t rows) {
+    OwningOpRef<ModuleOp> module = products(rows, 1, {"fwd u"}, /*trains=*/false);
+    return weightsOf(*module, 0.03);
+  };
+  EXPECT_THAT(weights(1), IsEmpty());
+  EXPECT_THAT(weights(32), ElementsAre("u fwd 1"));
+  EXPECT_THAT(weights(256), ElementsAre("u fwd 1"));
+  EXPECT_THAT(weights(1024), IsEmpty());
 }
 
 TEST(WeightPacking, PacksTheFirstOnes) {
