@@ -155,11 +155,11 @@ class PreparedPacking(tools.ToolTest):
 
     def test_plans_are_compared_in_turns(self):
         plain, packed = self.compile("llama-tiny", *self.OFF, name="plain")[0], self.compile("llama-tiny")[0]
-        said = tools.succeed("bowline-compare-plans", plain, packed, "generate", 0.1).decode()
+        said = tools.succeed("bowline-plan-bench", plain, packed, "generate", 0.1).decode()
         self.assertRegex(said, r"^[0-9]+ pairs, outputs equal: .* ratio [0-9.]+, median of pairs; load [0-9.]+\n$")
         other = self.compile("llama-tied", name="other")[0]
-        self.assertIn("outputs DIFFER", tools.succeed("bowline-compare-plans", packed, other, "generate", 0).decode())
-        self.assertEqual(tools.start("bowline-compare-plans", plain, packed, "train_step", 1).returncode, 1)
+        self.assertIn("outputs DIFFER", tools.succeed("bowline-plan-bench", packed, other, "generate", 0).decode())
+        self.assertEqual(tools.start("bowline-plan-bench", plain, packed, "train_step", 1).returncode, 1)
 
     def test_training_prepares_nothing(self):
         plan = self.folder / "train.plan"

@@ -2,7 +2,7 @@
 // machine that does other things too. Parameters and inputs are random, the same in both, so that outputs can be
 // compared.
 //
-// Processor time of the calling thread: compile for one thread. Usage: bowline-compare-plans A.plan B.plan ENTRY
+// Processor time of the calling thread: compile for one thread. Usage: bowline-plan-bench A.plan B.plan ENTRY
 // SECONDS
 
 #include <time.h>
@@ -105,11 +105,11 @@ absl::Status Compare(const char* const* paths, const char* entry, double seconds
 int main(int argc, char** argv) {
   double seconds = 0;
   if (argc != 5 || !absl::SimpleAtod(argv[4], &seconds)) {
-    std::fprintf(stderr, "usage: bowline-compare-plans A.plan B.plan ENTRY SECONDS\n");
+    std::fprintf(stderr, "usage: bowline-plan-bench A.plan B.plan ENTRY SECONDS\n");
     return 1;
   }
   const absl::Status status = bowline::Compare(argv + 1, argv[3], seconds);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "bowline-compare-plans: error: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "bowline-plan-bench: error: %s\n", std::string(status.message()).c_str());
   return 1;
 }
