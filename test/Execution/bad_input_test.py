@@ -288,7 +288,7 @@ class BadInput(tools.ToolTest):
             self.assertNotIn(b"step 1", done.stderr)
         for word in ("bogus", "tp:latency=-1us", "dp:bandwidth=0GB/s", "dp:speed=1"):
             self.refuse((f"--link {word}", "such as bandwidth=10GB/s,latency=5us"), *run, "--link", word)
-        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "dp=1"), *run, "--link", "pp:latency=1us")
+        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are dp"), *run, "--link", "pp:latency=1us")
 
     def test_flags_of_ranks(self):
         plan = self.folder / "x.plan"
