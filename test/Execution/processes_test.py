@@ -322,7 +322,7 @@ class Refusals(ProcessTest):
                     "--nproc", 2)
         self.refuse("do not fit", plan, "--data", tools.TOKENS, "--steps", 1, "--weights", tools.MODELS / "qwen2-tiny",
                     "--nproc", 2)
-        self.refuse(("--link", "tp=2"), plan, "--data", tools.TOKENS, "--steps", 1, "--link", "pp:latency=1us",
+        self.refuse(("--link", "its axes are tp"), plan, "--data", tools.TOKENS, "--steps", 1, "--link", "pp:latency=1us",
                     "--nproc", 2)
 
     def test_where_ranks_meet(self):
