@@ -83,6 +83,12 @@ bool Processes::HasTold(int process) {
 
 void Processes::Signal(int process, int signal) { ASSERT_EQ(::kill(pid(process), signal), 0); }
 
+void Processes::Kill(int process) {
+  Signal(process, SIGKILL);
+  ::waitpid(pid(process), nullptr, 0);
+  children_[static_cast<size_t>(process)].pid = -1;
+}
+
 Outcome Processes::Wait(int process, std::chrono::seconds limit) {
   Child& child = children_[static_cast<size_t>(process)];
   Outcome outcome;

@@ -58,6 +58,8 @@ class Processes {
     ASSERT_TRUE(HasTold(process)) << "process " << process << " ended before it told anything";
   }
   void Signal(int process, int signal);
+  // Returns when it is gone, with all that it had open.
+  void Kill(int process);
   // Outcomes count their time from here.
   void Mark() { mark_ = std::chrono::steady_clock::now(); }
   // Waits for its end, at most `limit`; a process that does not end by then, or that crashed, is a failure.
