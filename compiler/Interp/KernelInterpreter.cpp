@@ -10,7 +10,6 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -104,7 +103,7 @@ static Attribute splat(plan::KernelOp kernel, RankedTensorType type) {
 }
 
 /// Writes the attributes that select-kernels reads. False for a kernel that is not selected for one operation.
-static bool describe(plan::KernelOp kernel, TypeRange results, unsigned operands, OperationState &state) {
+static bool describe(plan::KernelOp kernel, TypeRange results, OperationState &state) {
   Builder b(kernel.getContext());
   StringRef name = *kernel.getRegistered();
   auto is = [&](StringRef operation) {
@@ -148,7 +147,7 @@ FailureOr<Block *> KernelInterpreter::operationOf(Operation *user, plan::KernelO
   SmallVector<Type> operands = argumentTypes(kernel, plan::Access::Read),
                     results = argumentTypes(kernel, plan::Access::Write);
   OperationState state(kernel.getLoc(), GatherOp::getOperationName());
-  if (!describe(kernel, results, operands.size(), state))
+  if (!describe(kernel, results, state))
     return user->emitOpError("runs kernel @") << kernel.getName() << ", and '" << *kernel.getRegistered()
                                               << "' with this configuration has no meaning here";
   OpBuilder builder(kernel.getContext());
