@@ -117,10 +117,10 @@ def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolU
       timeline [0, 0, 0, 1, 1, 0, 1, 1, 2, 0] microbatches 2
     ```
 
-    **Constraints:** every function exists; one positive repeat count per function; arguments of a function that is
-    repeated more than once hold one value per repetition; only the last function may return results. With a timeline,
-    repeat counts are 1, every function is in it, those it names exist, microbatches are below their number, and the
-    last function runs once, at the end.
+    **Constraints:** the name is not `prepare`, which compiled plans use; every function exists; one positive repeat count
+    per function; arguments of a function that is repeated more than once hold one value per repetition; only the last
+    function may return results. With a timeline, repeat counts are 1, every function is in it, those it names exist,
+    microbatches are below their number, and the last function runs once, at the end.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat,
                    OptionalAttr<DenseI64ArrayAttr>:$timeline, OptionalAttr<I64Attr>:$microbatches);
