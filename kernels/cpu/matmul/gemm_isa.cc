@@ -109,6 +109,8 @@ class Product {
     direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
     // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
     direct_b_ = whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
+    // Rows of A that are contiguous in k are read in place: eight streams, which a processor follows.
+    direct_a_ = !direct_b_ && Operand::kWordsInMemory && shape.a_k == 1 && shape.k % kSteps == 0;
     packed_a_ = scratch;
     packed_b_ = packed_a_ + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockWords), 16);
     block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
@@ -138,11 +140,12 @@ class Product {
       for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
         const int64_t mb = Smaller(end - m0, kBlockM);
         const Source* a = a_ + m0 * shape_.a_m + k0 * shape_.a_k;
-        Pack<Operand, kTileM>(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
+        if (!direct_a_) Pack<Operand, kTileM>(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
         PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, kTileN));
         for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
-            RunStrip(m0 + i, Smaller(mb - i, kTileM), packed_a_ + i * wb_, j0, Smaller(nb_, j0 + kStripN));
+            panel_a_ = packed_a_ + i * wb_;
+            RunStrip(m0 + i, Smaller(mb - i, kTileM), j0, Smaller(nb_, j0 + kStripN));
           }
         }
       }
@@ -184,7 +187,7 @@ class Product {
   }
 
   // Rows m0 to m0 + rows of C, columns j0 to j1 of the block.
-  void RunStrip(int64_t m0, int64_t rows, const float* a, int64_t j0, int64_t j1) {
+  void RunStrip(int64_t m0, int64_t rows, int64_t j0, int64_t j1) {
     const bool first = w0_ == 0, last = w0_ + wb_ == words_;
     float* out;
     int64_t ld;
@@ -200,24 +203,23 @@ class Product {
     int64_t j = j0;
     if (shape_.m == 1) {  // wide enough that each step reads several lines of B in order
       for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
-        Multiply<Operand, 1, kWideVecs>(wb_, a, DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + j, 0, accumulate);
+        Multiply<Operand, 1, kWideVecs>(wb_, PackedColumns<Operand>{panel_a_},
+                                        DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + j, 0, accumulate);
       }
     }
-    for (; j < j1; j += kTileN) RunTile(rows, Smaller(j1 - j, kTileN), a, j, out + j, ld, accumulate);
+    for (; j < j1; j += kTileN) RunTile(m0, rows, Smaller(j1 - j, kTileN), j, out + j, ld, accumulate);
     if (!direct_c_ && last) Finish(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
   }
 
-  void RunTile(int64_t rows, int64_t columns, const float* a, int64_t j, float* out, int64_t ld, bool accumulate) {
+  void RunTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
     prefetcher_.Step();
     if (j < whole_) {
-      Tiles<Operand>::direct[(rows - 1) * kVecs](wb_, a, b_block_ + j, shape_.b_k, out, ld, accumulate);
-      return;
+      const auto tile = Tiles<Operand>::direct_b[(rows - 1) * kVecs];
+      return tile(wb_, panel_a_, b_block_ + j, shape_.b_k, out, ld, accumulate);
     }
-    const float* b = panels_ + (j - whole_) * wb_;
-    const auto tile = Tiles<Operand>::packed[(rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1];
-    if (!direct_c_ || columns % kLanes == 0) return tile(wb_, a, b, out, ld, accumulate);
+    if (!direct_c_ || columns % kLanes == 0) return MultiplyTile(m0, rows, columns, j, out, ld, accumulate);
     // C ends within a vector.
-    tile(wb_, a, b, sums_, kTileN, false);
+    MultiplyTile(m0, rows, columns, j, sums_, kTileN, false);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t c = 0; c < columns; ++c) {
         float& element = out[i * ld + c];
@@ -226,19 +228,32 @@ class Product {
     }
   }
 
+  // The same with packed B, whole vectors of columns.
+  void MultiplyTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
+    const float* b = panels_ + (j - whole_) * wb_;
+    const int64_t kind = (rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1;
+    if (direct_a_) {
+      const Source* a = a_ + m0 * shape_.a_m + w0_ * kSteps;
+      Tiles<Operand>::direct_a[kind](wb_, a, shape_.a_m, b, out, ld, accumulate);
+    } else {
+      Tiles<Operand>::packed[kind](wb_, panel_a_, b, out, ld, accumulate);
+    }
+  }
+
   const GemmShape& shape_;
   const Source *a_, *b_;
   const GemmOutput& output_;
   const int64_t words_, block_;  // of k
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
-  bool direct_c_, direct_b_;
+  bool direct_c_, direct_b_, direct_a_;
   float *packed_a_, *packed_b_, *sums_;
   int64_t block_n_;
   int64_t begin_;            // the span's first row
   int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place
   int64_t w0_, wb_;          // its words
   const Source* b_block_;
-  const float* panels_;  // of the block's columns from whole_ on
+  const float* panels_;   // of the block's columns from whole_ on
+  const float* panel_a_;  // of the tile's rows, unless A is read in place
   Prefetcher prefetcher_;
 };
 

@@ -61,13 +61,14 @@ Grid ChooseGrid(const MatmulShape& s, int threads, int tile_m, int tile_n) {
 // handed out in units. Unlike pieces of a grid, nothing is packed twice, and a thread that was interrupted does less.
 struct Sharing {
   int64_t chunk_n = 0;  // columns; 0: the product is cut into a grid instead
-  int64_t unit_m = 0;   // rows
+  int64_t units = 0;
+  int64_t unit_m = 0;  // rows of the largest unit
 };
 
 Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int tile_m, int tile_n) {
   constexpr int64_t kPackedWords = 3 << 20;  // 12 MiB: stays in a last-level cache
   constexpr int64_t kFewColumns = 384;       // A is packed again for each chunk, so a chunk has at least so many
-  constexpr int64_t kUnitRows = 96;          // about as many as fit into the second-level cache beside a strip of B
+  constexpr int64_t kUnitRows = 96;          // at most; as many as are multiplied with a strip of B before the next
   const int64_t columns = CeilDiv(s.n, tile_n) * tile_n;
   int64_t chunk_n = columns;
   if (!s.b_packed && columns * words_of_k > kPackedWords) {
@@ -75,10 +76,11 @@ Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int
     chunk_n = CeilDiv(CeilDiv(columns, chunks), tile_n) * tile_n;
     if (chunk_n < kFewColumns) return {};
   }
-  const int64_t rounds = std::max<int64_t>(1, (s.m + threads * kUnitRows / 2) / (threads * kUnitRows));
-  const int64_t unit_m = CeilDiv(CeilDiv(s.m, threads * rounds), tile_m) * tile_m;
-  if (threads == 1 || s.batch > 1 || unit_m < 2 * tile_m) return {};
-  return {chunk_n, unit_m};
+  // As many units for each thread, and equal up to one tile.
+  const int64_t tiles = CeilDiv(s.m, tile_m);
+  const int64_t units = threads * CeilDiv(tiles * tile_m, threads * kUnitRows);
+  if (threads == 1 || s.batch > 1 || tiles < 2 * units) return {};
+  return {chunk_n, units, CeilDiv(tiles, units) * tile_m};
 }
 
 class PackedMatmul : public Kernel {
@@ -190,18 +192,26 @@ class PackedMatmul : public Kernel {
                 [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
   }
 
+  // The first row of a unit of work; of the one after the last: all rows.
+  int64_t UnitBegin(int64_t unit) const {
+    const int64_t tiles = CeilDiv(shape_.m, gemm_.tile_m);
+    return std::min(unit * tiles / sharing_.units * gemm_.tile_m, shape_.m);
+  }
+
   // Columns [n0, n0 + n) of C, from what was packed of B.
   void MultiplyRows(const Operands& operands, const char* b, int64_t n0, int64_t n, char* scratch) const {
     std::atomic<int64_t> next = 0;
     ParallelForChunks(threads_, threads_, [&](int chunk, int64_t, int64_t) {
       float* own_scratch = reinterpret_cast<float*>(scratch + static_cast<size_t>(chunk) * scratch_bytes_);
-      for (int64_t m0; (m0 = sharing_.unit_m * next.fetch_add(1, std::memory_order_relaxed)) < shape_.m;) {
-        GemmShape gemm = Piece(std::min(sharing_.unit_m, shape_.m - m0), n);
+      for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < sharing_.units;) {
+        const int64_t m0 = UnitBegin(unit);
+        GemmShape gemm = Piece(UnitBegin(unit + 1) - m0, n);
         gemm.packed_n = CeilDiv(n, gemm_.tile_n) * gemm_.tile_n;
-        // Threads advance alike, mostly.
-        const int64_t later = m0 + threads_ * sharing_.unit_m;
-        gemm.next_m = std::min(sharing_.unit_m, shape_.m - later);
-        if (gemm.next_m > 0) gemm.next_a = operands.a + later * shape_.a[1] * operand_bytes_;
+        const int64_t later = unit + threads_;  // threads advance alike, mostly
+        if (later < sharing_.units) {
+          gemm.next_m = UnitBegin(later + 1) - UnitBegin(later);
+          gemm.next_a = operands.a + UnitBegin(later) * shape_.a[1] * operand_bytes_;
+        }
         functions_.run(gemm, operands.a + m0 * shape_.a[1] * operand_bytes_, b, Output(operands, 0, m0, n0),
                        own_scratch);
       }

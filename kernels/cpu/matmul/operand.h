@@ -33,6 +33,7 @@ BOWLINE_ALWAYS_INLINE Bits<kN> LoadHalves(const uint16_t* p) {
 
 // An operand has
 //   Source, kStepsPerWord
+//   kWordsInMemory             whether consecutive steps, contiguous in memory, are words as they lie there
 //   AlongSteps<kN>(p)          kN words of consecutive steps, contiguous in memory
 //   Across<kN>(p, step)        one word of each of kN neighbours, the word's steps at p and p + step
 //   AcrossHalf<kN>(p)          the same where k ends after the word's first step
@@ -41,6 +42,7 @@ BOWLINE_ALWAYS_INLINE Bits<kN> LoadHalves(const uint16_t* p) {
 struct F32Operand {
   using Source = float;
   static constexpr int kStepsPerWord = 1;
+  static constexpr bool kWordsInMemory = true;
 
   template <int kN>
   BOWLINE_ALWAYS_INLINE Words<kN> AlongSteps(const float* p) {
@@ -65,6 +67,7 @@ struct F32Operand {
 struct Bf16Operand {
   using Source = uint16_t;
   static constexpr int kStepsPerWord = 2;
+  static constexpr bool kWordsInMemory = true;
 
   template <int kN>
   BOWLINE_ALWAYS_INLINE Words<kN> AlongSteps(const uint16_t* p) {
@@ -96,6 +99,7 @@ struct Bf16Operand {
 struct Bf16Operand {
   using Source = uint16_t;
   static constexpr int kStepsPerWord = 1;
+  static constexpr bool kWordsInMemory = false;
 
   template <int kN>
   BOWLINE_ALWAYS_INLINE Words<kN> AlongSteps(const uint16_t* p) {

@@ -18,6 +18,25 @@ constexpr int kTileM = 4, kVecs = 2;  // 8 of 16
 #endif
 constexpr int kTileN = kVecs * kLanes;
 
+// The words of A that a tile multiplies with one row of B: packed, kTileM words each,
+template <typename Operand>
+struct PackedColumns {
+  const float* p;
+  BOWLINE_ALWAYS_INLINE float Word(const PackedColumns& columns, int row) { return columns.p[row]; }
+  BOWLINE_ALWAYS_INLINE void Next(PackedColumns& columns) { columns.p += kTileM; }
+};
+
+// or as they lie in rows that are contiguous in k, which must end with a whole word.
+template <typename Operand>
+struct DirectColumns {
+  const typename Operand::Source* p;
+  int64_t row_stride;
+  BOWLINE_ALWAYS_INLINE float Word(const DirectColumns& columns, int row) {
+    return Operand::template AlongSteps<1>(columns.p + row * columns.row_stride)[0];
+  }
+  BOWLINE_ALWAYS_INLINE void Next(DirectColumns& columns) { columns.p += Operand::kStepsPerWord; }
+};
+
 // Rows of packed B, kTileN words each.
 template <typename Operand>
 struct PackedRows {
@@ -43,9 +62,9 @@ struct DirectRows {
   BOWLINE_ALWAYS_INLINE void Next(DirectRows& rows) { rows.p += Operand::kStepsPerWord * rows.step_stride; }
 };
 
-// out[kRows][kCount vectors] (+)= A B, A packed.
-template <typename Operand, int kRows, int kCount, typename RowsOfB>
-BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, const float* a, RowsOfB b, float* out, int64_t ld, bool accumulate) {
+// out[kRows][kCount vectors] (+)= A B.
+template <typename Operand, int kRows, int kCount, typename ColumnsOfA, typename RowsOfB>
+BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, ColumnsOfA a, RowsOfB b, float* out, int64_t ld, bool accumulate) {
   // C is read and written only after the sums, and comes from far away meanwhile.
 #pragma clang loop unroll(full)
   for (int i = 0; i < kRows; ++i) {
@@ -53,12 +72,12 @@ BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, const float* a, RowsOfB b, fl
     for (int j = 0; j < kCount; ++j) __builtin_prefetch(out + i * ld + j * kLanes, 1);
   }
   Vec sums[kRows][kCount] = {};
-  for (int64_t s = 0; s < words; ++s, a += kTileM, RowsOfB::Next(b)) {
+  for (int64_t s = 0; s < words; ++s, ColumnsOfA::Next(a), RowsOfB::Next(b)) {
     Vec row[kCount];
     RowsOfB::Read(b, row);
 #pragma clang loop unroll(full)
     for (int i = 0; i < kRows; ++i) {
-      const Vec scalar = a[i];
+      const Vec scalar = ColumnsOfA::Word(a, i);
 #pragma clang loop unroll(full)
       for (int j = 0; j < kCount; ++j) sums[i][j] = Operand::MultiplyAdd(scalar, row[j], sums[i][j]);
     }
@@ -75,12 +94,19 @@ BOWLINE_ALWAYS_INLINE void Multiply(int64_t words, const float* a, RowsOfB b, fl
 
 template <typename Operand, int kRows, int kCount>
 static void PackedTile(int64_t words, const float* a, const float* b, float* out, int64_t ld, bool accumulate) {
-  Multiply<Operand, kRows, kCount>(words, a, PackedRows<Operand>{b}, out, ld, accumulate);
+  Multiply<Operand, kRows, kCount>(words, PackedColumns<Operand>{a}, PackedRows<Operand>{b}, out, ld, accumulate);
+}
+template <typename Operand, int kRows, int kCount>
+static void DirectATile(int64_t words, const typename Operand::Source* a, int64_t row_stride, const float* b,
+                        float* out, int64_t ld, bool accumulate) {
+  Multiply<Operand, kRows, kCount>(words, DirectColumns<Operand>{a, row_stride}, PackedRows<Operand>{b}, out, ld,
+                                   accumulate);
 }
 template <typename Operand, int kRows>
-static void DirectTile(int64_t words, const float* a, const typename Operand::Source* b, int64_t step_stride,
-                       float* out, int64_t ld, bool accumulate) {
-  Multiply<Operand, kRows, kVecs>(words, a, DirectRows<Operand>{b, step_stride}, out, ld, accumulate);
+static void DirectBTile(int64_t words, const float* a, const typename Operand::Source* b, int64_t step_stride,
+                        float* out, int64_t ld, bool accumulate) {
+  Multiply<Operand, kRows, kVecs>(words, PackedColumns<Operand>{a}, DirectRows<Operand>{b, step_stride}, out, ld,
+                                  accumulate);
 }
 
 // Tables over the number of rows (and vectors): few rows cost in proportion, which is what decoding one token needs.
@@ -89,9 +115,11 @@ struct TileTables;
 template <typename Operand, int... kIndex>
 struct TileTables<Operand, IndexList<kIndex...>> {
   using Packed = void (*)(int64_t, const float*, const float*, float*, int64_t, bool);
-  using Direct = void (*)(int64_t, const float*, const typename Operand::Source*, int64_t, float*, int64_t, bool);
+  using DirectA = void (*)(int64_t, const typename Operand::Source*, int64_t, const float*, float*, int64_t, bool);
+  using DirectB = void (*)(int64_t, const float*, const typename Operand::Source*, int64_t, float*, int64_t, bool);
   static constexpr Packed packed[] = {&PackedTile<Operand, kIndex / kVecs + 1, kIndex % kVecs + 1>...};
-  static constexpr Direct direct[] = {&DirectTile<Operand, kIndex / kVecs + 1>...};
+  static constexpr DirectA direct_a[] = {&DirectATile<Operand, kIndex / kVecs + 1, kIndex % kVecs + 1>...};
+  static constexpr DirectB direct_b[] = {&DirectBTile<Operand, kIndex / kVecs + 1>...};
 };
 template <typename Operand>
 using Tiles = TileTables<Operand, Indices<kTileM * kVecs>>;
