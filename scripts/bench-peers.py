@@ -87,7 +87,7 @@ class Bench:
         compiled = self.process("bowline-compile",
                                 [self.tools / "bowline-compile", folder, "--mode", "train", "--batch", model.batch,
                                  "--seq", model.seq, "--dtype", dtype, "--threads", self.arguments.threads, *options,
-                                 "--recompute", "selective", "--report", "-o", plan])
+                                 "--recompute", model.recompute, "--report", "-o", plan])
         gflop = re.search(r"entry train_step: .* ([\d.e+]+) GFLOP", compiled.tail)
         if not gflop:
             raise Failed("failed: bowline-compile --report says no GFLOP of train_step")
