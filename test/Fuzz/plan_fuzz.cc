@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -70,7 +72,14 @@ const std::vector<uint8_t>& Seed(bool certified) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   // Start from the sound plan where there is nothing, and return to it now and then.
   const std::vector<uint8_t>& start = Seed(seed % 128 == 0);
-  if ((size < 64 || seed % 64 == 0) && start.size() <= max_size) {
+  const bool fits = start.size() <= max_size;
+  if (size < 64 && !fits) {
+    // Without it no mutant would pass the first checks, and a run would look as if there was nothing to find.
+    std::fprintf(stderr, "plan_fuzz: the sound plan has %zu bytes; run with a -max_len that is twice that\n",
+                 start.size());
+    std::abort();
+  }
+  if (fits && (size < 64 || seed % 64 == 0)) {
     size = start.size();
     std::copy(start.begin(), start.end(), data);
   }
