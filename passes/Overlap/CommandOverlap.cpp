@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/Analysis/StreamClocks.h"
+#include "passes/Overlap/EarlyReductions.h"
 #include "passes/Overlap/RunMerging.h"
 #include "passes/Overlap/SegmentSchedule.h"
 
@@ -21,13 +22,6 @@ static constexpr double kLeastGain = 0.002;
 
 /// As many as a plan may have.
 static constexpr size_t kMostStreams = 64;
-
-/// Whether commands of a segment can be moved: all are on the first stream, and none is an event.
-static bool isFree(plan::SegmentOp segment) {
-  return llvm::all_of(segment.getBody().front(), [](Operation &op) {
-    return !isa<plan::SignalOp, plan::WaitOp>(op) && cast<plan::Command>(op).getStreamIndex() == 0;
-  });
-}
 
 /// New streams by communicator, in the order of first use. One that is used in a segment that is not free stays where
 /// it is: a communicator has one stream. So does what goes between stages.
@@ -47,6 +41,14 @@ static llvm::StringMap<int64_t> streamsOf(plan::ProgramOp program, SymbolTable &
   return streams;
 }
 
+/// Copies that were taken back leave buffers behind, and so do reductions that became in place.
+static void eraseUnused(SymbolTable &symbols) {
+  for (auto buffer : llvm::make_early_inc_range(cast<ModuleOp>(symbols.getOp()).getOps<plan::BufferOp>()))
+    if ((buffer.getKind() == plan::BufferKind::Temporary || buffer.getKind() == plan::BufferKind::Scratch) &&
+        buffer.use_empty())
+      buffer.erase();
+}
+
 std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp program) {
   auto names = llvm::map_to_vector(program.getStreams().getAsRange<StringAttr>(),
                                    [](StringAttr name) { return name.getValue(); });
@@ -54,7 +56,10 @@ std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp progra
   if (streams.empty() || names.size() > kMostStreams)
     return std::nullopt;
   OwningOpRef<plan::ProgramOp> before = program.clone();
+  Result result;
   int64_t merged = options.mergesRuns ? RunMerging(program, symbols).run() : 0;
+  if (options.mergesRuns && program.getStreams().size() > 1)
+    result.earlyReductions = EarlyReductions(program, symbols).run();
 
   std::vector<std::optional<SegmentSchedule>> schedules;
   for (plan::SegmentOp segment : segmentsOf(program)) {
@@ -62,7 +67,6 @@ std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp progra
     if (isFree(segment))
       schedules.back().emplace(segment, symbols, cost, streams, options.mostPrefetch).run();
   }
-  Result result;
   ArrayRef<int64_t> timeline = program.getTimeline();
   for (size_t i = 0; i < timeline.size(); i += 2)
     if (auto &schedule = schedules[timeline[i]]) {
@@ -70,12 +74,16 @@ std::optional<CommandOverlap::Result> CommandOverlap::run(plan::ProgramOp progra
       result.seconds += schedule->seconds();
     }
   if (result.seconds > (1 - kLeastGain) * result.serialSeconds) {
-    if (merged > 0) {
+    if (merged > 0 || result.earlyReductions > 0) {
       program.getBody().takeBody(before->getBody());
       program.setTimeline(before->getTimeline());
+      before = nullptr;
+      eraseUnused(symbols);
     }
     return std::nullopt;
   }
+  before = nullptr;
+  eraseUnused(symbols);
   int64_t events = eventCount(program);
   for (auto &schedule : schedules)
     if (schedule)

@@ -66,13 +66,20 @@ private:
     CommandOverlap overlap(module, symbols, options);
     for (auto program : module.getOps<plan::ProgramOp>()) {
       std::optional<CommandOverlap::Result> result = overlap.run(program);
-      if (result && says)
-        remark::passed(program.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
-            << llvm::formatv("{0}: {1:F1} ms of communication and computation in {2:F1} ms on {3} streams, as the cost "
-                             "model says",
-                             program.getSymName(), 1e3 * result->serialSeconds, 1e3 * result->seconds,
-                             program.getStreams().size())
+      if (!result || !says)
+        continue;
+      if (result->earlyReductions > 0)
+        remark::passed(program.getLoc(), remark::RemarkOpts::name("EarlyReductions").category("overlap"))
+            << llvm::formatv("{0}: {1} reductions begin in the last backward pass that adds to what they reduce, not "
+                             "behind all of them",
+                             program.getSymName(), result->earlyReductions)
                    .str();
+      remark::passed(program.getLoc(), remark::RemarkOpts::name("OverlapCommands").category("overlap"))
+          << llvm::formatv("{0}: {1:F1} ms of communication and computation in {2:F1} ms on {3} streams, as the cost "
+                           "model says",
+                           program.getSymName(), 1e3 * result->serialSeconds, 1e3 * result->seconds,
+                           program.getStreams().size())
+                 .str();
     }
   }
 

@@ -41,12 +41,14 @@ def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
     of CommandCost.h (SegmentSchedule.h): gradients are reduced, bucket by bucket, while the backward pass of the last
     microbatch goes on, parameters are gathered ahead of their use, and what does not need the result of a communication
     is computed while it is under way. The last run of a repeated segment and the segment behind it become one for that
-    (RunMerging.h). Every rank has the same program, so all issue communication in the same order.
+    (RunMerging.h). In a pipeline the last call of each segment that completes gradients gets the reductions of these
+    (EarlyReductions.h). All ranks of a communicator have the same program, so all issue its communication in the same
+    order.
 
     With a memory limit: no prefetch, then no merging, then no overlap at all, until the arena is within it.
 
-    Runs after everything else that moves commands, insert-events right after it. Remark: what the model says about a
-    step before and after.
+    Runs after everything else that moves commands, insert-events right after it. Remarks: what the model says about a
+    step before and after, and how many reductions of a pipeline moved.
   }];
   let options = [Option<"memoryLimit", "memory-limit", "int64_t", "0",
                         "Overlap less rather than let the arena exceed so many bytes; 0: no limit">,

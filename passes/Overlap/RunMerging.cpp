@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Overlap/RunMerging.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/Lifetimes.h"
 #include "passes/Analysis/StreamClocks.h"
+#include "passes/Overlap/RunCopy.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -80,7 +79,7 @@ void RunMerging::merge(int64_t earlier) {
     Block &body = second.getBody().front();
     body.getOperations().splice(body.begin(), first.getBody().front().getOperations());
   } else {
-    copyRun(first, second);
+    copyRun(first, second.getBody().front(), symbols);
   }
   second.setName((first.getName() + "+" + second.getName()).str());
   SmallVector<int64_t> timeline;
@@ -95,25 +94,4 @@ void RunMerging::merge(int64_t earlier) {
   program.setTimeline(timeline);
   if (isOnly)
     first.erase();
-}
-
-void RunMerging::copyRun(plan::SegmentOp segment, plan::SegmentOp later) {
-  Lifetimes lifetimes(program, symbols);
-  OpBuilder builder(program.getContext());
-  IRMapping copies;
-  for (Operation &command : segment.getBody().front())
-    for (Value buffer : command.getOperands()) {
-      auto staysInSegment = [&](Operation *user) {
-        return user->getParentOfType<plan::ProgramOp>() != program || user->getParentOp() == segment;
-      };
-      bool isOwn = lifetimes.intervals().contains(buffer) && !lifetimes.crossesRuns(buffer) &&
-                   llvm::all_of(buffer.getUsers(), staysInSegment);
-      if (!isOwn || copies.contains(buffer))
-        continue;
-      builder.setInsertionPointAfterValue(buffer);
-      copies.map(buffer, builder.clone(*buffer.getDefiningOp())->getResult(0));
-    }
-  builder.setInsertionPointToStart(&later.getBody().front());
-  for (Operation &command : segment.getBody().front())
-    builder.clone(command, copies);
 }

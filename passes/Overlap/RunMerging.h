@@ -30,8 +30,6 @@ private:
   int64_t runsOf(int64_t segment);
   bool isWorthIt(plan::SegmentOp earlier, plan::SegmentOp later);
   void merge(int64_t earlier);
-  /// Puts a copy of what `segment` does to the beginning of `later`.
-  void copyRun(plan::SegmentOp segment, plan::SegmentOp later);
 
   plan::ProgramOp program;
   mlir::SymbolTable &symbols;

@@ -23,6 +23,12 @@ bool bowline::isBetweenStages(Operation *command, SymbolTable &symbols) {
   return axis && communicator && llvm::is_contained(communicator.getAxes(), axis);
 }
 
+bool bowline::isFree(plan::SegmentOp segment) {
+  return llvm::all_of(segment.getBody().front(), [](Operation &op) {
+    return !isa<plan::SignalOp, plan::WaitOp>(op) && cast<plan::Command>(op).getStreamIndex() == 0;
+  });
+}
+
 SegmentSchedule::SegmentSchedule(plan::SegmentOp segment, SymbolTable &symbols, CommandCost &cost,
                                  const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch)
     : segment(segment), streams(1) {

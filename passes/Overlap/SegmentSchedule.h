@@ -20,6 +20,9 @@ namespace bowline {
 /// Whether ranks of other stages have a part in a command: its communicator lies along the module's `stage.axis`.
 bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 
+/// Whether the commands of a segment can be scheduled: all are on the first stream, and none is an event.
+bool isFree(plan::SegmentOp segment);
+
 /// List scheduling (Graham, 1969) of one segment: stream 0 computes, every communicator has a stream, commands take the
 /// time that the cost model says.
 ///
@@ -32,7 +35,7 @@ bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 /// The result depends on nothing but the segment, so it is the same on all ranks.
 class SegmentSchedule {
 public:
-  /// All commands are on stream 0, and none is an event. `streamOf`: by communicator; what has none stays on stream 0.
+  /// The segment is free. `streamOf`: by communicator; what has none stays on stream 0.
   /// `mostPrefetch` bounds every prefetch distance.
   SegmentSchedule(plan::SegmentOp segment, mlir::SymbolTable &symbols, CommandCost &cost,
                   const llvm::StringMap<int64_t> &streamOf, int64_t mostPrefetch);

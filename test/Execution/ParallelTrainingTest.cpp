@@ -38,6 +38,7 @@ protected:
 };
 
 class OverlappedTraining : public EquivalentTraining {};
+class OverlappedPipelines : public EquivalentTraining {};
 class ChunkedTraining : public EquivalentTraining {};
 
 size_t countCollectives(const fbs::PlanT &plan) {
@@ -62,6 +63,25 @@ TEST_P(OverlappedTraining, ChangesNoBit) {
   for (const auto &program : overlapped->programs)
     streams = std::max(streams, program->streams.size());
   EXPECT_GT(streams, 1u);
+  expectSameBits(*overlapped, *plain);
+}
+
+/// Gradients that are reduced while the last microbatches are still under way are the same.
+TEST_P(OverlappedPipelines, ChangeNoBit) {
+  StrategyCase inOrder = GetParam();
+  inOrder.overlap = false;
+  std::unique_ptr<fbs::PlanT> overlapped = compileStrategy(GetParam()), plain = compileStrategy(inOrder);
+  ASSERT_TRUE(overlapped && plain);
+  // With level 2 there is one reduction per microbatch, and only what several axes divide is left for the update.
+  bool areInUpdate = GetParam().zero < 2 || !GetParam().zeroAxis.empty();
+  size_t early = 0, pipelines = 0;
+  for (const auto &program : overlapped->programs) {
+    pipelines += program->name == "train_step_program";
+    early += llvm::any_of(program->segments,
+                          [](const auto &segment) { return llvm::StringRef(segment->name).ends_with("+reductions"); });
+  }
+  EXPECT_EQ(early, areInUpdate ? pipelines : 0);
+  EXPECT_EQ(pipelines, 2u);
   expectSameBits(*overlapped, *plain);
 }
 
@@ -159,6 +179,29 @@ static std::vector<StrategyCase> pipelineCases() {
   return cases;
 }
 
+/// Pipelines of two stages whose ranks divide the batch.
+static std::vector<StrategyCase> reducingPipelines() {
+  std::vector<StrategyCase> cases;
+  auto add = [&](const char *mesh, const char *schedule, int64_t zero, int64_t microbatches = 4) -> StrategyCase & {
+    return cases.emplace_back(StrategyCase{.model = "llama-tied",
+                                           .mesh = mesh,
+                                           .microbatches = microbatches,
+                                           .zero = zero,
+                                           .sizes = {.layers = 5, .vocabulary = 23},
+                                           .schedule = schedule});
+  };
+  for (int64_t zero : {0, 1, 2})
+    add("pp=2,dp=2", "1f1b", zero);
+  for (const char *schedule : {"gpipe", "interleaved:2", "zb_h1", "zb_v", "dualpipe_v"})
+    add("pp=2,dp=2", schedule, schedule[0] == 'z');
+  add("pp=2,dp=2", "1f1b", 0, 1);
+  add("pp=2,dp=2,tp=2", "1f1b", 1).sequenceParallel = true;
+  add("dp=2,pp=2", "interleaved:2", 0).recompute = "full";
+  add("pp=2,dp=2,fsdp=2", "zb_h1", 2, 2).zeroAxis = "fsdp";
+  add("pp=2,dp=2", "1f1b", 1).dtype = "bf16";
+  return cases;
+}
+
 static std::vector<StrategyCase> cases(llvm::ArrayRef<const char *> models) {
   std::vector<StrategyCase> cases;
   const ModelSizes grouped = {.keyHeads = 2}, prime = {.vocabulary = 23}, odd = {.vocabulary = 29, .intermediate = 21};
@@ -203,4 +246,5 @@ INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
                          testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "gpt2-tiny"})), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})), nameOf);
+INSTANTIATE_TEST_SUITE_P(Schedules, OverlappedPipelines, testing::ValuesIn(reducingPipelines()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, RoundedTraining, testing::ValuesIn(roundedCases()), nameOf);

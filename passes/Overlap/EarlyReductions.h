@@ -1,0 +1,77 @@
+//===- EarlyReductions.h - Reductions of a pipeline move to the call that completes what they reduce
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_OVERLAP_EARLYREDUCTIONS_H
+#define BOWLINE_PASSES_OVERLAP_EARLYREDUCTIONS_H
+
+#include "mlir/IR/SymbolTable.h"
+#include "passes/Analysis/Lifetimes.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+#include <vector>
+
+namespace bowline {
+
+/// In a program whose segments take turns, the last call is an update that begins with the reductions of what other
+/// calls added up. What each of them reduces is complete after one of these calls: in a pipeline, the last backward
+/// pass of a stage. The reduction moves there, with the copies and kernels that make its operands of what the calls
+/// leave, so that it can begin behind the command that completes them: into the segment itself where that runs once,
+/// else into a copy of it that takes the place of this one call. All other calls, and the rest of the update, stay as
+/// they are.
+///
+/// What an all-reduce combines becomes its result where nothing else needs it, because where segments take turns a
+/// buffer of several shares its memory with nothing.
+///
+/// What lies along the axis of the stages stays. All ranks of a reduction that moves have this program, so that all
+/// issue it in the same place, and ranks of other stages have no part in it: if there was an order of all operations
+/// that suits the order in which every rank issues its own, there still is one.
+class EarlyReductions {
+public:
+  EarlyReductions(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
+
+  /// Returns how many reductions moved. Buffers that nothing uses any more stay.
+  int64_t run();
+
+private:
+  /// A command of the update.
+  struct Command {
+    mlir::Operation *op;
+    std::vector<size_t> before; // the commands of the update that it has to come after
+    int64_t call = -1;          // the first one behind which it may run; -1: none but the update
+    int64_t place = -1;         // the call that it moves to; -1: it stays
+  };
+  /// The last calls that read or write a buffer; -1: none.
+  struct Accesses {
+    int64_t read = -1, write = -1;
+  };
+
+  void readCalls();
+  void readUpdate();
+  int64_t callOf(const Command &command);
+  /// Whether a call can have reductions scheduled into it.
+  bool isOpen(int64_t call);
+  void choosePlaces();
+  bool reducesInPlace(plan::CollectiveOp allReduce, unsigned index, int64_t place);
+  void reduceInPlace(plan::CollectiveOp allReduce, int64_t place);
+  void moveTo(int64_t call, llvm::ArrayRef<mlir::Operation *> moved);
+  plan::SegmentOp copyOf(int64_t call);
+  void insertWhenComplete(mlir::Block &body, llvm::ArrayRef<mlir::Operation *> moved);
+
+  plan::ProgramOp program;
+  mlir::SymbolTable &symbols;
+  llvm::SmallVector<plan::SegmentOp> calls; // without the update
+  plan::SegmentOp update;
+  std::vector<Command> commands;
+  llvm::DenseMap<mlir::Operation *, size_t> indexOf; // in `commands`
+  llvm::DenseMap<mlir::Value, Accesses> accesses;    // in calls
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_OVERLAP_EARLYREDUCTIONS_H
