@@ -28,9 +28,10 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    WeightPacking packing(module, minSaving);
+    PackingThresholds least{minSaving, minPersistentSaving};
+    WeightPacking packing(module, least);
     size_t most = changesWithin(module, memoryLimit, packing.weights().size(),
-                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, minSaving).run(n); });
+                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, least).run(n); });
     for (const PackableWeight &weight : packing.weights().take_front(most))
       report(weight);
     auto missed = [&](size_t count, StringRef why) {
@@ -39,7 +40,13 @@ public:
             << llvm::formatv("{0} weights are not packed: {1}", count, why).str();
     };
     missed(packing.readInPlace(), "their products have so few rows that they read them once and in place");
-    missed(packing.savedTooLittle(), "their products have so many rows that packing saves little of their time");
+    auto missedBelow = [&](const PlainWeights &plain, double share, StringRef why) {
+      missed(plain.count, llvm::formatv("panels of {0} bytes {1} would save less than {2:P1} of their products' time",
+                                        plain.bytes, why, share)
+                              .str());
+    };
+    missedBelow(packing.tooLittleForGood(), least.persistent, "that persist");
+    missedBelow(packing.tooLittleInStep(), least.inStep, "made in each step");
     missed(packing.weights().size() - most, "--memory-limit leaves no room");
     packing.run(most);
   }

@@ -77,6 +77,12 @@ def HoistIntoPrepare : Pass<"hoist-into-prepare", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+// Least shares of the products' time that packing must save. A copy that is made in each step shares its memory with
+// others and is gone behind the loop of microbatches, so that little pays. A copy of a parameter that is the same in all
+// calls is one more for as long as the program is loaded, as large as the parameter: worth it where products gain much.
+defvar kMinSavingInStep = "0.03";
+defvar kMinSavingForGood = "0.1";
+
 def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
   let summary = "Pack weights once for many matrix products";
   let description = [{
@@ -91,15 +97,18 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
 
     Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
     weights for which packing saves less than `min-saving` of the time of their products, by the model in
-    WeightPacking.h.
+    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the weight.
 
     Leaves a remark for each packed weight: bytes, calls and the share of time that is saved; and one for each reason why
-    parameters that are the same in all calls stay plain.
+    others stay plain, with the bytes that this leaves free.
   }];
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", "0",
            "Pack fewer weights rather than let the arena exceed so many bytes; 0: no limit">,
-    Option<"minSaving", "min-saving", "double", "0.03", "Least share of the products' time that packing must save">];
+    Option<"minSaving", "min-saving", "double", kMinSavingInStep,
+           "Least share of the products' time that packing must save where it is done in each step">,
+    Option<"minPersistentSaving", "min-persistent-saving", "double", kMinSavingForGood,
+           "Least share of the products' time that packing must save where its result persists">];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 

@@ -53,7 +53,7 @@ static bool registryPacksBf16() {
   return kernels::CreateKernel(signature).ok();
 }
 
-WeightPacking::WeightPacking(ModuleOp module, double minSaving)
+WeightPacking::WeightPacking(ModuleOp module, PackingThresholds least)
     : module(module), symbols(module), prepare(module, symbols) {
   if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr)) {
     threads = target.getThreads();
@@ -66,13 +66,20 @@ WeightPacking::WeightPacking(ModuleOp module, double minSaving)
   for (auto &[key, weight] : fixedWeights)
     found.push_back(std::move(weight));
   fixedWeights.clear();
-  llvm::erase_if(found, [&](PackableWeight &weight) {
-    bool isLittle = weight.savedRows < minSaving * weight.productRows;
-    tooLittle += isLittle && weight.isFixed;
-    return isLittle;
-  });
+  dropThoseBelow(least);
   // Time saved per byte: a row of the product takes time in proportion to the weight's elements.
   llvm::stable_sort(found, [](const PackableWeight &a, const PackableWeight &b) { return a.savedRows > b.savedRows; });
+}
+
+void WeightPacking::dropThoseBelow(PackingThresholds least) {
+  llvm::erase_if(found, [&](const PackableWeight &weight) {
+    if (weight.savedRows >= (weight.isFixed ? least.persistent : least.inStep) * weight.productRows)
+      return false;
+    PlainWeights &plain = weight.isFixed ? plainFixed : plainInStep;
+    ++plain.count;
+    plain.bytes += plan::byteCount(weight.packedType);
+    return true;
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,19 @@ struct PackableWeight {
   double savedRows = 0, productRows = 0; // work, in rows of a product with this weight: what packing saves, and all
 };
 
+/// Least share of the products' time that packing must save: where it is done in each step, and where parameters are
+/// the same in all calls, so that the packed copy persists beside the plain one.
+struct PackingThresholds {
+  double inStep, persistent;
+};
+
+/// Weights that stay plain because packing saves less than the threshold: how many, and the bytes that panels would
+/// take.
+struct PlainWeights {
+  size_t count = 0;
+  int64_t bytes = 0;
+};
+
 /// Packs weights once for many calls of `matmul`. The matrix library copies B into panels in every call; here a command
 /// `pack_matrix` does it once, right before the segment or where the weight is computed, and the products take its
 /// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
@@ -46,16 +59,17 @@ struct PackableWeight {
 /// single thread that does not store f32 packs B again after some rows, and saves that too.
 class WeightPacking {
 public:
-  /// Weights for which packing saves at least `minSaving` of the time of their products.
-  WeightPacking(mlir::ModuleOp module, double minSaving);
+  /// Weights for which packing saves at least what `least` asks for.
+  WeightPacking(mlir::ModuleOp module, PackingThresholds least);
 
   /// The most saved per byte first.
   llvm::ArrayRef<PackableWeight> weights() const { return found; }
 
-  /// Fixed weights that stay plain, by product: how many the products read in place, because they have few rows, and
-  /// for how many packing would save less.
+  /// Weights that stay plain: how many fixed ones the products read in place, because they have few rows, and those for
+  /// which packing saves too little, fixed ones and others.
   size_t readInPlace() const { return inPlace.size(); }
-  size_t savedTooLittle() const { return tooLittle; }
+  const PlainWeights &tooLittleForGood() const { return plainFixed; }
+  const PlainWeights &tooLittleInStep() const { return plainInStep; }
 
   /// Packs the first `most` weights.
   void run(size_t most);
@@ -76,6 +90,7 @@ private:
   std::optional<size_t> scratchBytes(llvm::StringRef name, mlir::DictionaryAttr config,
                                      llvm::ArrayRef<plan::ArgumentAttr> arguments, bool hasEpilogue);
   void eraseUnused();
+  void dropThoseBelow(PackingThresholds least);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
@@ -85,7 +100,7 @@ private:
   std::vector<PackableWeight> found;
   WeightMap fixedWeights;
   llvm::DenseSet<mlir::Value> inPlace;
-  size_t tooLittle = 0;
+  PlainWeights plainFixed, plainInStep;
   llvm::DenseMap<mlir::Attribute, plan::KernelOp> packKernels; // by layout and type
   llvm::DenseMap<mlir::Operation *, plan::KernelOp> products;  // by the kernel that takes plain weights
 };

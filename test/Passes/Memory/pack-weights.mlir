@@ -4,6 +4,8 @@
 // RUN: bowline-opt %s --pack-weights=memory-limit=180000 --split-input-file | FileCheck %s --check-prefix=LIMIT
 // RUN: bowline-opt %s --pack-weights --split-input-file --remark-format=emitRemark --remarks-filter=memory \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: bowline-opt %s --pack-weights=min-persistent-saving=0.03 --split-input-file | FileCheck %s --check-prefix=LITTLE
+// RUN: bowline-opt %s --pack-weights=min-saving=1.0 --split-input-file | FileCheck %s --check-prefix=FOR-GOOD
 
 // Forward, twice in the same layout, and backward, in another one, six times each; products need less scratch then.
 // Where there is room for one buffer only, the forward one is worth more.
@@ -156,6 +158,7 @@ plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 0, 1, 1, 1, 2] 
 // CHECK-NEXT: plan.launch @matmul.0.packed(%x, %[[V:v.packed.*]], %y, %{{.*}})
 // CHECK-NEXT: plan.launch @matmul.1(%many, %u, %ymany, %s2)
 // CHECK-NEXT: plan.launch @matmul.2(%few, %t, %yfew, %s3)
+// CHECK-NEXT: plan.launch @matmul.4(%some, %r, %ysome, %s5)
 // CHECK: plan.segment "decode"
 // CHECK-NEXT: plan.launch @matmul.3.packed(%two, %[[W]], %ytwo
 // CHECK: plan.segment "prepare"
@@ -164,16 +167,28 @@ plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 0, 1, 1, 1, 2] 
 // CHECK-NEXT: plan.launch @pack_matrix(%w, %[[W]]) from "PackWeights"
 // REMARK: Remark="'w' is packed once when parameters are set, for 2 products: 34560 bytes,
 // REMARK: Remark="1 weights are not packed: their products have so few rows that they read them once and in place"
-// REMARK: Remark="1 weights are not packed: their products have so many rows that packing saves little of their time"
+// REMARK: Remark="2 weights are not packed: panels of 69120 bytes that persist would save less than 10.0% of their products' time"
+// 256 rows gain 4 %: enough for a copy that each step makes and drops, and not for one that stays.
+// LITTLE: module @generates
+// LITTLE: plan.launch @matmul.4.packed(%some,
+// LITTLE: plan.entry @prepare
+// The share of a step's packing says nothing about what persists.
+// FOR-GOOD-NOT: pack_matrix
+// FOR-GOOD: module @generates
+// FOR-GOOD: plan.segment "prepare"
+// FOR-GOOD: plan.launch @pack_matrix
 module @generates {
 %w = plan.buffer "w" parameter : !plan.buffer<tensor<96x90xf32>>
 %u = plan.buffer "u" parameter : !plan.buffer<tensor<96x90xf32>>
 %t = plan.buffer "t" parameter : !plan.buffer<tensor<96x90xf32>>
+%r = plan.buffer "r" parameter : !plan.buffer<tensor<96x90xf32>>
 %v = plan.buffer "v" state : !plan.buffer<tensor<96x90xf32>>
 %x = plan.buffer "x" input : !plan.buffer<tensor<64x90xf32>>
 %many = plan.buffer "many" input : !plan.buffer<tensor<2048x90xf32>>
 %few = plan.buffer "few" input : !plan.buffer<tensor<8x96xf32>>
 %two = plan.buffer "two" input : !plan.buffer<tensor<2x90xf32>>
+%some = plan.buffer "some" input : !plan.buffer<tensor<256x90xf32>>
+%ysome = plan.buffer "ysome" output : !plan.buffer<tensor<256x96xf32>>
 %y = plan.buffer "y" output : !plan.buffer<tensor<64x96xf32>>
 %ymany = plan.buffer "ymany" output : !plan.buffer<tensor<2048x96xf32>>
 %yfew = plan.buffer "yfew" output : !plan.buffer<tensor<8x90xf32>>
@@ -183,6 +198,7 @@ module @generates {
 %s2 = plan.buffer "s2" scratch : !plan.buffer<tensor<1000xui8>>
 %s3 = plan.buffer "s3" scratch : !plan.buffer<tensor<1000xui8>>
 %s4 = plan.buffer "s4" scratch : !plan.buffer<tensor<1000xui8>>
+%s5 = plan.buffer "s5" scratch : !plan.buffer<tensor<1000xui8>>
 plan.kernel @matmul.0 registered "matmul"
   config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 6144, 96, 1>, k = 90 : i64, m = 64 : i64, n = 96 : i64}
   [#plan.arg<read, tensor<64x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<64x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
@@ -195,6 +211,9 @@ plan.kernel @matmul.2 registered "matmul"
 plan.kernel @matmul.3 registered "matmul"
   config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 192, 96, 1>, k = 90 : i64, m = 2 : i64, n = 96 : i64}
   [#plan.arg<read, tensor<2x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<2x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
+plan.kernel @matmul.4 registered "matmul"
+  config {a_strides = array<i64: 0, 90, 1>, b_strides = array<i64: 0, 1, 90>, batch = 1 : i64, c_strides = array<i64: 24576, 96, 1>, k = 90 : i64, m = 256 : i64, n = 96 : i64}
+  [#plan.arg<read, tensor<256x90xf32>>, #plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<256x96xf32>>, #plan.arg<write, tensor<1000xui8>>] cost 0.0, 0.0
 plan.kernel @copy registered "k" [#plan.arg<read, tensor<96x90xf32>>, #plan.arg<write, tensor<96x90xf32>>] cost 0.0, 0.0
 plan.program @p timeline [0, 0] {
   plan.segment "prefill" {
@@ -202,6 +221,7 @@ plan.program @p timeline [0, 0] {
     plan.launch @matmul.0(%x, %v, %y, %s1) : !plan.buffer<tensor<64x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<64x96xf32>>, !plan.buffer<tensor<1000xui8>>
     plan.launch @matmul.1(%many, %u, %ymany, %s2) : !plan.buffer<tensor<2048x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<2048x96xf32>>, !plan.buffer<tensor<1000xui8>>
     plan.launch @matmul.2(%few, %t, %yfew, %s3) : !plan.buffer<tensor<8x96xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<8x90xf32>>, !plan.buffer<tensor<1000xui8>>
+    plan.launch @matmul.4(%some, %r, %ysome, %s5) : !plan.buffer<tensor<256x90xf32>>, !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<256x96xf32>>, !plan.buffer<tensor<1000xui8>>
   }
 }
 plan.program @q timeline [0, 0] {

@@ -47,7 +47,7 @@ TEST_F(SmallPipelines, StepsForLargeSizesHoldToo) {
         if (forced && steps.back().name == "pack-weights")
           steps.back().create = [] {
             PackWeightsOptions options;
-            options.minSaving = -1e6;
+            options.minSaving = options.minPersistentSaving = -1e6;
             return createPackWeights(options);
           };
         if (forced && steps.back().name == "tile-loss")

@@ -9,6 +9,7 @@
 #include "passes/Memory/WeightPacking.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/Memory/Passes.h"
 #include "passes/Memory/TemporaryBlocks.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,7 +24,9 @@ using testing::IsEmpty;
 
 namespace {
 
-constexpr double kAnySaving = -1e9;
+constexpr PackingThresholds kAnySaving{-1e9, -1e9};
+/// Of the pass.
+const PackingThresholds kUsual{PackWeightsOptions().minSaving, PackWeightsOptions().minPersistentSaving};
 
 /// A module with products of %x, of `rows` rows, with the weights %u and %v (200 x 70) in layout @fwd and of %y with
 /// them in layout @bwd. Each entry of `launches` is "kernel weight". If it trains, another program writes the weights.
@@ -76,9 +79,9 @@ OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std
 }
 
 /// "weight layout calls" of each, the best first.
-std::vector<std::string> weightsOf(ModuleOp module, double minSaving) {
+std::vector<std::string> weightsOf(ModuleOp module, PackingThresholds least) {
   std::vector<std::string> lines;
-  WeightPacking packing(module, minSaving);
+  WeightPacking packing(module, least);
   for (const PackableWeight &weight : packing.weights())
     lines.push_back(llvm::formatv("{0} {1} {2}", weight.source.getDefiningOp<plan::BufferOp>().getName(),
                                   weight.layout.getAs<IntegerAttr>("k").getInt() == 70 ? "fwd" : "bwd", weight.calls));
@@ -94,7 +97,7 @@ TEST(WeightPacking, SharesOneBufferForEachWeightAndLayout) {
 TEST(WeightPacking, PaysWithManyCallsAndFewRows) {
   auto weights = [](int64_t rows, int64_t runs) {
     OwningOpRef<ModuleOp> module = products(rows, runs, {"fwd u"});
-    return weightsOf(*module, 0.03);
+    return weightsOf(*module, kUsual);
   };
   EXPECT_THAT(weights(32, 1), IsEmpty());
   EXPECT_THAT(weights(32, 3), IsEmpty());
@@ -106,20 +109,46 @@ TEST(WeightPacking, PaysWithManyCallsAndFewRows) {
 
 TEST(WeightPacking, CostsNothingWhereWeightsStay) {
   // Packed when they are set, and not in a call.
-  auto weights = [](int64_t rows) {
+  auto weights = [](int64_t rows, PackingThresholds least) {
     OwningOpRef<ModuleOp> module = products(rows, 1, {"fwd u"}, /*trains=*/false);
-    return weightsOf(*module, 0.03);
+    return weightsOf(*module, least);
   };
-  EXPECT_THAT(weights(1), IsEmpty());
-  EXPECT_THAT(weights(32), ElementsAre("u fwd 1"));
-  EXPECT_THAT(weights(256), ElementsAre("u fwd 1"));
-  EXPECT_THAT(weights(1024), IsEmpty());
+  EXPECT_THAT(weights(1, kUsual), IsEmpty());
+  EXPECT_THAT(weights(32, kUsual), ElementsAre("u fwd 1"));
+  // 12 rows of 112 are more than a tenth, of 124 they are less.
+  EXPECT_THAT(weights(100, kUsual), ElementsAre("u fwd 1"));
+  EXPECT_THAT(weights(112, kUsual), IsEmpty());
+  EXPECT_THAT(weights(256, kUsual), IsEmpty());
+  EXPECT_THAT(weights(256, {1, 0.03}), ElementsAre("u fwd 1"));
+  EXPECT_THAT(weights(1024, {1, 0.03}), IsEmpty());
+}
+
+TEST(WeightPacking, AsksForMoreOfCopiesThatPersist) {
+  // The same products, of 128 rows, eight times in each call: 5 % of a step are enough, 9 % for good are not.
+  OwningOpRef<ModuleOp> training = products(128, 8, {"fwd u"});
+  OwningOpRef<ModuleOp> generation = products(128, 8, {"fwd u"}, /*trains=*/false);
+  EXPECT_THAT(weightsOf(*training, kUsual), ElementsAre("u fwd 8"));
+  EXPECT_THAT(weightsOf(*generation, kUsual), IsEmpty());
+  EXPECT_THAT(weightsOf(*training, {kUsual.persistent, kUsual.inStep}), IsEmpty());
+  EXPECT_THAT(weightsOf(*generation, {kUsual.persistent, kUsual.inStep}), ElementsAre("u fwd 8"));
+}
+
+TEST(WeightPacking, SaysWhatStaysPlain) {
+  OwningOpRef<ModuleOp> training = products(128, 1, {"fwd u", "fwd v"});
+  OwningOpRef<ModuleOp> generation = products(128, 1, {"fwd u", "bwd u"}, /*trains=*/false);
+  WeightPacking inStep(*training, kUsual), forGood(*generation, kUsual);
+  EXPECT_EQ(inStep.tooLittleInStep().count, 2u);
+  EXPECT_EQ(inStep.tooLittleInStep().bytes, 2 * 70 * 240 * 4); // 200 columns in panels of 48
+  EXPECT_EQ(inStep.tooLittleForGood().count, 0u);
+  EXPECT_EQ(forGood.tooLittleForGood().count, 2u);
+  EXPECT_EQ(forGood.tooLittleForGood().bytes, (70 * 240 + 200 * 96) * 4);
+  EXPECT_EQ(forGood.tooLittleInStep().count, 0u);
 }
 
 TEST(WeightPacking, PacksTheFirstOnes) {
   for (size_t most : {0, 1, 3}) {
     OwningOpRef<ModuleOp> module = products(32, 6, {"fwd u", "fwd v", "bwd u", "fwd u"});
-    WeightPacking(*module, 0.03).run(most);
+    WeightPacking(*module, kUsual).run(most);
     EXPECT_TRUE(succeeded(verify(*module)));
     std::vector<std::string> launches;
     module->walk([&](plan::LaunchOp launch) { launches.push_back(launch.getKernel().str()); });
@@ -137,12 +166,12 @@ TEST(WeightPacking, LimitsCountTheWholeArena) {
   const std::vector<std::string> launches = {"fwd u", "fwd v", "bwd u", "fwd u"};
   auto bytesWith = [&](size_t most) {
     OwningOpRef<ModuleOp> module = products(32, 6, launches);
-    WeightPacking(*module, 0.03).run(most);
+    WeightPacking(*module, kUsual).run(most);
     return arenaBytes(*module);
   };
   OwningOpRef<ModuleOp> module = products(32, 6, launches);
   auto within = [&](int64_t limit) {
-    return changesWithin(*module, limit, 3, [](ModuleOp copy, size_t n) { WeightPacking(copy, 0.03).run(n); });
+    return changesWithin(*module, limit, 3, [](ModuleOp copy, size_t n) { WeightPacking(copy, kUsual).run(n); });
   };
   EXPECT_EQ(within(0), 3u);
   EXPECT_EQ(within(1), 0u);
