@@ -221,7 +221,7 @@ TEST(PipelineTimeline, RefusesWhatIsNotValid) {
 }
 
 TEST(ForwardTimeline, OneMicrobatchThroughAllStages) {
-  Random random(7);
+  RandomSizes random(7);
   for (int i = 0; i < 200; ++i) {
     int ranks = random.integer(1, 8), chunks = random.integer(1, 4);
     Placement placement = i % 3 == 0   ? Placement::roundRobin(ranks, chunks)

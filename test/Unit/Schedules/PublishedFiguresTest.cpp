@@ -78,7 +78,7 @@ TEST(PublishedFigures, DualPipeV) { compareMany("dualpipe_v", 70); }
 
 // Formulas that hold for more than unit costs, as the header says.
 TEST(PublishedFigures, HoldForOtherCosts) {
-  Random random(20210409);
+  RandomSizes random(20210409);
   int compared = 0;
   for (int i = 0; i < 600; ++i) {
     const std::string &name = publishedSchedules()[i % publishedSchedules().size()];

@@ -25,7 +25,7 @@ const std::vector<std::string> &bowline::test::publishedSchedules() {
 
 ScheduleChoice bowline::test::choose(const std::string &text) { return parseScheduleChoice(text).value(); }
 
-Schedule bowline::test::randomSchedule(Random &random) {
+Schedule bowline::test::randomSchedule(RandomSizes &random) {
   const std::vector<std::string> &names = publishedSchedules();
   ScheduleChoice choice = choose(names[random.integer(0, static_cast<int>(names.size()) - 1)]);
   if (choice.kind == ScheduleKind::Interleaved || choice.kind == ScheduleKind::BreadthFirst)

@@ -23,9 +23,9 @@ const std::vector<std::string> &publishedSchedules();
 
 ScheduleChoice choose(const std::string &text);
 
-class Random {
+class RandomSizes {
 public:
-  explicit Random(uint64_t seed) : engine(seed) {}
+  explicit RandomSizes(uint64_t seed) : engine(seed) {}
   /// From first to last, both included.
   int integer(int first, int last) { return std::uniform_int_distribution<int>(first, last)(engine); }
 
@@ -34,7 +34,7 @@ private:
 };
 
 /// A published schedule of random kind and size; microbatches fit the kind.
-Schedule randomSchedule(Random &random);
+Schedule randomSchedule(RandomSizes &random);
 
 /// Whether the schedule runs to its end: ranks in turns, one action at a time, each output in a set or, between ranks,
 /// in a queue per (sender, receiver, direction) whose front must be what the receiver needs. Slow, and shares no code

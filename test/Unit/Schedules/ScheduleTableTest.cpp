@@ -53,7 +53,7 @@ TEST(ScheduleTable, HasActionsThatOverlap) {
 }
 
 TEST(ScheduleTable, RoundTripsEverySchedule) {
-  Random random(6);
+  RandomSizes random(6);
   for (int i = 0; i < 300; ++i) {
     Schedule schedule = randomSchedule(random);
     std::string text = formatScheduleTable(schedule);
@@ -97,7 +97,7 @@ TEST(ScheduleTable, NamesWhatIsWrongWithTheWhole) {
 // Letters of tables in random order, and tables with letters changed: refused or right, never worse.
 TEST(ScheduleTable, SurvivesNoise) {
   const std::string letters = "FBIW0123456789.,&;()\"# \n\r\tOVERLAP_";
-  Random random(7);
+  RandomSizes random(7);
   int read = 0;
   for (int i = 0; i < 3000; ++i) {
     Schedule schedule = randomSchedule(random);

@@ -57,7 +57,7 @@ TEST(Simulator, RefusesBadCosts) {
 
 // Random schedules and costs: every block starts exactly when its rank is free and its inputs are there.
 TEST(Simulator, ActionsStartAsSoonAsTheyCan) {
-  Random random(5);
+  RandomSizes random(5);
   for (int i = 0; i < 300; ++i) {
     Schedule schedule = randomSchedule(random);
     ScheduleCosts costs;

@@ -41,7 +41,7 @@ static int64_t makespanOf(const Schedule &schedule, const PipelineTimeline &time
 }
 
 TEST(TimelineExecution, NeverHangsAndNeverSharesASlot) {
-  Random random(2026);
+  RandomSizes random(2026);
   for (const auto &[name, schedule] : timelineSchedules())
     for (int distance : {0, 1, 3}) {
       PipelineTimeline timeline = makeTimeline(schedule, distance);

@@ -37,7 +37,7 @@ static Schedule makeBreadthFirstWith(Placement placement, int microbatches) {
   return schedule;
 }
 
-Placement bowline::test::randomPlacement(int ranks, int chunks, Random &random) {
+Placement bowline::test::randomPlacement(int ranks, int chunks, RandomSizes &random) {
   std::vector<int> stages(static_cast<size_t>(ranks) * chunks);
   std::iota(stages.begin(), stages.end(), 0);
   for (size_t i = stages.size() - 1; i > 0; --i)
@@ -63,7 +63,7 @@ const std::vector<NamedSchedule> &bowline::test::timelineSchedules() {
           if (absl::StatusOr<Schedule> schedule = makeSchedule(choose(name), ranks, microbatches); schedule.ok())
             made.push_back({absl::StrCat(name, " P=", ranks, " M=", microbatches), *std::move(schedule)});
     made.push_back({"table", parseScheduleTable(kTable, "table.csv", 3, 2).value()});
-    Random random(11);
+    RandomSizes random(11);
     for (int i = 0; i < 40; ++i) {
       int ranks = random.integer(1, 8), chunks = random.integer(1, 3), microbatches = random.integer(1, 6);
       made.push_back(
@@ -82,7 +82,7 @@ StepDuration bowline::test::unitDurations(int64_t scale, int64_t transfer) {
   return [=](const TimelineStep &step) { return isComputation(step) ? scale * unitCostOf(step.kind) : transfer; };
 }
 
-StepDuration bowline::test::randomDurations(Random &random, int numStages) {
+StepDuration bowline::test::randomDurations(RandomSizes &random, int numStages) {
   int computation = random.integer(0, 30), transfer = random.integer(0, 30), rare = random.integer(0, 500);
   int slowStage = random.integer(0, numStages - 1), slowness = random.integer(1, 20);
   return [=, &random](const TimelineStep &step) {

@@ -34,7 +34,7 @@ struct NamedSchedule {
 /// The published schedules on 1 to 8 ranks, a table, and random placements.
 const std::vector<NamedSchedule> &timelineSchedules();
 
-Placement randomPlacement(int ranks, int chunks, Random &random);
+Placement randomPlacement(int ranks, int chunks, RandomSizes &random);
 
 PipelineTimeline makeTimeline(const Schedule &schedule, int distance = 1);
 
@@ -43,7 +43,7 @@ StepDuration unitDurations(int64_t scale, int64_t transfer);
 
 /// Times that have nothing to do with each other: even, with rare long ones, with slow transfers, with a slow stage.
 /// `random` must live as long as they do.
-StepDuration randomDurations(Random &random, int numStages);
+StepDuration randomDurations(RandomSizes &random, int numStages);
 
 } // namespace bowline::test
 

@@ -122,7 +122,7 @@ TEST(Validator, RefusesWhatIsNotATable) {
 }
 
 TEST(Validator, AcceptsEveryPublishedSchedule) {
-  Random random(1);
+  RandomSizes random(1);
   for (int i = 0; i < 1000; ++i) {
     Schedule schedule = randomSchedule(random);
     EXPECT_EQ(validateSchedule(schedule), absl::OkStatus());
@@ -131,7 +131,7 @@ TEST(Validator, AcceptsEveryPublishedSchedule) {
 }
 
 TEST(Validator, RefusesDependentActionsSwapped) {
-  Random random(2);
+  RandomSizes random(2);
   int refused = 0;
   while (refused < 1000) {
     Schedule schedule = randomSchedule(random);
@@ -147,7 +147,7 @@ TEST(Validator, RefusesDependentActionsSwapped) {
 }
 
 TEST(Validator, RefusesActionsDroppedDoubledOrChanged) {
-  Random random(3);
+  RandomSizes random(3);
   for (int i = 0; i < 1500; ++i) {
     Schedule schedule = randomSchedule(random);
     std::vector<Action> &actions = schedule.ranks[random.integer(0, static_cast<int>(schedule.ranks.size()) - 1)];
@@ -167,7 +167,7 @@ TEST(Validator, RefusesActionsDroppedDoubledOrChanged) {
 
 // Any two actions of a rank swapped, a few times: the validator refuses exactly what does not run.
 TEST(Validator, AgreesWithRunsByHand) {
-  Random random(4);
+  RandomSizes random(4);
   int accepted = 0, refused = 0;
   for (int i = 0; i < 3000; ++i) {
     Schedule schedule = randomSchedule(random);
