@@ -50,11 +50,17 @@ struct GemmOutput {
   TileEpilogue epilogue = nullptr;
   void* const* arguments = nullptr;
   int64_t m0 = 0, n0 = 0;  // the piece's first element in the whole product
+  // What is wanted is the product's transpose, contiguous in m: blocks of it are transposed before they leave.
+  // Not with `accumulate`.
+  bool flipped = false;
 };
 
+// Where sums are kept until all of k is added: in C, if it is f32 with c_n == 1; in scratch; there, for a flipped C.
+enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
+
 struct GemmFunctions {
-  // Words of 4 bytes; monotonic in m, n and k; a multiple of 16. `direct`: an f32 result with c_n == 1.
-  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, bool direct, bool b_packed);
+  // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
+  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
   void (*run)(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch);
 };
 

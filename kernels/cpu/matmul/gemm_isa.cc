@@ -26,26 +26,49 @@ void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t
   }
 }
 
-void Finish(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
-            const float* from, int64_t ld) {
+// Rows [i0, i0 + rows) and columns [j0, j0 + columns) of a piece of C have these strides and are finished.
+void Finish(const GemmOutput& output, int64_t row_stride, int64_t column_stride, int64_t i0, int64_t j0, int64_t rows,
+            int64_t columns, const float* from, int64_t ld) {
   if (output.kind == GemmResult::kEpilogue) {
     const int64_t m = output.m0 + i0, n = output.n0 + j0;
     output.epilogue(output.arguments, from, ld, m, m + rows, n, n + columns);
     return;
   }
-  const int64_t offset = i0 * shape.c_m + j0 * shape.c_n;
+  const int64_t offset = i0 * row_stride + j0 * column_stride;
   for (int64_t i = 0; i < rows; ++i, from += ld) {
     if (output.kind == GemmResult::kF32) {
-      float* c = static_cast<float*>(output.c) + offset + i * shape.c_m;
-      for (int64_t j = 0; j < columns; ++j) c[j * shape.c_n] = from[j];
+      float* c = static_cast<float*>(output.c) + offset + i * row_stride;
+      if (column_stride == 1) {
+        for (int64_t j = 0; j < columns; ++j) c[j] = from[j];
+      } else {
+        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = from[j];
+      }
     } else {
-      uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * shape.c_m;
-      if (shape.c_n == 1) {
+      uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * row_stride;
+      if (column_stride == 1) {
         for (int64_t j = 0; j < columns; ++j) c[j] = RoundToBf16(from[j]);
       } else {
-        for (int64_t j = 0; j < columns; ++j) c[j * shape.c_n] = RoundToBf16(from[j]);
+        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = RoundToBf16(from[j]);
       }
     }
+  }
+}
+
+// to[j][i] = from[i][j]
+void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t columns, float* to, int64_t to_ld) {
+  const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
+  for (int64_t i = 0; i < whole_rows; i += kLanes) {
+    for (int64_t j = 0; j < whole_columns; j += kLanes) {
+      Vec block[kLanes];
+#pragma clang loop unroll(full)
+      for (int k = 0; k < kLanes; ++k) block[k] = Load(from + (i + k) * from_ld + j);
+      Transpose<kLanes>(block);
+#pragma clang loop unroll(full)
+      for (int k = 0; k < kLanes; ++k) Store(to + (j + k) * to_ld + i, block[k]);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_ld + i] = from[i * from_ld + j];
   }
 }
 
@@ -79,18 +102,28 @@ void DotColumns(const GemmShape& shape, const typename Operand::Source* a, const
       done[j0 % kFinish + j] = dot;
     }
     const int64_t begin = j0 / kFinish * kFinish, end = Smaller(j0 + kColumns, shape.n);
-    if (end % kFinish == 0 || end == shape.n) Finish(shape, output, 0, begin, 1, end - begin, done, kFinish);
+    if (end % kFinish == 0 || end == shape.n) {
+      Finish(output, shape.c_m, shape.c_n, 0, begin, 1, end - begin, done, kFinish);
+    }
   }
 }
 
 // How many columns are multiplied with a block of A before the next is packed: all of them if B is there already.
 int64_t BlockColumns(int64_t n, bool b_packed) { return Smaller(RoundUp(n, kTileN), b_packed ? kPackedN : kBlockN); }
 
-size_t ScratchWords(int64_t m, int64_t n, int64_t k, bool direct, bool b_packed) {
+size_t SumWords(int64_t m, int64_t k, int64_t columns, GemmSums sums) {
+  if (sums == GemmSums::kInC) return RoundUp(Smaller(m, kTileM) * kTileN, 16);
+  if (k > kBlockWords) return RoundUp(Smaller(m, kSpanM) * columns, 16);
+  return RoundUp(
+      sums == GemmSums::kInScratch ? Smaller(m, kTileM) * columns : Smaller(m, kBlockM) * Smaller(columns, kStripN),
+      16);
+}
+
+size_t ScratchWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
   const int64_t columns = BlockColumns(n, b_packed), block = Smaller(k, kBlockWords);
-  const int64_t sums = direct ? Smaller(m, kTileM) * kTileN : Smaller(m, k <= kBlockWords ? kTileM : kSpanM) * columns;
   return static_cast<size_t>(RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * block, 16) +
-                             (b_packed ? 0 : RoundUp(columns * block, 16)) + RoundUp(sums, 16));
+                             (b_packed ? 0 : RoundUp(columns * block, 16))) +
+         SumWords(m, k, columns, sums) + (sums == GemmSums::kFlipped ? kBlockM * kStripN : 0);
 }
 
 template <typename Operand>
@@ -103,6 +136,7 @@ class Product {
         a_(a),
         b_(static_cast<const Source*>(b)),
         output_(output),
+        flipped_(output.flipped),
         words_(CeilDiv(shape.k, kSteps)),
         block_(BlockWords(words_)),
         whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
@@ -115,6 +149,11 @@ class Product {
     packed_b_ = packed_a_ + RoundUp(Smaller(RoundUp(shape.m, kTileM), kBlockM) * Smaller(shape.k, kBlockWords), 16);
     block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
     sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : RoundUp(block_n_ * Smaller(shape.k, kBlockWords), 16));
+    if (flipped_) {
+      flip_ = sums_ + SumWords(shape.m, shape.k, block_n_, GemmSums::kFlipped);
+      output_.m0 = output.n0;
+      output_.n0 = output.m0;
+    }
   }
 
   void Run() {
@@ -145,8 +184,9 @@ class Product {
         for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
             panel_a_ = packed_a_ + i * wb_;
-            RunStrip(m0 + i, Smaller(mb - i, kTileM), j0, Smaller(nb_, j0 + kStripN));
+            RunStrip(m0, i, Smaller(mb - i, kTileM), j0, Smaller(nb_, j0 + kStripN));
           }
+          if (flipped_ && w0_ + wb_ == words_) FinishFlipped(m0, mb, j0, Smaller(nb_, j0 + kStripN));
         }
       }
     }
@@ -186,29 +226,47 @@ class Product {
     panels_ = packed_b_;
   }
 
-  // Rows m0 to m0 + rows of C, columns j0 to j1 of the block.
-  void RunStrip(int64_t m0, int64_t rows, int64_t j0, int64_t j1) {
-    const bool first = w0_ == 0, last = w0_ + wb_ == words_;
-    float* out;
-    int64_t ld;
+  // Where sums of C's rows from m0 on are, which are `i` rows behind their block of A, and of the block's column j0.
+  float* SumsAt(int64_t m0, int64_t i, int64_t j0, int64_t* ld) const {
     if (direct_c_) {
-      out = static_cast<float*>(output_.c) + m0 * shape_.c_m + n0_;
-      ld = shape_.c_m;
-    } else {
-      ld = RoundUp(nb_, kTileN);
-      out = sums_ + (first && last ? 0 : (m0 - begin_) * ld);
-      if (first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
+      *ld = shape_.c_m;
+      return static_cast<float*>(output_.c) + m0 * shape_.c_m + n0_ + j0;
     }
+    *ld = RoundUp(nb_, kTileN);
+    if (block_ < words_) return sums_ + (m0 - begin_) * *ld + j0;
+    if (!flipped_) return sums_ + j0;
+    *ld = Smaller(*ld, kStripN);
+    return sums_ + i * *ld;
+  }
+
+  // `rows` rows of C, the first of them the i-th of the block of A that begins with row m_block; columns j0 to j1 of
+  // the block.
+  void RunStrip(int64_t m_block, int64_t i, int64_t rows, int64_t j0, int64_t j1) {
+    const bool first = w0_ == 0, last = w0_ + wb_ == words_;
+    const int64_t m0 = m_block + i;
+    int64_t ld;
+    float* out = SumsAt(m0, i, j0, &ld);
+    if (!direct_c_ && first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out, ld);
     const bool accumulate = shape_.accumulate || !first;
     int64_t j = j0;
     if (shape_.m == 1) {  // wide enough that each step reads several lines of B in order
       for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
         Multiply<Operand, 1, kWideVecs>(wb_, PackedColumns<Operand>{panel_a_},
-                                        DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + j, 0, accumulate);
+                                        DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + (j - j0), 0, accumulate);
       }
     }
-    for (; j < j1; j += kTileN) RunTile(m0, rows, Smaller(j1 - j, kTileN), j, out + j, ld, accumulate);
-    if (!direct_c_ && last) Finish(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out + j0, ld);
+    for (; j < j1; j += kTileN) RunTile(m0, rows, Smaller(j1 - j, kTileN), j, out + (j - j0), ld, accumulate);
+    if (!direct_c_ && last && !flipped_) {
+      Finish(output_, shape_.c_m, shape_.c_n, m0, n0_ + j0, rows, j1 - j0, out, ld);
+    }
+  }
+
+  // A whole block of A by a strip of B: long enough rows of what is wanted.
+  void FinishFlipped(int64_t m0, int64_t rows, int64_t j0, int64_t j1) {
+    int64_t ld;
+    const float* sums = SumsAt(m0, 0, j0, &ld);
+    Flip(sums, ld, rows, j1 - j0, flip_, kBlockM);
+    Finish(output_, shape_.c_n, shape_.c_m, n0_ + j0, m0, j1 - j0, rows, flip_, kBlockM);
   }
 
   void RunTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
@@ -242,11 +300,12 @@ class Product {
 
   const GemmShape& shape_;
   const Source *a_, *b_;
-  const GemmOutput& output_;
+  GemmOutput output_;  // m0 and n0 of C as it is wanted
+  const bool flipped_;
   const int64_t words_, block_;  // of k
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_, direct_a_;
-  float *packed_a_, *packed_b_, *sums_;
+  float *packed_a_, *packed_b_, *sums_, *flip_;
   int64_t block_n_;
   int64_t begin_;            // the span's first row
   int64_t n0_, nb_, whole_;  // the block's columns, and how many of them are read in place

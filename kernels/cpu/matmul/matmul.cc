@@ -14,19 +14,23 @@ namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The kernel writes whole vectors along n, so n should be the contiguous dimension of C: C^T = B^T A^T otherwise.
-MatmulShape Oriented(const MatmulShape& s, bool* swapped) {
-  // A single column is turned into a single row, which has its own fast paths.
-  const bool m_contiguous = s.m > 1 && (s.c[1] == 1 || s.n == 1);
-  const bool n_contiguous = s.n > 1 && s.c[2] == 1;
-  *swapped = !n_contiguous && m_contiguous;
-  if (!*swapped) return s;
+// C^T = B^T A^T
+MatmulShape Transposed(const MatmulShape& s) {
   MatmulShape t = s;
   std::swap(t.m, t.n);
   t.a = {s.b[0], s.b[2], s.b[1]};
   t.b = {s.a[0], s.a[2], s.a[1]};
   t.c = {s.c[0], s.c[2], s.c[1]};
   return t;
+}
+
+// The kernel writes whole vectors along n, so n should be the contiguous dimension of C: C^T = B^T A^T otherwise.
+MatmulShape Oriented(const MatmulShape& s, bool* swapped) {
+  // A single column is turned into a single row, which has its own fast paths.
+  const bool m_contiguous = s.m > 1 && (s.c[1] == 1 || s.n == 1);
+  const bool n_contiguous = s.n > 1 && s.c[2] == 1;
+  *swapped = !n_contiguous && m_contiguous;
+  return *swapped ? Transposed(s) : s;
 }
 
 // Cuts each matrix of the batch into m_parts x n_parts pieces, the unit of work of a thread. How it is cut does not
@@ -79,8 +83,16 @@ Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int
   // As many units for each thread, and equal up to one tile.
   const int64_t tiles = CeilDiv(s.m, tile_m);
   const int64_t units = threads * CeilDiv(tiles * tile_m, threads * kUnitRows);
-  if (threads == 1 || s.batch > 1 || tiles < 2 * units) return {};
+  if (s.batch > 1 || tiles < 2 * units) return {};
   return {chunk_n, units, CeilDiv(tiles, units) * tile_m};
+}
+
+// Whether to compute C^T and to transpose blocks of it: then A is packed and B, whose rows are contiguous in k too, is
+// read in place. Transposing costs, so it is worth it only where B is much the larger one.
+bool WorthFlipping(const MatmulShape& s, bool words_in_memory) {
+  constexpr int64_t kFewRows = 128;  // fewer are multiplied too fast for B to arrive in time
+  return words_in_memory && s.batch == 1 && !s.accumulate && !s.b_packed && s.a[2] == 1 && s.b[1] == 1 && s.c[2] == 1 &&
+         s.c[1] >= s.n && s.m >= kFewRows && s.n >= 8 * s.m;
 }
 
 class PackedMatmul : public Kernel {
@@ -100,12 +112,24 @@ class PackedMatmul : public Kernel {
     shape_ = result_ == GemmResult::kEpilogue ? shape : Oriented(shape, &swapped_);
     packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
     dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
-    const bool direct = result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1);
-    const int64_t words = shape.operands == DType::kBF16 && pack_.bf16_pairs ? CeilDiv(shape_.k, 2) : shape_.k;
-    sharing_ = ChooseSharing(shape_, threads_, words, gemm_.tile_m, gemm_.tile_n);
+    const bool bf16 = shape.operands == DType::kBF16, pairs = bf16 && pack_.bf16_pairs;
+    const int64_t words = pairs ? CeilDiv(shape_.k, 2) : shape_.k;
+    GemmSums sums =
+        result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1) ? GemmSums::kInC : GemmSums::kInScratch;
+    if (WorthFlipping(shape_, !bf16 || (pairs && shape_.k % 2 == 0))) {
+      const MatmulShape flipped = Transposed(shape_);
+      sharing_ = ChooseSharing(flipped, threads_, words, gemm_.tile_m, gemm_.tile_n);
+      if (sharing_.chunk_n > 0) {
+        shape_ = flipped;
+        flipped_ = true;
+        swapped_ = !swapped_;
+        sums = GemmSums::kFlipped;
+      }
+    }
+    if (!flipped_ && threads_ > 1) sharing_ = ChooseSharing(shape_, threads_, words, gemm_.tile_m, gemm_.tile_n);
     if (sharing_.chunk_n > 0) {
       scratch_bytes_ = sizeof(float) * functions_.scratch_words(sharing_.unit_m, std::min(sharing_.chunk_n, shape_.n),
-                                                                shape_.k, direct, /*b_packed=*/true);
+                                                                shape_.k, sums, /*b_packed=*/true);
       shared_bytes_ = shape_.b_packed ? 0 : sizeof(float) * static_cast<size_t>(sharing_.chunk_n * words);
       return;
     }
@@ -116,7 +140,7 @@ class PackedMatmul : public Kernel {
     grid_ = {CeilDiv(shape_.m, piece_m_), CeilDiv(shape_.n, piece_n_)};
     scratch_bytes_ =
         sizeof(float) * functions_.scratch_words(std::min(piece_m_, shape_.m), std::min(piece_n_, shape_.n), shape_.k,
-                                                 direct, shape_.b_packed);
+                                                 sums, shape_.b_packed);
   }
 
   size_t ScratchBytes() const override {
@@ -152,7 +176,7 @@ class PackedMatmul : public Kernel {
   GemmOutput Output(const Operands& operands, int64_t batch, int64_t m0, int64_t n0) const {
     const int64_t offset = batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2];
     char* c = operands.c == nullptr ? nullptr : operands.c + offset * result_bytes_;
-    return {result_, c, epilogue_, operands.epilogue, m0, n0};
+    return {result_, c, epilogue_, operands.epilogue, m0, n0, flipped_};
   }
 
   void RunGrid(const Operands& operands, char* scratch) const {
@@ -225,7 +249,8 @@ class PackedMatmul : public Kernel {
   const int threads_;
   const int64_t operand_bytes_, result_bytes_;
   GemmResult result_;
-  bool swapped_ = false;
+  bool swapped_ = false;  // A and B have changed places
+  bool flipped_ = false;  // and C is contiguous in m
   MatmulShape shape_;
   bool dot_;
   int64_t packed_n_;
