@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Decompose.h"
+#include "compiler/Codegen/MathExpansion.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -35,7 +37,7 @@ public:
 
   Value logistic(Value x) {
     // exp of a negative number only: 1 / (1 + e) and, for negative x, e / (1 + e).
-    Value power = create<math::ExpOp>(create<arith::NegFOp>(create<math::AbsFOp>(x)));
+    Value power = marked(create<math::ExpOp>(create<arith::NegFOp>(create<math::AbsFOp>(x))), codegen::kNeverAboveZero);
     Value isNegative = compare(arith::CmpFPredicate::OLT, x, constant(x, 0));
     Value numerator = create<arith::SelectOp>(isNegative, power, constant(x, 1));
     return create<arith::DivFOp>(numerator, add(constant(x, 1), power));
@@ -46,8 +48,9 @@ public:
   Value gelu(graph::GeluOp op) {
     Value x = op.getInput();
     if (op.getKind() == graph::GeluKind::Erf) {
-      Value inner = create<math::ErfOp>(mul(x, constant(x, std::numbers::sqrt2 / 2)));
-      return mul(mul(constant(x, 0.5), finiteBelow(x)), add(constant(x, 1), inner));
+      Value inner = marked(create<math::ErfOp>(mul(x, constant(x, std::numbers::sqrt2 / 2))), codegen::kBesideOne);
+      Value half = mul(constant(x, 0.5), finiteBelow(x));
+      return add(mul(half, inner), half);
     }
     // (1 + tanh u) / 2 is the logistic function of 2 u.
     Value cubic = add(constant(x, 1), mul(constant(x, 0.044715), mul(x, x)));
@@ -88,9 +91,10 @@ public:
     Value logits = wide(op.getLogits());
     Value maximum = reduce(graph::ReduceKind::Max, logits);
     // A NaN that the maximum leaves out comes back with the exponentials.
-    maximum.getDefiningOp()->setAttr(codegen::kIgnoresNan, builder.getUnitAttr());
+    marked(maximum, codegen::kIgnoresNan);
     Value shifted = create<arith::SubFOp>(logits, acrossRow(maximum, logits));
-    Value power = create<math::ExpOp>(shifted), sum = reduce(graph::ReduceKind::Sum, power);
+    Value power = marked(create<math::ExpOp>(shifted), codegen::kNeverAboveZero);
+    Value sum = reduce(graph::ReduceKind::Sum, power);
     Value logSumExp = add(maximum, create<math::LogOp>(sum));
     softmaxes[logSumExp] = {op.getLogits(), power, sum};
     Value chosen = create<arith::SelectOp>(isLabel(op.getLabels(), logits), logits, constant(logits, 0));
@@ -117,6 +121,11 @@ public:
 private:
   template <typename OpTy, typename... Args> Value create(Args &&...args) {
     return OpTy::create(builder, std::forward<Args>(args)...)->getResult(0);
+  }
+  /// `value`, with a promise to those who generate code for it.
+  Value marked(Value value, StringRef promise) {
+    value.getDefiningOp()->setAttr(promise, builder.getUnitAttr());
+    return value;
   }
   static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -181,9 +190,20 @@ private:
   Softmaxes &softmaxes;
 };
 
+/// As in the derivative of gelu.
+bool isOnlyAddedToOne(math::ErfOp erf) {
+  return llvm::all_of(erf->getUsers(), [&](Operation *user) {
+    auto sum = dyn_cast<arith::AddFOp>(user);
+    return sum && matchPattern(sum.getLhs() == erf ? sum.getRhs() : sum.getLhs(), m_OneFloat());
+  });
+}
+
 } // namespace
 
 void codegen::decomposeLayers(Block &block) {
+  for (auto erf : block.getOps<math::ErfOp>())
+    if (isOnlyAddedToOne(erf))
+      erf->setAttr(kBesideOne, UnitAttr::get(erf.getContext()));
   Softmaxes softmaxes;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     Decomposition layer(&op, softmaxes);

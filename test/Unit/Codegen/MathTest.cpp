@@ -122,6 +122,53 @@ TEST_P(Math, ErrorsAreWithinTheirBounds) {
   }
 }
 
+/// 1 + erf(x), as in the derivative of gelu, and the sign of gelu below zero: each 17th number of [0.5, 6] with both
+/// signs, and infinities.
+TEST_P(Math, ErfBesideOneEndsAtOne) {
+  std::string source = llvm::formatv(R"(
+    func.func @sum(%a: tensor<{0}xf32>) -> tensor<{0}xf32> {{
+      %one = arith.constant dense<1.0> : tensor<{0}xf32>
+      %e = math.erf %a : tensor<{0}xf32>
+      %r = arith.addf %one, %e : tensor<{0}xf32>
+      return %r : tensor<{0}xf32>
+    }
+    func.func @gelu(%a: tensor<{0}xf32>) -> tensor<{0}xf32> {{
+      %r = graph.gelu erf %a : tensor<{0}xf32>
+      return %r : tensor<{0}xf32>
+    })",
+                                     kChunk);
+  Kernels kernels(source, GetParam());
+  ASSERT_TRUE(kernels.isLoaded());
+  Buffer input(kChunk * 4), sums(kChunk * 4), gelus(kChunk * 4);
+  float *x = static_cast<float *>(input.data());
+  double worst = 0;
+  for (uint64_t magnitude = std::bit_cast<uint32_t>(0.5f); magnitude < std::bit_cast<uint32_t>(6.0f);) {
+    for (int64_t k = 0; k < kChunk; k += 2, magnitude += 17) {
+      x[k] = std::bit_cast<float>(static_cast<uint32_t>(magnitude));
+      x[k + 1] = -x[k];
+    }
+    x[0] = INFINITY;
+    x[1] = -INFINITY;
+    void *sum[] = {x, sums.data()}, *gelu[] = {x, gelus.data()};
+    kernels.entry(0)(sum, 0, kernels.info(0).parallelExtent);
+    kernels.entry(1)(gelu, 0, kernels.info(1).parallelExtent);
+    for (int64_t k = 0; k < kChunk; ++k) {
+      float got = static_cast<float *>(sums.data())[k], product = static_cast<float *>(gelus.data())[k];
+      double exact = std::erfc(-static_cast<double>(x[k]));
+      worst = std::max(worst, std::fabs(got - exact));
+      ASSERT_TRUE(got >= 0 && got <= 2) << got << " at " << x[k];
+      ASSERT_TRUE(x[k] > 0 || product <= 0) << product << " at " << x[k];
+      if (std::fabs(x[k]) >= 3.93f)
+        ASSERT_EQ(got, x[k] > 0 ? 2 : 0) << "at " << x[k];
+      if (x[k] < -5.56f)
+        ASSERT_EQ(product, 0) << "at " << x[k];
+    }
+  }
+  // Of erf 2.5e-7, and the rounding of a sum below two.
+  EXPECT_LE(worst, 2.5e-7 + 0x1p-24);
+  printf("1 + erf          %-20s %.3g\n", GetParam().c_str(), worst);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Math, testing::ValuesIn(runnableTargets()));
 
 } // namespace
