@@ -13,6 +13,7 @@
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_meaning.h"
+#include "test/Unit/Check/rank_plan.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -56,22 +57,29 @@ bool IsSmall(const bowline::fbs::Plan& plan) {
   return slots <= kMaxSlots && commands <= kMaxCommands;
 }
 
-// A sound plan. With certificates its mutants come less far, but these are mutated too.
-const std::vector<uint8_t>& Seed(bool certified) {
-  const auto make = [](bool certify) {
-    bowline::fbs::PlanT plan = bowline::testing::MakePlan();
-    if (certify && !bowline::CertifyPlan(plan).ok()) __builtin_trap();
-    return bowline::testing::BytesOf(plan);
-  };
-  static const std::vector<uint8_t> plain = make(false), proven = make(true);
-  return certified ? proven : plain;
+// Sound plans: for one rank, for stages, for one role on several ranks. With certificates their mutants come less far,
+// but these are mutated too.
+const std::vector<uint8_t>& Seed(unsigned int choice) {
+  static const std::vector<std::vector<uint8_t>> seeds = [] {
+    std::vector<std::vector<uint8_t>> all;
+    for (const bool certify : {false, true}) {
+      bowline::fbs::PlanT plans[] = {bowline::testing::MakePlan(), bowline::testing::MakePipeline(2, 2, 3),
+                                     bowline::testing::MakeShardedLoop(2, 2, 2)};
+      for (bowline::fbs::PlanT& plan : plans) {
+        if (certify && !bowline::CertifyPlan(plan).ok()) __builtin_trap();
+        all.push_back(bowline::testing::BytesOf(plan));
+      }
+    }
+    return all;
+  }();
+  return seeds[choice % seeds.size()];
 }
 
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
-  // Start from the sound plan where there is nothing, and return to it now and then.
-  const std::vector<uint8_t>& start = Seed(seed % 128 == 0);
+  // Start from a sound plan where there is nothing, and return to one now and then.
+  const std::vector<uint8_t>& start = Seed(seed / 64);
   const bool fits = start.size() <= max_size;
   if (size < 64 && !fits) {
     // Without it no mutant would pass the first checks, and a run would look as if there was nothing to find.
