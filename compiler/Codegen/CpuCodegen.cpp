@@ -136,6 +136,7 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
   result.inPlace = findInPlacePairs(kernel, *nests);
   if (!target.hasCode)
     return result;
+  chooseStreams(*nests, kernel, result.inPlace, target.streamedBytes);
   OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
   if (failed(emitKernel(*module, kKernelSymbol, kernel, *nests, *cpu)))
     return failure();
@@ -197,6 +198,7 @@ FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
     std::string ir;
     llvm::raw_string_ostream stream(ir);
     own->print(stream, OpPrintingFlags().enableDebugInfo(false));
+    stream << state->target.streamedBytes;
     key = cache->keyOf(ir, state->cpu->name);
     code = cache->find(key);
     own->setSymName(kernel.getSymName());

@@ -13,6 +13,9 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
+/// Stores of fewer bytes are streamed a few at a time.
+static constexpr int64_t kMinStreamedBytes = 16;
+
 Type bowline::codegen::memoryType(Type elementType) {
   Builder b(elementType.getContext());
   if (elementType.isInteger(1))
@@ -150,17 +153,42 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   if (target.isPartialSum)
     computed =
         arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask), computed, arith::FastMathFlags::contract);
-  storeVector(argument, pointer, computed);
+  storeVector(argument, pointer, computed, target.isStreamed);
 }
 
-void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed) {
+void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed) {
   Type element = memoryType(argument.type.getElementType());
   unsigned alignment = element.getIntOrFloatBitWidth() / 8;
   Value raw = toMemory(computed, argument.type.getElementType());
   if (lanes.mask)
     LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
+  else if (isStreamed && lanes.count * alignment >= kMinStreamedBytes)
+    streamVector(argument.type.getElementType(), pointer, raw);
   else
     LLVM::StoreOp::create(b, raw, pointer, alignment);
+}
+
+void KernelEmitter::streamVector(Type elementType, Value pointer, Value raw) {
+  streams = true;
+  auto type = cast<VectorType>(raw.getType());
+  if (!elementType.isBF16() || !cpu.hasBf16) {
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    LLVM::StoreOp::create(b, raw, pointer, std::min(bytes, kCacheLineBytes), /*isVolatile=*/false,
+                          /*isNonTemporal=*/true);
+    return;
+  }
+  // LLVM 22 drops the hint from stores of vectors of bf16, which it recognises behind other types too.
+  int64_t width = std::min<int64_t>(type.getNumElements(), cpu.vectorBits / 16);
+  for (int64_t first = 0; first < type.getNumElements(); first += width) {
+    Value part = raw;
+    if (width < type.getNumElements())
+      part = vector::ExtractStridedSliceOp::create(b, raw, first, width, 1);
+    Value to = LLVM::GEPOp::create(b, pointer.getType(), type.getElementType(), pointer,
+                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(first)});
+    LLVM::InlineAsmOp::create(b, TypeRange(), ValueRange{to, part}, "vmovntps $1, ($0)", "r,v,~{memory}",
+                              /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                              /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr);
+  }
 }
 
 void KernelEmitter::allocateKept() {

@@ -174,7 +174,8 @@ void KernelEmitter::emitSquare(int64_t rows, int64_t columns) {
   emitLoop(plan.dim, squareRow, arith::AddIOp::create(b, squareRow, constant(rows)), 1, {}, [&](ValueRange) {
     insertHere();
     for (const Nest::Store &target : segment.stores)
-      prefetch(arguments[inputCount + target.output], target.index, plan.dim, kSquaresAhead * plan.square);
+      if (!target.isStreamed)
+        prefetch(arguments[inputCount + target.output], target.index, plan.dim, kSquaresAhead * plan.square);
     emitStores(segment);
     return SmallVector<Value>();
   });
@@ -219,12 +220,12 @@ Value KernelEmitter::loadSquare(const Argument &square) {
 void KernelEmitter::prefetchScattered() {
   if (nest->scattered.empty())
     return;
-  constexpr int64_t kRowsAhead = 16;
   insertHere();
   for (const Expr *load : nest->scattered)
-    prefetchLanes(arguments[load->argument], load->index, nest->outer.back(), kRowsAhead);
+    prefetchLanes(arguments[load->argument], load->index, nest->aheadDim, nest->rowsAhead);
   for (const Nest::Store &target : nest->segments[0].stores)
-    prefetchLanes(arguments[inputCount + target.output], target.index, nest->outer.back(), kRowsAhead);
+    if (!target.isStreamed)
+      prefetchLanes(arguments[inputCount + target.output], target.index, nest->aheadDim, nest->rowsAhead);
 }
 
 void KernelEmitter::prefetchLanes(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead) {

@@ -302,7 +302,11 @@ private:
 
   void store(const Nest::Store &target, Value computed);
 
-  void storeVector(const Argument &argument, Value pointer, Value computed);
+  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line.
+  void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false);
+
+  /// Stores `raw`, past the caches, at an address that is a multiple of its size or of a cache line.
+  void streamVector(Type elementType, Value pointer, Value raw);
 
   /// A buffer on the stack for the row that `nest` keeps.
   void allocateKept();
@@ -329,6 +333,8 @@ private:
   SmallVector<Scope, 0> scopes;
   Lanes lanes;
   bool unsupported = false;
+  /// A store was streamed.
+  bool streams = false;
 };
 
 } // namespace bowline::codegen

@@ -16,6 +16,8 @@
 
 namespace bowline::codegen {
 
+inline constexpr int64_t kCacheLineBytes = 64;
+
 /// Results that are computed in one pass of loops:
 ///
 ///   for unit in [0, units)                        // parallel; a row, a block of one, or a block of rows
@@ -35,6 +37,8 @@ struct Nest {
     const Expr *value;
     /// The value is added to what is there: the result is a sum over the rows of the unit.
     bool isPartialSum = false;
+    /// Written past the caches, which the result would not fit in.
+    bool isStreamed = false;
   };
   /// A range of the inner dimension in which no condition changes.
   struct Segment {
@@ -62,6 +66,13 @@ struct Nest {
     int64_t square = 0;
   };
 
+  /// Units go through blocks of `size` positions of `dim`, one of `outer`: what follows it there is gone through once
+  /// per block, and each position of the block in turn.
+  struct RowBlocks {
+    unsigned dim;
+    int64_t size;
+  };
+
   explicit Nest(mlir::MLIRContext *context) : space(context), builder(space) {}
 
   IndexSpace space;
@@ -80,8 +91,12 @@ struct Nest {
   /// Reductions across rows, over equal dimensions, that are made for all columns of a block at once, so that long
   /// pieces of few rows are read at a time; their values are in a buffer until they are needed.
   llvm::SmallVector<const Expr *> columnSums;
-  /// Loads of short rows that lie apart where units follow each other: prefetchers do not find the next one.
+  std::optional<RowBlocks> rowBlocks;
+  /// Loads of short rows that lie apart where units follow each other: prefetchers do not find the next one. What is
+  /// read and written `rowsAhead` positions of `aheadDim` later is asked for.
   llvm::SmallVector<const Expr *> scattered;
+  unsigned aheadDim = 0;
+  int64_t rowsAhead = 0;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
   int64_t blocks = 1, blockSize = 0;
   int64_t units = 1;
@@ -97,6 +112,12 @@ void chooseTile(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
 
 /// Finds the column sums of `nest`, a nest without blocks, and divides it into blocks of columns.
 void chooseColumns(Nest &nest, int64_t vectorLanes);
+
+/// Marks the stores of results of `leastBytes` or more as streamed where rows, and blocks of them, begin with a cache
+/// line: then lines are written whole, and need not be read first. Results that may take the place of an argument are
+/// left out: their lines were read in any case. `inPlace` is what findInPlacePairs returned.
+void chooseStreams(llvm::ArrayRef<std::unique_ptr<Nest>> nests, mlir::func::FuncOp kernel,
+                   llvm::ArrayRef<std::pair<int, int>> inPlace, int64_t leastBytes);
 
 /// How many elements are computed at once in a loop over `size` elements that computes `roots`.
 int64_t chooseLanes(llvm::ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes, bool isReduction);

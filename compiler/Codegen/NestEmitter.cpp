@@ -44,6 +44,9 @@ LogicalResult KernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<st
     b.setInsertionPointToEnd(body);
     scopes[0] = Scope(body);
   }
+  // Streamed stores are ordered by nothing else, not by the release with which a caller says that the range is done.
+  if (streams)
+    LLVM::CallIntrinsicOp::create(b, Type(), b.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
   LLVM::ReturnOp::create(b, ValueRange());
   return failure(unsupported);
 }
@@ -67,12 +70,21 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
     block = arith::RemUIOp::create(b, row, constant(nest->blocks));
     row = arith::DivUIOp::create(b, row, constant(nest->blocks));
   }
+  Value inBlock;
+  if (nest->rowBlocks) {
+    inBlock = arith::RemUIOp::create(b, row, constant(nest->rowBlocks->size));
+    row = arith::DivUIOp::create(b, row, constant(nest->rowBlocks->size));
+  }
   for (size_t i = nest->outer.size(); i-- > 0;) {
-    bool isSlowest = i == 0 && !nest->tile;
-    int64_t size = nest->space.size(nest->outer[i]);
-    scopes.back().dims[nest->outer[i]] = isSlowest ? row : arith::RemUIOp::create(b, row, constant(size));
+    unsigned dim = nest->outer[i];
+    bool isSlowest = i == 0 && !nest->tile, isBlocked = nest->rowBlocks && nest->rowBlocks->dim == dim;
+    int64_t size = nest->space.size(dim) / (isBlocked ? nest->rowBlocks->size : 1);
+    Value at = isSlowest ? row : arith::RemUIOp::create(b, row, constant(size));
     if (!isSlowest)
       row = arith::DivUIOp::create(b, row, constant(size));
+    if (isBlocked)
+      at = arith::AddIOp::create(b, arith::MulIOp::create(b, at, constant(nest->rowBlocks->size)), inBlock);
+    scopes.back().dims[dim] = at;
   }
   if (nest->tile) {
     emitTile(/*tile=*/row, block);

@@ -38,6 +38,7 @@ Expected<std::unique_ptr<TargetMachine>> codegen::createTargetMachine(const Targ
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
   });
   Triple triple(kTriple);
   std::string error;

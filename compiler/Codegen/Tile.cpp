@@ -19,6 +19,13 @@ static constexpr int64_t kTransposedRows = 1024, kTransposedColumns = 32;
 /// Rows as long as a page are streams by themselves.
 static constexpr int64_t kMaxRowBytes = 4096;
 
+/// Rows of a block that are next to each other in the result or in what is read, and the bytes of a block: the next one
+/// is asked for while it waits in the second-level cache.
+static constexpr int64_t kMaxBlockRows = 8, kMaxBlockBytes = 64 << 10;
+
+/// How far ahead of scattered rows memory is asked for: without blocks, and at least with them.
+static constexpr int64_t kRowsAhead = 16, kMinRowsAhead = 4;
+
 /// A smaller square is no faster than a gather.
 static constexpr int64_t kMinSquare = 4;
 
@@ -87,10 +94,41 @@ private:
     for (const Expr *load : loads) {
       auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[load->argument]);
       auto step = IndexSpace::coefficient(load->index, nest.outer.back());
-      if (IndexSpace::coefficient(load->index, inner) == 1 && step && *step > columns &&
-          columns * type.getElementTypeBitWidth() / 8 < kMaxRowBytes)
+      int64_t rowBytes = columns * type.getElementTypeBitWidth() / 8;
+      if (IndexSpace::coefficient(load->index, inner) == 1 && step && *step > columns && rowBytes < kMaxRowBytes) {
+        if (nest.scattered.empty())
+          chooseRowBlocks(load, rowBytes);
         nest.scattered.push_back(load);
+      }
     }
+  }
+
+  /// Rows that `load` reads one after the other along another dimension than they are written: in blocks of both
+  /// dimensions what is read and what is written are both several long pieces of memory.
+  void chooseRowBlocks(const Expr *load, int64_t rowBytes) {
+    unsigned written = nest.outer.back(), read = written;
+    for (unsigned dim : nest.outer)
+      if (auto step = IndexSpace::coefficient(load->index, dim);
+          step && *step > 0 && *step < *IndexSpace::coefficient(load->index, read))
+        read = dim;
+    unsigned longer = read, shorter = written;
+    if (nest.space.size(longer) < nest.space.size(shorter))
+      std::swap(longer, shorter);
+    int64_t size = kMaxBlockRows, positions = nest.space.size(longer), across = nest.space.size(shorter) * rowBytes;
+    while (positions % size != 0 || (size > 1 && size * across > kMaxBlockBytes))
+      --size;
+    if (nest.blocks > 1 || read == written || size * across > kMaxBlockBytes) {
+      nest.aheadDim = written;
+      nest.rowsAhead = kRowsAhead;
+      return;
+    }
+    llvm::erase(nest.outer, longer);
+    llvm::erase(nest.outer, shorter);
+    nest.outer.push_back(longer);
+    nest.outer.push_back(shorter);
+    nest.rowBlocks = {longer, size};
+    nest.aheadDim = longer;
+    nest.rowsAhead = llvm::alignTo(kMinRowsAhead, size);
   }
 
   void add(Nest::Tile tile, unsigned dim, int64_t size) {

@@ -123,7 +123,7 @@ HostTensor test::decode(const void *from, Type type) {
   return tensor;
 }
 
-Kernels::Kernels(const std::string &source, const std::string &cpu) {
+Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes) {
   DialectRegistry registry;
   CpuCodegen::registerDialects(registry);
   graph::registerElementwiseModels(registry);
@@ -134,7 +134,10 @@ Kernels::Kernels(const std::string &source, const std::string &cpu) {
     ADD_FAILURE() << "does not parse:\n" << source;
     return;
   }
-  CpuCodegen codegen({.cpu = cpu});
+  CpuTarget target;
+  target.cpu = cpu;
+  target.streamedBytes = streamedBytes;
+  CpuCodegen codegen(target);
   for (auto function : module->getOps<func::FuncOp>()) {
     auto info = codegen.add(function);
     if (failed(info)) {

@@ -48,8 +48,10 @@ private:
 /// A module of kernels, their machine code, loaded as the runtime loads it.
 class Kernels {
 public:
-  /// `source` holds func.func operations only. Adds a test failure where it does not compile.
-  explicit Kernels(const std::string &source, const std::string &cpu = "native");
+  /// `source` holds func.func operations only. Adds a test failure where it does not compile. `streamedBytes` as in
+  /// CpuTarget.
+  explicit Kernels(const std::string &source, const std::string &cpu = "native",
+                   int64_t streamedBytes = CpuTarget().streamedBytes);
   ~Kernels();
 
   bool isLoaded() const { return handle != nullptr; }

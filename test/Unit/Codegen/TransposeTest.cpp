@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+using namespace bowline;
 using namespace bowline::test;
 using llvm::formatv;
 
@@ -61,18 +62,23 @@ const std::vector<Permutation> kPermutations = {{{1, 9}, {1, 0}},
                                                 {{2, 19, 3, 35}, {0, 3, 2, 1}},
                                                 {{23, 6, 64}, {1, 0, 2}},
                                                 {{2, 21, 5, 70}, {0, 2, 1, 3}},
+                                                {{3, 24, 4, 32}, {0, 2, 1, 3}},
+                                                {{2, 3, 40, 64}, {0, 2, 1, 3}},
+                                                {{5, 4, 36, 3, 32}, {4, 2, 1, 0, 3}},
+                                                {{70, 300, 16}, {1, 0, 2}},
                                                 {{3, 7, 5, 11}, {3, 2, 1, 0}}};
 
 void checkAll(const std::string &source, double relative, double absolute) {
-  for (const std::string &cpu : runnableTargets()) {
-    SCOPED_TRACE(cpu);
-    Kernels kernels(source, cpu);
-    ASSERT_TRUE(kernels.isLoaded());
-    for (size_t i = 0; i < kPermutations.size(); ++i) {
-      SCOPED_TRACE(listOf(kPermutations[i].shape) + " in order " + listOf(kPermutations[i].order));
-      kernels.checkRandom(i, 31 + i, relative, absolute);
+  for (const std::string &cpu : runnableTargets())
+    for (bool isStreamed : {false, true}) {
+      SCOPED_TRACE(cpu + (isStreamed ? ", streamed" : ""));
+      Kernels kernels(source, cpu, isStreamed ? 0 : CpuTarget().streamedBytes);
+      ASSERT_TRUE(kernels.isLoaded());
+      for (size_t i = 0; i < kPermutations.size(); ++i) {
+        SCOPED_TRACE(listOf(kPermutations[i].shape) + " in order " + listOf(kPermutations[i].order));
+        kernels.checkRandom(i, 31 + i, relative, absolute);
+      }
     }
-  }
 }
 
 class Transpose : public testing::TestWithParam<const char *> {};
