@@ -156,6 +156,11 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   storeVector(argument, pointer, computed, target.isStreamed);
 }
 
+Value KernelEmitter::elements(Value vector, int64_t first, int64_t count) {
+  SmallVector<int64_t> numbers = llvm::to_vector(llvm::seq(first, first + count));
+  return vector::ShuffleOp::create(b, vector, vector, numbers);
+}
+
 void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed) {
   Type element = memoryType(argument.type.getElementType());
   unsigned alignment = element.getIntOrFloatBitWidth() / 8;
@@ -182,7 +187,7 @@ void KernelEmitter::streamVector(Type elementType, Value pointer, Value raw) {
   for (int64_t first = 0; first < type.getNumElements(); first += width) {
     Value part = raw;
     if (width < type.getNumElements())
-      part = vector::ExtractStridedSliceOp::create(b, raw, first, width, 1);
+      part = elements(raw, first, width);
     Value to = LLVM::GEPOp::create(b, pointer.getType(), type.getElementType(), pointer,
                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(first)});
     LLVM::InlineAsmOp::create(b, TypeRange(), ValueRange{to, part}, "vmovntps $1, ($0)", "r,v,~{memory}",

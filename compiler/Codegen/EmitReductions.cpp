@@ -24,8 +24,67 @@ void KernelEmitter::prepare(ArrayRef<const Expr *> roots) {
     emitReductions(group);
 }
 
-void KernelEmitter::emitReductions(ArrayRef<const Expr *> group) {
-  SmallVector<const Expr *> bodies;
+namespace {
+
+/// A sum over one dimension of what is zero but where the dimension's index is `label`: the term there, or zero where
+/// `label` is no index.
+struct OneTerm {
+  const Expr *term, *label;
+  /// The dimension's index less the label that it is compared with.
+  int64_t shift;
+};
+
+std::optional<OneTerm> findOneTerm(const IndexSpace &space, const Expr *reduce) {
+  if (!reduce->isSum || reduce->dims.size() != 1)
+    return std::nullopt;
+  unsigned dim = reduce->dims[0];
+  const Expr *body = reduce->operands[0];
+  if (body->kind != Expr::Kind::Compute || !isa<arith::SelectOp>(body->op))
+    return std::nullopt;
+  const Expr *condition = body->operands[0], *otherwise = body->operands[2];
+  auto compare = condition->kind == Expr::Kind::Compute ? dyn_cast<arith::CmpIOp>(condition->op) : arith::CmpIOp();
+  auto zero = otherwise->kind == Expr::Kind::Constant ? dyn_cast<FloatAttr>(otherwise->constant) : FloatAttr();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq || !zero || !zero.getValue().isPosZero())
+    return std::nullopt;
+  const Expr *index = condition->operands[0], *label = condition->operands[1];
+  if (index->kind != Expr::Kind::Index)
+    std::swap(index, label);
+  if (index->kind != Expr::Kind::Index || label->freeDims & dimBit(dim))
+    return std::nullopt;
+  auto shift = dyn_cast<AffineConstantExpr>(space.add(index->index, space.scale(space.dim(dim), -1)));
+  return shift ? std::optional(OneTerm{body->operands[1], label, shift.getValue()}) : std::nullopt;
+}
+
+} // namespace
+
+bool KernelEmitter::emitOneTerm(const Expr *reduce) {
+  auto found = isVarying(reduce) ? std::nullopt : findOneTerm(nest->space, reduce);
+  if (!found || isVarying(found->label))
+    return false;
+  Value label = value(found->label);
+  insertHere();
+  if (label.getType() != b.getI64Type())
+    label = arith::ExtSIOp::create(b, b.getI64Type(), label);
+  Value at = arith::SubIOp::create(b, label, constant(found->shift));
+  // As unsigned numbers negative ones are large.
+  Value isIndex = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at, constant(nest->space.size(reduce->dims[0])));
+  at = arith::SelectOp::create(b, isIndex, at, constant(0));
+  Lanes around = std::exchange(lanes, {});
+  Value term;
+  emitOnce(reduce->dims[0], at, [&] { term = value(found->term); });
+  lanes = around;
+  Value zero = splat(b.getZeroAttr(reduce->type), 0);
+  scopes.back().values[reduce] = arith::SelectOp::create(b, isIndex, term, zero);
+  return true;
+}
+
+void KernelEmitter::emitReductions(ArrayRef<const Expr *> all) {
+  SmallVector<const Expr *> group, bodies;
+  for (const Expr *reduce : all)
+    if (!emitOneTerm(reduce))
+      group.push_back(reduce);
+  if (group.empty())
+    return;
   for (const Expr *reduce : group)
     bodies.push_back(reduce->operands[0]);
   SmallVector<Value> results = isVarying(group[0])      ? reduceAcross(group, bodies)
@@ -65,6 +124,16 @@ Value KernelEmitter::combine(const Expr *reduce, Value lhs, Value rhs) {
 
 Value KernelEmitter::combineLanes(const Expr *reduce, Value vector) {
   bool isFloat = isa<FloatType>(reduce->type);
+  if (!reduce->isSum && isFloat && reduce->ignoresNan) {
+    // Halves, because a reduction orders elements that may be NaN one by one.
+    int64_t count = cast<VectorType>(vector.getType()).getNumElements();
+    while (count > 1) {
+      count /= 2;
+      auto half = [&](int64_t first) { return elements(vector, first, count); };
+      vector = combine(reduce, half(0), half(count));
+    }
+    return vector::ExtractOp::create(b, vector, 0);
+  }
   vector::CombiningKind kind = reduce->isSum ? vector::CombiningKind::ADD
                                : isFloat     ? vector::CombiningKind::MAXIMUMF
                                              : vector::CombiningKind::MAXSI;

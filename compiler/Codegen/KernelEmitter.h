@@ -234,6 +234,9 @@ private:
 
   void emitReductions(ArrayRef<const Expr *> group);
 
+  /// Computes a sum of which one term at most is not zero, and known where it is. False if `reduce` is none.
+  bool emitOneTerm(const Expr *reduce);
+
   SmallVector<Value> identities(ArrayRef<const Expr *> group, int64_t count);
 
   Value identity(const Expr *reduce, int64_t count);
@@ -292,6 +295,9 @@ private:
 
   /// Consecutive elements from `pointer` on, one per lane; zero outside of `mask` where it is set.
   Value loadVector(const Argument &argument, Value pointer, Value mask);
+
+  /// `count` elements of `vector`, from `first` on.
+  Value elements(Value vector, int64_t first, int64_t count);
 
   Type sameLanes(Value like, Type element);
   Value integerLike(Value like, int64_t number);
