@@ -128,8 +128,19 @@ static bool rowsFit(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
   return (lhs.drop_back() == rhs && !rhs.empty()) || (rhs.drop_back() == lhs && !lhs.empty());
 }
 
+/// The shape whose rows `op` works on.
+static ArrayRef<int64_t> domainOf(Operation *op) {
+  if (graph::ReshapeOp blocks = blocksOf(op))
+    return shapeOf(blocks.getInput());
+  return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
+}
+
+/// Whether `op` reduces over rows of groups with `rank` dimensions, each value of which takes a row of theirs: fewer
+/// rows would be left to compute in parallel, down to one for a sum of everything.
+static bool reducesRows(Operation *op, size_t rank) { return isRowReduction(op) && domainOf(op).size() < rank; }
+
 bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef<int64_t> domain) const {
-  size_t size = 1;
+  size_t size = 1, rank = domain.size();
   SmallVector<ArrayRef<int64_t>> domains{domain};
   for (size_t index : candidates) {
     const Group &group = all[index];
@@ -138,11 +149,15 @@ bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef
       if (!rowsFit(other, group.domain))
         return false;
     domains.push_back(group.domain);
+    rank = std::max(rank, group.domain.size());
     for (Operation *member : group.operations)
       if (!joinsGroups(member) || usedBefore(member, op, candidates))
         return false;
   }
-  return size <= kMaxGroupSize;
+  auto reducesRowsOfGroup = [&](Operation *member) { return reducesRows(member, rank); };
+  return size <= kMaxGroupSize && !reducesRowsOfGroup(op) && llvm::none_of(candidates, [&](size_t index) {
+           return llvm::any_of(all[index].operations, reducesRowsOfGroup);
+         });
 }
 
 /// The latest group that reads, at full size, something that `op` reads too: together they read it once.
@@ -162,13 +177,6 @@ std::optional<size_t> FusionGroups::findSibling(Operation *op, ArrayRef<int64_t>
     }
   }
   return latest;
-}
-
-/// The shape whose rows `op` works on.
-static ArrayRef<int64_t> domainOf(Operation *op) {
-  if (graph::ReshapeOp blocks = blocksOf(op))
-    return shapeOf(blocks.getInput());
-  return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
 }
 
 void FusionGroups::place(Operation *op) {

@@ -128,6 +128,31 @@ graph.func @f(%x: tensor<4x3xf32>) -> tensor<3xf32> {
               ElementsAre("tanh", "reduce", "cos"));
 }
 
+/// Rows are summed in parallel, and then their sums.
+TEST(FusionGroups, SumOfSumsOfRowsStaysApart) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<4x3xf32>) -> tensor<f32> {
+  %0 = arith.mulf %x, %x : tensor<4x3xf32>
+  %1 = graph.reduce sum %0 dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
+  %2 = graph.reduce sum %1 dims [0] : (tensor<4xf32>) -> tensor<f32>
+  graph.return %2 : tensor<f32>
+})"),
+              ElementsAre("mulf reduce", "reduce"));
+}
+
+/// Nor do rows join what has summed values of theirs.
+TEST(FusionGroups, RowsDoNotJoinASumOfTheirValues) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<f32>) {
+  %0 = math.tanh %r : tensor<4xf32>
+  %1 = graph.reduce sum %0 dims [0] : (tensor<4xf32>) -> tensor<f32>
+  %wide = graph.broadcast %0 dims [0] : (tensor<4xf32>) -> tensor<4x3xf32>
+  %2 = arith.mulf %x, %wide : tensor<4x3xf32>
+  graph.return %2, %1 : tensor<4x3xf32>, tensor<f32>
+})"),
+              ElementsAre("tanh reduce", "mulf"));
+}
+
 TEST(FusionGroups, ScalarDoesNotJoinTensor) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<3xf32>, %s: tensor<f32>) -> tensor<3xf32> {
