@@ -45,7 +45,7 @@ bench-peers: build  ## Measure training beside PyTorch and JAX, installed into b
 bench-overlap: build  ## Measure how much of the gradients' reduction and of a pipeline's transfers is hidden on a slow link
 	@scripts/bench-overlap.py
 
-bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, from two seeds, and compare (about twenty minutes)
+bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf16, from two seeds, and compare (half an hour)
 	@scripts/bench-precision.py
 
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)

@@ -53,7 +53,7 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
     producer, or of one that reads the same values, when both work on the same rows: elementwise operations of one shape,
     reductions over the last dimension and arithmetic on their results, normalisations, losses and sums of blocks of rows. Contractions, attention and indexing never join: they
-    are library or hand-written kernels. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
+    are library or hand-written kernels. Nor does a sum of what rows were reduced to: it would leave fewer rows to compute in parallel. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
     no repeated value is stored unless something else reads it.
 
     Each group that merges several operations leaves a remark. With `merge=false` every operation is a group of its own.

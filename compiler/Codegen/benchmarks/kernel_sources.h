@@ -173,11 +173,10 @@ inline constexpr KernelSource kKernelSources[] = {
   %p2 = arith.subf %kept, %step : $T
   return %m2, %v2, %p2 : $T, $T, $T
 })"},
-    {"sum_of_squares", R"(func.func @kernel(%x: $T) -> tensor<f32> {
+    {"sum_of_squares", R"(func.func @kernel(%x: $T) -> $S {
   %square = arith.mulf %x, %x : $T
-  %rows = graph.reduce sum %square dims [1] : ($T) -> $S
-  %r = graph.reduce sum %rows dims [0] : ($S) -> tensor<f32>
-  return %r : tensor<f32>
+  %r = graph.reduce sum %square dims [1] : ($T) -> $S
+  return %r : $S
 })"},
     {"column_sum", R"(func.func @kernel(%x: $T) -> $V {
   %r = graph.reduce sum %x dims [0] : ($T) -> $V
