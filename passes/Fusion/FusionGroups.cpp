@@ -51,6 +51,8 @@ static bool joinsGroups(Operation *op) { return isElementwise(op) || isRowOperat
 bool FusionGroups::isRepeated(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
+  if (isa<graph::PadOp>(op))
+    return op->hasOneUse() && isElementwise(*op->user_begin());
   if (auto reshape = dyn_cast<graph::ReshapeOp>(op))
     return reshape->hasOneUse() && blocksOf(*reshape->user_begin()) == reshape;
   return isa<graph::BroadcastOp>(op);
@@ -135,8 +137,8 @@ static ArrayRef<int64_t> domainOf(Operation *op) {
   return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
 }
 
-/// Whether `op` reduces over rows of groups with `rank` dimensions, each value of which takes a row of theirs: fewer
-/// rows would be left to compute in parallel, down to one for a sum of everything.
+/// Whether `op` reduces values that a group with `rank` dimensions has one of per row: with it the group would have fewer
+/// rows to compute in parallel, down to one for a sum of everything.
 static bool reducesRows(Operation *op, size_t rank) { return isRowReduction(op) && domainOf(op).size() < rank; }
 
 bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef<int64_t> domain) const {

@@ -181,7 +181,7 @@ private:
 
   static void eraseUnusedRepeated(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if ((FusionGroups::isRepeated(&op) || isa<graph::ReshapeOp>(op)) && op.use_empty())
+      if ((FusionGroups::isRepeated(&op) || isa<graph::ReshapeOp, graph::PadOp>(op)) && op.use_empty())
         op.erase();
   }
 };

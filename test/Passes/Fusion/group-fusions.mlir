@@ -252,3 +252,21 @@ graph.func @not_blocks(%x: tensor<6x4xf32>) -> (tensor<4x2xf32>, tensor<2x4xf32>
   %4 = graph.reduce sum %3 dims [1] : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
   graph.return %2, %4, %3 : tensor<4x2xf32>, tensor<2x4xf32>, tensor<2x3x4xf32>
 }
+
+// -----
+
+// Parts of a whole, as the gradients of slices are, are put together without being stored at full size.
+// CHECK-LABEL: graph.func @parts
+// CHECK-SAME: (%[[X:.*]]: tensor<4x2xf32>, %[[Y:.*]]: tensor<4x3xf32>)
+// CHECK-NEXT: graph.fusion
+// CHECK-SAME: tensor<4x2xf32>
+// CHECK-COUNT-2: graph.pad
+// CHECK: arith.addf
+// CHECK-NOT: graph.fusion
+// CHECK: graph.return
+graph.func @parts(%x: tensor<4x2xf32>, %y: tensor<4x3xf32>) -> tensor<4x5xf32> {
+  %0 = graph.pad %x low [0, 0] high [0, 3] : (tensor<4x2xf32>) -> tensor<4x5xf32>
+  %1 = graph.pad %y low [0, 2] high [0, 0] : (tensor<4x3xf32>) -> tensor<4x5xf32>
+  %2 = arith.addf %0, %1 : tensor<4x5xf32>
+  graph.return %2 : tensor<4x5xf32>
+}

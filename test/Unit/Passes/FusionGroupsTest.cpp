@@ -153,6 +153,20 @@ graph.func @f(%x: tensor<4x3xf32>, %r: tensor<4xf32>) -> (tensor<4x3xf32>, tenso
               ElementsAre("tanh reduce", "mulf"));
 }
 
+/// Zeros around what a sum reads are not stored; around what a contraction reads they are.
+TEST(FusionGroups, PadsAreRepeatedForElementwiseUsers) {
+  EXPECT_THAT(groupsOf(R"(
+graph.func @f(%x: tensor<3x2xf32>, %y: tensor<3x1xf32>, %z: tensor<2x3xf32>) -> tensor<3x3xf32> {
+  %0 = graph.pad %x low [0, 0] high [0, 1] : (tensor<3x2xf32>) -> tensor<3x3xf32>
+  %1 = graph.pad %y low [0, 2] high [0, 0] : (tensor<3x1xf32>) -> tensor<3x3xf32>
+  %2 = arith.addf %0, %1 : tensor<3x3xf32>
+  %3 = graph.pad %z low [0, 0] high [1, 0] : (tensor<2x3xf32>) -> tensor<3x3xf32>
+  %4 = graph.dot_general %2, %3 contract [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  graph.return %4 : tensor<3x3xf32>
+})"),
+              ElementsAre("addf", "pad"));
+}
+
 TEST(FusionGroups, ScalarDoesNotJoinTensor) {
   EXPECT_THAT(groupsOf(R"(
 graph.func @f(%x: tensor<3xf32>, %s: tensor<f32>) -> tensor<3xf32> {
