@@ -13,7 +13,7 @@ memory_tests=(
   base-test base-file-test safetensors-test plan-test kernels-test
   hal-test loopback-test gloo-test gloo-processes-test comm-control-test session-test
   train-data-test checkpoint-test bowline-data-test train-test parallel-save-test bowline-run-test
-  check-test check-mutation-test check-tools-test check-ranks-test check-rank-mutation-test
+  check-test check-mutation-test check-meaning-test check-tools-test check-ranks-test check-rank-mutation-test
   factor-rule-test strategy-test sharding-test local-pipeline-test stages-test schedules-test
   pass-algorithms-test equivalence-test gradient-test interpreter-test random-program-test
   hf-config-test hf-weights-test hf-import-test
