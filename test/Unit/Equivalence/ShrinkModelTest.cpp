@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/ShrinkModel.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
 #include <random>
@@ -99,7 +101,8 @@ TEST(ShrinkModel, FewRanksDivideTheBatchAsMany) {
   EXPECT_EQ(shrinkStrategy(fsdp).getSize("fsdp"), 2);
   fsdp.tensorAxis = "dp"; // an axis for both
   EXPECT_EQ(shrinkStrategy(fsdp).getSize("dp"), 192);
-  fsdp.patterns.push_back({"*", {}, mlir::Location(mlir::LocationAttr())});
+  mlir::MLIRContext context;
+  fsdp.patterns.push_back({"*", {}, mlir::UnknownLoc::get(&context)});
   EXPECT_EQ(shrinkStrategy(fsdp).getSize("fsdp"), 16);
 }
 
