@@ -47,5 +47,6 @@ void bowline::codegen::chooseColumns(Nest &nest, int64_t vectorLanes) {
   int64_t wanted = llvm::alignTo(llvm::divideCeil(size * nest.units, kUnits), kMinColumns);
   nest.blockSize = std::min(size, std::min(wanted, kMaxColumns));
   nest.blocks = llvm::divideCeil(size, nest.blockSize);
+  nest.blocksTogether = std::clamp<int64_t>(kMaxColumns / nest.blockSize, 1, nest.blocks);
   nest.units *= nest.blocks;
 }

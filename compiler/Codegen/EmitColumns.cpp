@@ -19,10 +19,10 @@ static constexpr int64_t kRowsTogether = 8;
 void KernelEmitter::allocateColumns() {
   insertHere();
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  int64_t size = nest->blocksTogether * nest->blockSize;
   for (const Expr *reduce : nest->columnSums) {
-    Value memory =
-        LLVM::AllocaOp::create(b, pointer, memoryType(reduce->type), constant(nest->blockSize), /*alignment=*/64);
-    columns[reduce] = {memory, RankedTensorType::get({nest->blockSize}, reduce->type), nullptr};
+    Value memory = LLVM::AllocaOp::create(b, pointer, memoryType(reduce->type), constant(size), /*alignment=*/64);
+    columns[reduce] = {memory, RankedTensorType::get({size}, reduce->type), nullptr};
   }
 }
 
@@ -35,11 +35,11 @@ Value KernelEmitter::loadColumns(const Expr *reduce) {
   return loadVector(columns[reduce], columnAddress(reduce), lanes.mask);
 }
 
-void KernelEmitter::emitColumns(Value block) {
+void KernelEmitter::emitColumns(Blocks blocks) {
   insertHere();
   const Nest::Segment &segment = nest->segments[0];
-  firstColumn = block ? arith::MulIOp::create(b, block, constant(nest->blockSize)) : constant(0);
-  emitElements(segment, block, [&] {
+  firstColumn = blocks ? arith::MulIOp::create(b, blocks.first, constant(nest->blockSize)) : constant(0);
+  emitElements(segment, blocks, [&] {
     insertHere();
     for (const Expr *reduce : nest->columnSums)
       storeVector(columns[reduce], columnAddress(reduce), identity(reduce, lanes.count));
@@ -50,23 +50,23 @@ void KernelEmitter::emitColumns(Value block) {
   emitLoops(dims.drop_back(), {}, [&](ValueRange) {
     insertHere();
     emitLoop(row, constant(0), constant(rows - rest), kRowsTogether, {}, [&](ValueRange) {
-      emitColumnsOfRows(kRowsTogether, block);
+      emitColumnsOfRows(kRowsTogether, blocks);
       return SmallVector<Value>();
     });
     if (rest)
-      emitOnce(row, constant(rows - rest), [&] { emitColumnsOfRows(rest, block); });
+      emitOnce(row, constant(rows - rest), [&] { emitColumnsOfRows(rest, blocks); });
     return SmallVector<Value>();
   });
 }
 
-void KernelEmitter::emitColumnsOfRows(int64_t rows, Value block) {
+void KernelEmitter::emitColumnsOfRows(int64_t rows, Blocks blocks) {
   ArrayRef<const Expr *> sums = nest->columnSums;
   unsigned row = sums[0]->dims.back();
   Value first = dimValue(row);
   SmallVector<const Expr *> bodies;
   for (const Expr *reduce : sums)
     bodies.push_back(reduce->operands[0]);
-  emitElements(nest->segments[0], block, [&] {
+  emitElements(nest->segments[0], blocks, [&] {
     insertHere();
     // Sums of a few rows first: more exact than one running sum.
     SmallVector<Value> current = identities(sums, lanes.count);

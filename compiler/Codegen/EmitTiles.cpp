@@ -115,7 +115,7 @@ void KernelEmitter::allocateSquares() {
   }
 }
 
-void KernelEmitter::emitTile(Value tile, Value block) {
+void KernelEmitter::emitTile(Value tile, Blocks blocks) {
   insertHere();
   const Nest::Tile &plan = *nest->tile;
   int64_t rows = nest->space.size(plan.dim);
@@ -123,17 +123,18 @@ void KernelEmitter::emitTile(Value tile, Value block) {
   Value to = arith::AddIOp::create(b, from, constant(plan.size));
   int64_t rest = rows % plan.square;
   emitLoop(plan.dim, from, arith::MinSIOp::create(b, to, constant(rows - rest)), plan.square, {}, [&](ValueRange) {
-    emitSquares(plan.square, block);
+    emitSquares(plan.square, blocks);
     return SmallVector<Value>();
   });
   if (rest)
-    emitIf(tile, plan.count - 1, [&] { emitOnce(plan.dim, constant(rows - rest), [&] { emitSquares(rest, block); }); });
+    emitIf(tile, plan.count - 1,
+           [&] { emitOnce(plan.dim, constant(rows - rest), [&] { emitSquares(rest, blocks); }); });
 }
 
-void KernelEmitter::emitIf(Value number, int64_t last, llvm::function_ref<void()> body) {
+void KernelEmitter::emitIf(Value number, int64_t wanted, llvm::function_ref<void()> body) {
   insertHere();
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, constant(last));
-  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  Value isWanted = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, constant(wanted));
+  auto branch = scf::IfOp::create(b, isWanted, /*withElseRegion=*/false);
   branch.thenBlock()->clear();
   emitInside(branch, Scope(branch.thenBlock()), [&] {
     insertHere();
@@ -143,15 +144,15 @@ void KernelEmitter::emitIf(Value number, int64_t last, llvm::function_ref<void()
   });
 }
 
-void KernelEmitter::emitSquares(int64_t rows, Value block) {
+void KernelEmitter::emitSquares(int64_t rows, Blocks blocks) {
   insertHere();
   const Nest::Tile &plan = *nest->tile;
   unsigned inner = *nest->segments[0].dim;
   int64_t columns = nest->space.size(inner), rest = columns % plan.square;
   Value from = constant(0), to = constant(columns - rest);
-  if (block) {
-    from = arith::MulIOp::create(b, block, constant(nest->blockSize));
-    to = arith::MinSIOp::create(b, to, arith::AddIOp::create(b, from, constant(nest->blockSize)));
+  if (blocks) {
+    from = arith::MulIOp::create(b, blocks.first, constant(nest->blockSize));
+    to = arith::MinSIOp::create(b, to, arith::MulIOp::create(b, blocks.end, constant(nest->blockSize)));
   }
   emitLoop(inner, from, to, plan.square, {}, [&](ValueRange) {
     emitSquare(rows, plan.square);
@@ -160,7 +161,7 @@ void KernelEmitter::emitSquares(int64_t rows, Value block) {
   if (!rest)
     return;
   auto emitRest = [&] { emitOnce(inner, constant(columns - rest), [&] { emitSquare(rows, rest); }); };
-  block ? emitIf(block, nest->blocks - 1, emitRest) : emitRest();
+  blocks ? emitIf(blocks.end, nest->blocks, emitRest) : emitRest();
 }
 
 void KernelEmitter::emitSquare(int64_t rows, int64_t columns) {

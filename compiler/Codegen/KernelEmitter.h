@@ -164,24 +164,34 @@ private:
     return llvm::to_vector(llvm::map_range(stores, [](const Nest::Store &store) { return store.value; }));
   }
 
+  /// Blocks of the inner dimension that are computed together; none where it is not divided.
+  struct Blocks {
+    Value first, end;
+    explicit operator bool() const { return static_cast<bool>(first); }
+  };
+
   void emitNest(Value from, Value to);
 
-  void emitUnit(ArrayRef<const Expr *> roots, Value row);
+  /// Runs `body` for each number in [from, to), `step` apart.
+  void emitNumbers(Value from, Value to, int64_t step, llvm::function_ref<void(Value)> body);
 
-  /// One row, or a block of one.
-  void emitRowOfUnit(ArrayRef<const Expr *> roots, Value block);
+  /// What units compute at `row` of the outer dimensions.
+  void emitUnit(ArrayRef<const Expr *> roots, Value row, Blocks blocks);
 
-  /// Runs `body` where `number` is `last`.
-  void emitIf(Value number, int64_t last, llvm::function_ref<void()> body);
+  /// One row, or blocks of one.
+  void emitRowOfUnit(ArrayRef<const Expr *> roots, Blocks blocks);
+
+  /// Runs `body` where `number` is `wanted`.
+  void emitIf(Value number, int64_t wanted, llvm::function_ref<void()> body);
 
   /// Buffers on the stack for what `nest` reads transposed.
   void allocateSquares();
 
-  /// The rows of `tile`, or a block of each.
-  void emitTile(Value tile, Value block);
+  /// The rows of `tile`, or blocks of each.
+  void emitTile(Value tile, Blocks blocks);
 
   /// As many rows as a square has at most, square by square.
-  void emitSquares(int64_t rows, Value block);
+  void emitSquares(int64_t rows, Blocks blocks);
   void emitSquare(int64_t rows, int64_t columns);
 
   /// Copies a square of `load`, or a part of one, to its buffer.
@@ -213,15 +223,15 @@ private:
 
   void setTailLanes(unsigned dim, int64_t rest);
 
-  /// Runs `body` for each vector of the segment, or of a block of it.
-  void emitElements(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body);
+  /// Runs `body` for each vector of the segment, or of blocks of it.
+  void emitElements(const Nest::Segment &segment, Blocks blocks, llvm::function_ref<void()> body);
   void emitRow(const Nest::Segment &segment, llvm::function_ref<void()> body);
-  void emitBlock(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body);
+  void emitBlocks(const Nest::Segment &segment, Blocks blocks, llvm::function_ref<void()> body);
 
-  /// The column sums of `nest`, in a buffer for the columns of a block.
-  void emitColumns(Value block);
+  /// The column sums of `nest`, in a buffer for the columns of `blocks`.
+  void emitColumns(Blocks blocks);
   /// Adds a few rows to those sums.
-  void emitColumnsOfRows(int64_t rows, Value block);
+  void emitColumnsOfRows(int64_t rows, Blocks blocks);
   void allocateColumns();
   Value columnAddress(const Expr *reduce);
   Value loadColumns(const Expr *reduce);
@@ -331,7 +341,7 @@ private:
   Argument keptRow;
   llvm::SmallDenseMap<const Expr *, Argument> squares;
   llvm::SmallDenseMap<const Expr *, Argument> columns;
-  /// The first column of the block.
+  /// The first column of the blocks.
   Value firstColumn;
   /// The first row of the square.
   Value squareRow;

@@ -99,6 +99,8 @@ struct Nest {
   int64_t rowsAhead = 0;
   /// Blocks that the inner dimension is divided into, of `blockSize` elements each, the last one possibly shorter.
   int64_t blocks = 1, blockSize = 0;
+  /// At most so many blocks of a row that follow each other are computed together, where one range of units has them.
+  int64_t blocksTogether = 1;
   int64_t units = 1;
 };
 

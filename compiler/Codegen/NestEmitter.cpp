@@ -58,18 +58,43 @@ void KernelEmitter::emitNest(Value from, Value to) {
   prepare(roots);
 
   insertHere();
-  auto loop = scf::ForOp::create(b, from, to, constant(1));
-  loop.getBody()->clear();
-  emitInside(loop, Scope(loop.getBody()), [&] { emitUnit(roots, loop.getInductionVar()); });
+  if (nest->blocks == 1)
+    return emitNumbers(from, to, 1, [&](Value unit) { emitUnit(roots, unit, {}); });
+  Value blocks = constant(nest->blocks);
+  if (nest->blocksTogether == 1)
+    return emitNumbers(from, to, 1, [&](Value unit) {
+      Value block = arith::RemUIOp::create(b, unit, blocks);
+      emitUnit(roots, arith::DivUIOp::create(b, unit, blocks), {block, arith::AddIOp::create(b, block, constant(1))});
+    });
+  // Row by row, the blocks of it that are in the range. Signed: a range that ends before this nest is negative.
+  Value firstRow = arith::DivSIOp::create(b, from, blocks);
+  Value endRow = arith::DivSIOp::create(b, arith::AddIOp::create(b, to, constant(nest->blocks - 1)), blocks);
+  emitNumbers(firstRow, endRow, 1, [&](Value row) {
+    Value unit = arith::MulIOp::create(b, row, blocks);
+    Value first = arith::MaxSIOp::create(b, arith::SubIOp::create(b, from, unit), constant(0));
+    Value end = arith::MinSIOp::create(b, arith::SubIOp::create(b, to, unit), blocks);
+    emitNumbers(first, end, nest->blocksTogether, [&](Value block) {
+      Value next = arith::AddIOp::create(b, block, constant(nest->blocksTogether));
+      emitUnit(roots, row, {block, arith::MinSIOp::create(b, next, end)});
+    });
+  });
 }
 
-void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
+void KernelEmitter::emitNumbers(Value from, Value to, int64_t step, llvm::function_ref<void(Value)> body) {
   insertHere();
-  Value block;
-  if (nest->blocks > 1) {
-    block = arith::RemUIOp::create(b, row, constant(nest->blocks));
-    row = arith::DivUIOp::create(b, row, constant(nest->blocks));
-  }
+  Value stepValue = constant(step);
+  auto loop = scf::ForOp::create(b, from, to, stepValue);
+  loop.getBody()->clear();
+  emitInside(loop, Scope(loop.getBody()), [&] {
+    insertHere();
+    body(loop.getInductionVar());
+    insertHere();
+    scf::YieldOp::create(b);
+  });
+}
+
+void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row, Blocks blocks) {
+  insertHere();
   Value inBlock;
   if (nest->rowBlocks) {
     inBlock = arith::RemUIOp::create(b, row, constant(nest->rowBlocks->size));
@@ -87,30 +112,28 @@ void KernelEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row) {
     scopes.back().dims[dim] = at;
   }
   if (nest->tile) {
-    emitTile(/*tile=*/row, block);
+    emitTile(/*tile=*/row, blocks);
   } else if (nest->rows) {
     emitRow(nest->initial, [&] { emitStores(nest->initial); });
     emitLoop(*nest->rows, constant(0), constant(nest->space.size(*nest->rows)), 1, {}, [&](ValueRange) {
-      emitRowOfUnit(roots, block);
+      emitRowOfUnit(roots, blocks);
       return SmallVector<Value>();
     });
   } else {
-    emitRowOfUnit(roots, block);
+    emitRowOfUnit(roots, blocks);
   }
-  insertHere();
-  scf::YieldOp::create(b);
 }
 
-void KernelEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Value block) {
+void KernelEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Blocks blocks) {
   prepare(roots);
   // Before anything is stored: a result may take the place of an argument.
   SmallVector<Value> rowValues;
   for (const Nest::Store &rowStore : nest->rowStores)
     rowValues.push_back(value(rowStore.value));
   if (!nest->columnSums.empty())
-    emitColumns(block);
+    emitColumns(blocks);
   for (const Nest::Segment &segment : nest->segments)
-    emitElements(segment, block, [&] {
+    emitElements(segment, blocks, [&] {
       prefetchScattered();
       emitStores(segment);
     });
@@ -169,8 +192,8 @@ void KernelEmitter::setTailLanes(unsigned dim, int64_t rest) {
   lanes = firstLanes(dim, std::max<int64_t>(llvm::PowerOf2Ceil(rest), 2), rest);
 }
 
-void KernelEmitter::emitElements(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body) {
-  block ? emitBlock(segment, block, body) : emitRow(segment, body);
+void KernelEmitter::emitElements(const Nest::Segment &segment, Blocks blocks, llvm::function_ref<void()> body) {
+  blocks ? emitBlocks(segment, blocks, body) : emitRow(segment, body);
 }
 
 void KernelEmitter::emitRow(const Nest::Segment &segment, llvm::function_ref<void()> body) {
@@ -185,14 +208,14 @@ void KernelEmitter::emitRow(const Nest::Segment &segment, llvm::function_ref<voi
     emitTail(segment, size - rest, rest, body);
 }
 
-void KernelEmitter::emitBlock(const Nest::Segment &segment, Value block, llvm::function_ref<void()> body) {
+void KernelEmitter::emitBlocks(const Nest::Segment &segment, Blocks blocks, llvm::function_ref<void()> body) {
   int64_t size = nest->space.size(*segment.dim), count = lanesOf(segment), rest = size % count;
   insertHere();
-  Value from = arith::MulIOp::create(b, block, constant(nest->blockSize));
-  Value to = arith::AddIOp::create(b, from, constant(nest->blockSize));
+  Value from = arith::MulIOp::create(b, blocks.first, constant(nest->blockSize));
+  Value to = arith::MulIOp::create(b, blocks.end, constant(nest->blockSize));
   emitVectors(segment, count, from, arith::MinSIOp::create(b, to, constant(size - rest)), body);
   if (rest)
-    emitIf(block, nest->blocks - 1, [&] { emitTail(segment, size - rest, rest, body); });
+    emitIf(blocks.end, nest->blocks, [&] { emitTail(segment, size - rest, rest, body); });
 }
 
 LogicalResult bowline::codegen::emitKernel(ModuleOp module, StringRef symbol, func::FuncOp kernel,

@@ -195,11 +195,12 @@ TEST(Columns, BlocksAcrossTheOuterDimension) {
 }
 
 /// Reductions across rows and nothing else: few rows, rows that no number of rows at a time divides, several blocks of
-/// columns, parts of vectors.
+/// columns, of which one range computes some together, parts of vectors.
 TEST(Columns, ReductionsAlone) {
   for (const char *cpu : {"native", "x86-64-v3", "x86-64-v2"})
     for (std::string element : {"f32", "bf16", "f64"})
-      for (auto [blocks, rows, width] : std::vector<Size>{{1, 16, 65}, {3, 17, 300}, {2, 100, 1025}, {9, 31, 2050}}) {
+      for (auto [blocks, rows, width] :
+           std::vector<Size>{{1, 16, 65}, {3, 17, 300}, {2, 100, 1025}, {9, 31, 2050}, {1, 67, 4001}}) {
         SCOPED_TRACE(formatv("{0} blocks of {1} rows of {2} {3}, {4}", blocks, rows, width, element, cpu).str());
         std::string sums = element == "f64" ? "f64" : "f32",
                     in = formatv("tensor<{0}x{1}x{2}x{3}>", blocks, rows, width, element),

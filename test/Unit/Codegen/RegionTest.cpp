@@ -373,6 +373,35 @@ TEST(Region, LossAndItsGradient) {
     }
 }
 
+/// A sum of which one term counts, which is read where it is: indices that begin elsewhere than at zero, on either side
+/// of the comparison; labels at both ends, beyond them and at the ends of their type.
+TEST(Region, TermOfAShiftedIndex) {
+  for (const char *label : {"i32", "i64"})
+    for (int first : {0, 7})
+      for (bool isSwapped : {false, true}) {
+        SCOPED_TRACE(formatv("{0} from {1}, {2}", label, first, isSwapped ? "label first" : "index first").str());
+        Kernels kernels(formatv(R"(func.func @k(%x: tensor<9x50xf32>, %l: tensor<9x{0}>) -> tensor<9xf32> {{
+          %i = graph.iota dim 1 : tensor<9x70x{0}>
+          %s = graph.slice %i at [0, {1}] sizes [9, 50] : (tensor<9x70x{0}>) -> tensor<9x50x{0}>
+          %b = graph.broadcast %l dims [0] : (tensor<9x{0}>) -> tensor<9x50x{0}>
+          %is = arith.cmpi eq, {2} : tensor<9x50x{0}>
+          %zero = arith.constant dense<0.0> : tensor<9x50xf32>
+          %y = arith.addf %x, %x : tensor<9x50xf32>
+          %c = arith.select %is, %y, %zero : tensor<9x50xi1>, tensor<9x50xf32>
+          %r = graph.reduce sum %c dims [1] : (tensor<9x50xf32>) -> tensor<9xf32>
+          return %r : tensor<9xf32> })",
+                                label, first, isSwapped ? "%b, %s" : "%s, %b"));
+        ASSERT_TRUE(kernels.isLoaded());
+        auto inputs = randomInputs(kernels, 20);
+        // f64 holds the ends of i32 exactly, and that of i64 which it can be.
+        double least = label == std::string("i32") ? -0x1p31 : -0x1p63;
+        inputs[1].data = {0, 6, 7, 30, 49, 50, 56, 57, least};
+        for (double &other : llvm::MutableArrayRef(inputs[0].data).take_back(50))
+          other = std::nan("");
+        kernels.check(0, inputs, 0, 0);
+      }
+}
+
 TEST(Region, LossOfNotANumberIsNone) {
   Kernels kernels(R"(func.func @k(%x: tensor<3x100xf32>, %l: tensor<3xi32>) -> (tensor<3xf32>, tensor<3xf32>) {
     %a, %b = graph.softmax_cross_entropy %x, %l : (tensor<3x100xf32>, tensor<3xi32>) -> (tensor<3xf32>, tensor<3xf32>)
