@@ -39,7 +39,8 @@ def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> 
   let description = [{
     A sum over all dimensions but the last, such as the gradient of a bias or of a norm's scale, becomes sums of blocks of
     rows and their sum. The first part works on rows in order and so joins the group that computes them: their values need
-    not be stored for it. Blocks depend on the shape alone, and so do the bits of the result.
+    not be stored for it. Where no number of blocks fits, such as for a prime number of rows, the rows that are left are
+    summed by themselves. Blocks depend on the shape alone, and so do the bits of the result.
   }];
   let options = [
     Option<"maxBlocks", "max-blocks", "int64_t", "32", "Most blocks">,

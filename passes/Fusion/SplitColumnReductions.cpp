@@ -43,19 +43,27 @@ private:
            llvm::equal(reduce.getDims(), llvm::seq<int64_t>(0, type.getRank() - 1));
   }
 
-  /// The most blocks of equal size: enough to keep processors busy, few enough for their sums to be little beside the
-  /// rows. 1 if the number of rows has no such divisor.
-  int64_t blockCount(int64_t rows) const {
-    for (int64_t count = std::min<int64_t>(maxBlocks, rows / std::max<int64_t>(1, minRows)); count > 1; --count)
+  /// Blocks of rows, and the rows of each; what is left of the rows is fewer than there are blocks.
+  struct Blocks {
+    int64_t count, rows;
+  };
+
+  /// As many blocks as keep processors busy, and few enough for their sums to be little beside the rows. Equal ones
+  /// that leave no row, if there are nearly as many: they join the kernel that computes the rows.
+  Blocks divide(int64_t rows) const {
+    constexpr int64_t kNearly = 4;
+    int64_t most = std::min<int64_t>(maxBlocks, rows / std::max<int64_t>(1, minRows));
+    for (int64_t count = most; count > 1 && count * kNearly >= most; --count)
       if (rows % count == 0)
-        return count;
-    return 1;
+        return {count, rows / count};
+    return most > 1 ? Blocks{most, rows / most} : Blocks{1, rows};
   }
 
   void split(graph::ReduceOp reduce) {
     RankedTensorType type = reduce.getInput().getType();
-    int64_t width = type.getShape().back(), rows = type.getNumElements() / width, blocks = blockCount(rows);
-    if (blocks == 1)
+    int64_t width = type.getShape().back(), rows = type.getNumElements() / width;
+    auto [count, blockRows] = divide(rows);
+    if (count == 1)
       return;
     ImplicitLocOpBuilder b(reduce.getLoc(), reduce);
     Value input = reduce.getInput();
@@ -63,14 +71,29 @@ private:
     bool isNarrow = type.getElementTypeBitWidth() < 32;
     if (isNarrow)
       input = arith::ExtFOp::create(b, type.clone(b.getF32Type()), input);
-    auto blockType = cast<RankedTensorType>(input.getType()).clone({blocks, rows / blocks, width});
-    Value partial = graph::ReduceOp::create(b, graph::ReduceKind::Sum, graph::ReshapeOp::create(b, blockType, input),
-                                            ArrayRef<int64_t>{1});
-    Value sum = graph::ReduceOp::create(b, graph::ReduceKind::Sum, partial, ArrayRef<int64_t>{0});
+    auto rowsType = cast<RankedTensorType>(input.getType()).clone({rows, width});
+    int64_t inBlocks = count * blockRows;
+    Value blocks = input, rest;
+    if (inBlocks < rows) {
+      Value all = type.getRank() == 2 ? input : graph::ReshapeOp::create(b, rowsType, input).getResult();
+      auto part = [&](int64_t first, int64_t size) -> Value {
+        return graph::SliceOp::create(b, all, ArrayRef<int64_t>{first, 0}, ArrayRef<int64_t>{size, width});
+      };
+      blocks = part(0, inBlocks);
+      rest = sumOver(b, part(inBlocks, rows - inBlocks), 0);
+    }
+    blocks = graph::ReshapeOp::create(b, rowsType.clone({count, blockRows, width}), blocks);
+    Value sum = sumOver(b, sumOver(b, blocks, 1), 0);
+    if (rest)
+      sum = arith::AddFOp::create(b, sum, rest);
     if (isNarrow)
       sum = arith::TruncFOp::create(b, reduce.getType(), sum);
     reduce.replaceAllUsesWith(sum);
     reduce.erase();
+  }
+
+  static Value sumOver(ImplicitLocOpBuilder &b, Value input, int64_t dim) {
+    return graph::ReduceOp::create(b, graph::ReduceKind::Sum, input, ArrayRef<int64_t>{dim});
   }
 };
 

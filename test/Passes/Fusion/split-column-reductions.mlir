@@ -60,7 +60,44 @@ graph.func @double(%x: tensor<12x5xf64>) -> tensor<5xf64> {
 
 // -----
 
-// What is left alone: a prime number of rows, fewer rows than two blocks need, maxima, whose order does not matter but
+// 13 rows make 4 blocks of 3, and one row is left.
+// CHECK-LABEL: graph.func @prime
+// CHECK-SAME: %[[X:.*]]: tensor<13x5xf32>
+// CHECK-DAG: %[[B:.*]] = graph.slice %[[X]] at [0, 0] sizes [12, 5]
+// CHECK-DAG: %[[L:.*]] = graph.slice %[[X]] at [12, 0] sizes [1, 5]
+// CHECK-DAG: %[[LS:.*]] = graph.reduce sum %[[L]] dims [0] : (tensor<1x5xf32>) -> tensor<5xf32>
+// CHECK-DAG: %[[R:.*]] = graph.reshape %[[B]] : (tensor<12x5xf32>) -> tensor<4x3x5xf32>
+// CHECK-DAG: %[[P:.*]] = graph.reduce sum %[[R]] dims [1] : (tensor<4x3x5xf32>) -> tensor<4x5xf32>
+// CHECK-DAG: %[[S:.*]] = graph.reduce sum %[[P]] dims [0] : (tensor<4x5xf32>) -> tensor<5xf32>
+// CHECK: %[[A:.*]] = arith.addf %[[S]], %[[LS]]
+// CHECK-NEXT: graph.return %[[A]]
+// With the default, 13 rows are one block.
+// DEFAULT-LABEL: graph.func @prime
+// DEFAULT-NEXT: graph.reduce sum %{{.*}} dims [0] : (tensor<13x5xf32>) -> tensor<5xf32>
+// DEFAULT-NEXT: graph.return
+graph.func @prime(%x: tensor<13x5xf32>) -> tensor<5xf32> {
+  %0 = graph.reduce sum %x dims [0] : (tensor<13x5xf32>) -> tensor<5xf32>
+  graph.return %0 : tensor<5xf32>
+}
+
+// -----
+
+// Two blocks would be equal, but too few: 334 rows, in bf16.
+// DEFAULT-LABEL: graph.func @two
+// DEFAULT-DAG: graph.reshape %{{.*}} : (tensor<2x167x5xf32>) -> tensor<334x5xf32>
+// DEFAULT-DAG: graph.slice %{{.*}} at [0, 0] sizes [320, 5]
+// DEFAULT-DAG: graph.slice %{{.*}} at [320, 0] sizes [14, 5]
+// DEFAULT-DAG: graph.reshape %{{.*}} : (tensor<320x5xf32>) -> tensor<32x10x5xf32>
+// DEFAULT: %[[A:.*]] = arith.addf %{{.*}}, %{{.*}} : tensor<5xf32>
+// DEFAULT-NEXT: arith.truncf %[[A]]
+graph.func @two(%x: tensor<2x167x5xbf16>) -> tensor<5xbf16> {
+  %0 = graph.reduce sum %x dims [0, 1] : (tensor<2x167x5xbf16>) -> tensor<5xbf16>
+  graph.return %0 : tensor<5xbf16>
+}
+
+// -----
+
+// What is left alone: fewer rows than two blocks need, maxima, whose order does not matter but
 // whose rows are not worth it, integers, sums along rows, over everything, and over a middle dimension.
 // CHECK-LABEL: graph.func @untouched
 // CHECK-NOT: graph.reshape
@@ -70,10 +107,9 @@ graph.func @double(%x: tensor<12x5xf64>) -> tensor<5xf64> {
 // SMALL: graph.reshape %{{.*}} : (tensor<3x5xf32>) -> tensor<3x1x5xf32>
 // SMALL-NOT: graph.reshape
 // SMALL: graph.return
-graph.func @untouched(%prime: tensor<13x5xf32>, %few: tensor<3x5xf32>, %x: tensor<12x5xf32>, %i: tensor<12x5xi32>,
+graph.func @untouched(%few: tensor<3x5xf32>, %x: tensor<12x5xf32>, %i: tensor<12x5xi32>,
                       %deep: tensor<4x6x5xf32>)
-    -> (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xi32>, tensor<12xf32>, tensor<f32>, tensor<4x5xf32>, tensor<6x5xf32>) {
-  %0 = graph.reduce sum %prime dims [0] : (tensor<13x5xf32>) -> tensor<5xf32>
+    -> (tensor<5xf32>, tensor<5xf32>, tensor<5xi32>, tensor<12xf32>, tensor<f32>, tensor<4x5xf32>, tensor<6x5xf32>) {
   %1 = graph.reduce sum %few dims [0] : (tensor<3x5xf32>) -> tensor<5xf32>
   %2 = graph.reduce max %x dims [0] : (tensor<12x5xf32>) -> tensor<5xf32>
   %3 = graph.reduce sum %i dims [0] : (tensor<12x5xi32>) -> tensor<5xi32>
@@ -81,6 +117,6 @@ graph.func @untouched(%prime: tensor<13x5xf32>, %few: tensor<3x5xf32>, %x: tenso
   %5 = graph.reduce sum %x dims [0, 1] : (tensor<12x5xf32>) -> tensor<f32>
   %6 = graph.reduce sum %deep dims [1] : (tensor<4x6x5xf32>) -> tensor<4x5xf32>
   %7 = graph.reduce sum %deep dims [0] : (tensor<4x6x5xf32>) -> tensor<6x5xf32>
-  graph.return %0, %1, %2, %3, %4, %5, %6, %7
-    : tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xi32>, tensor<12xf32>, tensor<f32>, tensor<4x5xf32>, tensor<6x5xf32>
+  graph.return %1, %2, %3, %4, %5, %6, %7
+    : tensor<5xf32>, tensor<5xf32>, tensor<5xi32>, tensor<12xf32>, tensor<f32>, tensor<4x5xf32>, tensor<6x5xf32>
 }
