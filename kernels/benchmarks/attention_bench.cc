@@ -89,7 +89,7 @@ void Compare(const Case& c, int rounds, bool best) {
     contenders.push_back(Make("f32", c, backward, DType::kF32, f32));
     LimitIsaForTesting(Isa::kAvx512);
     contenders.push_back(Make("widened bf16", c, backward, DType::kBF16, bf16));
-    LimitIsaForTesting(Isa::kAvx512Bf16);
+    LimitIsaForTesting(kBestIsa);
     contenders.push_back(Make("bf16", c, backward, DType::kBF16, bf16));
     TakeTurns(contenders, rounds, static_cast<int>(std::max(1.0, 1e9 / c.Flops(backward))));
     Report(c.Name() + (backward ? " backward" : " forward"), contenders, best);

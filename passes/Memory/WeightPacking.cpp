@@ -19,8 +19,9 @@ using namespace bowline;
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
 /// Of `matmul` in kernels/cpu: rows of a tile, below which B is read in place where its rows are contiguous; rows after
-/// which a single thread packs B again for results that are not stored as f32; columns of the widest panel.
-static constexpr int64_t kTileRows = 8, kSpanRows = 384, kPackedColumns = 48;
+/// which a single thread packs B again for results that are not stored as f32; columns of the widest panel, and steps
+/// of k that bf16 is filled up to.
+static constexpr int64_t kTileRows = 8, kSpanRows = 384, kPackedColumns = 48, kPackedSteps = 32;
 
 namespace {
 /// Time in rows of a product with the weight: what one call saves, and what pack_matrix takes. Measured; see the class.
@@ -39,8 +40,8 @@ static constexpr unsigned kWeight = 1; // the argument of matmul
 static int64_t integer(DictionaryAttr config, StringRef name) { return config.getAs<IntegerAttr>(name).getInt(); }
 
 static RankedTensorType packedType(int64_t k, int64_t n, Type element) {
-  int64_t words = element.isBF16() ? llvm::alignTo(k, 2) : k;
-  return RankedTensorType::get({static_cast<int64_t>(llvm::alignTo(n, kPackedColumns)) * words}, element);
+  int64_t steps = element.isBF16() ? llvm::alignTo(k, kPackedSteps) : k;
+  return RankedTensorType::get({static_cast<int64_t>(llvm::alignTo(n, kPackedColumns)) * steps}, element);
 }
 
 /// The registry answers for the machine that compiles.
@@ -49,7 +50,7 @@ static bool registryPacksBf16() {
   signature.kernel = "pack_matrix";
   signature.attributes = {{"k", {2}, {}, {}}, {"n", {2}, {}, {}}, {"b_strides", {0, 2, 1}, {}, {}}};
   signature.arguments = {{kernels::Access::kRead, kernels::DType::kBF16, {4}},
-                         {kernels::Access::kWrite, kernels::DType::kBF16, {2 * kPackedColumns}}};
+                         {kernels::Access::kWrite, kernels::DType::kBF16, {kPackedSteps * kPackedColumns}}};
   return kernels::CreateKernel(signature).ok();
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/isa/simd.h"
+#include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/operand.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
@@ -21,10 +22,7 @@ inline constexpr int kStrip = 2 * kLanes;  // columns: queries of scores, or ele
 
 inline constexpr int64_t kBlockQ = 64;  // queries that share what is read of keys and values
 
-BOWLINE_ALWAYS_INLINE int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 BOWLINE_ALWAYS_INLINE int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
-BOWLINE_ALWAYS_INLINE int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-BOWLINE_ALWAYS_INLINE int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDiv(value, multiple) * multiple; }
 
 // Hands out 64-byte aligned pieces of a scratch buffer; with a null base it only counts.
 struct ScratchCursor {

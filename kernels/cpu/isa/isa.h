@@ -11,6 +11,7 @@
 //  4. callers write BOWLINE_SELECT_ISA(kName).
 // A file that multiplies bf16 may have one more variant, with AVX512-BF16: it also declares
 // BOWLINE_DECLARE_BF16_VARIANT, is listed under bowline_add_bf16_sources and selected by BOWLINE_SELECT_BF16_ISA.
+// What AMX does is in files of its own, listed under bowline_add_amx_sources and declared by BOWLINE_DECLARE_AMX.
 // A hot file may include only simd.h-style headers whose functions live in BOWLINE_ISA and <cstdint>: an inline
 // function of the standard library that it emitted would be shared by the linker with code that must run on older
 // machines.
@@ -19,7 +20,8 @@
 
 namespace bowline::kernels {
 
-enum class Isa : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2, kAvx512Bf16 = 3 };
+enum class Isa : uint8_t { kBaseline = 0, kAvx2 = 1, kAvx512 = 2, kAvx512Bf16 = 3, kAmx = 4 };
+inline constexpr Isa kBestIsa = Isa::kAmx;
 
 // The best set that this machine has and this build contains, no better than the limit below.
 Isa ActiveIsa();
@@ -43,6 +45,10 @@ void LimitIsaForTesting(Isa isa);
 #define BOWLINE_DECLARE_BF16_VARIANT(Table, name) \
   namespace isa_avx512bf16 {                      \
   extern const Table name;                        \
+  }
+#define BOWLINE_DECLARE_AMX(Table, name) \
+  namespace isa_amx {                    \
+  extern const Table name;               \
   }
 #define BOWLINE_SELECT_ISA(name)                                                          \
   (::bowline::kernels::ActiveIsa() >= ::bowline::kernels::Isa::kAvx512 ? isa_avx512::name \

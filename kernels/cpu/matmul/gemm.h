@@ -14,7 +14,9 @@
 // Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
 // step in the chain's length). p is for AVX512-BF16: vdpbf16ps takes subnormal operands and results as zero. Its two
 // products of a pair are exact in f32 and it adds them one after the other, so the bound is the same; the bits are not
-// those of operands widened to f32. A bf16 result is rounded once more, to nearest even.
+// those of operands widened to f32. tdpbf16ps (AMX) takes subnormal ones as zero too. It adds the products of even
+// steps and those of odd ones of each 32 steps of a k block by themselves, then both to the sum: other bits, no longer
+// a chain, and the same bound. A bf16 result is rounded once more, to nearest even.
 
 #include <cstddef>
 #include <cstdint>
@@ -59,17 +61,23 @@ struct GemmOutput {
 enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
 
 struct GemmFunctions {
+  int tile_m;      // a natural multiple for cutting m
+  int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next
   // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
   size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
   void (*run)(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch);
 };
 
 struct GemmTable {
-  int tile_m, tile_n;  // natural multiples for cutting m and n
+  int tile_n;  // a natural multiple for cutting n
   GemmFunctions f32, bf16;
 };
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)
+
+// Of bf16 with AMX, of no less than this many rows and columns; tile_n is that of AVX512-BF16.
+constexpr int64_t kLeastForAmx = 16;
+BOWLINE_DECLARE_AMX(GemmFunctions, kGemmBf16)
 
 }  // namespace bowline::kernels
 

@@ -69,10 +69,9 @@ struct Sharing {
   int64_t unit_m = 0;  // rows of the largest unit
 };
 
-Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int tile_m, int tile_n) {
+Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, const GemmFunctions& gemm, int tile_n) {
   constexpr int64_t kPackedWords = 3 << 20;  // 12 MiB: stays in a last-level cache
   constexpr int64_t kFewColumns = 384;       // A is packed again for each chunk, so a chunk has at least so many
-  constexpr int64_t kUnitRows = 96;          // at most; as many as are multiplied with a strip of B before the next
   const int64_t columns = CeilDiv(s.n, tile_n) * tile_n;
   int64_t chunk_n = columns;
   if (!s.b_packed && columns * words_of_k > kPackedWords) {
@@ -81,10 +80,10 @@ Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, int
     if (chunk_n < kFewColumns) return {};
   }
   // As many units for each thread, and equal up to one tile.
-  const int64_t tiles = CeilDiv(s.m, tile_m);
-  const int64_t units = threads * CeilDiv(tiles * tile_m, threads * kUnitRows);
+  const int64_t tiles = CeilDiv(s.m, gemm.tile_m);
+  const int64_t units = threads * CeilDiv(tiles * gemm.tile_m, threads * gemm.unit_m);
   if (s.batch > 1 || tiles < 2 * units) return {};
-  return {chunk_n, units, CeilDiv(tiles, units) * tile_m};
+  return {chunk_n, units, CeilDiv(tiles, units) * gemm.tile_m};
 }
 
 // Whether to compute C^T and to transpose blocks of it: then A is packed and B, whose rows are contiguous in k too, is
@@ -95,11 +94,20 @@ bool WorthFlipping(const MatmulShape& s, bool words_in_memory) {
          s.c[1] >= s.n && s.m >= kFewRows && s.n >= 8 * s.m;
 }
 
+// A property of the whole product, so that its bits depend on nothing else.
+const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s) {
+  if (s.operands != DType::kBF16) return table.f32;
+#if defined(BOWLINE_HAVE_X86_VARIANTS)
+  if (ActiveIsa() >= Isa::kAmx && s.m >= kLeastForAmx && s.n >= kLeastForAmx) return isa_amx::kGemmBf16;
+#endif
+  return table.bf16;
+}
+
 class PackedMatmul : public Kernel {
  public:
   PackedMatmul(const MatmulShape& shape, const Signature& signature)
       : gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
-        functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        functions_(SelectGemm(gemm_, shape)),
         pack_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         epilogue_(signature.epilogue),
         threads_(signature.threads),
@@ -113,12 +121,12 @@ class PackedMatmul : public Kernel {
     packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
     dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
     const bool bf16 = shape.operands == DType::kBF16, pairs = bf16 && pack_.bf16_pairs;
-    const int64_t words = pairs ? CeilDiv(shape_.k, 2) : shape_.k;
+    const int64_t words = pairs ? CeilDiv(shape_.k, kPackedSteps) * kPackedSteps / 2 : shape_.k;
     GemmSums sums =
         result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1) ? GemmSums::kInC : GemmSums::kInScratch;
     if (WorthFlipping(shape_, !bf16 || (pairs && shape_.k % 2 == 0))) {
       const MatmulShape flipped = Transposed(shape_);
-      sharing_ = ChooseSharing(flipped, threads_, words, gemm_.tile_m, gemm_.tile_n);
+      sharing_ = ChooseSharing(flipped, threads_, words, functions_, gemm_.tile_n);
       if (sharing_.chunk_n > 0) {
         shape_ = flipped;
         flipped_ = true;
@@ -126,15 +134,15 @@ class PackedMatmul : public Kernel {
         sums = GemmSums::kFlipped;
       }
     }
-    if (!flipped_ && threads_ > 1) sharing_ = ChooseSharing(shape_, threads_, words, gemm_.tile_m, gemm_.tile_n);
+    if (!flipped_ && threads_ > 1) sharing_ = ChooseSharing(shape_, threads_, words, functions_, gemm_.tile_n);
     if (sharing_.chunk_n > 0) {
       scratch_bytes_ = sizeof(float) * functions_.scratch_words(sharing_.unit_m, std::min(sharing_.chunk_n, shape_.n),
                                                                 shape_.k, sums, /*b_packed=*/true);
       shared_bytes_ = shape_.b_packed ? 0 : sizeof(float) * static_cast<size_t>(sharing_.chunk_n * words);
       return;
     }
-    grid_ = ChooseGrid(shape_, threads_, gemm_.tile_m, gemm_.tile_n);
-    piece_m_ = CeilDiv(CeilDiv(shape_.m, gemm_.tile_m), grid_.m_parts) * gemm_.tile_m;
+    grid_ = ChooseGrid(shape_, threads_, functions_.tile_m, gemm_.tile_n);
+    piece_m_ = CeilDiv(CeilDiv(shape_.m, functions_.tile_m), grid_.m_parts) * functions_.tile_m;
     piece_n_ = CeilDiv(CeilDiv(shape_.n, gemm_.tile_n), grid_.n_parts) * gemm_.tile_n;
     // Rounding up to tiles may leave the last parts empty.
     grid_ = {CeilDiv(shape_.m, piece_m_), CeilDiv(shape_.n, piece_n_)};
@@ -218,8 +226,8 @@ class PackedMatmul : public Kernel {
 
   // The first row of a unit of work; of the one after the last: all rows.
   int64_t UnitBegin(int64_t unit) const {
-    const int64_t tiles = CeilDiv(shape_.m, gemm_.tile_m);
-    return std::min(unit * tiles / sharing_.units * gemm_.tile_m, shape_.m);
+    const int64_t tiles = CeilDiv(shape_.m, functions_.tile_m);
+    return std::min(unit * tiles / sharing_.units * functions_.tile_m, shape_.m);
   }
 
   // Columns [n0, n0 + n) of C, from what was packed of B.

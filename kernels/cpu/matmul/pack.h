@@ -3,6 +3,7 @@
 
 // Copies a block of an operand into panels, so that a tile reads memory in order. Only for *_isa.cc files.
 
+#include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/operand.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
@@ -54,15 +55,15 @@ static void PackTransposed(int64_t words, const typename Operand::Source* src, i
 }
 
 // Panels of `kWidth` outer elements: panel p holds, for each word of steps, the words of the outer elements
-// p * kWidth + [0, kWidth), and zeros where there are none. `dst` receives ceil(extent / kWidth) * kWidth *
-// ceil(steps / kStepsPerWord) words.
+// p * kWidth + [0, kWidth), and zeros where there are none. `dst` receives ceil(extent / kWidth) panels of
+// kWidth * panel_rows words; panel_rows is ceil(steps / kStepsPerWord) or more, and the rows beyond that are zeros.
 template <typename Operand, int kWidth>
 static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* src, int64_t outer_stride,
-                 int64_t step_stride, float* dst) {
+                 int64_t step_stride, float* dst, int64_t panel_rows) {
   constexpr int kN = kWidth % kLanes == 0 ? kLanes : kWidth;  // one vector, one transposed block
   constexpr int kSteps = Operand::kStepsPerWord;
-  const int64_t words = steps / kSteps, all_words = (steps + kSteps - 1) / kSteps;
-  const int64_t panels = extent / kWidth, panel_words = all_words * kWidth;
+  const int64_t words = steps / kSteps, all_words = CeilDiv(steps, kSteps);
+  const int64_t panels = extent / kWidth, panel_words = panel_rows * kWidth;
   const typename Operand::Source* last = src + words * kSteps * step_stride;  // of the half word, if there is one
   if (outer_stride == 1) {
     // A few steps of every panel at a time: rows of the source are read in long pieces.
@@ -103,6 +104,9 @@ static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* 
     for (int64_t i = 0; i < panels * kWidth; ++i) {
       dst[i / kWidth * panel_words + words * kWidth + i % kWidth] = Operand::OneHalf(last + i * outer_stride);
     }
+  }
+  for (int64_t p = 0; p < CeilDiv(extent, kWidth); ++p) {
+    for (int64_t i = all_words * kWidth; i < panel_words; ++i) dst[p * panel_words + i] = 0.0f;
   }
   if (panels * kWidth == extent) return;
   float* rest = dst + panels * panel_words;

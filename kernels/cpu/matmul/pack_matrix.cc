@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 int64_t PackedElements(int64_t k, int64_t n, DType dtype) {
   const int64_t columns = (n + kPackedColumns - 1) / kPackedColumns * kPackedColumns;
-  return columns * (dtype == DType::kBF16 ? k + k % 2 : k);
+  return columns * (dtype == DType::kBF16 ? (k + kPackedSteps - 1) / kPackedSteps * kPackedSteps : k);
 }
 
 bool CanPack(DType dtype) {
@@ -54,7 +54,7 @@ KernelDefinition PackMatrixDefinition() {
   return {"pack_matrix",
           "packed = B[k,n] in the order in which matmul with b_packed reads it, both f32 or, with AVX512-BF16, bf16; "
           "ints k, n, b_strides [b,k,n] in elements, of which the first is not used; packed has round_up(n, 48) * k "
-          "elements, of bf16 round_up(n, 48) * round_up(k, 2)",
+          "elements, of bf16 round_up(n, 48) * round_up(k, 32)",
           &Create};
 }
 

@@ -8,7 +8,8 @@
 // wb rows of tile_n words, columns beyond n zero. No word depends on how a product is cut into pieces.
 //
 // The buffer is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns. bf16 is packed
-// only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size.
+// only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size. AMX multiplies
+// kPackedSteps of k at once, which bf16 is filled up to with zeros: wb of the last block counts them.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace bowline::kernels {
 
-constexpr int64_t kPackedColumns = 48;
+constexpr int64_t kPackedColumns = 48, kPackedSteps = 32;
 
 // The buffer of a matrix of k x n elements has the matrix's type and this many elements.
 int64_t PackedElements(int64_t k, int64_t n, DType dtype);

@@ -3,7 +3,9 @@
 
 // Tiles of C whose sums stay in registers over a block of k. Only for *_isa.cc files.
 
+#include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/operand.h"
+#include "kernels/cpu/matmul/pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -123,6 +125,56 @@ struct TileTables<Operand, IndexList<kIndex...>> {
 };
 template <typename Operand>
 using Tiles = TileTables<Operand, Indices<kTileM * kVecs>>;
+
+// Rows of A: what PackA made of them, or as they lie, `stride` elements apart; then in_place is not null.
+template <typename Source>
+struct TileOfA {
+  const float* packed;
+  const Source* in_place;
+  int64_t stride;
+};
+// B in panels of kTileN columns, `words` apart.
+struct Panels {
+  const float* first;
+  int64_t words;
+};
+
+// See product.h.
+template <typename OperandType>
+class VectorTiles {
+ public:
+  using Operand = OperandType;
+  using Source = typename Operand::Source;
+  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kTileColumns = kTileN, kBlockM = 12 * kTileM,
+                           kStripN = 3 * kTileN, kMostWords = kBlockWords;
+  static constexpr bool kReadsB = true;
+
+  // Rows that are contiguous in k: as many streams as a tile has rows, which a processor follows.
+  static bool ReadsA(const GemmShape& shape) {
+    return Operand::kWordsInMemory && shape.a_k == 1 && shape.k % Operand::kStepsPerWord == 0;
+  }
+  static int64_t PaddedWords(int64_t words) { return words; }
+  static void PackA(int64_t rows, int64_t steps, const Source* a, int64_t stride_m, int64_t stride_k, float* dst) {
+    Pack<Operand, BOWLINE_ISA::kTileM>(rows, steps, a, stride_m, stride_k, dst, CeilDiv(steps, Operand::kStepsPerWord));
+  }
+
+  static void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<Source>& a, const Panels& panels,
+                       int64_t column, float* out, int64_t ld, bool accumulate) {
+    const float* b = panels.first + column / kTileN * panels.words;
+    const int64_t kind = (rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1;
+    if (a.in_place != nullptr) {
+      Tiles<Operand>::direct_a[kind](words, a.in_place, a.stride, b, out, ld, accumulate);
+    } else {
+      Tiles<Operand>::packed[kind](words, a.packed, b, out, ld, accumulate);
+    }
+  }
+
+  // kTileN columns of B whose rows are contiguous, b_k apart.
+  static void MultiplyInPlace(int64_t rows, int64_t words, const float* a, const Source* b, int64_t b_k, float* out,
+                              int64_t ld, bool accumulate) {
+    Tiles<Operand>::direct_b[(rows - 1) * kVecs](words, a, b, b_k, out, ld, accumulate);
+  }
+};
 
 }  // namespace bowline::kernels::BOWLINE_ISA
 

@@ -96,7 +96,7 @@ void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const
                                     << NameOf(dtype) << " ISA " << static_cast<int>(ActiveIsa()));
   AttentionBounds bounds;
   if (dtype == DType::kBF16) {
-    bounds = BoundAttention(s, ActiveIsa() == Isa::kAvx512Bf16, x.q.Doubles(), x.k.Doubles(), x.v.Doubles(),
+    bounds = BoundAttention(s, ActiveIsa() >= Isa::kAvx512Bf16, x.q.Doubles(), x.k.Doubles(), x.v.Doubles(),
                             x.dout.Doubles(), expected.forward);
   }
   EXPECT_LE(ScaledError(r.lse, expected.forward.lse), 1e-5);
@@ -227,12 +227,12 @@ void CheckLengths(DType dtype) {
       const AttentionSize s = {1, length, length, heads, 1, dim, causal, 1 / std::sqrt(32.0)};
       const Inputs x = RandomInputs(random, s, dtype);
       const Expected expected = Reference(s, x);
-      for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+      for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx}) {
         if (dtype == DType::kBF16 && length >= 1024 && isa != best) continue;  // the bounds are slow, too
         LimitIsaForTesting(isa);
         if (ActiveIsa() == isa) ExpectAgreement(s, dtype, x, Attend(s, dtype, x, 2), expected);
       }
-      LimitIsaForTesting(Isa::kAvx512Bf16);
+      LimitIsaForTesting(kBestIsa);
     }
   }
 }

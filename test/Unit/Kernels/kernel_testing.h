@@ -92,12 +92,14 @@ class IsaTest : public ::testing::TestWithParam<Isa> {
     LimitIsaForTesting(GetParam());
     if (ActiveIsa() != GetParam()) GTEST_SKIP() << "this machine lacks the instruction set";
   }
-  void TearDown() override { LimitIsaForTesting(Isa::kAvx512Bf16); }
+  void TearDown() override { LimitIsaForTesting(kBestIsa); }
 };
 
-inline auto AllIsas() { return ::testing::Values(Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16); }
+inline auto AllIsas() {
+  return ::testing::Values(Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx);
+}
 inline std::string IsaName(const ::testing::TestParamInfo<Isa>& info) {
-  constexpr const char* kNames[] = {"Baseline", "Avx2", "Avx512", "Avx512Bf16"};
+  constexpr const char* kNames[] = {"Baseline", "Avx2", "Avx512", "Avx512Bf16", "Amx"};
   return kNames[static_cast<int>(info.param)];
 }
 

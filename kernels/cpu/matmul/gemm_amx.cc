@@ -1,0 +1,16 @@
+#include "kernels/cpu/matmul/amx_tile.h"
+#include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/matmul/product.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+namespace {
+
+void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch) {
+  Product<AmxTiles>(shape, static_cast<const uint16_t*>(a), b, output, scratch).Run();
+}
+
+}  // namespace
+
+extern const GemmFunctions kGemmBf16 = {AmxTiles::kTileM, AmxTiles::kBlockM, &Product<AmxTiles>::ScratchWords, &Run};
+
+}  // namespace bowline::kernels::BOWLINE_ISA

@@ -1,0 +1,320 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
+
+// The blocks of a product, around tiles of any kind. Only for *_isa.cc files and those of AMX.
+
+#include "kernels/cpu/isa/simd.h"
+#include "kernels/cpu/matmul/blocks.h"
+#include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/matmul/pack.h"
+#include "kernels/cpu/matmul/prefetch.h"
+#include "kernels/cpu/matmul/tile.h"
+
+namespace bowline::kernels::BOWLINE_ISA {
+
+// dst[rows][columns] from or to C, whose elements may be bf16 and anywhere.
+static void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows,
+                  int64_t columns, float* to, int64_t ld) {
+  const float* c = static_cast<const float*>(output.c) + i0 * shape.c_m + j0 * shape.c_n;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[i * ld + j] = c[i * shape.c_m + j * shape.c_n];
+  }
+}
+
+// Rows [i0, i0 + rows) and columns [j0, j0 + columns) of a piece of C have these strides and are finished.
+static void Finish(const GemmOutput& output, int64_t row_stride, int64_t column_stride, int64_t i0, int64_t j0,
+                   int64_t rows, int64_t columns, const float* from, int64_t ld) {
+  if (output.kind == GemmResult::kEpilogue) {
+    const int64_t m = output.m0 + i0, n = output.n0 + j0;
+    output.epilogue(output.arguments, from, ld, m, m + rows, n, n + columns);
+    return;
+  }
+  const int64_t offset = i0 * row_stride + j0 * column_stride;
+  for (int64_t i = 0; i < rows; ++i, from += ld) {
+    if (output.kind == GemmResult::kF32) {
+      float* c = static_cast<float*>(output.c) + offset + i * row_stride;
+      if (column_stride == 1) {
+        for (int64_t j = 0; j < columns; ++j) c[j] = from[j];
+      } else {
+        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = from[j];
+      }
+    } else {
+      uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * row_stride;
+      if (column_stride == 1) {
+        for (int64_t j = 0; j < columns; ++j) c[j] = RoundToBf16(from[j]);
+      } else {
+        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = RoundToBf16(from[j]);
+      }
+    }
+  }
+}
+
+// to[j][i] = from[i][j]
+static void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t columns, float* to, int64_t to_ld) {
+  const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
+  for (int64_t i = 0; i < whole_rows; i += kLanes) {
+    for (int64_t j = 0; j < whole_columns; j += kLanes) {
+      Vec block[kLanes];
+#pragma clang loop unroll(full)
+      for (int k = 0; k < kLanes; ++k) block[k] = Load(from + (i + k) * from_ld + j);
+      Transpose<kLanes>(block);
+#pragma clang loop unroll(full)
+      for (int k = 0; k < kLanes; ++k) Store(to + (j + k) * to_ld + i, block[k]);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_ld + i] = from[i * from_ld + j];
+  }
+}
+
+// A product, block by block, whose tiles are those of `Tiles`:
+//   Operand                    how elements become words (operand.h)
+//   kTileM, kTileColumns       the most rows and columns of C that Multiply takes; kTileColumns divides kStripN
+//   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache with the next, beside a
+//   strip of
+//                              kStripN columns of B
+//   kMostWords                 of k, before sums are kept elsewhere than in registers
+//   kReadsB                    Multiply reads B in place too, for no more than kTileM rows
+//   ReadsA(shape)              A is read in place
+//   PaddedWords(words)         what PackA and Pack fill `words` of k up to with zeros
+//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * PaddedWords
+//   Multiply(rows, columns, words, a, panels, column, out, ld, accumulate)
+//                              `column` is the first, counted in the panels; whole vectors of C are written
+template <typename Tiles>
+class Product {
+ public:
+  using Operand = typename Tiles::Operand;
+  using Source = typename Operand::Source;
+  static constexpr int64_t kSteps = Operand::kStepsPerWord, kTileM = Tiles::kTileM, kBlockM = Tiles::kBlockM,
+                           kStripN = Tiles::kStripN;
+
+  static size_t ScratchWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
+    const int64_t columns = BlockColumns(n, b_packed), words = CeilDiv(k, kSteps);
+    return static_cast<size_t>(PackedAWords(m, words) + (b_packed ? 0 : PackedBWords(columns, words)) +
+                               SumWords(m, words, columns, sums) +
+                               (sums == GemmSums::kFlipped ? kBlockM * kStripN : 0));
+  }
+
+  Product(const GemmShape& shape, const Source* a, const void* b, const GemmOutput& output, float* scratch)
+      : shape_(shape),
+        a_(a),
+        b_(static_cast<const Source*>(b)),
+        output_(output),
+        flipped_(output.flipped),
+        words_(CeilDiv(shape.k, kSteps)),
+        layout_block_(BlockWords(words_)),
+        block_(LargestBlock(words_)),
+        whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
+    direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
+    // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
+    direct_b_ = Tiles::kReadsB && whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
+    direct_a_ = !direct_b_ && Tiles::ReadsA(shape);
+    packed_a_ = scratch;
+    packed_b_ = packed_a_ + PackedAWords(shape.m, words_);
+    block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
+    sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : PackedBWords(block_n_, words_));
+    if (flipped_) {
+      flip_ = sums_ + SumWords(shape.m, words_, block_n_, GemmSums::kFlipped);
+      output_.m0 = output.n0;
+      output_.n0 = output.m0;
+    }
+  }
+
+  void Run() {
+    // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
+    // packed only once.
+    const int64_t span = direct_c_ ? shape_.m : kSpanM;
+    for (n0_ = 0; n0_ < shape_.n; n0_ += block_n_) {
+      nb_ = Smaller(shape_.n - n0_, block_n_);
+      whole_ = direct_b_ ? nb_ / kTileN * kTileN : 0;
+      for (int64_t m = 0; m < shape_.m; m += span) RunSpan(m, Smaller(m + span, shape_.m));
+    }
+  }
+
+ private:
+  static constexpr int64_t kBlockN = 8 * kStripN;  // packed B stays in the last-level cache
+  static constexpr int64_t kPackedN = 4 * kBlockN;
+  static constexpr int64_t kSpanM = 4 * kBlockM;  // rows of a block that is finished over all of k before the next
+  static constexpr int kWideVecs = 3 * kVecs;     // of a single row
+
+  // How many columns are multiplied with a block of A before the next is packed: all of them if B is there already.
+  static int64_t BlockColumns(int64_t n, bool b_packed) {
+    return Smaller(RoundUp(n, kTileN), b_packed ? kPackedN : kBlockN);
+  }
+  // Blocks of packed matrices are cut further for these tiles.
+  static int64_t LargestBlock(int64_t words) {
+    const int64_t block = Smaller(BlockWords(words), words);
+    return Smaller(block, EqualBlocks(block, Tiles::kMostWords));
+  }
+  static int64_t PackedAWords(int64_t m, int64_t words) {
+    return RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * Tiles::PaddedWords(Smaller(words, Tiles::kMostWords)), 16);
+  }
+  static int64_t PackedBWords(int64_t columns, int64_t words) {
+    return RoundUp(columns * Tiles::PaddedWords(Smaller(words, Tiles::kMostWords)), 16);
+  }
+  static int64_t SumWords(int64_t m, int64_t words, int64_t columns, GemmSums sums) {
+    if (sums == GemmSums::kInC) return RoundUp(Smaller(m, kTileM) * kTileN, 16);
+    if (words > LargestBlock(words)) return RoundUp(Smaller(m, kSpanM) * columns, 16);
+    return RoundUp(
+        sums == GemmSums::kInScratch ? Smaller(m, kTileM) * columns : Smaller(m, kBlockM) * Smaller(columns, kStripN),
+        16);
+  }
+
+  void RunSpan(int64_t begin, int64_t end) {
+    begin_ = begin;
+    for (w0_ = 0; w0_ < words_; w0_ += wb_) {
+      wb_ = WordsFrom(w0_);
+      const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
+      padded_ = Tiles::PaddedWords(wb_);
+      PackB(k0, kb);
+      for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
+        const int64_t mb = Smaller(end - m0, kBlockM);
+        const Source* a = a_ + m0 * shape_.a_m + k0 * shape_.a_k;
+        if (!direct_a_) Tiles::PackA(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
+        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, kTileN));
+        for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
+          for (int64_t i = 0; i < mb; i += kTileM) {
+            panel_a_ = packed_a_ + i * padded_;
+            RunStrip(m0, i, Smaller(mb - i, kTileM), j0, Smaller(nb_, j0 + kStripN));
+          }
+          if (flipped_ && w0_ + wb_ == words_) FinishFlipped(m0, mb, j0, Smaller(nb_, j0 + kStripN));
+        }
+      }
+    }
+  }
+
+  // The size of the block that begins at word w0: blocks end where those of a packed matrix do.
+  int64_t WordsFrom(int64_t w0) const {
+    const int64_t layout_end = Smaller((w0 / layout_block_ + 1) * layout_block_, words_);
+    return Smaller(block_, layout_end - w0);
+  }
+
+  // The block of A after the one at `a`, which ends with row m1 of a span.
+  void PrefetchAfter(const Source* a, int64_t m1, int64_t end, int64_t kb, int64_t tiles) {
+    if (m1 < end) {
+      Prefetch(a + kBlockM * shape_.a_m, Smaller(end - m1, kBlockM), kb, tiles);
+    } else if (w0_ + wb_ < words_) {
+      const int64_t k1 = (w0_ + wb_) * kSteps, rows = Smaller(end - begin_, kBlockM);
+      Prefetch(a_ + begin_ * shape_.a_m + k1 * shape_.a_k, rows, Smaller(shape_.k - k1, block_ * kSteps), tiles);
+    } else if (shape_.next_a != nullptr && n0_ + nb_ == shape_.n && m1 == shape_.m) {
+      Prefetch(static_cast<const Source*>(shape_.next_a), Smaller(shape_.next_m, kBlockM),
+               Smaller(shape_.k, block_ * kSteps), tiles);
+    } else {
+      prefetcher_.End();
+    }
+  }
+
+  void Prefetch(const Source* from, int64_t rows, int64_t steps, int64_t tiles) {
+    constexpr int64_t kBytes = sizeof(Source);
+    if (shape_.a_k == 1) {
+      prefetcher_.Begin(from, rows, steps * kBytes, shape_.a_m * kBytes, tiles);
+    } else if (shape_.a_m == 1) {
+      prefetcher_.Begin(from, steps, rows * kBytes, shape_.a_k * kBytes, tiles);
+    }
+  }
+
+  void PackB(int64_t k0, int64_t kb) {
+    if (whole_b_ != nullptr) {
+      const int64_t begin = w0_ / layout_block_ * layout_block_;
+      const int64_t rows = PanelWords<Operand>(Smaller(layout_block_, words_ - begin));
+      panels_ = {whole_b_ + begin * shape_.packed_n + (shape_.packed_n0 + n0_) * rows + (w0_ - begin) * kTileN,
+                 rows * kTileN};
+      return;
+    }
+    b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
+    Pack<Operand, kTileN>(nb_ - whole_, kb, b_block_ + whole_ * shape_.b_n, shape_.b_n, shape_.b_k, packed_b_, padded_);
+    panels_ = {packed_b_, padded_ * kTileN};
+  }
+
+  // Where sums of C's rows from m0 on are, which are `i` rows behind their block of A, and of the block's column j0.
+  float* SumsAt(int64_t m0, int64_t i, int64_t j0, int64_t* ld) const {
+    if (direct_c_) {
+      *ld = shape_.c_m;
+      return static_cast<float*>(output_.c) + m0 * shape_.c_m + n0_ + j0;
+    }
+    *ld = RoundUp(nb_, kTileN);
+    if (block_ < words_) return sums_ + (m0 - begin_) * *ld + j0;
+    if (!flipped_) return sums_ + j0;
+    *ld = Smaller(*ld, kStripN);
+    return sums_ + i * *ld;
+  }
+
+  // `rows` rows of C, the first of them the i-th of the block of A that begins with row m_block; columns j0 to j1 of
+  // the block.
+  void RunStrip(int64_t m_block, int64_t i, int64_t rows, int64_t j0, int64_t j1) {
+    const bool first = w0_ == 0, last = w0_ + wb_ == words_;
+    const int64_t m0 = m_block + i;
+    int64_t ld;
+    float* out = SumsAt(m0, i, j0, &ld);
+    if (!direct_c_ && first && shape_.accumulate) LoadC(shape_, output_, m0, n0_ + j0, rows, j1 - j0, out, ld);
+    const bool accumulate = shape_.accumulate || !first;
+    int64_t j = j0;
+    if (Tiles::kReadsB && shape_.m == 1) {  // wide enough that each step reads several lines of B in order
+      for (; j + kWideVecs * kLanes <= Smaller(j1, whole_); j += kWideVecs * kLanes) {
+        Multiply<Operand, 1, kWideVecs>(wb_, PackedColumns<Operand>{panel_a_},
+                                        DirectRows<Operand>{b_block_ + j, shape_.b_k}, out + (j - j0), 0, accumulate);
+      }
+    }
+    for (; j < j1; j += Tiles::kTileColumns) {
+      RunTile(m0, rows, Smaller(j1 - j, Tiles::kTileColumns), j, out + (j - j0), ld, accumulate);
+    }
+    if (!direct_c_ && last && !flipped_) {
+      Finish(output_, shape_.c_m, shape_.c_n, m0, n0_ + j0, rows, j1 - j0, out, ld);
+    }
+  }
+
+  // A whole block of A by a strip of B: long enough rows of what is wanted.
+  void FinishFlipped(int64_t m0, int64_t rows, int64_t j0, int64_t j1) {
+    int64_t ld;
+    const float* sums = SumsAt(m0, 0, j0, &ld);
+    Flip(sums, ld, rows, j1 - j0, flip_, kBlockM);
+    Finish(output_, shape_.c_n, shape_.c_m, n0_ + j0, m0, j1 - j0, rows, flip_, kBlockM);
+  }
+
+  void RunTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
+    prefetcher_.Step();
+    if constexpr (Tiles::kReadsB) {
+      if (j < whole_) {
+        return Tiles::MultiplyInPlace(rows, wb_, panel_a_, b_block_ + j, shape_.b_k, out, ld, accumulate);
+      }
+    }
+    if (!direct_c_ || columns % kLanes == 0) return MultiplyTile(m0, rows, columns, j, out, ld, accumulate);
+    // C ends within a vector.
+    MultiplyTile(m0, rows, columns, j, sums_, kTileN, false);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t c = 0; c < columns; ++c) {
+        float& element = out[i * ld + c];
+        element = accumulate ? element + sums_[i * kTileN + c] : sums_[i * kTileN + c];
+      }
+    }
+  }
+
+  // The same with packed B, whole vectors of columns.
+  void MultiplyTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
+    const Source* a = direct_a_ ? a_ + m0 * shape_.a_m + w0_ * kSteps : nullptr;
+    tiles_.Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_, out, ld,
+                    accumulate);
+  }
+
+  const GemmShape& shape_;
+  const Source *a_, *b_;
+  GemmOutput output_;  // m0 and n0 of C as it is wanted
+  const bool flipped_;
+  const int64_t words_, layout_block_, block_;  // of k
+  const float* const whole_b_;                  // a buffer of pack_matrix; null: B is packed here
+  bool direct_c_, direct_b_, direct_a_;
+  float *packed_a_, *packed_b_, *sums_, *flip_;
+  int64_t block_n_;
+  int64_t begin_;             // the span's first row
+  int64_t n0_, nb_, whole_;   // the block's columns, and how many of them are read in place
+  int64_t w0_, wb_, padded_;  // its words
+  const Source* b_block_;
+  Panels panels_;         // of the block's columns from whole_ on
+  const float* panel_a_;  // of the tile's rows, unless A is read in place
+  Prefetcher prefetcher_;
+  Tiles tiles_;
+};
+
+}  // namespace bowline::kernels::BOWLINE_ISA
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_PRODUCT_H_
