@@ -16,11 +16,11 @@ namespace bowline::kernels::BOWLINE_ISA {
 class AmxTiles {
  public:
   using Operand = Bf16Operand;
-  // Two by two registers of C, which four loads feed; with sums over 512 steps the rows of A stay in the first-level
-  // cache while columns of B come from the second.
-  static constexpr int64_t kTileM = 32, kTileColumns = 32, kBlockM = 12 * kTileM, kStripN = 4 * kTileN,
-                           kMostWords = 256;
-  static constexpr bool kReadsB = false;
+  // A strip of C: for few enough steps of k that its rows of A stay in the first-level cache, two by two registers
+  // after the other, whose columns of B come from the second-level cache.
+  static constexpr int64_t kTileM = 32, kStripN = 4 * kTileN, kTileColumns = kStripN, kStepColumns = 32,
+                           kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN;
+  static constexpr bool kReadsB = false, kWritesVectors = false;
 
   AmxTiles() = default;
   AmxTiles(const AmxTiles&) = delete;
@@ -28,6 +28,8 @@ class AmxTiles {
   // What follows saves and restores less, and other users of tiles find none in use.
   ~AmxTiles() {
     if (rows_ > 0) __builtin_ia32_tilerelease();
+    // Nothing else orders streamed stores, not the barrier that says that a thread is done.
+    if (streams_) __builtin_ia32_sfence();
   }
 
   static bool ReadsA(const GemmShape& shape) {
@@ -47,32 +49,28 @@ class AmxTiles {
   }
 
   void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<uint16_t>& a, const Panels& panels,
-                int64_t column, float* out, int64_t ld, bool accumulate) {
+                int64_t column, const TileOfC& c, Prefetcher& prefetcher, float* scratch) {
     if (rows != rows_) Configure(rows);
-    const int64_t groups = CeilDiv(words, kWords);
-    Streams streams = {nullptr, 0, 0, 0, BAt(panels, column), BAt(panels, column + kColumns), groups};
-    if (a.in_place != nullptr) {
-      streams.a = reinterpret_cast<const char*>(a.in_place);
-      streams.a_group = kRowBytes;
-      streams.a_row = a.stride * 2;
-      streams.a_rows = kRows * streams.a_row;
-    } else {
-      streams.a = reinterpret_cast<const char*>(a.packed);
-      streams.a_group = kRegisterBytes;
-      streams.a_row = kRowBytes;
-      streams.a_rows = groups * kRegisterBytes;
+    // Registers are stored to what is in a cache, line by line, and C is written once.
+    float* const sums = c.is_scratch ? c.out : scratch;
+    const int64_t ld = c.is_scratch ? c.ld : kStripN, groups = CeilDiv(words, kWords);
+    const int64_t block = EqualBlocks(words, kMostWords);
+    for (int64_t w = 0; w < words; w += block) {
+      Streams streams = StreamsOfA(a, w, groups);
+      streams.groups = CeilDiv(Smaller(words - w, block), kWords);
+      const bool accumulate = w > 0 || (c.is_scratch && c.accumulate);
+      for (int64_t j = 0; j < columns; j += kStepColumns) {
+        prefetcher.Step();
+        streams.b0 = BAt(panels, w, column + j);
+        streams.b1 = BAt(panels, w, column + j + kColumns);
+        Multiply(rows > kRows, columns - j > kColumns, streams, sums + j, ld * 4, accumulate);
+      }
     }
-    const int64_t c_stride = ld * 4;
-    if (rows > kRows) {
-      columns > kColumns ? Run<2, 2>(streams, out, c_stride, accumulate)
-                         : Run<2, 1>(streams, out, c_stride, accumulate);
-    } else {
-      columns > kColumns ? Run<1, 2>(streams, out, c_stride, accumulate)
-                         : Run<1, 1>(streams, out, c_stride, accumulate);
-    }
+    if (!c.is_scratch) Finish(rows, columns, sums, c);
   }
 
  private:
+  static constexpr int64_t kMostWords = 256;
   static constexpr int64_t kRows = 16, kColumns = 16, kWords = 16, kRowBytes = 64, kRegisterBytes = kRows * kRowBytes;
   static_assert(kWords == kTileWords && kTileN % kColumns == 0);
 
@@ -107,8 +105,55 @@ class AmxTiles {
     rows_ = rows;
   }
 
-  static const char* BAt(const Panels& panels, int64_t column) {
-    return reinterpret_cast<const char*>(panels.first + column / kTileN * panels.words + column % kTileN);
+  static Streams StreamsOfA(const TileOfA<uint16_t>& a, int64_t word, int64_t groups) {
+    if (a.in_place != nullptr) {
+      const int64_t row = a.stride * 2;
+      return {reinterpret_cast<const char*>(a.in_place + 2 * word), kRowBytes, row, kRows * row, nullptr, nullptr, 0};
+    }
+    return {reinterpret_cast<const char*>(a.packed + word * kRows),
+            kRegisterBytes,
+            kRowBytes,
+            groups * kRegisterBytes,
+            nullptr,
+            nullptr,
+            0};
+  }
+
+  static const char* BAt(const Panels& panels, int64_t word, int64_t column) {
+    const float* panel = panels.first + column / kTileN * panels.words;
+    return reinterpret_cast<const char*>(panel + word * kTileN + column % kTileN);
+  }
+
+  static void Multiply(bool second_rows, bool second_columns, const Streams& streams, float* out, int64_t c_stride,
+                       bool accumulate) {
+    if (second_rows) {
+      second_columns ? Run<2, 2>(streams, out, c_stride, accumulate) : Run<2, 1>(streams, out, c_stride, accumulate);
+    } else {
+      second_columns ? Run<1, 2>(streams, out, c_stride, accumulate) : Run<1, 1>(streams, out, c_stride, accumulate);
+    }
+  }
+
+  // C (+)= sums
+  void Finish(int64_t rows, int64_t columns, const float* sums, const TileOfC& c) {
+    if (c.accumulate) {
+      Finish(rows, columns, sums, c, [](float* to, Vec sum) { Store(to, Load(to) + sum); });
+    } else if (c.is_streamed && reinterpret_cast<uintptr_t>(c.out) % kRowBytes == 0 && c.ld % kLanes == 0) {
+      Finish(rows, columns, sums, c,
+             [](float* to, Vec sum) { __builtin_nontemporal_store(sum, reinterpret_cast<Vec*>(to)); });
+      streams_ = true;
+    } else {
+      Finish(rows, columns, sums, c, [](float* to, Vec sum) { Store(to, sum); });
+    }
+  }
+  template <typename Write>
+  static void Finish(int64_t rows, int64_t columns, const float* sums, const TileOfC& c, Write write) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* from = sums + i * kStripN;
+      float* to = c.out + i * c.ld;
+      int64_t j = 0;
+      for (; j + kLanes <= columns; j += kLanes) write(to + j, Load(from + j));
+      for (; j < columns; ++j) to[j] = c.accumulate ? to[j] + from[j] : from[j];
+    }
   }
 
   template <int kRowRegisters, int kColumnRegisters>
@@ -129,11 +174,11 @@ class AmxTiles {
     }
     const char *a = s.a, *b0 = s.b0, *b1 = s.b1;
     for (int64_t g = 0; g < s.groups; ++g, a += s.a_group, b0 += kBGroup, b1 += kBGroup) {
-      __builtin_ia32_tileloadd64(6, b0, kBRow);
+      __builtin_ia32_tileloaddt164(6, b0, kBRow);
       __builtin_ia32_tileloadd64(4, a, s.a_row);
       __builtin_ia32_tdpbf16ps(0, 4, 6);
       if constexpr (kSecondColumns) {
-        __builtin_ia32_tileloadd64(7, b1, kBRow);
+        __builtin_ia32_tileloaddt164(7, b1, kBRow);
         __builtin_ia32_tdpbf16ps(1, 4, 7);
       }
       if constexpr (kSecondRows) {
@@ -180,6 +225,7 @@ class AmxTiles {
     }
   }
 
+  bool streams_ = false;
   int64_t rows_ = 0;  // that the registers are configured for; 0: they are not
 };
 

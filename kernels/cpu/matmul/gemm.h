@@ -55,6 +55,9 @@ struct GemmOutput {
   // What is wanted is the product's transpose, contiguous in m: blocks of it are transposed before they leave.
   // Not with `accumulate`.
   bool flipped = false;
+  // C is too large for a cache to hold it until it is read. A line that is written past the caches need not be read
+  // first.
+  bool streamed = false;
 };
 
 // Where sums are kept until all of k is added: in C, if it is f32 with c_n == 1; in scratch; there, for a flipped C.

@@ -116,6 +116,9 @@ class PackedMatmul : public Kernel {
     result_ = signature.has_epilogue         ? GemmResult::kEpilogue
               : shape.result == DType::kBF16 ? GemmResult::kBf16
                                              : GemmResult::kF32;
+    // Half of a second-level cache of the processors with AMX, which alone streams; measured.
+    constexpr int64_t kStreamedBytes = 1 << 20;
+    streamed_ = shape.m * shape.n * result_bytes_ >= kStreamedBytes;
     // An epilogue wants rows and columns as they are.
     shape_ = result_ == GemmResult::kEpilogue ? shape : Oriented(shape, &swapped_);
     packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
@@ -184,7 +187,7 @@ class PackedMatmul : public Kernel {
   GemmOutput Output(const Operands& operands, int64_t batch, int64_t m0, int64_t n0) const {
     const int64_t offset = batch * shape_.c[0] + m0 * shape_.c[1] + n0 * shape_.c[2];
     char* c = operands.c == nullptr ? nullptr : operands.c + offset * result_bytes_;
-    return {result_, c, epilogue_, operands.epilogue, m0, n0, flipped_};
+    return {result_, c, epilogue_, operands.epilogue, m0, n0, flipped_, streamed_};
   }
 
   void RunGrid(const Operands& operands, char* scratch) const {
@@ -259,6 +262,7 @@ class PackedMatmul : public Kernel {
   GemmResult result_;
   bool swapped_ = false;  // A and B have changed places
   bool flipped_ = false;  // and C is contiguous in m
+  bool streamed_;
   MatmulShape shape_;
   bool dot_;
   int64_t packed_n_;

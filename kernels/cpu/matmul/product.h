@@ -70,16 +70,18 @@ static void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t colum
 // A product, block by block, whose tiles are those of `Tiles`:
 //   Operand                    how elements become words (operand.h)
 //   kTileM, kTileColumns       the most rows and columns of C that Multiply takes; kTileColumns divides kStripN
+//   kStepColumns               for so many it steps the prefetcher once
+//   kScratchWords              that Multiply needs
+//   kWritesVectors             Multiply writes whole vectors of C, even where fewer columns are wanted
 //   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache with the next, beside a
 //   strip of
 //                              kStripN columns of B
-//   kMostWords                 of k, before sums are kept elsewhere than in registers
 //   kReadsB                    Multiply reads B in place too, for no more than kTileM rows
 //   ReadsA(shape)              A is read in place
 //   PaddedWords(words)         what PackA and Pack fill `words` of k up to with zeros
 //   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * PaddedWords
-//   Multiply(rows, columns, words, a, panels, column, out, ld, accumulate)
-//                              `column` is the first, counted in the panels; whole vectors of C are written
+//   Multiply(rows, columns, words, a, panels, column, out, prefetcher, scratch)
+//                              `column` is the first, counted in the panels
 template <typename Tiles>
 class Product {
  public:
@@ -90,8 +92,8 @@ class Product {
 
   static size_t ScratchWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
     const int64_t columns = BlockColumns(n, b_packed), words = CeilDiv(k, kSteps);
-    return static_cast<size_t>(PackedAWords(m, words) + (b_packed ? 0 : PackedBWords(columns, words)) +
-                               SumWords(m, words, columns, sums) +
+    return static_cast<size_t>(Tiles::kScratchWords + PackedAWords(m, words) +
+                               (b_packed ? 0 : PackedBWords(columns, words)) + SumWords(m, words, columns, sums) +
                                (sums == GemmSums::kFlipped ? kBlockM * kStripN : 0));
   }
 
@@ -102,14 +104,14 @@ class Product {
         output_(output),
         flipped_(output.flipped),
         words_(CeilDiv(shape.k, kSteps)),
-        layout_block_(BlockWords(words_)),
-        block_(LargestBlock(words_)),
+        block_(BlockWords(words_)),
         whole_b_(shape.packed_n > 0 ? static_cast<const float*>(b) : nullptr) {
     direct_c_ = output.kind == GemmResult::kF32 && shape.c_n == 1;
     // A panel of B that is used by a single tile is not worth a copy if its rows are contiguous.
     direct_b_ = Tiles::kReadsB && whole_b_ == nullptr && shape.m <= kTileM && shape.b_n == 1 && shape.k % kSteps == 0;
     direct_a_ = !direct_b_ && Tiles::ReadsA(shape);
-    packed_a_ = scratch;
+    tile_scratch_ = scratch;
+    packed_a_ = scratch + Tiles::kScratchWords;
     packed_b_ = packed_a_ + PackedAWords(shape.m, words_);
     block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
     sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : PackedBWords(block_n_, words_));
@@ -141,20 +143,15 @@ class Product {
   static int64_t BlockColumns(int64_t n, bool b_packed) {
     return Smaller(RoundUp(n, kTileN), b_packed ? kPackedN : kBlockN);
   }
-  // Blocks of packed matrices are cut further for these tiles.
-  static int64_t LargestBlock(int64_t words) {
-    const int64_t block = Smaller(BlockWords(words), words);
-    return Smaller(block, EqualBlocks(block, Tiles::kMostWords));
-  }
   static int64_t PackedAWords(int64_t m, int64_t words) {
-    return RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * Tiles::PaddedWords(Smaller(words, Tiles::kMostWords)), 16);
+    return RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * Tiles::PaddedWords(Smaller(words, kBlockWords)), 16);
   }
   static int64_t PackedBWords(int64_t columns, int64_t words) {
-    return RoundUp(columns * Tiles::PaddedWords(Smaller(words, Tiles::kMostWords)), 16);
+    return RoundUp(columns * Tiles::PaddedWords(Smaller(words, kBlockWords)), 16);
   }
   static int64_t SumWords(int64_t m, int64_t words, int64_t columns, GemmSums sums) {
     if (sums == GemmSums::kInC) return RoundUp(Smaller(m, kTileM) * kTileN, 16);
-    if (words > LargestBlock(words)) return RoundUp(Smaller(m, kSpanM) * columns, 16);
+    if (words > kBlockWords) return RoundUp(Smaller(m, kSpanM) * columns, 16);
     return RoundUp(
         sums == GemmSums::kInScratch ? Smaller(m, kTileM) * columns : Smaller(m, kBlockM) * Smaller(columns, kStripN),
         16);
@@ -162,8 +159,8 @@ class Product {
 
   void RunSpan(int64_t begin, int64_t end) {
     begin_ = begin;
-    for (w0_ = 0; w0_ < words_; w0_ += wb_) {
-      wb_ = WordsFrom(w0_);
+    for (w0_ = 0; w0_ < words_; w0_ += block_) {
+      wb_ = Smaller(words_ - w0_, block_);
       const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
       padded_ = Tiles::PaddedWords(wb_);
       PackB(k0, kb);
@@ -171,7 +168,7 @@ class Product {
         const int64_t mb = Smaller(end - m0, kBlockM);
         const Source* a = a_ + m0 * shape_.a_m + k0 * shape_.a_k;
         if (!direct_a_) Tiles::PackA(mb, kb, a, shape_.a_m, shape_.a_k, packed_a_);
-        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, kTileN));
+        PrefetchAfter(a, m0 + mb, end, kb, CeilDiv(mb, kTileM) * CeilDiv(nb_, Tiles::kStepColumns));
         for (int64_t j0 = 0; j0 < nb_; j0 += kStripN) {
           for (int64_t i = 0; i < mb; i += kTileM) {
             panel_a_ = packed_a_ + i * padded_;
@@ -181,12 +178,6 @@ class Product {
         }
       }
     }
-  }
-
-  // The size of the block that begins at word w0: blocks end where those of a packed matrix do.
-  int64_t WordsFrom(int64_t w0) const {
-    const int64_t layout_end = Smaller((w0 / layout_block_ + 1) * layout_block_, words_);
-    return Smaller(block_, layout_end - w0);
   }
 
   // The block of A after the one at `a`, which ends with row m1 of a span.
@@ -215,10 +206,8 @@ class Product {
 
   void PackB(int64_t k0, int64_t kb) {
     if (whole_b_ != nullptr) {
-      const int64_t begin = w0_ / layout_block_ * layout_block_;
-      const int64_t rows = PanelWords<Operand>(Smaller(layout_block_, words_ - begin));
-      panels_ = {whole_b_ + begin * shape_.packed_n + (shape_.packed_n0 + n0_) * rows + (w0_ - begin) * kTileN,
-                 rows * kTileN};
+      const int64_t rows = PanelWords<Operand>(wb_);
+      panels_ = {whole_b_ + w0_ * shape_.packed_n + (shape_.packed_n0 + n0_) * rows, rows * kTileN};
       return;
     }
     b_block_ = b_ + k0 * shape_.b_k + n0_ * shape_.b_n;
@@ -272,13 +261,15 @@ class Product {
   }
 
   void RunTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
-    prefetcher_.Step();
     if constexpr (Tiles::kReadsB) {
       if (j < whole_) {
+        prefetcher_.Step();
         return Tiles::MultiplyInPlace(rows, wb_, panel_a_, b_block_ + j, shape_.b_k, out, ld, accumulate);
       }
     }
-    if (!direct_c_ || columns % kLanes == 0) return MultiplyTile(m0, rows, columns, j, out, ld, accumulate);
+    if (!direct_c_ || !Tiles::kWritesVectors || columns % kLanes == 0) {
+      return MultiplyTile(m0, rows, columns, j, out, ld, accumulate);
+    }
     // C ends within a vector.
     MultiplyTile(m0, rows, columns, j, sums_, kTileN, false);
     for (int64_t i = 0; i < rows; ++i) {
@@ -292,18 +283,19 @@ class Product {
   // The same with packed B, whole vectors of columns.
   void MultiplyTile(int64_t m0, int64_t rows, int64_t columns, int64_t j, float* out, int64_t ld, bool accumulate) {
     const Source* a = direct_a_ ? a_ + m0 * shape_.a_m + w0_ * kSteps : nullptr;
-    tiles_.Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_, out, ld,
-                    accumulate);
+    tiles_.Multiply(rows, columns, wb_, TileOfA<Source>{panel_a_, a, shape_.a_m}, panels_, j - whole_,
+                    TileOfC{out, ld, accumulate, /*is_scratch=*/!direct_c_, output_.streamed && block_ >= words_},
+                    prefetcher_, tile_scratch_);
   }
 
   const GemmShape& shape_;
   const Source *a_, *b_;
   GemmOutput output_;  // m0 and n0 of C as it is wanted
   const bool flipped_;
-  const int64_t words_, layout_block_, block_;  // of k
-  const float* const whole_b_;                  // a buffer of pack_matrix; null: B is packed here
+  const int64_t words_, block_;  // of k
+  const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_, direct_a_;
-  float *packed_a_, *packed_b_, *sums_, *flip_;
+  float *tile_scratch_, *packed_a_, *packed_b_, *sums_, *flip_;
   int64_t block_n_;
   int64_t begin_;             // the span's first row
   int64_t n0_, nb_, whole_;   // the block's columns, and how many of them are read in place

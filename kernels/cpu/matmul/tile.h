@@ -6,6 +6,7 @@
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/operand.h"
 #include "kernels/cpu/matmul/pack.h"
+#include "kernels/cpu/matmul/prefetch.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
@@ -133,6 +134,13 @@ struct TileOfA {
   const Source* in_place;
   int64_t stride;
 };
+// Sums to be written or added to what is there; in scratch, rows are whole vectors long and in a cache. Streamed:
+// nobody reads them soon, and they may be written past the caches.
+struct TileOfC {
+  float* out;
+  int64_t ld;
+  bool accumulate, is_scratch, is_streamed;
+};
 // B in panels of kTileN columns, `words` apart.
 struct Panels {
   const float* first;
@@ -145,9 +153,9 @@ class VectorTiles {
  public:
   using Operand = OperandType;
   using Source = typename Operand::Source;
-  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kTileColumns = kTileN, kBlockM = 12 * kTileM,
-                           kStripN = 3 * kTileN, kMostWords = kBlockWords;
-  static constexpr bool kReadsB = true;
+  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kTileColumns = kTileN, kStepColumns = kTileN,
+                           kBlockM = 12 * kTileM, kStripN = 3 * kTileN, kScratchWords = 0;
+  static constexpr bool kReadsB = true, kWritesVectors = true;
 
   // Rows that are contiguous in k: as many streams as a tile has rows, which a processor follows.
   static bool ReadsA(const GemmShape& shape) {
@@ -159,13 +167,14 @@ class VectorTiles {
   }
 
   static void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<Source>& a, const Panels& panels,
-                       int64_t column, float* out, int64_t ld, bool accumulate) {
+                       int64_t column, const TileOfC& c, Prefetcher& prefetcher, float*) {
+    prefetcher.Step();
     const float* b = panels.first + column / kTileN * panels.words;
     const int64_t kind = (rows - 1) * kVecs + CeilDiv(columns, kLanes) - 1;
     if (a.in_place != nullptr) {
-      Tiles<Operand>::direct_a[kind](words, a.in_place, a.stride, b, out, ld, accumulate);
+      Tiles<Operand>::direct_a[kind](words, a.in_place, a.stride, b, c.out, c.ld, c.accumulate);
     } else {
-      Tiles<Operand>::packed[kind](words, a.packed, b, out, ld, accumulate);
+      Tiles<Operand>::packed[kind](words, a.packed, b, c.out, c.ld, c.accumulate);
     }
   }
 
