@@ -1,5 +1,6 @@
-// Attention on one thread, see contenders.h for how it is measured. "widened" is bf16 without AVX512-BF16. Flops are
-// those of the pairs of a query and a key that see each other: two products forward, five backward.
+// Attention on one thread, see contenders.h for how it is measured. "widened" is bf16 without AVX512-BF16, which is
+// what processors with AMX do. Flops are those of the pairs of a query and a key that see each other: two products
+// forward, five backward.
 //
 //   bowline-attention-bench [--rounds N] [--best] [SHAPE...]     SHAPE: BxHxKVxSxD and 'c' if causal, 8x6x6x256x64c
 
@@ -85,12 +86,13 @@ Contender Make(std::string name, const Case& c, bool backward, DType dtype, Tens
 void Compare(const Case& c, int rounds, bool best) {
   Tensors f32(Sign(c, true, DType::kF32)), bf16(Sign(c, true, DType::kBF16));
   for (bool backward : {false, true}) {
-    std::vector<Contender> contenders = Peaks(true);
+    std::vector<Contender> contenders = Peaks(true, /*tiles=*/false);
     contenders.push_back(Make("f32", c, backward, DType::kF32, f32));
     LimitIsaForTesting(Isa::kAvx512);
     contenders.push_back(Make("widened bf16", c, backward, DType::kBF16, bf16));
-    LimitIsaForTesting(kBestIsa);
+    LimitIsaForTesting(Isa::kAvx512Bf16);
     contenders.push_back(Make("bf16", c, backward, DType::kBF16, bf16));
+    LimitIsaForTesting(kBestIsa);
     TakeTurns(contenders, rounds, static_cast<int>(std::max(1.0, 1e9 / c.Flops(backward))));
     Report(c.Name() + (backward ? " backward" : " forward"), contenders, best);
   }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/isa/isa.h"
+
 namespace bowline::kernels {
 
 inline double ThreadSeconds() {
@@ -45,6 +47,28 @@ __attribute__((target("avx512f,avx512bf16"))) inline void PeakBf16(int64_t steps
 }
 inline constexpr double kPeakFlops = kPeakSteps * 12 * 16 * 2.0;
 #undef BOWLINE_PEAK_LOOP
+// Four tiles of 16 x 16 sums, 32 products to each, a step.
+__attribute__((target("amx-tile,amx-bf16"))) inline void PeakAmx(int64_t steps) {
+  struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } registers = {};
+  registers.palette = 1;
+  for (int i = 0; i < 8; ++i) {
+    registers.row_bytes[i] = 64;
+    registers.rows[i] = 16;
+  }
+  __builtin_ia32_tile_loadconfig(&registers);
+  for (int64_t i = 0; i < steps; ++i) {
+    __builtin_ia32_tdpbf16ps(0, 4, 6);
+    __builtin_ia32_tdpbf16ps(1, 4, 7);
+    __builtin_ia32_tdpbf16ps(2, 5, 6);
+    __builtin_ia32_tdpbf16ps(3, 5, 7);
+  }
+  __builtin_ia32_tilerelease();
+}
+inline constexpr double kAmxPeakFlops = kPeakSteps * 4 * 16 * 16 * 32 * 2.0;
 #endif
 
 struct Contender {
@@ -59,13 +83,18 @@ struct Contender {
   }
 };
 
-// What the machine could do; of bf16 pairs too if asked for. Empty where it is not known how to measure that.
-inline std::vector<Contender> Peaks(bool bf16) {
+// What the machine could do; of bf16 too if asked for, in tiles where it has them or in vectors. Empty where it is not
+// known how to measure that.
+inline std::vector<Contender> Peaks(bool bf16, bool tiles) {
   std::vector<Contender> peaks;
 #if defined(__x86_64__)
   const bool has_f32_peak = __builtin_cpu_supports("avx512f"), has_bf16_peak = __builtin_cpu_supports("avx512bf16");
   if (has_f32_peak) peaks.push_back({"peak f32", kPeakFlops, [] { PeakF32(kPeakSteps); }});
-  if (bf16 && has_bf16_peak) peaks.push_back({"peak bf16", 2 * kPeakFlops, [] { PeakBf16(kPeakSteps); }});
+  if (bf16 && tiles && ActiveIsa() >= Isa::kAmx) {
+    peaks.push_back({"peak bf16", kAmxPeakFlops, [] { PeakAmx(kPeakSteps); }});
+  } else if (bf16 && has_bf16_peak) {
+    peaks.push_back({"peak bf16", 2 * kPeakFlops, [] { PeakBf16(kPeakSteps); }});
+  }
 #endif
   return peaks;
 }

@@ -146,7 +146,7 @@ struct Options {
 void Compare(const Case& s, const Options& options) {
   const bool bf16 = options.bf16;
   Rotation x(s, options.cold);
-  std::vector<Contender> contenders = Peaks(bf16);
+  std::vector<Contender> contenders = Peaks(bf16, /*tiles=*/true);
   contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
   contenders.push_back({"onednn f32", s.Flops(), [&] {
                           Buffers& next = x.Next();

@@ -15,7 +15,8 @@ class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionShape& shape, int threads)
       : shape_(shape),
-        table_(BOWLINE_SELECT_BF16_ISA(kAttentionForward)),
+        table_(AttentionMultipliesPairs() ? BOWLINE_SELECT_BF16_ISA(kAttentionForward)
+                                          : BOWLINE_SELECT_ISA(kAttentionForward)),
         units_(table_.units(shape)),
         threads_(threads),
         scratch_floats_(table_.scratch_floats(shape)) {}
@@ -42,7 +43,10 @@ class AttentionForward : public Kernel {
 class AttentionBackward : public Kernel {
  public:
   AttentionBackward(const AttentionShape& shape, int threads)
-      : shape_(shape), table_(BOWLINE_SELECT_BF16_ISA(kAttentionBackward)), threads_(threads) {
+      : shape_(shape),
+        table_(AttentionMultipliesPairs() ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward)
+                                          : BOWLINE_SELECT_ISA(kAttentionBackward)),
+        threads_(threads) {
     using enum BackwardPart;
     // In products of one key head: five together, or four of them for dk and dv and three for dq.
     const double heads = static_cast<double>(table_.units(shape, kAll));

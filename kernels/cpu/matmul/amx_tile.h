@@ -33,8 +33,9 @@ class AmxTiles {
   }
 
   static bool ReadsA(const GemmShape& shape) {
-    // Rows a multiple of 1 KiB apart share few sets of the first-level cache.
-    return shape.a_k == 1 && shape.k % (2 * kWords) == 0 && shape.a_m % 512 != 0;
+    // Rows a multiple of 1 KiB apart share few sets of the first-level cache: a copy is worth it for enough columns.
+    constexpr int64_t kFewSets = 512, kManyColumns = 512;
+    return shape.a_k == 1 && shape.k % (2 * kWords) == 0 && (shape.a_m % kFewSets != 0 || shape.n < kManyColumns);
   }
   static int64_t PaddedWords(int64_t words) { return RoundUp(words, kWords); }
 

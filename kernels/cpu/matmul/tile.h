@@ -21,6 +21,8 @@ constexpr int kTileM = 4, kVecs = 2;  // 8 of 16
 #endif
 constexpr int kTileN = kVecs * kLanes;
 
+constexpr int kRowsAhead = 32;  // of B, measured
+
 // The words of A that a tile multiplies with one row of B: packed, kTileM words each,
 template <typename Operand>
 struct PackedColumns {
@@ -47,7 +49,11 @@ struct PackedRows {
   template <int kCount>
   BOWLINE_ALWAYS_INLINE void Read(const PackedRows& rows, Vec (&row)[kCount]) {
 #pragma clang loop unroll(full)
-    for (int j = 0; j < kCount; ++j) row[j] = Load(rows.p + j * kLanes);
+    for (int j = 0; j < kCount; ++j) {
+      // A panel comes from the second-level cache, in order, and yet not soon enough by itself.
+      __builtin_prefetch(rows.p + kRowsAhead * kTileN + j * kLanes);
+      row[j] = Load(rows.p + j * kLanes);
+    }
   }
   BOWLINE_ALWAYS_INLINE void Next(PackedRows& rows) { rows.p += kTileN; }
 };
