@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +61,9 @@ struct Signature {
   // compiler: Run is then not called.
   bool has_epilogue = false;
   TileEpilogue epilogue = nullptr;
+  // Bytes of workspace that there are. A kernel that is faster with more does with less if it can: then a plan that was
+  // compiled where the faster way does not exist runs all the same.
+  size_t scratch_limit = std::numeric_limits<size_t>::max();
 
   const Attribute* Find(std::string_view name) const;
   // kInvalidArgument naming kernel and attribute if it is missing or of another kind.

@@ -91,6 +91,7 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> Binder::CreateRegistered(const 
     given = signature.arguments.back().ByteCount();
     signature.arguments.pop_back();
   }
+  signature.scratch_limit = given;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> launchable, device_.CreateKernel(signature));
   if (launchable->ScratchBytes() > given) {
     return absl::FailedPreconditionError(

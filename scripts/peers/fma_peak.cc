@@ -1,5 +1,6 @@
 // Prints what the processors can multiply and add at most: GFLOP/s of fused multiply-adds on registers, for f32 and,
-// where the processor has them, for pairs of bf16 (VDPBF16PS). A product of matrices cannot be faster.
+// where the processor has them, for bf16 in pairs (VDPBF16PS) or tiles (TDPBF16PS). A product of matrices cannot be
+// faster.
 //
 //   fma_peak THREADS   ->   {"f32": 234.1, "bf16": 468.3}
 //
@@ -7,6 +8,8 @@
 // other programs can only slow a turn down.
 
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -58,6 +61,30 @@ __attribute__((target("avx512f,avx512bf16"))) double DotBf16() {
   return 2.0 * 32 * kChains * kIterations;
 }
 
+__attribute__((target("amx-tile,amx-bf16"))) double TileBf16() {
+  struct {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } registers;
+  _tile_loadconfig(&registers);
+  for (int i = 0; i < kIterations / 16; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+  return 2.0 * 16 * 16 * 32 * 4 * (kIterations / 16);
+}
+
+// Linux gives a process tiles on request.
+bool HasTiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM; the state component
+  return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 double GflopPerSecond(double (*body)(), int threads) {
   double best = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -98,6 +125,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::printf("{\"f32\": %.1f", GflopPerSecond(avx512 ? FmaAvx512 : FmaAvx2, threads));
-  if (__builtin_cpu_supports("avx512bf16")) std::printf(", \"bf16\": %.1f", GflopPerSecond(DotBf16, threads));
+  const bool tiles = HasTiles();
+  if (tiles || __builtin_cpu_supports("avx512bf16")) {
+    std::printf(", \"bf16\": %.1f", GflopPerSecond(tiles ? TileBf16 : DotBf16, threads));
+  }
   std::printf("}\n");
 }

@@ -13,10 +13,9 @@ namespace {
 
 class AttentionForward : public Kernel {
  public:
-  AttentionForward(const AttentionShape& shape, int threads)
+  AttentionForward(const AttentionShape& shape, int threads, bool pairs)
       : shape_(shape),
-        table_(AttentionMultipliesPairs() ? BOWLINE_SELECT_BF16_ISA(kAttentionForward)
-                                          : BOWLINE_SELECT_ISA(kAttentionForward)),
+        table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionForward) : BOWLINE_SELECT_ISA(kAttentionForward)),
         units_(table_.units(shape)),
         threads_(threads),
         scratch_floats_(table_.scratch_floats(shape)) {}
@@ -42,10 +41,9 @@ class AttentionForward : public Kernel {
 
 class AttentionBackward : public Kernel {
  public:
-  AttentionBackward(const AttentionShape& shape, int threads)
+  AttentionBackward(const AttentionShape& shape, int threads, bool pairs)
       : shape_(shape),
-        table_(AttentionMultipliesPairs() ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward)
-                                          : BOWLINE_SELECT_ISA(kAttentionBackward)),
+        table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward) : BOWLINE_SELECT_ISA(kAttentionBackward)),
         threads_(threads) {
     using enum BackwardPart;
     // In products of one key head: five together, or four of them for dk and dv and three for dq.
@@ -124,6 +122,14 @@ absl::Status CheckLse(const Signature& signature, const AttentionShape& s, size_
   return CheckShape(signature, index, "lse", {s.batch, s.heads, s.queries}, "[batch, heads, queries]");
 }
 
+// With pairs of bf16 or without, as the machine prefers and the workspace allows.
+template <typename Attention>
+std::unique_ptr<Kernel> Choose(const AttentionShape& shape, const Signature& signature) {
+  auto kernel = std::make_unique<Attention>(shape, signature.threads, AttentionPrefersPairs());
+  if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
+  return std::make_unique<Attention>(shape, signature.threads, /*pairs=*/true);
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature) {
   const DType element = FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
@@ -138,7 +144,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 2, "v"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeQ(signature, shape, 3, "out"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLse(signature, shape, 4));
-  return std::make_unique<AttentionForward>(shape, signature.threads);
+  return Choose<AttentionForward>(shape, signature);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signature) {
@@ -163,7 +169,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signatur
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeQ(signature, shape, 6, "dq"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 7, "dk"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 8, "dv"));
-  return std::make_unique<AttentionBackward>(shape, signature.threads);
+  return Choose<AttentionBackward>(shape, signature);
 }
 
 }  // namespace

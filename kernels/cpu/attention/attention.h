@@ -15,7 +15,7 @@
 // f32, and lse is stored as f32. Products are of f32, to which bf16 is widened, but with AVX512-BF16 tensors of bf16
 // are multiplied as they are, and p and ds are rounded to bf16 before their products. The sum under p is not of rounded
 // values, and the scale is applied to f32. That instruction takes subnormal numbers for zero. Processors with AMX
-// multiply pairs of bf16 in vectors at half their rate of f32, so they widen too.
+// multiply pairs of bf16 in vectors at half their rate of f32, so they widen too, if the workspace allows.
 
 #include <cstddef>
 #include <cstdint>
@@ -72,8 +72,8 @@ BOWLINE_DECLARE_ISA_VARIANTS(AttentionBackwardTable, kAttentionBackward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionBackwardTable, kAttentionBackward)
 
-// Whether products are those of pairs of bf16.
-inline bool AttentionMultipliesPairs() { return ActiveIsa() == Isa::kAvx512Bf16; }
+// Whether products are best those of pairs of bf16.
+inline bool AttentionPrefersPairs() { return ActiveIsa() == Isa::kAvx512Bf16; }
 
 }  // namespace bowline::kernels
 

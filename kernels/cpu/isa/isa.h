@@ -63,6 +63,7 @@ void LimitIsaForTesting(Isa isa);
   extern const Table name;                        \
   }
 #define BOWLINE_DECLARE_BF16_VARIANT(Table, name)
+#define BOWLINE_DECLARE_AMX(Table, name)
 #define BOWLINE_SELECT_ISA(name) (isa_baseline::name)
 #define BOWLINE_SELECT_BF16_ISA(name) (isa_baseline::name)
 #endif

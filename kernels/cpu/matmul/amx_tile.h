@@ -16,8 +16,8 @@ namespace bowline::kernels::BOWLINE_ISA {
 class AmxTiles {
  public:
   using Operand = Bf16Operand;
-  // A strip of C: for few enough steps of k that its rows of A stay in the first-level cache, two by two registers
-  // after the other, whose columns of B come from the second-level cache.
+  // Multiply goes through a strip of C, two by two registers at a time, for so many steps of k that its rows of A stay in
+  // the first-level cache; columns of B come from the second, by loads that leave the first to A.
   static constexpr int64_t kTileM = 32, kStripN = 4 * kTileN, kTileColumns = kStripN, kStepColumns = 32,
                            kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN;
   static constexpr bool kReadsB = false, kWritesVectors = false;
@@ -52,22 +52,23 @@ class AmxTiles {
   void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<uint16_t>& a, const Panels& panels,
                 int64_t column, const TileOfC& c, Prefetcher& prefetcher, float* scratch) {
     if (rows != rows_) Configure(rows);
-    // Registers are stored to what is in a cache, line by line, and C is written once.
-    float* const sums = c.is_scratch ? c.out : scratch;
-    const int64_t ld = c.is_scratch ? c.ld : kStripN, groups = CeilDiv(words, kWords);
+    // Registers are stored to what is in a cache, and C is written once. What is there is added last, wherever it is, so
+    // that bits do not depend on that.
+    const bool in_place = c.is_scratch && !c.accumulate;
+    float* const sums = in_place ? c.out : scratch;
+    const int64_t ld = in_place ? c.ld : kStripN, groups = CeilDiv(words, kWords);
     const int64_t block = EqualBlocks(words, kMostWords);
     for (int64_t w = 0; w < words; w += block) {
       Streams streams = StreamsOfA(a, w, groups);
       streams.groups = CeilDiv(Smaller(words - w, block), kWords);
-      const bool accumulate = w > 0 || (c.is_scratch && c.accumulate);
       for (int64_t j = 0; j < columns; j += kStepColumns) {
         prefetcher.Step();
         streams.b0 = BAt(panels, w, column + j);
         streams.b1 = BAt(panels, w, column + j + kColumns);
-        Multiply(rows > kRows, columns - j > kColumns, streams, sums + j, ld * 4, accumulate);
+        Multiply(rows > kRows, columns - j > kColumns, streams, sums + j, ld * 4, /*accumulate=*/w > 0);
       }
     }
-    if (!c.is_scratch) Finish(rows, columns, sums, c);
+    if (!in_place) Finish(rows, columns, sums, c);
   }
 
  private:

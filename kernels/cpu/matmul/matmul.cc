@@ -94,20 +94,21 @@ bool WorthFlipping(const MatmulShape& s, bool words_in_memory) {
          s.c[1] >= s.n && s.m >= kFewRows && s.n >= 8 * s.m;
 }
 
-// A property of the whole product, so that its bits depend on nothing else.
-const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s) {
+// Whether tiles are used is a property of the whole product, so that its bits depend on nothing else.
+const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s, [[maybe_unused]] bool may_use_tiles) {
   if (s.operands != DType::kBF16) return table.f32;
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
-  if (ActiveIsa() >= Isa::kAmx && s.m >= kLeastForAmx && s.n >= kLeastForAmx) return isa_amx::kGemmBf16;
+  if (may_use_tiles && ActiveIsa() >= Isa::kAmx && s.m >= kLeastForAmx && s.n >= kLeastForAmx)
+    return isa_amx::kGemmBf16;
 #endif
   return table.bf16;
 }
 
 class PackedMatmul : public Kernel {
  public:
-  PackedMatmul(const MatmulShape& shape, const Signature& signature)
+  PackedMatmul(const MatmulShape& shape, const Signature& signature, bool may_use_tiles)
       : gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
-        functions_(SelectGemm(gemm_, shape)),
+        functions_(SelectGemm(gemm_, shape, may_use_tiles)),
         pack_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         epilogue_(signature.epilogue),
         threads_(signature.threads),
@@ -277,7 +278,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
   const Attribute* library = signature.Find("library");
   if (library == nullptr || library->text == "bowline") {
-    return std::make_unique<PackedMatmul>(shape, signature);
+    auto kernel = std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/true);
+    if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
+    return std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/false);
   }
   if (library->text == "onednn" && (signature.has_epilogue || shape.operands != DType::kF32)) {
     return Refuse(signature, signature.has_epilogue ? "library 'onednn' takes no epilogue; use library 'bowline'"

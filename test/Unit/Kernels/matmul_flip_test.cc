@@ -85,7 +85,8 @@ TEST_P(MatmulFlipTest, SameBitsOfBf16IntoF32AndBf16) {
   for (auto [m, n, k] : kSizes) {
     std::vector<uint16_t> a(m * k), b(n * k);
     for (auto* x : {&a, &b}) {
-      for (uint16_t& value : *x) value = 0x3F80 | (random() & 0x807F);  // of about 1
+      // Of many exponents, so that each order of additions has bits of its own.
+      for (uint16_t& value : *x) value = static_cast<uint16_t>((random() & 0x807F) | (119 + random() % 9) << 7);
     }
     std::vector<uint16_t> b_plain = Transposed(b.data(), n, k);
     for (DType result : {DType::kF32, DType::kBF16}) {

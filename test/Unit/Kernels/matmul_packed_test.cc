@@ -31,12 +31,14 @@ Signature SignPacked(const Problem& p, const Signature& plain, DType dtype) {
 
 void SetOperands(Signature& s, DType dtype) { s.arguments[0].dtype = s.arguments[1].dtype = dtype; }
 
-// The same memory serves as floats or as twice as many bf16 numbers of about 1.
+// The same memory serves as floats or as twice as many bf16 numbers, of many exponents, so that each order of additions
+// has bits of its own.
 Floats RandomOperand(std::mt19937_64& random, int64_t count, DType dtype) {
   Floats values = RandomFloats(random, count);
   if (dtype == DType::kF32) return values;
+  const auto half = [&] { return static_cast<uint32_t>((random() & 0x807F) | (119 + random() % 9) << 7); };
   for (float& value : values) {
-    const uint32_t bits = 0x3F803F80u | (static_cast<uint32_t>(random()) & 0x807F807Fu);
+    const uint32_t low = half(), bits = low | half() << 16;
     std::memcpy(&value, &bits, sizeof(value));
   }
   return values;
