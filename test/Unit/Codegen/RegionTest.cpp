@@ -380,17 +380,18 @@ TEST(Region, TermOfAShiftedIndex) {
     for (int first : {0, 7})
       for (bool isSwapped : {false, true}) {
         SCOPED_TRACE(formatv("{0} from {1}, {2}", label, first, isSwapped ? "label first" : "index first").str());
-        Kernels kernels(formatv(R"(func.func @k(%x: tensor<9x50xf32>, %l: tensor<9x{0}>) -> tensor<9xf32> {{
+        Kernels kernels(
+            formatv(R"(func.func @k(%x: tensor<9x50xf32>, %l: tensor<9x{0}>, %z: tensor<9x50xf32>) -> tensor<9xf32> {{
           %i = graph.iota dim 1 : tensor<9x70x{0}>
           %s = graph.slice %i at [0, {1}] sizes [9, 50] : (tensor<9x70x{0}>) -> tensor<9x50x{0}>
           %b = graph.broadcast %l dims [0] : (tensor<9x{0}>) -> tensor<9x50x{0}>
           %is = arith.cmpi eq, {2} : tensor<9x50x{0}>
           %zero = arith.constant dense<0.0> : tensor<9x50xf32>
-          %y = arith.addf %x, %x : tensor<9x50xf32>
+          %y = arith.maximumf %x, %z : tensor<9x50xf32>
           %c = arith.select %is, %y, %zero : tensor<9x50xi1>, tensor<9x50xf32>
           %r = graph.reduce sum %c dims [1] : (tensor<9x50xf32>) -> tensor<9xf32>
           return %r : tensor<9xf32> })",
-                                label, first, isSwapped ? "%b, %s" : "%s, %b"));
+                    label, first, isSwapped ? "%b, %s" : "%s, %b"));
         ASSERT_TRUE(kernels.isLoaded());
         auto inputs = randomInputs(kernels, 20);
         // f64 holds the ends of i32 exactly, and that of i64 which it can be.
