@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/KernelEmitter.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <map>
 
@@ -203,6 +204,11 @@ SmallVector<Value> KernelEmitter::reduceAlong(ArrayRef<const Expr *> group, Arra
   unsigned along = dims.back();
   int64_t size = nest->space.size(along), count = std::max<int64_t>(chooseLanes(bodies, size, vectorLanes, true), 2);
   int64_t rest = size % count, whole = size - rest;
+  // Functions of a row take long enough to bring the next one meanwhile, which is gone through first for less.
+  bool isExpensive = false;
+  forEachExpr(bodies, [&](const Expr *expr) {
+    isExpensive |= expr->kind == Expr::Kind::Compute && isa<math::MathDialect>(expr->op->getDialect());
+  });
   insertHere();
   setTailLanes(along, std::max<int64_t>(rest, 1));
   Lanes tail = lanes;
@@ -218,8 +224,11 @@ SmallVector<Value> KernelEmitter::reduceAlong(ArrayRef<const Expr *> group, Arra
     if (whole) {
       insertHere();
       lanes = {dimBit(along), count, nullptr};
-      next = emitLoop(along, constant(0), constant(whole), count, current.take_front(results),
-                      [&](ValueRange inner) { return accumulate(group, bodies, inner); });
+      next = emitLoop(along, constant(0), constant(whole), count, current.take_front(results), [&](ValueRange inner) {
+        if (isExpensive)
+          prefetchAhead(bodies, along, size);
+        return accumulate(group, bodies, inner);
+      });
     }
     if (rest) {
       insertHere();

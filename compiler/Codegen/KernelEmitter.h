@@ -202,8 +202,8 @@ private:
   void prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
   void prefetchLanes(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
   void prefetchScattered();
-  /// What lies ahead in the rows that `segment` reads.
-  void prefetchSegment(const Nest::Segment &segment);
+  /// What lies ahead along `dim` of what `values` read: a little, or `ahead` elements.
+  void prefetchAhead(ArrayRef<const Expr *> values, unsigned dim, std::optional<int64_t> ahead = std::nullopt);
   /// What `bodies` read in the lanes, `ahead` rows later.
   void prefetchColumns(ArrayRef<const Expr *> bodies, unsigned row, int64_t ahead);
 

@@ -139,25 +139,24 @@ void KernelEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Blocks blocks) {
   for (const Nest::Segment &segment : nest->segments)
     emitElements(segment, blocks, [&] {
       prefetchScattered();
-      prefetchSegment(segment);
+      prefetchAhead(valuesOf(segment.stores), *segment.dim);
       emitStores(segment);
     });
   for (auto [rowStore, rowValue] : llvm::zip_equal(nest->rowStores, rowValues))
     store(rowStore, rowValue);
 }
 
-void KernelEmitter::prefetchSegment(const Nest::Segment &segment) {
+void KernelEmitter::prefetchAhead(ArrayRef<const Expr *> values, unsigned dim, std::optional<int64_t> ahead) {
   if (!nest->scattered.empty() || !nest->columnSums.empty())
     return;
   insertHere();
-  forEachExpr(valuesOf(segment.stores), [&](const Expr *load) {
+  forEachExpr(values, [&](const Expr *load) {
     // Not what reductions read, whose own dimensions have no value here.
-    if (load->kind != Expr::Kind::Load || !isBound(load->freeDims) ||
-        IndexSpace::coefficient(load->index, *segment.dim) != 1)
+    if (load->kind != Expr::Kind::Load || !isBound(load->freeDims) || IndexSpace::coefficient(load->index, dim) != 1)
       return;
     const Argument &argument = arguments[load->argument];
     int64_t bytes = memoryType(argument.type.getElementType()).getIntOrFloatBitWidth() / 8;
-    prefetchLanes(argument, load->index, *segment.dim, kBytesAhead / bytes);
+    prefetchLanes(argument, load->index, dim, ahead.value_or(kBytesAhead / bytes));
   });
 }
 
