@@ -2,8 +2,12 @@
 
 find_program(BOWLINE_CCACHE ccache)
 if(BOWLINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${BOWLINE_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BOWLINE_CCACHE})
+  # Precompiled headers are known to ccache by the text of their `.sum` files (BowlinePrecompiledHeaders.cmake), which is
+  # the same in all build folders, as the bytes of the headers are not.
+  set(BOWLINE_CCACHE_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 ${BOWLINE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${BOWLINE_CCACHE_LAUNCHER})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BOWLINE_CCACHE_LAUNCHER})
 endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -9,6 +9,24 @@ include(AddMLIR)
 
 separate_arguments(BOWLINE_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
 
+# What compiling against MLIR needs, without linking it.
+add_library(bowline_mlir_headers INTERFACE)
+target_include_directories(bowline_mlir_headers SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_definitions(bowline_mlir_headers INTERFACE ${BOWLINE_LLVM_DEFINITIONS})
+
+# Those that many sources include, and those that what they include includes.
+set(BOWLINE_COMMON_MLIR_HEADERS
+  <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/Math/IR/Math.h>
+  <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/DialectImplementation.h> <mlir/IR/IRMapping.h>
+  <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/Matchers.h> <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h>
+  <mlir/IR/Remarks.h> <mlir/IR/SymbolTable.h> <mlir/IR/Verifier.h> <mlir/Interfaces/FunctionInterfaces.h>
+  <mlir/Interfaces/InferTypeOpInterface.h> <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Parser/Parser.h>
+  <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h>
+  <llvm/ADT/StringExtras.h> <llvm/ADT/StringMap.h> <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>
+  <llvm/Support/MathExtras.h> <algorithm> <functional> <limits> <map> <numeric> <optional> <string> <vector>)
+bowline_precompile_headers(bowline_compiler_headers VERSION ${LLVM_PACKAGE_VERSION}
+  HEADERS ${BOWLINE_COMMON_MLIR_HEADERS} LINKS bowline_mlir_headers)
+
 # bowline_tablegen(TARGET name SOURCE file.td OUTPUTS "file" "-gen-..." ...)
 # Runs mlir-tblgen once per OUTPUT pair and defines target `name` for add_dependencies.
 function(bowline_tablegen)
@@ -29,13 +47,12 @@ endfunction()
 function(bowline_add_compiler_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-  target_compile_definitions(${name} PUBLIC ${BOWLINE_LLVM_DEFINITIONS})
   get_property(generated GLOBAL PROPERTY BOWLINE_TABLEGEN_TARGETS)
   if(generated)
     add_dependencies(${name} ${generated})
   endif()
-  target_link_libraries(${name} PUBLIC ${ARG_LINKS} MLIR LLVM)
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS} bowline_mlir_headers MLIR LLVM)
+  bowline_use_precompiled_headers(${name} bowline_compiler_headers)
 endfunction()
 
 # bowline_add_dialect_docs(name SOURCE file.td DIALECT dialect): target `bowline-docs` generates the reference page

@@ -3,11 +3,19 @@
 find_package(absl REQUIRED)
 find_package(Threads REQUIRED)
 
+bowline_precompile_headers(bowline_runtime_headers VERSION ${absl_VERSION}
+  HEADERS
+    <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
+    <absl/strings/string_view.h> <absl/types/span.h>
+    <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <set> <string> <utility> <vector>
+  LINKS absl::status absl::statusor absl::strings absl::span)
+
 # bowline_add_runtime_library(name SOURCES a.cc ... LINKS lib ...): never sees MLIR or LLVM.
 function(bowline_add_runtime_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS})
+  bowline_use_precompiled_headers(${name} bowline_runtime_headers)
 endfunction()
 
 # bowline_add_tool(name SOURCES ... LINKS ...): an executable in build/<preset>/bin.
@@ -15,6 +23,12 @@ function(bowline_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
+  # Libraries of the compiler have names such as BowlineEmit, those of the runtime such as bowline_plan.
+  if(ARG_LINKS MATCHES "Bowline")
+    bowline_use_precompiled_headers(${name} bowline_compiler_headers)
+  else()
+    bowline_use_precompiled_headers(${name} bowline_runtime_headers)
+  endif()
 endfunction()
 
 # bowline_add_unit_test(name SOURCES ... LINKS ...): a GoogleTest binary, one ctest entry per binary.
@@ -22,6 +36,11 @@ function(bowline_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(ARG_LINKS MATCHES "Bowline")
+    bowline_use_precompiled_headers(${name} bowline_compiler_test_headers)
+  else()
+    bowline_use_precompiled_headers(${name} bowline_runtime_test_headers)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/bin)
   add_test(NAME ${name} COMMAND ${name})
   set_property(GLOBAL APPEND PROPERTY BOWLINE_TEST_TARGETS ${name})

@@ -1,0 +1,37 @@
+# Headers of other projects, compiled once per build instead of once per source: MLIR's alone take most of the time of
+# compiling a typical source of the compiler. No header of Bowline is among them, so that an edit rebuilds what includes
+# the edited file and nothing else. A source names every header that it uses all the same: a build with
+# -DBOWLINE_PRECOMPILED_HEADERS=OFF shows what is missing.
+option(BOWLINE_PRECOMPILED_HEADERS "Compile the headers of MLIR, Abseil and GoogleTest once per build (clang only)" ON)
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR BOWLINE_BUILD_FUZZERS)
+  set(BOWLINE_PRECOMPILED_HEADERS OFF)
+endif()
+
+# bowline_precompile_headers(name VERSION v HEADERS <a.h> ... [LINKS lib ...])
+# Defines target `name`, whose headers other targets take with bowline_use_precompiled_headers. VERSION changes when the
+# contents of the headers do.
+function(bowline_precompile_headers name)
+  cmake_parse_arguments(ARG "" "VERSION" "HEADERS;LINKS" ${ARGN})
+  if(NOT BOWLINE_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Target ${name} consists of its precompiled headers.\n")
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  # Timestamps would make two builds differ; a cached header would name files of the build folder that it came from.
+  target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
+  string(JOIN "\n" content "${ARG_VERSION}" ${CMAKE_CXX_COMPILER_VERSION} "${CMAKE_BUILD_TYPE}" "${BOWLINE_SANITIZE}"
+         ${ARG_HEADERS})
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum CONTENT "${content}\n")
+endfunction()
+
+# bowline_use_precompiled_headers(target name): `target` is compiled with the headers of `name`.
+function(bowline_use_precompiled_headers target name)
+  if(BOWLINE_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${name})
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
