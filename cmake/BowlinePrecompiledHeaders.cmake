@@ -7,6 +7,10 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR BOWLINE_BUILD_FUZZERS)
   set(BOWLINE_PRECOMPILED_HEADERS OFF)
 endif()
 
+# As CMake has it, but for the name of the header that was compiled, an absolute path: ccache would take the objects of
+# each build folder for different ones.
+set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+
 # bowline_precompile_headers(name VERSION v HEADERS <a.h> ... [LINKS lib ...])
 # Defines target `name`, whose headers other targets take with bowline_use_precompiled_headers. VERSION changes when the
 # contents of the headers do.
