@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes and links whom, against the rules of Bowline's architecture.
+"""Checks who includes and links whom, against the table `<!-- layering -->` of docs/architecture.md.
 
 Reads every source, header, TableGen file and CMakeLists.txt of the layers below. With --build-dir also looks into built
 executables of the layers that use no MLIR, and with --no-mlir-in-build into what the compiler of that build was told and
@@ -18,15 +18,18 @@ import subprocess
 import sys
 from typing import NamedTuple, Optional
 
+from markdown_tables import TableError, names_in, read_table
+
 TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "test")
 SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".inc", ".td"}
 MAX_LINES = 600
+PAGE = "docs/architecture.md"
 
 COMPILER_INFRASTRUCTURE = ("mlir", "mlir-c", "llvm", "llvm-c", "clang", "lld")
 
 
 class Layer(NamedTuple):
-    """What the files below `path` may use. Where several layers match a file, the longest path decides."""
+    """What the files below `path` may use."""
 
     path: str  # folder or file, from the root
     repository: tuple[str, ...]  # folders and headers of this repository that it may include
@@ -36,52 +39,30 @@ class Layer(NamedTuple):
     remedy: str
 
 
-MEET = "the compiler and the runtime meet only in runtime/plan, runtime/base and kernels/registry"
-MOVE_DOWN = "move what both need into a folder that both may use, or turn the dependency around"
 NO_MLIR = "move the code that needs it to compiler/, and hand the result over in the plan"
 
-LAYERS = (
-    Layer("kernels", ("kernels",), False, ("absl", "dnnl"),
-          "kernels is a leaf: itself, Abseil and oneDNN", MOVE_DOWN),
-    Layer("kernels/benchmarks", ("kernels",), False, ("absl", "dnnl", "benchmark"),
-          "kernels is a leaf: itself, Abseil and oneDNN", MOVE_DOWN),
-    Layer("runtime", ("runtime", "kernels"), False, None,
-          "runtime uses runtime and kernels, never the compiler, MLIR or LLVM", NO_MLIR),
-    Layer("runtime/base", ("runtime/base",), False, None,
-          "runtime/base is the bottom of the runtime and uses no other folder", MOVE_DOWN),
-    Layer("runtime/plan", ("runtime/plan", "runtime/base"), False, None,
-          "runtime/plan is shared with the compiler and uses runtime/base only", MOVE_DOWN),
-    Layer("dialects", ("dialects", "kernels/registry/philox.h"), True, (),
-          "dialects use upstream MLIR only (and kernels/registry/philox.h, the definition of random values)",
-          "move code that needs more to passes/ or compiler/"),
-    Layer("passes", ("passes", "dialects", "kernels/registry"), True, ("absl",),
-          "passes use dialects and kernels/registry",
-          "move code that needs more to compiler/, which assembles passes"),
-    Layer("frontends", ("frontends", "dialects", "runtime/base"), True, None,
-          "frontends produce graph IR and use dialects and runtime/base only",
-          "move what happens after import to a pass"),
-    Layer("compiler", ("compiler", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry"), True, None,
-          MEET, MOVE_DOWN),
-    Layer("compiler/Check", ("compiler/Check", "runtime/plan", "runtime/base", "kernels/registry"), False, None,
-          "compiler/Check reads plans, not IR, and is part of the runtime-only build", NO_MLIR),
-    Layer("compiler/Codegen/benchmarks", ("compiler/Codegen", "kernels"), True, ("benchmark",),
-          "benchmarks of generated code run it on the runtime's threads", MOVE_DOWN),
-    # The driver and the tools assemble everything, and talk to people as the runtime's tools do.
-    Layer("compiler/Driver",
-          ("compiler", "frontends", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry",
-           "runtime/tools/tool_support.h"), True, None, MEET, MOVE_DOWN),
-    Layer("compiler/tools",
-          ("compiler", "frontends", "passes", "dialects", "runtime/plan", "runtime/base", "kernels/registry",
-           "runtime/tools/tool_support.h"), True, None, MEET, MOVE_DOWN),
-    *(Layer(f"compiler/tools/{tool}.cpp",
-            ("compiler/Check", "runtime/plan", "runtime/base", "runtime/tools/tool_support.h"), False, None,
-            "this tool is part of the runtime-only build", NO_MLIR) for tool in ("bowline-check", "bowline-inspect")),
-    # Tests may look anywhere, but those of the runtime are built without MLIR too.
-    Layer("test", TOP_FOLDERS, True, None, "", ""),
-    *(Layer(f"test/{folder}", ("test", "runtime", "kernels", "compiler/Check"), False, None,
-            "tests of the runtime are built without MLIR", "move the test to a folder of the compiler's tests")
-      for folder in ("Unit/Base", "Unit/Check", "Unit/Kernels", "Unit/Plan", "Unit/Runtime", "Unit/Train")),
-)
+
+def read_layers(page: pathlib.Path) -> list[Layer]:
+    """The rules as the page states them."""
+    layers = []
+    for row in read_table(page, "layering", columns=6):
+        files, repository, mlir, third_party, rule, remedy = row.cells
+        if mlir not in ("yes", "no"):
+            raise TableError(f"{page}:{row.line}: '{mlir}' does not say whether MLIR and LLVM may be used; write yes or no")
+        folders = TOP_FOLDERS if repository == "everything" else names_in(repository)
+        for folder in folders:
+            if folder.split("/")[0] not in TOP_FOLDERS:
+                raise TableError(f"{page}:{row.line}: '{folder}' is in none of the folders {', '.join(TOP_FOLDERS)}")
+        libraries = None if third_party == "any" else names_in(third_party)
+        layers += [Layer(path, folders, mlir == "yes", libraries, rule, remedy) for path in names_in(files)]
+    paths = [layer.path for layer in layers]
+    for folder in TOP_FOLDERS:
+        if folder not in paths:
+            raise TableError(f"{page}:1: the table 'layering' has no row for '{folder}'; say what it may use")
+    twice = sorted({path for path in paths if paths.count(path) > 1})
+    if twice:
+        raise TableError(f"{page}:1: the table 'layering' has two rows for '{twice[0]}'; join them")
+    return layers
 
 
 class Violation(NamedTuple):
@@ -98,9 +79,14 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + "/")
 
 
-def layer_of(path: str) -> Optional[Layer]:
-    matching = [layer for layer in LAYERS if is_below(path, layer.path)]
-    return max(matching, key=lambda layer: len(layer.path), default=None)
+class Rules:
+    """All layers. Of several that match a file, the one with the longest path decides."""
+
+    def __init__(self, layers: list[Layer]):
+        self.layers = layers
+
+    def layer_of(self, path: str) -> Layer:
+        return max((layer for layer in self.layers if is_below(path, layer.path)), key=lambda layer: len(layer.path))
 
 
 # --- Includes -------------------------------------------------------------------------------------------------------
@@ -139,13 +125,13 @@ def source_files(root: pathlib.Path):
                 yield path.relative_to(root).as_posix()
 
 
-def check_includes(root: pathlib.Path) -> tuple[list[Violation], list[str]]:
+def check_includes(root: pathlib.Path, rules: Rules) -> tuple[list[Violation], list[str]]:
     violations, warnings = [], []
     for file in source_files(root):
         lines = (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
         if len(lines) > MAX_LINES:
             warnings.append(f"{file}: warning: {len(lines)} lines; split files of more than {MAX_LINES}")
-        layer = layer_of(file)
+        layer = rules.layer_of(file)
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if not match:
@@ -203,12 +189,12 @@ def is_mlir_library(name: str) -> bool:
     return name.startswith(("MLIR", "LLVM", "libMLIR", "libLLVM", "-lMLIR", "-lLLVM", "clang-cpp"))
 
 
-def check_links(targets: list[Target]) -> list[Violation]:
+def check_links(targets: list[Target], rules: Rules) -> list[Violation]:
     homes = {target.name: target.home for target in targets if target.kind != "target_link_libraries"}
     violations = []
     for target in targets:
         # The command line of an existing target counts for the layer that made the target.
-        layer = layer_of(homes.get(target.name, target.home))
+        layer = rules.layer_of(homes.get(target.name, target.home))
         where = f"{target.file}:{target.line}"
         if target.kind == "bowline_add_compiler_library" and not layer.mlir:
             violations.append(Violation(where, f"{target.name} is declared with bowline_add_compiler_library, which "
@@ -251,9 +237,9 @@ def executables(build: pathlib.Path):
                 yield path
 
 
-def check_executables(build: pathlib.Path, targets: list[Target], every: bool) -> tuple[list[Violation], int]:
+def check_executables(build: pathlib.Path, targets: list[Target], rules: Rules, every: bool) -> tuple[list[Violation], int]:
     """Violations, and how many executables were looked into: all, or those whose layer uses no MLIR."""
-    layers = {target.name: layer_of(target.home) for target in targets
+    layers = {target.name: rules.layer_of(target.home) for target in targets
               if target.kind in ("bowline_add_tool", "bowline_add_unit_test")}
     violations, checked = [], 0
     for binary in executables(build):
@@ -306,13 +292,19 @@ def main(argv) -> int:
         parser.error("--no-mlir-in-build needs --build-dir")
     root = arguments.root.resolve()
 
-    violations, warnings = check_includes(root)
+    try:
+        rules = Rules(read_layers(root / PAGE))
+    except (OSError, TableError) as error:
+        print(f"check-layering: error: {error}", file=sys.stderr)
+        return 1
+
+    violations, warnings = check_includes(root, rules)
     targets = cmake_targets(root)
-    violations += check_links(targets)
+    violations += check_links(targets, rules)
     summary = f"{sum(1 for _ in source_files(root))} files, {len(targets)} link declarations"
     if arguments.build_dir:
         try:
-            found, checked = check_executables(arguments.build_dir, targets, every=arguments.no_mlir_in_build)
+            found, checked = check_executables(arguments.build_dir, targets, rules, every=arguments.no_mlir_in_build)
             violations += found
             summary += f", {checked} executables"
             if arguments.no_mlir_in_build:

@@ -7,10 +7,13 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-layering.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "check-layering.py"
+PAGE = "docs/architecture.md"
 
 # Every layer uses all that it may.
 GOOD_TREE = {
+    PAGE: (ROOT / PAGE).read_text(),
     "kernels/registry/philox.h": "#include <cstdint>\n",
     "kernels/registry/registry.h": '#include "absl/types/span.h"\n#include "kernels/registry/philox.h"\n',
     "kernels/cpu/matmul.cc": '#include <dnnl.hpp>\n#include <sys/mman.h>\n#include "kernels/registry/registry.h"\n',
@@ -60,6 +63,8 @@ BROKEN = (
     ("passes/Fusion/A.cpp", '#include "compiler/Emit/Emit.h"\n', ":1", ("passes use dialects",)),
     ("passes/Fusion/A.cpp", '#include "kernels/cpu/parallel.h"\n', ":1", ("kernels/cpu/parallel.h",)),
     ("passes/Fusion/A.cpp", '#include "runtime/plan/plan_view.h"\n', ":1", ("runtime/plan/plan_view.h",)),
+    ("passes/Stages/Schedules/A.cpp", '#include "llvm/ADT/StringRef.h"\n', ":1", ("MLIR or LLVM", "pure functions")),
+    ("passes/Stages/Schedules/A.cpp", '#include "dialects/Dist/DistOps.h"\n', ":1", ("know no IR",)),
     ("frontends/hf/A.cpp", '#include "passes/Fusion/Passes.h"\n', ":1", ("frontends produce graph IR",)),
     ("frontends/hf/A.cpp", '#include "runtime/plan/plan_view.h"\n', ":1", ("runtime/plan/plan_view.h",)),
     ("compiler/Emit/A.cpp", '#include "runtime/executor/session.h"\n', ":1", ("meet only in",)),
@@ -80,6 +85,18 @@ BROKEN = (
      ("D links BowlineFusion of passes/Fusion",)),
     ("frontends/gguf/CMakeLists.txt", "bowline_add_compiler_library(F SOURCES a.cpp LINKS bowline_plan)\n", ":1",
      ("F links bowline_plan of runtime/plan",)),
+)
+
+
+# (what of the page is replaced, by what, words of the message): the page that has the rules is wrong.
+WRONG_PAGES = (
+    ("<!-- layering -->", "<!-- layers -->", ("0 lines '<!-- layering -->'",)),
+    ("<!-- layering -->\n", "<!-- layering -->\n\n", ("marks no table",)),
+    ("| `kernels` | `kernels` | no |", "| `kernels` | no |", ("5 cells", "6 columns")),
+    ("| `kernels` | `kernels` | no |", "| `kernels` | `kernels` | never |", ("'never'", "yes or no")),
+    ("| `kernels` | `kernels` | no |", "| `kernels` | `kernel` | no |", ("'kernel' is in none of",)),
+    ("| `kernels` | `kernels` | no |", "| `kernels/cpu` | `kernels` | no |", ("no row for 'kernels'",)),
+    ("| `kernels/benchmarks` | `kernels` | no |", "| `kernels` | `kernels` | no |", ("two rows for 'kernels'",)),
 )
 
 
@@ -120,6 +137,25 @@ class CheckLayeringTest(unittest.TestCase):
                 self.assertTrue(messages[0].startswith(f"{file}{line}: "), messages[0])
                 for word in words:
                     self.assertIn(word, messages[0])
+
+    def test_page_decides(self):
+        write_tree(self.root, {"kernels/cpu/a.cc": '#include "runtime/base/status.h"\n'})
+        self.assertEqual(check(self.root).returncode, 1)
+        page = GOOD_TREE[PAGE].replace("| `kernels` | `kernels` | no |", "| `kernels` | `kernels`, `runtime/base` | no |")
+        write_tree(self.root, {PAGE: page})
+        self.assertEqual((check(self.root).returncode, check(self.root).stderr), (0, ""))
+
+    def test_page_without_rules(self):
+        for before, after, words in WRONG_PAGES:
+            with self.subTest(after=after):
+                self.assertIn(before, GOOD_TREE[PAGE])
+                write_tree(self.root, {PAGE: GOOD_TREE[PAGE].replace(before, after, 1)})
+                result = check(self.root)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                for word in words:
+                    self.assertIn(word, result.stderr)
+        (self.root / PAGE).unlink()
+        self.assertIn("architecture.md", check(self.root).stderr)
 
     def test_long_file_is_a_warning(self):
         write_tree(self.root, {"runtime/base/long.cc": "\n" * 601, "runtime/base/short.cc": "\n" * 600})

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Tests of scripts/check-architecture-page.py on a small tree: what it accepts, and each way in which page and tree differ."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-architecture-page.py"
+
+PAGE = """\
+# Architecture
+
+<!-- phases -->
+| phase | afterwards | folders | verifier |
+|---|---|---|---|
+| `input` | x | none | x |
+| `fuse` | x | `passes/Fusion`, `passes/Memory` | x |
+| `memory` | x | `compiler/Codegen`, `passes/Memory` | x |
+
+<!-- folders -->
+| folder | holds |
+|---|---|
+| `compiler/Codegen` | x |
+| `compiler/Pipelines` | x |
+| `kernels/cpu` | x |
+| `passes/Fusion` | x |
+| `passes/Memory` | x |
+| `test` | x |
+
+Text.
+"""
+
+PIPELINE = """\
+  step("cse-graph", Phase::Fuse, "early", true, [] { return createCSEPass(); });
+  step("fuse", Phase::Fuse, "because", false, [=] { return createOnRanks([] { return createFuse(FuseOptions{1}); }); });
+  step("recompute", Phase::Fuse,
+       "because", false, [] { return createRecompute(); });
+  step("switch", Phase::Fuse, "has no pass", true, nullptr);
+  step("generate", Phase::Memory, "because", false, [=] { return createGeneratePass(options.cpu); });
+  step("pack-arena", Phase::Memory, "last", false, [] { return createPackArena(); });
+"""
+
+TREE = {
+    "docs/architecture.md": PAGE,
+    "compiler/Pipelines/Phase.cpp": '    {Phase::Input, "input", "x"},\n    {Phase::Fuse, "fuse", "x"},\n'
+                                    '    {Phase::Memory, "memory", "x"},\n',
+    "compiler/Pipelines/Pipeline.cpp": PIPELINE,
+    "compiler/Pipelines/OnRanks.h": "std::unique_ptr<mlir::Pass> createOnRanks(Create create);\n",
+    "compiler/Codegen/Generate.h": "std::unique_ptr<mlir::Pass> createGeneratePass(CpuTarget target);\n",
+    "passes/Fusion/Passes.td": 'def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {\n}\n',
+    "passes/Memory/Passes.td": 'def PackArena : Pass<"pack-arena"> {\n}\n\ndef Recompute : Pass<"recompute"> {\n}\n',
+    "passes/CMakeLists.txt": "",
+    "kernels/cpu/matmul/a.cc": "",
+}
+
+# (file, what of it is replaced, by what, words of the message)
+DIFFERENCES = (
+    ("docs/architecture.md", "| `kernels/cpu` | x |\n", "", ("architecture.md:13:", "does not list 'kernels/cpu'")),
+    ("docs/architecture.md", "`kernels/cpu`", "`kernels/gpu`", ("architecture.md:15:", "'kernels/gpu', which is no folder")),
+    ("docs/architecture.md", "`kernels/cpu`", "`passes/Fusion`", ("lists 'passes/Fusion' twice",)),
+    ("docs/architecture.md", "| `input` | x | none | x |\n", "", ("the phases are input, fuse, memory",)),
+    ("docs/architecture.md", "`passes/Fusion`, `passes/Memory`", "`passes/Fusion`",
+     ("architecture.md:7:", "'fuse' has passes of passes/Fusion, passes/Memory")),
+    ("docs/architecture.md", "| none |", "| `passes/Fusion` |", ("'input' has passes of none",)),
+    ("compiler/Pipelines/Pipeline.cpp", 'generate", Phase::Memory', 'generate", Phase::Fuse',
+     ("'fuse' has passes of compiler/Codegen, passes/Fusion, passes/Memory",)),
+    ("compiler/Pipelines/Pipeline.cpp", 'step("', 'add("', ("has no steps",)),
+    ("docs/architecture.md", "<!-- folders -->", "", ("0 lines '<!-- folders -->'",)),
+)
+
+
+class CheckArchitecturePageTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.root = pathlib.Path(self.scratch.name)
+        for file, text in TREE.items():
+            self.write(file, text)
+
+    def write(self, file, text):
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def check(self):
+        return subprocess.run([sys.executable, SCRIPT, "--root", self.root], capture_output=True, text=True, check=False)
+
+    def test_page_of_the_tree(self):
+        result = self.check()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_differences(self):
+        for file, before, after, words in DIFFERENCES:
+            with self.subTest(file=file, before=before, after=after):
+                self.assertIn(before, TREE[file])
+                self.write(file, TREE[file].replace(before, after))
+                result = self.check()
+                self.write(file, TREE[file])
+                self.assertEqual(result.returncode, 1)
+                for word in words:
+                    self.assertIn(word, result.stderr)
+
+    def test_new_folder(self):
+        self.write("passes/Precision/Lower.cpp", "")
+        self.assertIn("does not list 'passes/Precision'", self.check().stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
