@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format clean
+.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -59,7 +59,13 @@ docs: build  ## Generate the reference pages into build/release/docs/reference
 	@scripts/make-reference.py --build-dir build/release
 
 format: packages  ## Format C++ sources in place
-	@git ls-files -z -- '*.h' '*.cc' '*.cpp' | xargs -0 clang-format-22 -i
+	@scripts/format.sh
+
+format-check: packages  ## Say which C++ sources are not formatted
+	@scripts/format.sh --check
+
+hooks:  ## Let git format what is committed from this checkout
+	@git config core.hooksPath .githooks
 
 clean:  ## Remove what builds and the demo made
 	rm -rf build demo

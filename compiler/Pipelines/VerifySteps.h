@@ -15,8 +15,8 @@
 namespace bowline {
 
 /// Runs the steps of `runPhases` one by one and compares the program before and after each (EquivalenceChecker.h). From
-/// `select-kernels` on kernels stand for what they were selected for (KernelInterpreter.h). Fails with diagnostics where
-/// a step fails or changes what the program computes; returns what was compared.
+/// `select-kernels` on kernels stand for what they were selected for (KernelInterpreter.h). Fails with diagnostics
+/// where a step fails or changes what the program computes; returns what was compared.
 llvm::FailureOr<EquivalenceChecker::Summary> verifySteps(mlir::ModuleOp module, const PipelineOptions &options,
                                                          Phase from, Phase to);
 

@@ -29,6 +29,7 @@ int64_t byteCount(mlir::RankedTensorType type);
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Plan/PlanTypes.h.inc"
+
 #include "dialects/Plan/PlanInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"

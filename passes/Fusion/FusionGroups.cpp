@@ -137,8 +137,8 @@ static ArrayRef<int64_t> domainOf(Operation *op) {
   return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
 }
 
-/// Whether `op` reduces values that a group with `rank` dimensions has one of per row: with it the group would have fewer
-/// rows to compute in parallel, down to one for a sum of everything.
+/// Whether `op` reduces values that a group with `rank` dimensions has one of per row: with it the group would have
+/// fewer rows to compute in parallel, down to one for a sum of everything.
 static bool reducesRows(Operation *op, size_t rank) { return isRowReduction(op) && domainOf(op).size() < rank; }
 
 bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef<int64_t> domain) const {

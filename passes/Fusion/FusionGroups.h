@@ -39,8 +39,8 @@ public:
   static bool isFusible(mlir::Operation *op);
 
   /// Whether an operation is repeated in each group that reads it, rather than stored: a broadcast, a constant with one
-  /// value for all elements, zeros around what one elementwise operation reads, or the division into blocks of rows that
-  /// are summed.
+  /// value for all elements, zeros around what one elementwise operation reads, or the division into blocks of rows
+  /// that are summed.
   static bool isRepeated(mlir::Operation *op);
 
 private:

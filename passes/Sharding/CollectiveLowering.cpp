@@ -115,8 +115,8 @@ Value CollectiveLowering::lower(ImplicitLocOpBuilder &b, dist::AllGatherOp op) {
     return op.getResult();
   int64_t ranks = ranksOf(op.getAxes());
   RankedTensorType part = op.getInput().getType();
-  auto parts = dist::AllGatherOp::create(b, part.clone(stacked(part.getShape(), ranks)), op.getInput(), 0,
-                                         op.getAxes(), op.getWhy());
+  auto parts = dist::AllGatherOp::create(b, part.clone(stacked(part.getShape(), ranks)), op.getInput(), 0, op.getAxes(),
+                                         op.getWhy());
   parts->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   return joined(b, parts, op.getDim(), ranks, op.getResult().getType());
 }

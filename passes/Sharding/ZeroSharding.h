@@ -23,10 +23,10 @@ namespace bowline {
 /// | 2     | also the accumulators of gradients   | (M + 1) P (n-1)/n: gradients scattered in each microbatch      |
 /// | 3     | also parameters                      | at most 3 M P (n-1)/n: and gathered before they are used       |
 ///
-/// New values of parameters that the program rounds before it computes with them are gathered in the narrower type, from
-/// level 1 on in half the bytes for bf16: ranks then keep them whole in that type, and in shards as they are
-/// (RoundedCopies.h). Where gradients are summed over further axes (hybrid sharding), shards are all-reduced along those. A variable that
-/// the axis cuts already stays as it is. How functions change: FunctionSharding.h.
+/// New values of parameters that the program rounds before it computes with them are gathered in the narrower type,
+/// from level 1 on in half the bytes for bf16: ranks then keep them whole in that type, and in shards as they are
+/// (RoundedCopies.h). Where gradients are summed over further axes (hybrid sharding), shards are all-reduced along
+/// those. A variable that the axis cuts already stays as it is. How functions change: FunctionSharding.h.
 class ZeroSharding {
 public:
   /// \p level is 1 to 3; \p prefetch is for the gathers of parameters.

@@ -16,8 +16,8 @@ namespace bowline::kernels::BOWLINE_ISA {
 class AmxTiles {
  public:
   using Operand = Bf16Operand;
-  // Multiply goes through a strip of C, two by two registers at a time, for so many steps of k that its rows of A stay in
-  // the first-level cache; columns of B come from the second, by loads that leave the first to A.
+  // Multiply goes through a strip of C, two by two registers at a time, for so many steps of k that its rows of A stay
+  // in the first-level cache; columns of B come from the second, by loads that leave the first to A.
   static constexpr int64_t kTileM = 32, kStripN = 4 * kTileN, kTileColumns = kStripN, kStepColumns = 32,
                            kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN;
   static constexpr bool kReadsB = false, kWritesVectors = false;
@@ -52,8 +52,8 @@ class AmxTiles {
   void Multiply(int64_t rows, int64_t columns, int64_t words, const TileOfA<uint16_t>& a, const Panels& panels,
                 int64_t column, const TileOfC& c, Prefetcher& prefetcher, float* scratch) {
     if (rows != rows_) Configure(rows);
-    // Registers are stored to what is in a cache, and C is written once. What is there is added last, wherever it is, so
-    // that bits do not depend on that.
+    // Registers are stored to what is in a cache, and C is written once. What is there is added last, wherever it is,
+    // so that bits do not depend on that.
     const bool in_place = c.is_scratch && !c.accumulate;
     float* const sums = in_place ? c.out : scratch;
     const int64_t ld = in_place ? c.ld : kStripN, groups = CeilDiv(words, kWords);

@@ -73,8 +73,8 @@ static void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t colum
 //   kStepColumns               for so many it steps the prefetcher once
 //   kScratchWords              that Multiply needs
 //   kWritesVectors             Multiply writes whole vectors of C, even where fewer columns are wanted
-//   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache, with the next if there is room,
-//                              beside kStripN columns of B
+//   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache, with the next one if there
+//                              is room, beside kStripN columns of B
 //   kReadsB                    Multiply reads B in place too, for no more than kTileM rows
 //   ReadsA(shape)              A is read in place
 //   PaddedWords(words)         what PackA and Pack fill `words` of k up to with zeros

@@ -121,8 +121,8 @@ struct TimelineOptions {
 };
 
 /// The timeline of a training step. Computations are in the schedule's order (actions that overlap: one after the
-/// other); sends come as early as the order of all transfers allows. It never hangs, however long its steps take. InvalidArgument for a schedule that
-/// is not valid (see Validator.h) and for a negative distance.
+/// other); sends come as early as the order of all transfers allows. It never hangs, however long its steps take.
+/// InvalidArgument for a schedule that is not valid (see Validator.h) and for a negative distance.
 absl::StatusOr<PipelineTimeline> makePipelineTimeline(const Schedule &schedule, const TimelineOptions &options = {});
 
 /// The forward pass of one microbatch through all stages, for evaluation. Nothing is stashed. Its channels are those

@@ -35,8 +35,8 @@ struct Hello {
 // The key under which a rank says what the others need of it for a communicator.
 std::string CommunicatorKey(absl::string_view communicator, int rank);
 
-// Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a process
-// of this rank, though it may have died a moment ago.
+// Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a
+// process of this rank, though it may have died a moment ago.
 enum class RejectReason : uint8_t { kOtherRun, kBroken, kWrong, kTwice };
 
 struct HubOptions {
@@ -105,7 +105,7 @@ class Hub {
   std::string address_;                              // of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
-  std::string refused_;              // why a rank was, lately
+  std::string refused_;  // why a rank was, lately
   int refused_rank_ = -1;
   const Clock::time_point give_up_;  // waiting for ranks to come
   Clock::time_point next_beat_;

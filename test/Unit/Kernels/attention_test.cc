@@ -98,8 +98,8 @@ void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const
                                     << NameOf(dtype) << " ISA " << static_cast<int>(ActiveIsa()));
   AttentionBounds bounds;
   if (dtype == DType::kBF16) {
-    bounds = BoundAttention(s, AttentionPrefersPairs(), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(),
-                            x.dout.Doubles(), expected.forward);
+    bounds = BoundAttention(s, AttentionPrefersPairs(), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(), x.dout.Doubles(),
+                            expected.forward);
   }
   EXPECT_LE(ScaledError(r.lse, expected.forward.lse), 1e-5);
   ExpectWithin("out", dtype, r.out, expected.forward.out, bounds.out);
