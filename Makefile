@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check hooks clean
+.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ format: packages  ## Format C++ sources in place
 
 format-check: packages  ## Say which C++ sources are not formatted
 	@scripts/format.sh --check
+
+tidy: build  ## Run clang-tidy for ten minutes on what changed since BASE=COMMIT (main), naming what that left out
+	@scripts/tidy.py --base $(or $(BASE),main)
 
 hooks:  ## Let git format what is committed from this checkout
 	@git config core.hooksPath .githooks
