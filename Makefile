@@ -4,7 +4,7 @@
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help packages configure build demo check check-nightly check-slurm sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +22,7 @@ demo: configure  ## Train a small Llama on English text, draw its loss, let it w
 	@scripts/demo.sh
 
 check: packages  ## Build and run every test; the last line is "N passed, N failed"
-	@scripts/check.sh
+	@scripts/check.sh $(STEPS)
 
 check-nightly: build  ## Compare 200 random strategies (COUNT=N, SEED=N) on up to 8 ranks with one rank (about six minutes)
 	@build/release/test/bin/random-strategies --count $(or $(COUNT),200) $(if $(SEED),--seed $(SEED))
@@ -33,6 +33,10 @@ check-slurm: build  ## Run a plan under a Slurm of this host alone, installed an
 
 sanitize: packages  ## Run tests under the address and undefined-behaviour sanitizers, then under that for threads (hours)
 	@scripts/sanitize.sh
+
+check-sanitized: packages  ## Run the fast tests under the address and undefined-behaviour sanitizers, and each fuzz target for ten seconds
+	@scripts/sanitize.sh fast
+	@$(MAKE) --no-print-directory fuzz SECONDS=10
 
 bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
 	@scripts/bench.py
@@ -51,9 +55,9 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
 
-fuzz: packages  ## Run each fuzz target for a minute
-	@cmake --preset fuzz
-	@cmake --build --preset fuzz --target fuzz
+fuzz: packages  ## Run each fuzz target for a minute, or for SECONDS=N
+	@cmake --preset asan -DBOWLINE_FUZZ_SECONDS=$(or $(SECONDS),60)
+	@cmake --build --preset asan --target fuzz
 
 docs: build  ## Generate the reference pages into build/release/docs/reference
 	@scripts/make-reference.py --build-dir build/release

@@ -3,7 +3,7 @@
 # the edited file and nothing else. A source names every header that it uses all the same: a build with
 # -DBOWLINE_PRECOMPILED_HEADERS=OFF shows what is missing.
 option(BOWLINE_PRECOMPILED_HEADERS "Compile the headers of MLIR, Abseil and GoogleTest once per build (clang only)" ON)
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR BOWLINE_BUILD_FUZZERS)
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(BOWLINE_PRECOMPILED_HEADERS OFF)
 endif()
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Builds and runs every test; see `make check`. The last line on stdout is "N passed, N failed", over GoogleTest cases,
 # lit files, scripts and the steps below. The exit status is 0 only when nothing failed.
+#
+#   scripts/check.sh [--step NAME=passed|failed]...
+#
+# --step  counts something that ran before, as .ci/run does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,4 +31,4 @@ unset GTEST_OUTPUT LIT_OPTS
 runtime_only=passed
 scripts/check-runtime-only.sh || runtime_only=failed
 
-scripts/summarize-tests.py "$results" --step "runtime-only=$runtime_only"
+scripts/summarize-tests.py "$results" --step "runtime-only=$runtime_only" "$@"

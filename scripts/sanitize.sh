@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs the tests that are meaningful under sanitizers; see `make sanitize`. Two parts, all without arguments:
+# Builds and runs the tests that are meaningful under sanitizers; see `make sanitize`. Without arguments memory and threads:
 #   memory   address and undefined-behaviour sanitizers: the runtime, the compiler and its textual tests
 #   threads  the thread sanitizer: ranks as threads, streams, the pool of threads
+#   fast     of memory those tests that ctest labels `fast`, in minutes; see `make check-sanitized`
 # Fails when a test does, and when any process had a report.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -87,6 +88,20 @@ memory() {
     run_part asan "${memory_tests[@]}" -- "${memory_tools[@]}"
 }
 
+fast() {
+  expect_report address,undefined heap-use-after-free 'int *p = new int(count); delete p; return *p;'
+  cmake --preset asan
+  local tests tools=()
+  mapfile -t tests < <(ctest --test-dir build/asan -N -L '^fast$' | sed -n 's/^ *Test *#[0-9]*: //p' |
+    grep -Fx "$(printf '%s\n' "${memory_tests[@]}")")
+  if [ ${#tests[@]} -eq 0 ]; then
+    echo "sanitize: no test of the part memory has the label 'fast'; give it to some where they are declared" >&2
+    exit 1
+  fi
+  case " ${tests[*]} " in *' lit '*|*' bad-input '*|*' translate-roundtrip '*) tools=("${memory_tools[@]}") ;; esac
+  gtest_filter='-*DeathTest*' run_part asan "${tests[@]}" -- "${tools[@]}"
+}
+
 threads() {
   expect_report thread 'data race' 'std::thread other([] { ++number; }); ++number; other.join(); return 0;'
   gtest_filter='-*DeathTest*' run_part tsan "${thread_tests[@]}" --
@@ -95,8 +110,8 @@ threads() {
 for part in "${@:-memory threads}"; do
   for one in $part; do
     case $one in
-      memory|threads) "$one" ;;
-      *) echo "sanitize: there is no part '$one'; the parts are memory and threads" >&2; exit 1 ;;
+      memory|fast|threads) "$one" ;;
+      *) echo "sanitize: there is no part '$one'; the parts are memory, fast and threads" >&2; exit 1 ;;
     esac
   done
 done
