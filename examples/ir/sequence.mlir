@@ -1,4 +1,4 @@
-// The same MLP between residual streams that are cut along the sequence: a gather and a scatter instead of the sum.
+// The same MLP between residual streams that are sharded along the sequence: a gather and a scatter instead of the sum.
 dist.mesh @mesh ["tp"] [2]
 graph.param @up : tensor<8x32xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{}, {"tp"}]>}
 graph.param @down : tensor<32x8xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}

@@ -1,4 +1,4 @@
-// An MLP: the columns of the first matrix and the rows of the second are cut, so each rank has a part of the sum.
+// An MLP: the columns of the first matrix and the rows of the second are sharded, so each rank has a partial sum.
 dist.mesh @mesh ["tp"] [2]
 graph.param @up : tensor<8x32xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{}, {"tp"}]>}
 graph.param @down : tensor<32x8xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
