@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_FLOAT_TYPE_H_
 #define BOWLINE_KERNELS_CPU_FLOAT_TYPE_H_
 
-// For kernels whose floating-point arguments may be f32 or bf16.
+// Kernels use this whose floating-point arguments may be f32 or bf16.
 
 #include "kernels/registry/registry.h"
 

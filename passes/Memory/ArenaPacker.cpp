@@ -25,7 +25,7 @@ static constexpr int64_t kWork = 30'000'000;
 /// Improvement ends after so many placements that were no better.
 static constexpr int kPatience = 100;
 
-/// So many of the first packings are improved.
+/// The best packings, this many, are improved.
 static constexpr size_t kImproved = 8;
 
 LivePeak bowline::findLivePeak(const std::vector<MemoryBlock> &blocks) {
@@ -55,7 +55,7 @@ enum class Fit {
           // between them: good for nested lifetimes
 };
 
-/// Where blocks of one packing are.
+/// The offsets of one packing's blocks.
 struct Placement {
   std::vector<int64_t> offsets;
   int64_t bytes = std::numeric_limits<int64_t>::max();

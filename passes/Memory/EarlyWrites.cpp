@@ -43,7 +43,7 @@ private:
       ArrayRef<Operation *> others = accesses[write.getVariable()];
       if (!state || state.getRole() != graph::StateRole::Accumulator || others.size() != 2)
         continue;
-      // Only the pattern: read, compute, write.
+      // The pattern is a read, one operation on it, and a write; nothing else moves.
       auto read = dyn_cast<graph::ReadOp>(others.front());
       Operation *sum = write.getValue().getDefiningOp();
       if (!read || !sum || !read->hasOneUse() || *read->user_begin() != sum || !moves(sum, write))

@@ -272,7 +272,7 @@ Recomputation::Choice Recomputation::selective() const {
   return evaluate(std::move(kept));
 }
 
-/// By operation: bytes of forward values that exist after it and that the forward part still uses.
+/// The bytes, by operation, of forward values that exist after it and that the forward part still uses.
 std::vector<int64_t> Recomputation::forwardLiveBytes() const {
   std::vector<int64_t> live(ops.size(), 0);
   for (auto [id, value] : llvm::enumerate(values))
@@ -338,7 +338,7 @@ Recomputation::Choice Recomputation::full(int64_t copies) const {
   return best;
 }
 
-/// Of the clones that would come with a clone of `op`.
+/// The arithmetic of the clones that would come with a clone of `op`.
 double Recomputation::addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const {
   llvm::SmallVector<int> needed{op};
   double flops = 0;

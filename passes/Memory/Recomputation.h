@@ -59,7 +59,7 @@ public:
   /// peak and the other copies decides.
   Choice full(int64_t copies = 1) const;
 
-  /// From none to as much as helps, each with more operations computed again than the one before: those first that
+  /// Choices from none to as much as helps. Each computes more operations again than the one before, those first that
   /// free the most bytes at the peak for an operation of arithmetic (greedy).
   std::vector<Choice> increasing() const;
 
@@ -104,7 +104,7 @@ private:
   std::vector<int64_t> forwardLiveBytes() const;
   /// `end`: what is kept behind the last point.
   Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
-  /// Of the values that go from the forward part to the backward part.
+  /// The bytes of the values that go from the forward part to the backward part.
   int64_t keptBytes(const Choice &choice) const;
   double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
 

@@ -32,7 +32,7 @@ public:
     double totalFlops = 0; // of both functions, before
     Recomputation::Choice none, chosen;
   };
-  /// Nothing, where nothing is kept.
+  /// Returns nothing where nothing is kept.
   std::optional<Result> run(Choose choose);
 
 private:

@@ -18,9 +18,9 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
-/// Of `matmul` in kernels/cpu: rows of a tile, below which B is read in place where its rows are contiguous; rows after
-/// which a single thread packs B again for results that are not stored as f32; columns of the widest panel, and steps
-/// of k that bf16 is filled up to.
+/// Properties of `matmul` in kernels/cpu: rows of a tile, below which B is read in place where its rows are contiguous;
+/// rows after which a single thread packs B again for results that are not stored as f32; columns of the widest panel;
+/// the multiple of k that bf16 is padded to.
 static constexpr int64_t kTileRows = 8, kSpanRows = 384, kPackedColumns = 48, kPackedSteps = 32;
 
 namespace {

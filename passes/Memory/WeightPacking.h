@@ -79,7 +79,7 @@ private:
 
   void collect(plan::SegmentOp segment);
   void add(plan::LaunchOp launch, mlir::DictionaryAttr layout, int64_t runs, WeightMap &weights);
-  /// Where `pack_matrix` of a weight goes.
+  /// The place where `pack_matrix` of a weight is inserted.
   mlir::OpBuilder placeOf(PackableWeight &weight);
   /// How `launch` reads its weight, if it may be a packed one.
   std::optional<mlir::DictionaryAttr> layoutOf(plan::LaunchOp launch, plan::KernelOp kernel);

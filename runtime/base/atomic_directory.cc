@@ -118,7 +118,7 @@ absl::Status AtomicDirectory::Commit() {
   }
   staging_path_.clear();
   lock_.Close();
-  // Also what an earlier, killed Commit left behind: the name itself holds a whole directory again.
+  // This also removes what an earlier, killed Commit left behind: the name itself holds a whole directory again.
   RemoveTree(replaced);
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ class AtomicDirectory {
 
   AtomicDirectory(AtomicDirectory&&) = default;
   AtomicDirectory& operator=(AtomicDirectory&&) = delete;
-  // Without Commit, deletes what was written.
+  // Deletes what was written, unless there was a Commit.
   ~AtomicDirectory();
 
   const std::string& path() const { return path_; }
@@ -41,7 +41,7 @@ class AtomicDirectory {
   FileDescriptor lock_;
 };
 
-// Where the directory `path` is to be read from: `path`, or its ".NAME.replaced" when a writer died in Commit.
+// Returns where the directory `path` is to be read from: `path`, or its ".NAME.replaced" when a writer died in Commit.
 // kNotFound when neither exists.
 absl::StatusOr<std::string> ResolveDirectory(const std::string& path);
 

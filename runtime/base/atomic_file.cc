@@ -21,7 +21,7 @@ constexpr mode_t kDefaultMode = 0666;  // less the umask
 // Some kernels refuse or shorten single writes near 2 GiB.
 constexpr size_t kMaxWrite = size_t{1} << 30;
 
-// Where a write to `path` ends up: symbolic links, also dangling ones, are followed.
+// Returns where a write to `path` ends up: symbolic links, also dangling ones, are followed.
 absl::StatusOr<std::string> ResolveLinks(const std::string& path) {
   std::error_code error;
   std::filesystem::path resolved(path);

@@ -45,7 +45,7 @@ class AtomicFile {
   // content that can be made again and is checked when it is read.
   absl::Status CommitUnsynced();
 
-  // As CommitUnsynced, but replaces nothing: kAlreadyExists where somebody has given the name to a file.
+  // Does what CommitUnsynced does, but replaces nothing: kAlreadyExists where somebody has given the name to a file.
   absl::Status CommitNewUnsynced();
 
  private:
@@ -53,7 +53,7 @@ class AtomicFile {
   absl::Status WriteAt(uint64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status Failed(int error_number);
   absl::Status LinkUnnamedFile();
-  // Until the file has a temporary name and is closed.
+  // Gives the file a temporary name where it has none, and closes it.
   absl::Status Complete();
 
   std::string path_;

@@ -25,7 +25,7 @@ absl::StatusOr<size_t> AddFile(const std::string& path, Sha256& hash) {
   }
   const size_t last = bytes.size() - kBlock;
   for (size_t i = 0; i < kBlocks; ++i) {
-    // Of terabytes, the product with 63 stays far below 2^64.
+    // The product of terabytes with 63 stays far below 2^64.
     hash.Update(bytes.subspan(last * i / (kBlocks - 1), kBlock));
   }
   return bytes.size();

@@ -11,7 +11,7 @@ class ProgressCounter {
  public:
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // By one. Costs a system call only when somebody waits for just this value.
+  // Adds one. That costs a system call only when somebody waits for just this value.
   void Advance();
 
   // Returns when the count is at least `target`.

@@ -44,7 +44,7 @@ class SafetensorsFile {
   static absl::StatusOr<SafetensorsFile> FromBytes(absl::Span<const uint8_t> bytes, const std::string& name);
 
   const std::string& path() const { return path_; }
-  // In the order of their data.
+  // Tensors are in the order of their data.
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
@@ -88,7 +88,7 @@ class SafetensorsDirectory {
     const SafetensorsTensor* tensor;
   };
 
-  // In the order of names; valid as long as this object, also after it was moved.
+  // Tensors are in the order of names; they are valid as long as this object, also after it was moved.
   const std::map<std::string, Entry, std::less<>>& tensors() const { return tensors_; }
   // nullptr when there is no such tensor.
   const Entry* Find(absl::string_view name) const;

@@ -17,7 +17,7 @@ enum class StorageType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI
 // Bytes of one element.
 size_t SizeOf(StorageType type);
 
-// As in safetensors headers: "F32", "BF16", "BOOL".
+// Names are those of safetensors headers: "F32", "BF16", "BOOL".
 absl::string_view NameOf(StorageType type);
 absl::optional<StorageType> StorageTypeFromName(absl::string_view name);
 

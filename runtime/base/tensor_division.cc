@@ -142,7 +142,7 @@ absl::Status TensorDivision::ForEachRun(int64_t place, absl::FunctionRef<absl::S
 }
 
 TensorDivision::Location TensorDivision::Locate(int64_t global) const {
-  // From the last dimension to the first, for that is how coordinates come out of a number.
+  // Dimensions go from the last to the first, for that is how coordinates come out of a number.
   int64_t position = 0, padded = 1, place = 0, radix = 1, in_row = 0;
   absl::InlinedVector<int64_t, 8> sizes(dimensions_.size());
   for (size_t d = dimensions_.size(); d-- > 0;) {

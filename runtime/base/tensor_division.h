@@ -33,7 +33,7 @@ class TensorDivision {
   // elements or places that do not fit into 62 bits.
   static absl::StatusOr<TensorDivision> Create(const Numbers& numbers);
 
-  // Of the whole tensor.
+  // Elements of the global tensor.
   int64_t elements() const { return elements_; }
   int64_t places() const { return places_; }
   // Elements that a rank has in memory, padding included: the same at every place.
@@ -53,7 +53,8 @@ class TensorDivision {
   // All elements of the stored part, in its order. Stops at the first error and returns it.
   absl::Status ForEachRun(int64_t place, absl::FunctionRef<absl::Status(const Run&)> visit) const;
 
-  // Where element `global` of the whole, which has it, is stored; `count` elements from it on lie side by side there.
+  // The place where element `global` of the global tensor is stored; `count` elements from it on lie side by side
+  // there.
   struct Location {
     int64_t place;
     int64_t offset;  // in the stored part

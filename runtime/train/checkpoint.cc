@@ -124,7 +124,7 @@ absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   for (size_t i = static_cast<size_t>(keep); i < names.size(); ++i) {
     BOWLINE_ASSIGN_OR_RETURN(const std::string path, ResolveDirectory(absl::StrCat(directory, "/", names[i])));
-    // Under its hidden name the next save clears it away, should this process end here.
+    // The next save clears away what has a hidden name, should this process end here.
     const std::string hidden = TemporarySiblingOf(absl::StrCat(directory, "/", names[i]));
     std::error_code error;
     fs::rename(path, hidden, error);

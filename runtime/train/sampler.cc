@@ -12,7 +12,7 @@ namespace {
 
 // A few rounds more than the four that make a strong permutation of a large domain; small ones need them.
 constexpr int kRounds = 8;
-// Over fewer than 2^6 values a Feistel network reaches only part of all permutations; walking from 64 down to a handful
+// A Feistel network over fewer than 2^6 values reaches only part of all permutations; walking from 64 down to a handful
 // of samples costs microseconds.
 constexpr int kMinHalfBits = 3;
 

@@ -25,7 +25,7 @@ class ShufflePermutation {
   // size >= 1.
   ShufflePermutation(int64_t size, uint64_t seed);
 
-  // Where `index` in [0, size) goes in `epoch`.
+  // Returns where `index` in [0, size) goes in `epoch`.
   int64_t operator()(uint64_t epoch, int64_t index) const;
 
  private:

@@ -110,7 +110,7 @@ absl::Status ExportRole(const std::string& checkpoint, CheckpointRole role, cons
   return gatherer.Finish();
 }
 
-// Nothing where there is no such file.
+// Does nothing where there is no such file.
 absl::Status CopyFile(const std::string& from, const std::string& to, absl::string_view name) {
   const absl::StatusOr<MappedFile> file = MappedFile::Open(absl::StrCat(from, "/", name));
   if (absl::IsNotFound(file.status())) return absl::OkStatus();

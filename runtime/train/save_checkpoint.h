@@ -25,7 +25,7 @@ class CheckpointWriter {
  public:
   static absl::StatusOr<CheckpointWriter> Begin(const std::string& directory, int64_t step);
 
-  // Where files are written until Commit.
+  // Files are written there until Commit.
   const std::string& staging_path() const { return target_.staging_path(); }
 
   absl::Status WriteState(const TrainerState& state, absl::string_view config_json) const;

@@ -33,7 +33,7 @@ class StoredTensors {
 
   // The file or directory that has them all.
   const std::string& path() const { return path_; }
-  // In the order of keys.
+  // Tensors are in the order of keys.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   // nullptr when there is no such tensor.
   const Tensor* Find(absl::string_view key) const;

@@ -11,7 +11,7 @@ namespace {
 // Keeps these numbers apart from those of parameters and shuffles with the same seed.
 constexpr uint64_t kSamplingStream = 0x73616D706C65;  // "sample"
 
-// In [0, 1).
+// Returns a number in [0, 1).
 double Uniform(uint64_t seed, uint64_t draw) {
   const PhiloxBlock words = RandomBlock(MixKey(seed, kSamplingStream), draw);
   const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
@@ -33,7 +33,7 @@ int64_t SampleToken(absl::Span<const float> logits, double temperature, uint64_t
     reached += weight(logits[i]);
     if (reached > target) return static_cast<int64_t>(i);
   }
-  // Not reached: the same additions in the same order end in `sum`, which is above `target`.
+  // This is not reached: the same additions in the same order end in `sum`, which is above `target`.
   return largest - logits.begin();
 }
 

@@ -17,7 +17,7 @@ struct TrainerState {
   int64_t next_draw = 0;    // data position: the first draw of the Sampler that was not trained on
   int64_t data_tokens = 0;  // size of the dataset, to notice another one
   std::string plan = {};    // name of the plan, for messages
-  // Of the global batch; 0: not recorded.
+  // Sequences and positions of the global batch; 0 where they are not recorded.
   int64_t batch = 0;
   int64_t sequence = 0;
 

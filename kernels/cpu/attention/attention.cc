@@ -46,7 +46,8 @@ class AttentionBackward : public Kernel {
         table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward) : BOWLINE_SELECT_ISA(kAttentionBackward)),
         threads_(threads) {
     using enum BackwardPart;
-    // In products of one key head: five together, or four of them for dk and dv and three for dq.
+    // The backward pass multiplies five times per key head when all gradients are computed together, and four times for
+    // dk and dv and three times for dq when they are not.
     const double heads = static_cast<double>(table_.units(shape, kAll));
     const double together = 5 * Rounds(kAll), apart = 4 * Rounds(kKeys) * heads / table_.units(shape, kKeys) +
                                                       3 * Rounds(kQueries) * heads / table_.units(shape, kQueries);
@@ -122,7 +123,7 @@ absl::Status CheckLse(const Signature& signature, const AttentionShape& s, size_
   return CheckShape(signature, index, "lse", {s.batch, s.heads, s.queries}, "[batch, heads, queries]");
 }
 
-// With pairs of bf16 or without, as the machine prefers and the workspace allows.
+// The kernel multiplies pairs of bf16 if the machine prefers that and the workspace allows it.
 template <typename Attention>
 std::unique_ptr<Kernel> Choose(const AttentionShape& shape, const Signature& signature) {
   auto kernel = std::make_unique<Attention>(shape, signature.threads, AttentionPrefersPairs());

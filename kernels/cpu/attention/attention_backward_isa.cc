@@ -9,8 +9,8 @@ static_assert(kKeyRange % kBlockK == 0 && kBlockQ % kStrip == 0);
 
 template <typename T>
 struct Scratch {
-  // Of a block of queries. Strips ([words of head_dim][kStrip]) of q, scaled as PackStrips says, and of dout; panels of
-  // their rows, in words of queries.
+  // These belong to one block of queries: strips ([words of head_dim][kStrip]) of q, scaled as PackStrips says, and of
+  // dout; panels of their rows, in words of queries.
   float *q_strips, *dout_strips, *q_panels, *dout_panels;
   float *dq, *lse, *delta;  // strips; lse in units of log2(e)
   float *p, *ds;            // [kBlockK][words of kBlockQ]
@@ -84,7 +84,7 @@ void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Mat
           for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
             for (int n = 0; n < kVectors; ++n) {
-              // Where p was stored as it is, it need not stay in registers meanwhile.
+              // p need not stay in registers where it was stored without rounding.
               const Vec probability = kPairs<T> ? p[i][n] : Load(s.p + at + i * kBlockQ + n * kLanes);
               ds[i][n] = probability * (ds[i][n] - Load(s.delta + lane + n * kLanes));
             }

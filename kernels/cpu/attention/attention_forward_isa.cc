@@ -7,8 +7,8 @@ constexpr int64_t kBlockK = 128;  // a strip of scores is 16 KiB with AVX-512
 
 template <typename T>
 struct Scratch {
-  // Of a block of queries, a strip after the other: q [words of head_dim][kStrip], out [head_dim][kStrip]; scores in
-  // units of log2(e).
+  // These belong to one block of queries, a strip after the other: q [words of head_dim][kStrip], out
+  // [head_dim][kStrip]; scores are in units of log2(e).
   float *q, *out, *maximum, *sum;
   float* scores;  // [kBlockK][kStrip]
   float *k, *v;   // words of a block of keys along head_dim and of values across keys, where tensors do not have them

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 
-// Between the tensors of attention, f32 or bf16 (T), and f32 blocks that it computes with; attention_words.h has those
-// of bf16. Only for *_isa.cc files.
+// Copies between the tensors of attention, which are f32 or bf16 (T), and the f32 blocks that it computes with;
+// attention_words.h has blocks of bf16. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
 #include "kernels/cpu/bf16.h"

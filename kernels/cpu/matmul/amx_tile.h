@@ -28,7 +28,7 @@ class AmxTiles {
   // What follows saves and restores less, and other users of tiles find none in use.
   ~AmxTiles() {
     if (rows_ > 0) __builtin_ia32_tilerelease();
-    // Nothing else orders streamed stores, not the barrier that says that a thread is done.
+    // Nothing else orders non-temporal stores, not the barrier that says that a thread is done.
     if (streams_) __builtin_ia32_sfence();
   }
 
@@ -76,7 +76,8 @@ class AmxTiles {
   static constexpr int64_t kRows = 16, kColumns = 16, kWords = 16, kRowBytes = 64, kRegisterBytes = kRows * kRowBytes;
   static_assert(kWords == kTileWords && kTileN % kColumns == 0);
 
-  // In bytes. A: from one group of words to the next, from a row to the next, from the first 16 rows to the next.
+  // Distances are in bytes; those of A are from one group of words to the next, from a row to the next, and from the
+  // first 16 rows to the next.
   struct Streams {
     const char* a;
     int64_t a_group, a_row, a_rows;

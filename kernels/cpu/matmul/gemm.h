@@ -45,7 +45,7 @@ struct GemmShape {
 
 enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
 
-// Where finished elements go: to memory, or with their indices in the whole product to an epilogue.
+// Finished elements go to memory, or with their indices in the whole product to an epilogue.
 struct GemmOutput {
   GemmResult kind;
   void* c;  // element (0, 0) of this piece; unused with an epilogue
@@ -60,7 +60,8 @@ struct GemmOutput {
   bool streamed = false;
 };
 
-// Where sums are kept until all of k is added: in C, if it is f32 with c_n == 1; in scratch; there, for a flipped C.
+// Sums are kept in one of these places until all of k is added: in C, if it is f32 with c_n == 1; in scratch; in
+// scratch for a flipped C.
 enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
 
 struct GemmFunctions {
@@ -78,7 +79,7 @@ struct GemmTable {
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)
 
-// Of bf16 with AMX, of no less than this many rows and columns; tile_n is that of AVX512-BF16.
+// AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.
 constexpr int64_t kLeastForAmx = 16;
 BOWLINE_DECLARE_AMX(GemmFunctions, kGemmBf16)
 

@@ -79,7 +79,7 @@ Sharing ChooseSharing(const MatmulShape& s, int threads, int64_t words_of_k, con
     chunk_n = CeilDiv(CeilDiv(columns, chunks), tile_n) * tile_n;
     if (chunk_n < kFewColumns) return {};
   }
-  // As many units for each thread, and equal up to one tile.
+  // Each thread gets as many units, which are equal up to one tile.
   const int64_t tiles = CeilDiv(s.m, gemm.tile_m);
   const int64_t units = threads * CeilDiv(tiles * gemm.tile_m, threads * gemm.unit_m);
   if (s.batch > 1 || tiles < 2 * units) return {};

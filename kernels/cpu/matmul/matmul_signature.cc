@@ -125,7 +125,8 @@ absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, in
   return absl::OkStatus();
 }
 
-// Only what the plain product packs too: other orders of additions are not there for packed operands.
+// A packed operand is accepted only where the plain product would pack it too: no other order of additions exists for
+// packed operands.
 absl::Status CheckPackedProduct(const Signature& signature, const MatmulShape& s) {
   if (s.batch != 1 || s.m < 2 || s.n < 2 || (!signature.has_epilogue && s.c[2] != 1)) {
     return Refuse(signature, "'b_packed' needs batch 1, m and n of at least 2, and rows of C that are contiguous");

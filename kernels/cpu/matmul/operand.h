@@ -120,7 +120,7 @@ struct Bf16Operand {
 };
 #endif
 
-// To nearest even; a NaN stays one.
+// Rounds to nearest even; a NaN stays one.
 BOWLINE_ALWAYS_INLINE uint16_t RoundToBf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);

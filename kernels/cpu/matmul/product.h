@@ -214,7 +214,8 @@ class Product {
     panels_ = {packed_b_, padded_ * kTileN};
   }
 
-  // Where sums of C's rows from m0 on are, which are `i` rows behind their block of A, and of the block's column j0.
+  // The place of the sums of C's rows from m0 on, which are `i` rows behind their block of A, and of the block's column
+  // j0.
   float* SumsAt(int64_t m0, int64_t i, int64_t j0, int64_t* ld) const {
     if (direct_c_) {
       *ld = shape_.c_m;

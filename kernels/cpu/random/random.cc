@@ -16,14 +16,14 @@
 namespace bowline::kernels {
 namespace {
 
-// Where the elements of a shard lie in the global tensor. Along each of some dimensions the global tensor may be cut
-// into parts of the shard's extent, and an operand says which of them this is.
+// The place of a shard in the global tensor. The global tensor may be sharded along some dimensions, and an operand
+// says for each of them which shard this is.
 struct ShardShape {
   std::vector<int64_t> shape, global_shape, offsets;
-  std::vector<int> operands;  // by dimension: the operand that says which part this is, or -1
+  std::vector<int> operands;  // by dimension: the operand that says which shard this is, or -1
   bool padded = false;        // elements may lie beyond the end of the global tensor
 
-  // Where the shard begins along dimension `d`.
+  // The index along dimension `d` at which the shard begins.
   int64_t Start(absl::Span<void* const> places, size_t d) const {
     return operands[d] < 0 ? offsets[d] : *static_cast<const int32_t*>(places[operands[d]]) * shape[d];
   }

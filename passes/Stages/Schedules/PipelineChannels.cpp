@@ -64,7 +64,7 @@ private:
 
 } // namespace
 
-/// Of one kind; returns the channel of each stage that sends.
+/// Adds the channels of activations or of gradients; returns the channel of each stage that sends.
 static std::vector<int> addChannels(const Placement &placement, bool gradient, std::vector<PipelineChannel> &channels) {
   int numStages = placement.numStages();
   std::vector<int> channelOf(numStages, kNoChannel);

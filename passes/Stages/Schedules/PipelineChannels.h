@@ -15,7 +15,8 @@ namespace bowline {
 
 struct StageChannels {
   std::vector<PipelineChannel> channels;
-  /// By the stage that sends. kNoChannel: the stage that receives is on the same rank, or does not exist.
+  /// The channel of each stage that sends; kNoChannel where the stage that receives is on the same rank, or does not
+  /// exist.
   std::vector<int> activation, gradient;
 };
 

@@ -128,7 +128,7 @@ absl::Status TimelineBuilder::orderTransfers() {
   for (Transfer &transfer : transfers)
     transfer.time = std::max(ends[placement.rankOf(transfer.fromStage)][transfer.sendBefore - 1],
                              starts[placement.rankOf(transfer.toStage)][transfer.receiveBefore]);
-  // At one time ranks receive before they send: along the flow of activations, and of gradients.
+  // Of transfers at one time ranks receive before they send, along the flow of activations, and of gradients.
   std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
     auto keyOf = [](const Transfer &transfer) {
       return std::make_tuple(transfer.time, transfer.gradient,
@@ -207,7 +207,7 @@ absl::StatusOr<PipelineTimeline> bowline::makeForwardTimeline(const Placement &p
                                                               const TimelineOptions &options) {
   Schedule schedule{placement, /*numMicrobatches=*/1, {}};
   schedule.ranks.resize(placement.numRanks());
-  // From the first stage to the last: each rank has its own in this order.
+  // Stages run from the first to the last, and each rank has its own in this order.
   for (int stage = 0; stage < placement.numStages(); ++stage)
     schedule.ranks[placement.rankOf(stage)].push_back(
         {ActionKind::Forward, /*overlapsNext=*/false, static_cast<uint16_t>(placement.chunkOf(stage)), 0});

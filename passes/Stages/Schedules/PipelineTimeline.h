@@ -50,10 +50,10 @@ constexpr int kNoChannel = -1;
 
 struct TimelineStep {
   StepKind kind = StepKind::Forward;
-  /// Over the whole pipeline ("virtual stage"), of the rank whose step it is.
+  /// The stage, counted over the whole pipeline ("virtual stage"), of the rank whose step it is.
   int stage = 0;
   int microbatch = 0;
-  /// Of transfers: which of PipelineTimeline::channels.
+  /// The index of a transfer's channel in PipelineTimeline::channels.
   int channel = kNoChannel;
 
   bool operator==(const TimelineStep &) const = default;
@@ -62,7 +62,7 @@ struct TimelineStep {
 /// "Forward 3 of stage 2".
 std::string describe(const TimelineStep &step);
 
-/// From one rank to another. The sends at the one and the receives at the other have the same order.
+/// A channel leads from one rank to another. The sends at the one and the receives at the other have the same order.
 ///
 /// Channels that share a name have no rank in common. So a rank needs one queue per name, with only sends or only
 /// receives, and one communicator of two members per name and rank. The names do not depend on the number of ranks:
@@ -86,13 +86,14 @@ struct PipelineChannel {
 /// Then sentActivation of a stage and receivedActivation of the next one are the same buffers, and equal; so are
 /// sentGradient and receivedGradient of the stage before.
 struct StageSlots {
-  /// From F until the end of B, or of W.
+  /// Slots of what is stashed, which is alive from F until the end of B, or of W.
   int stash = 0;
-  /// From the issue of the receive until the end of B, or of W.
+  /// Slots of what is received, which is alive from the issue of the receive until the end of B, or of W.
   int receivedActivation = 0;
   int receivedGradient = 0;
-  /// From F, or B or I, until the end of the send. As many as are alive at the schedule's unit costs, with transfers
-  /// that take next to no time, half of a forward, and a forward; at least 2, unless there is but one microbatch.
+  /// Slots of what is sent, which is alive from F, or B or I, until the end of the send. There are as many as are alive
+  /// at the schedule's unit costs, with transfers that take next to no time, half of a forward, and a forward; at least
+  /// 2, unless there is but one microbatch.
   /// At such costs no computation waits for a slot, and at no costs forever. (2 would not always do: in breadth_first
   /// the last rank sends to rank 0 long before that one receives.)
   int sentActivation = 0;

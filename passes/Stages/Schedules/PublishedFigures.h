@@ -48,7 +48,7 @@ struct PublishedFigures {
   std::vector<int> activations;
 };
 
-/// Nothing where the conditions above do not hold, for tables, and for costs that differ between stages or with
+/// Returns nothing where the conditions above do not hold, for tables, and for costs that differ between stages or with
 /// transfers.
 std::optional<PublishedFigures> findPublishedFigures(const ScheduleChoice &choice, int ranks, int microbatches,
                                                      const ScheduleCosts &costs);

@@ -25,7 +25,7 @@ struct ScheduleChoice {
   ScheduleKind kind = ScheduleKind::OneForwardOneBackward;
   /// Chunks per rank. Of a table: 0, the table says it.
   int chunks = 1;
-  /// Of a table: its file, else empty.
+  /// The file of a table; empty for other schedules.
   std::string file;
 
   bool operator==(const ScheduleChoice &) const = default;

@@ -35,7 +35,7 @@ size_t blockEnd(const std::vector<Action> &actions, size_t position);
 /// Linear in the number of actions. The schedule's actions must be in range, and none may be there twice.
 class ScheduleProgress {
 public:
-  /// When a block ends that starts at `start`, in any unit.
+  /// Returns when a block ends that starts at `start`, in any unit.
   using EndOfBlock = std::function<int64_t(int rank, size_t position, int64_t start)>;
 
   /// `transfer`: from the end of a block to the start of one on another rank that needs its output.
@@ -47,7 +47,7 @@ public:
   /// The first action of the rank that did not run.
   size_t positionOf(int rank) const { return positions[rank]; }
 
-  /// When the last action of the rank that ran ended; 0 when none did.
+  /// Returns when the last action of the rank that ran ended; 0 when none did.
   int64_t endOf(int rank) const { return ends[rank]; }
 
   struct Wait {

@@ -24,7 +24,7 @@ struct StageCosts {
   int64_t forward = 1;
   int64_t backwardInput = 1;
   int64_t backwardWeight = 1;
-  /// Of B, where it is not the sum of its parts.
+  /// The cost of B, where it is not the sum of I and W.
   std::optional<int64_t> backward;
 
   int64_t of(ActionKind kind) const;
@@ -33,10 +33,10 @@ struct StageCosts {
 struct ScheduleCosts {
   /// Per stage, or one for all. By default "unit costs", F = I = W = 1 and B = 2.
   std::vector<StageCosts> stages = {StageCosts{}};
-  /// From the end of an action until a stage on another rank can use its result. Other than that transfers are free:
-  /// they run beside the actions and never share a link.
+  /// The time from the end of an action until a stage on another rank can use its result. Other than that transfers are
+  /// free: they run beside the actions and never share a link.
   int64_t transfer = 0;
-  /// Of a forward and a backward that overlap, where it is not their sum.
+  /// The cost of a forward and a backward that overlap, where it is not their sum.
   std::optional<int64_t> overlapped;
 };
 

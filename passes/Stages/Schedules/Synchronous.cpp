@@ -25,7 +25,7 @@ public:
   absl::Status run();
 
 private:
-  /// Of `makers` and `users`.
+  /// The place of an output in `makers` and `users`.
   size_t indexOf(NeededOutput output, int microbatch) const {
     return (size_t{2} * output.stage + output.backward) * schedule.numMicrobatches + microbatch;
   }
@@ -36,7 +36,7 @@ private:
   }
   bool sendsAreReceived(int rank, std::string *reason) const;
   bool receivesAreSent(int rank, std::string *reason) const;
-  /// From between two blocks to after the second one. If not, `reason` says why.
+  /// Whether the rank can go from between two blocks to after the second one. If not, `reason` says why.
   bool canAdvance(int rank, std::string *reason = nullptr) const {
     return sendsAreReceived(rank, reason) && receivesAreSent(rank, reason);
   }

@@ -33,7 +33,7 @@ static std::vector<std::string> ticksOf(const Schedule &schedule, const Simulate
   const std::vector<Action> &actions = schedule.ranks[rank];
   for (size_t position = 0; position < actions.size(); ++position) {
     int64_t begin = simulated.starts[position], end = simulated.ends[position];
-    // Of two that overlap the forward gets a third, its share at unit costs.
+    // The forward of two actions that overlap gets a third, its share at unit costs.
     bool isSecond = position > 0 && actions[position - 1].overlapsNext;
     int64_t third = std::max<int64_t>((end - begin) / 3, 1);
     const Action &first = actions[isSecond ? position - 1 : position];

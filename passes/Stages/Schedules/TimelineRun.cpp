@@ -56,7 +56,7 @@ private:
   int64_t &arrivalOf(bool gradient, int stage, int microbatch) {
     return arrivals[(size_t{2} * stage + gradient) * timeline.numMicrobatches + microbatch];
   }
-  /// When the received input of a computation is there.
+  /// Returns when the received input of a computation is there.
   int64_t inputOf(const TimelineStep &step);
   void advance(int rank);
   void transfer(int channel);

@@ -16,7 +16,7 @@
 
 using namespace bowline;
 
-/// Of a forward, where slots are counted. A transfer takes one, half as many, or as many.
+/// A forward takes this many ticks where slots are counted. A transfer takes one, half as many, or as many.
 static constexpr int64_t kTicks = 8;
 
 namespace {
@@ -82,7 +82,7 @@ private:
   /// What F, and B or I, write.
   void writeActivation(const TimelineStep &step, int64_t start);
   void writeGradient(const TimelineStep &step, int64_t start);
-  /// After the last computation of the stage and microbatch.
+  /// Frees the slots of a stage and microbatch, after their last computation.
   void release(const TimelineStep &step);
 
   const Placement &placement;

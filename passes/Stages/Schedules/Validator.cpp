@@ -91,7 +91,7 @@ static absl::Status validateCompleteness(const Schedule &schedule, int rank) {
   return absl::OkStatus();
 }
 
-/// Where the output is made. It must be somewhere.
+/// The position of the action that makes the output. There must be one.
 static size_t findProducer(const Schedule &schedule, NeededOutput output, int microbatch) {
   int rank = schedule.placement.rankOf(output.stage);
   const std::vector<Action> &actions = schedule.ranks[rank];

@@ -30,9 +30,9 @@ namespace bowline {
 /// "rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank".
 absl::Status validateSchedule(const Schedule &schedule);
 
-/// For executors without streams of communication: between two actions a rank sends what the first one made and
-/// receives what the second one needs, both at once and with rendezvous, and waits for both. OK when the schedule does
-/// not hang then either; else FailedPrecondition names a rank that waits. The schedule must be valid.
+/// Checks a schedule for executors without streams of communication: between two actions a rank sends what the first
+/// one made and receives what the second one needs, both at once and with rendezvous, and waits for both. OK when the
+/// schedule does not hang then either; else FailedPrecondition names a rank that waits. The schedule must be valid.
 absl::Status validateWithoutStreams(const Schedule &schedule);
 
 } // namespace bowline

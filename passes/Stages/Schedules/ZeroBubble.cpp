@@ -83,7 +83,8 @@ static RankOrder makeZbVOrder(int rank, int ranks, int microbatches) {
     order.add(ActionKind::BackwardWeight, chunk);
   };
 
-  // Until the first microbatch is back at this rank; then until it has reached rank 0 and the loss; then its backwards.
+  // The rank does forwards until the first microbatch is back at it, then until that has reached rank 0 and the loss,
+  // and then its backwards.
   order.add(ActionKind::Forward, kDown, 2 * (ranks - rank) - 1);
   for (int i = 0; i < rank; ++i) {
     order.add(ActionKind::Forward, kUp);
