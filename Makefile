@@ -3,8 +3,10 @@
 # Build folders share compiled objects: ccache sees paths relative to the checkout, wherever that lies.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+# What is built, of how much, and for how long already.
+export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs package format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -18,7 +20,7 @@ configure: packages
 build: configure  ## Install what is missing and build everything; the tools are in build/release/bin
 	@cmake --build --preset release
 
-demo: configure  ## Train a small Llama on English text, draw its loss, let it write (about four minutes of training)
+demo: configure  ## Train a small Llama on English text, draw its loss, let it write (a minute and a half of training)
 	@scripts/demo.sh
 
 check: packages  ## Build and run every test; the last line is "N passed, N failed"
@@ -61,6 +63,12 @@ fuzz: packages  ## Run each fuzz target for a minute, or for SECONDS=N
 
 docs: build  ## Generate the reference pages into build/release/docs/reference
 	@scripts/make-reference.py --build-dir build/release
+
+package: packages  ## Make a tarball of the runtime's tools that runs from any folder, build/bowline-VERSION-SYSTEM.tar.gz
+	@cmake --preset runtime-only
+	@cmake --build --preset runtime-only
+	@cd build && cpack --config runtime-only/CPackConfig.cmake -B $(CURDIR)/build/package
+	@mv build/package/bowline-*.tar.gz build/
 
 format: packages  ## Format C++ sources in place
 	@scripts/format.sh

@@ -30,5 +30,7 @@ unset GTEST_OUTPUT LIT_OPTS
 
 runtime_only=passed
 scripts/check-runtime-only.sh || runtime_only=failed
+package=passed
+scripts/check-package.sh || package=failed
 
-scripts/summarize-tests.py "$results" --step "runtime-only=$runtime_only" "$@"
+scripts/summarize-tests.py "$results" --step "runtime-only=$runtime_only" --step "package=$package" "$@"

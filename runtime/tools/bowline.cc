@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "bowline_version.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/tool_support.h"
 
@@ -121,7 +122,10 @@ absl::Status Dispatch(const std::vector<std::string>& arguments) {
   }
   std::string verb = arguments[0];
   std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (verb == "--version") return PrintToStdout(absl::StrCat("bowline ", BOWLINE_VERSION, "\n"));
+  if (verb == "--version") {
+    return PrintToStdout(absl::StrCat("bowline ", BOWLINE_VERSION, "\ncommit   ", BOWLINE_COMMIT, "\nLLVM     ",
+                                      BOWLINE_LLVM, "\ntargets  ", BOWLINE_TARGETS, "\n"));
+  }
   if (verb == "help" || verb == "--help" || verb == "-h") {
     if (rest.empty()) return PrintToStdout(HelpText(tools));
     verb = rest[0];

@@ -105,7 +105,8 @@ class BowlineDispatchTest(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
 
     def test_version(self):
-        self.assertRegex(self.run_bowline("--version").stdout, r"^bowline \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.run_bowline("--version").stdout, 
+                         r"\Abowline +\d+\.\d+\.\d+\ncommit +\S.*\nLLVM +\S.*\ntargets +cpu\b.*\n\Z")
 
 
 if __name__ == "__main__":
