@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs package format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-fast check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs package format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,10 @@ demo: configure  ## Train a small Llama on English text, draw its loss, let it w
 
 check: packages  ## Build and run every test; the last line is "N passed, N failed"
 	@scripts/check.sh $(STEPS)
+
+check-fast: configure  ## Build and run the fast tests: two minutes after a build
+	@cmake --build --preset release --target fast-tests
+	@ctest --test-dir build/release -L '^fast$$' -j 2 --output-on-failure --no-tests=error
 
 check-nightly: build  ## Compare 200 random strategies (COUNT=N, SEED=N) on up to 8 ranks with one rank (about six minutes)
 	@build/release/test/bin/random-strategies --count $(or $(COUNT),200) $(if $(SEED),--seed $(SEED))

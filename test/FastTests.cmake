@@ -1,0 +1,23 @@
+# The tests of `make check-fast`: two minutes after a build, on two cores. Together they find nine of ten of the mutants
+# that scripts/check-mutants.py makes; who adds a test that takes long leaves it to `make check`.
+set(BOWLINE_FAST_TESTS
+  base-test safetensors-test plan-test hal-test loopback-test comm-control-test session-test train-test
+  check-test check-meaning-test check-ranks-test check-rank-mutation-test
+  hf-config-test hf-weights-test hf-import-test
+  factor-rule-test gradient-test interpreter-test equivalence-test
+  pass-algorithms-test strategy-test random-program-test schedules-test stages-test sharding-test
+  codegen-region-test codegen-math-test codegen-epilogue-test op-agreement-test train-agreement-test
+  kernels-fast-test lit layering one-definition architecture-page links decisions-index)
+
+# Targets that those tests are or run.
+add_custom_target(fast-tests)
+
+# bowline_label_test(name): to be called where the test is added, for ctest knows it there alone.
+function(bowline_label_test name)
+  if(name IN_LIST BOWLINE_FAST_TESTS)
+    set_property(TEST ${name} APPEND PROPERTY LABELS fast)
+    if(TARGET ${name})
+      add_dependencies(fast-tests ${name})
+    endif()
+  endif()
+endfunction()
