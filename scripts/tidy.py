@@ -125,7 +125,8 @@ def main(argv) -> int:
     for file in sorted(changes, key=size, reverse=True):
         source = file if file in build.sources else build.source_that_includes(file)
         if source is None:
-            left_out.append(f"{file}: no source of {build.folder.name} includes it")
+            reason = "no source that includes it" if file.endswith(".h") else "other sources alone"
+            left_out.append(f"{file}: {build.folder.name} compiles {reason}")
         else:
             sources.setdefault(source, []).append(file)
 

@@ -84,7 +84,7 @@ class TidyTest(unittest.TestCase):
         self.write("lonely.h", HEADER)
         result = self.tidy()
         self.assertEqual(result.returncode, 0)
-        self.assertIn("tidy: left out: lonely.h: no source of build includes it", result.stdout)
+        self.assertIn("tidy: left out: lonely.h: build compiles no source that includes it", result.stdout)
         self.assertIn("1 files changed since main, 0 looked at, 1 left out", result.stdout)
 
     def test_time_that_is_over_is_named(self):
