@@ -23,15 +23,15 @@ build: configure  ## Install what is missing and build everything; the tools are
 demo: configure  ## Train a small Llama on English text, draw its loss, let it write (a minute and a half of training)
 	@scripts/demo.sh
 
-check: packages  ## Build and run every test; the last line is "N passed, N failed"
+check: packages  ## Build and run every test; the last line is "N passed, N failed, N skipped"
 	@scripts/check.sh $(STEPS)
 
 check-fast: configure  ## Build and run the fast tests: two minutes after a build
 	@cmake --build --preset release --target fast-tests
 	@ctest --test-dir build/release -L '^fast$$' -j 2 --output-on-failure --no-tests=error
 
-check-nightly: build  ## Compare 200 random strategies (COUNT=N, SEED=N) on up to 8 ranks with one rank (about six minutes)
-	@build/release/test/bin/random-strategies --count $(or $(COUNT),200) $(if $(SEED),--seed $(SEED))
+check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), and 200 (COUNT=N) random strategies
+	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
 
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
 	@scripts/install-packages.sh --list scripts/slurm-packages.txt

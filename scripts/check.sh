@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# Builds and runs every test; see `make check`. The last line on stdout is "N passed, N failed", over GoogleTest cases,
-# lit files, scripts and the steps below. The exit status is 0 only when nothing failed.
+# Builds and runs every test; see `make check`. The last line on stdout is "N passed, N failed, N skipped", over
+# GoogleTest cases, cases of test/Execution, lit files, scripts and the steps below. The exit status is 0 only when
+# nothing failed.
 #
-#   scripts/check.sh [--step NAME=passed|failed]...
+#   scripts/check.sh [--nightly] [--step NAME=passed|failed]...
 #
-# --step  counts something that ran before, as .ci/run does
+# --nightly  makes random choices that no run had before, and tries COUNT (200) more random strategies. The seed is printed
+#            first and last; SEED=N repeats it
+# --step     counts something that ran before, as .ci/run does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+nightly=false
+if [ "${1-}" = --nightly ]; then
+  nightly=true
+  shift
+fi
 
 build=build/release
 results=$build/test-results
@@ -16,21 +25,39 @@ configure_and_build() {
   cmake --preset release && cmake --build --preset release
 }
 if ! configure_and_build; then
-  echo "0 passed, 1 failed"
+  echo "0 passed, 1 failed, 0 skipped"
   exit 1
 fi
 
 rm -rf "$results"
-mkdir -p "$results/gtest"
+mkdir -p "$results/gtest" "$results/unittest"
+steps=()
+# run_step NAME COMMAND...: counts as one case.
+run_step() {
+  local name=$1
+  shift
+  if "$@"; then steps+=(--step "$name=passed"); else steps+=(--step "$name=failed"); fi
+}
+
+seed_note=
+if $nightly; then
+  BOWLINE_TEST_SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+  export BOWLINE_TEST_SEED
+  seed_note="the seed of all random choices is $BOWLINE_TEST_SEED; make check-nightly SEED=$BOWLINE_TEST_SEED repeats it"
+  echo "$seed_note"
+fi
+
 # Absolute, because each test runs in a folder of its own.
-export GTEST_OUTPUT="xml:$PWD/$results/gtest/"
-export LIT_OPTS="--xunit-xml-output=$PWD/$results/lit.xml"
-ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$PWD/$results/ctest.xml" || true
-unset GTEST_OUTPUT LIT_OPTS
+GTEST_OUTPUT="xml:$PWD/$results/gtest/" BOWLINE_UNITTEST_FOLDER="$PWD/$results/unittest" \
+  LIT_OPTS="--xunit-xml-output=$PWD/$results/lit.xml" \
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$PWD/$results/ctest.xml" || true
 
-runtime_only=passed
-scripts/check-runtime-only.sh || runtime_only=failed
-package=passed
-scripts/check-package.sh || package=failed
+run_step runtime-only scripts/check-runtime-only.sh
+run_step package scripts/check-package.sh
+if $nightly; then
+  run_step "${COUNT:-200} random strategies" \
+    "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED"
+fi
 
-scripts/summarize-tests.py "$results" --step "runtime-only=$runtime_only" --step "package=$package" "$@"
+[ -z "$seed_note" ] || echo "$seed_note"
+scripts/summarize-tests.py "$results" "${steps[@]}" "$@"

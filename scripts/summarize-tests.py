@@ -1,39 +1,49 @@
 #!/usr/bin/env python3
-"""Counts test cases over all kinds of tests and prints "N passed, N failed" as the last line.
+"""Counts test cases over all kinds of tests. The last line is "N passed, N failed, N skipped"; the one before says what
+this machine has of what some tests need, so that what was skipped explains itself.
 
 A results folder holds ctest.xml (JUnit, from ctest --output-junit), gtest/NAME.xml (from GTEST_OUTPUT, one per
-GoogleTest binary NAME) and lit.xml (from lit --xunit-xml-output). A ctest entry that is a GoogleTest binary or lit counts
-with its cases; any other entry counts as one. Skipped and disabled cases count neither way.
+GoogleTest binary NAME), unittest/NAME.xml (from test/Execution/tools.py, one per ctest entry NAME) and lit.xml (from lit
+--xunit-xml-output). A ctest entry with such a file counts with its cases; any other entry counts as one. Disabled cases
+count as skipped.
 
 Exit status: 0 when nothing failed and something passed, 1 otherwise.
 """
 
 import argparse
 import pathlib
+import socket
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 
 class Counts(NamedTuple):
-    passed: int
-    failed: int
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
 
     def __add__(self, other):
-        return Counts(self.passed + other.passed, self.failed + other.failed)
+        return Counts(*(a + b for a, b in zip(self, other)))
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def case_verdict(case) -> Optional[bool]:
-    """True: passed; False: failed; None: did not run."""
+PASSED, FAILED, SKIPPED = Counts(passed=1), Counts(failed=1), Counts(skipped=1)
+
+
+def case_verdict(case) -> Counts:
     if case.find("failure") is not None or case.find("error") is not None:
-        return False
+        return FAILED
     skipped = case.find("skipped")
     if skipped is not None and skipped.get("message", "").startswith("Unable to find executable"):
         # ctest counts a test that was never built among the skipped ones.
-        return False
+        return FAILED
     if skipped is not None or case.get("status") in ("notrun", "disabled"):
-        return None
-    return True
+        return SKIPPED
+    return PASSED
 
 
 def count_cases(path: pathlib.Path) -> Counts:
@@ -41,31 +51,65 @@ def count_cases(path: pathlib.Path) -> Counts:
     try:
         cases = ElementTree.parse(path).getroot().iter("testcase")
     except (OSError, ElementTree.ParseError):
-        return Counts(0, 0)
-    verdicts = [case_verdict(case) for case in cases]
-    return Counts(verdicts.count(True), verdicts.count(False))
+        return Counts()
+    return sum(map(case_verdict, cases), Counts())
+
+
+def inner_cases(results: pathlib.Path, name: str) -> Counts:
+    """Of the ctest entry `name`; none where it counts as one."""
+    files = [results / "lit.xml"] if name == "lit" else [results / kind / f"{name}.xml" for kind in ("gtest", "unittest")]
+    return sum(map(count_cases, files), Counts())
 
 
 def summarize(results: pathlib.Path) -> tuple[Counts, list[str]]:
     """Counts over a results folder, and the names of the ctest entries that failed."""
-    total, failures = Counts(0, 0), []
+    total, failures = Counts(), []
     for entry in ElementTree.parse(results / "ctest.xml").getroot().iter("testcase"):
         name = entry.get("name")
         verdict = case_verdict(entry)
-        inner_file = results / "lit.xml" if name == "lit" else results / "gtest" / f"{name}.xml"
-        inner = count_cases(inner_file)
-        if verdict is False:
+        inner = inner_cases(results, name)
+        if verdict == FAILED:
             failures.append(name)
             # A crash or a timeout fails the entry without failing a case.
-            total += Counts(inner.passed, max(inner.failed, 1))
-        elif verdict is True:
-            total += inner if inner != Counts(0, 0) else Counts(1, 0)
+            total += inner._replace(failed=max(inner.failed, 1))
+        elif verdict == PASSED and inner != Counts():
+            total += inner
+        else:
+            total += verdict
     return total, failures
+
+
+def capabilities() -> dict[str, bool]:
+    """What tests need that not every machine has."""
+    try:
+        flags = next((line.split() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("flags")), [])
+    except OSError:
+        flags = []
+
+    def has_namespaces():
+        # With a link between two of them, as the tests of ranks on two hosts have.
+        command = ["unshare", "--net", "ip", "link", "add", "link0", "type", "veth", "peer", "name", "link1"]
+        try:
+            return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+    def has_ipv6():
+        try:
+            with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as listener:
+                listener.bind(("::1", 0))
+            return True
+        except OSError:
+            return False
+
+    return {"AVX512-BF16": "avx512_bf16" in flags, "AMX": "amx_bf16" in flags, "network namespaces": has_namespaces(),
+            "IPv6": has_ipv6()}
 
 
 def main(argv) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=pathlib.Path, help="folder with ctest.xml, lit.xml, gtest/")
+    parser.add_argument("results", type=pathlib.Path, help="folder with ctest.xml, lit.xml, gtest/, unittest/")
     parser.add_argument("--step", action="append", default=[], metavar="NAME=passed|failed",
                         help="a check that ran outside ctest")
     arguments = parser.parse_args(argv)
@@ -74,20 +118,21 @@ def main(argv) -> int:
         total, failures = summarize(arguments.results)
     except (OSError, ElementTree.ParseError) as error:
         print(f"summarize-tests: cannot read the results of ctest: {error}", file=sys.stderr)
-        total, failures = Counts(0, 1), ["ctest"]
+        total, failures = FAILED, ["ctest"]
     for step in arguments.step:
         name, _, verdict = step.partition("=")
         if verdict not in ("passed", "failed"):
             parser.error(f"--step {step}: write NAME=passed or NAME=failed")
-        total += Counts(1, 0) if verdict == "passed" else Counts(0, 1)
+        total += PASSED if verdict == "passed" else FAILED
         if verdict == "failed":
             failures.append(name)
 
     print()
     if failures:
         print("failed: " + ", ".join(failures))
+    print("this machine: " + ", ".join(f"{name} {'yes' if has else 'no'}" for name, has in capabilities().items()))
     # Alone on its line and the last one: continuous integration reads it.
-    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    print(total, flush=True)
     return 0 if total.failed == 0 and total.passed > 0 else 1
 
 

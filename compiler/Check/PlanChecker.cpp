@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -130,14 +131,13 @@ absl::Status PlanChecker::checkArenas() {
     const CheckReport::Role &role = report_.roles[i];
     if (role.highestByte == role.arenaBytes)
       continue;
-    const fbs::Buffer &highest = *plan_.buffers()->Get(highestBuffer_[i]);
-    return counterexample(
-        "exact memory",
-        absl::StrCat("the arena", role.name.empty() ? "" : absl::StrCat(" of role '", role.name, "'"), " has ",
-                     role.arenaBytes, " bytes, but the last that is used is byte ", role.highestByte,
-                     role.highestByte == 0
-                         ? std::string()
-                         : absl::StrCat(", the end of buffer ", highestBuffer_[i], " ", Quoted(highest.name()))));
+    std::string used = "none of them is used";
+    if (const std::optional<uint32_t> highest = highestBuffer_[i])
+      used = absl::StrCat("the last that is used is byte ", role.highestByte, ", the end of buffer ", *highest, " ",
+                          Quoted(plan_.buffers()->Get(*highest)->name()));
+    return counterexample("exact memory",
+                          absl::StrCat("the arena", role.name.empty() ? "" : absl::StrCat(" of role '", role.name, "'"),
+                                       " has ", role.arenaBytes, " bytes, but ", used));
   }
   prove("exact memory", report_.roles.size(), "arenas end with the last byte that is used");
   return absl::OkStatus();
@@ -262,7 +262,7 @@ absl::Status PlanChecker::check() {
   report_ = CheckReport();
   facts_ = {};
   certificates_.clear();
-  highestBuffer_.assign(RoleCount(plan_), 0);
+  highestBuffer_.assign(RoleCount(plan_), std::nullopt);
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
   BOWLINE_RETURN_IF_ERROR(findPrepared());

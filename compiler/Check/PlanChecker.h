@@ -46,6 +46,7 @@
 #include "runtime/base/status.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,8 +122,8 @@ private:
   const fbs::Plan &plan_;
   Timeline timeline_;
   CheckReport report_;
-  std::vector<uint32_t> highestBuffer_; // by role
-  std::vector<bool> prepared_;          // by buffer: what entry `prepare` sets
+  std::vector<std::optional<uint32_t>> highestBuffer_; // by role: whose bytes reach highestByte; none without any
+  std::vector<bool> prepared_;                         // by buffer: what entry `prepare` sets
   std::vector<fbs::CertificateT> certificates_;
   struct {
     uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;

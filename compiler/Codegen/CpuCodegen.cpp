@@ -13,6 +13,7 @@
 #include "compiler/Codegen/NestEmitter.h"
 #include "compiler/Codegen/ObjectFile.h"
 #include "compiler/Codegen/TargetCpu.h"
+#include "compiler/Support/Fault.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -221,6 +222,6 @@ FailureOr<std::vector<char>> CpuCodegen::finish() {
     return std::vector<char>();
   auto image = linkObjects(state->objects);
   if (!image)
-    return emitError(UnknownLoc::get(state->context), llvm::toString(image.takeError()));
+    return emitFault(UnknownLoc::get(state->context), llvm::toString(image.takeError()));
   return std::move(*image);
 }

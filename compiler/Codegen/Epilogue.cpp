@@ -8,7 +8,7 @@
 
 #include "compiler/Codegen/Epilogue.h"
 #include "compiler/Codegen/KernelEmitter.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/EpilogueRule.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -39,8 +39,9 @@ LogicalResult bowline::codegen::checkEpilogue(func::FuncOp epilogue) {
     if (cast<RankedTensorType>(type).getShape() != tile.getShape())
       return epilogue.emitOpError("a result of an epilogue has the product's shape, got ") << type;
   for (Operation &op : epilogue.getBody().front().without_terminator())
-    if (!op.hasTrait<OpTrait::Elementwise>() && !isa<graph::BroadcastOp, arith::ConstantOp>(op))
-      return op.emitOpError("is not elementwise: it cannot be part of an epilogue");
+    if (!graph::canBeInEpilogue(&op))
+      return op.emitOpError("cannot be part of an epilogue: it is not elementwise, a broadcast, or a constant with one "
+                            "value for all elements");
   return success();
 }
 

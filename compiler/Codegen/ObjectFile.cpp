@@ -9,15 +9,7 @@
 #include "compiler/Codegen/ObjectFile.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/ObjCopy/CommonConfig.h"
-#include "llvm/ObjCopy/ConfigManager.h"
-#include "llvm/ObjCopy/ObjCopy.h"
-#include "llvm/Object/Binary.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 
 #include <mutex>
@@ -25,9 +17,6 @@
 using namespace llvm;
 using namespace bowline;
 using codegen::TargetCpu;
-
-/// Where the linker of the distribution's LLVM packages is, apart from PATH.
-static constexpr StringLiteral kLlvmTools = "/usr/lib/llvm-22/bin";
 
 static constexpr StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
@@ -85,69 +74,6 @@ void codegen::optimize(Module &module, TargetMachine &machine) {
   passes.run(module, modules);
 }
 
-static Expected<std::string> findLinker() {
-  for (StringRef name : {"ld.lld-22", "ld.lld"})
-    if (auto path = sys::findProgramByName(name))
-      return *path;
-  if (auto path = sys::findProgramByName("ld.lld", {kLlvmTools}))
-    return *path;
-  return createStringError("ld.lld-22 is not installed or not in PATH; generated kernels are linked with it. Install "
-                           "the package lld-22");
-}
-
-namespace {
-/// A folder that is removed, with what is in it, when this goes out of scope.
-class TemporaryFolder {
-public:
-  static Expected<TemporaryFolder> create() {
-    SmallString<128> path;
-    if (std::error_code error = sys::fs::createUniqueDirectory("bowline-kernels", path))
-      return createStringError(error, "cannot create a temporary folder: " + error.message());
-    return TemporaryFolder(path);
-  }
-  TemporaryFolder(TemporaryFolder &&other) noexcept : path(std::exchange(other.path, {})) {}
-  ~TemporaryFolder() {
-    if (!path.empty())
-      (void)sys::fs::remove_directories(path);
-  }
-  std::string file(const Twine &name) const { return (path + "/" + name).str(); }
-
-private:
-  explicit TemporaryFolder(StringRef path) : path(path) {}
-
-  SmallString<128> path;
-};
-} // namespace
-
-static Error writeFile(const std::string &path, StringRef bytes) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  os << bytes;
-  os.close();
-  if (!error)
-    error = os.error();
-  // An error that is not cleared ends the process when the stream does.
-  os.clear_error();
-  if (error)
-    return createStringError("cannot write the temporary file " + path + ": " + error.message() +
-                             "; free space there, or set TMPDIR to a folder with space");
-  return Error::success();
-}
-
-/// `object` with its function called `symbol`.
-static Expected<std::string> rename(const std::string &object, StringRef symbol) {
-  auto binary = object::createBinary(MemoryBufferRef(object, "kernel"));
-  if (!binary)
-    return binary.takeError();
-  objcopy::ConfigManager config;
-  config.Common.SymbolsToRename[codegen::kKernelSymbol] = symbol;
-  SmallVector<char, 0> renamed;
-  raw_svector_ostream os(renamed);
-  if (Error error = objcopy::executeObjcopyOnBinary(config, **binary, os))
-    return std::move(error);
-  return std::string(renamed.begin(), renamed.end());
-}
-
 Expected<std::string> codegen::emitObject(Module &module, TargetMachine &machine) {
   SmallVector<char, 0> object;
   raw_svector_ostream os(object);
@@ -156,51 +82,4 @@ Expected<std::string> codegen::emitObject(Module &module, TargetMachine &machine
     return createStringError("this LLVM cannot write x86-64 object files");
   passes.run(module);
   return std::string(object.begin(), object.end());
-}
-
-/// What the linker's messages say after "error:", without what surrounds them, such as the stack of a linker that a
-/// full disk has killed.
-static std::string errorsIn(StringRef messages) {
-  std::string errors;
-  SmallVector<StringRef> lines;
-  messages.split(lines, '\n');
-  for (StringRef line : lines)
-    if (StringRef reason = line.split("error: ").second; !reason.empty())
-      errors += (errors.empty() ? "" : "; ") + reason.str();
-  return errors;
-}
-
-Expected<std::vector<char>> codegen::linkObjects(ArrayRef<KernelObject> objects) {
-  auto linker = findLinker();
-  if (!linker)
-    return linker.takeError();
-  auto folder = TemporaryFolder::create();
-  if (!folder)
-    return folder.takeError();
-  std::string output = folder->file("kernels.so"), messages = folder->file("messages.txt");
-  std::vector<std::string> inputs;
-  for (const auto &[symbol, object] : objects) {
-    auto renamed = rename(object, symbol);
-    if (!renamed)
-      return renamed.takeError();
-    inputs.push_back(folder->file(Twine(inputs.size()) + ".o"));
-    if (Error error = writeFile(inputs.back(), *renamed))
-      return std::move(error);
-  }
-  std::vector<StringRef> arguments = {*linker, "-shared", "--build-id=none", "--hash-style=gnu", "-Bsymbolic",
-                                      "-o",    output};
-  llvm::append_range(arguments, inputs);
-  std::optional<StringRef> redirects[] = {StringRef(), messages, messages};
-  std::string error;
-  int code = sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &error);
-  if (code != 0) {
-    auto text = MemoryBuffer::getFile(messages);
-    std::string reasons = text ? errorsIn((*text)->getBuffer()) : "";
-    return createStringError(*linker + " could not link the temporary file " + output + ", exit code " + Twine(code) +
-                             ": " + error + reasons);
-  }
-  auto image = MemoryBuffer::getFile(output);
-  if (!image)
-    return createStringError("cannot read what " + *linker + " wrote: " + image.getError().message());
-  return std::vector<char>((*image)->getBufferStart(), (*image)->getBufferEnd());
 }

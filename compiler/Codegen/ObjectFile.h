@@ -40,7 +40,7 @@ struct KernelObject {
   std::string object;
 };
 
-/// One shared object. Temporary files are gone afterwards.
+/// One shared object. Errors are of the machine, not of what is linked. Writes no file.
 llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<KernelObject> objects);
 
 } // namespace bowline::codegen

@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Emit/PlanTypes.h"
+#include "compiler/Support/Fault.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -24,6 +25,7 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
           remarks.push_back((warns ? "warning: " : "") + formatted(diagnostic));
           return success();
         }
+        hasFault |= isFault(diagnostic);
         if (!errors.empty())
           errors += "\n";
         errors += formatted(diagnostic);
@@ -38,5 +40,5 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
 absl::Status DiagnosticCollector::status() const {
   if (errors.empty())
     return absl::InternalError("the compiler failed without saying why");
-  return absl::InvalidArgumentError(errors);
+  return hasFault ? absl::UnavailableError(errors) : absl::InvalidArgumentError(errors);
 }

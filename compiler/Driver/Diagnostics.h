@@ -22,7 +22,8 @@ class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
 
-  /// kInvalidArgument with all errors and their notes, "place: message" a line.
+  /// All errors and their notes, "place: message" a line: kUnavailable if one is a fault of the machine (Fault.h), else
+  /// kInvalidArgument.
   absl::Status status() const;
 
   /// Remarks, and warnings with "warning: " in front, so far.
@@ -30,6 +31,7 @@ public:
 
 private:
   std::string errors;
+  bool hasFault = false;
   std::vector<std::string> remarks;
   mlir::ScopedDiagnosticHandler handler;
 };

@@ -99,13 +99,18 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   if (options.from == Phase::Input)
     describeTarget(*subject.module, options, pipeline);
   pipeline.memoryLimit = 0; // of the sizes that were asked for
+  pipeline.hasSmallSizes = true;
+  if (pipeline.overlapChunks == 0)
+    pipeline.overlapChunks = 2; // for these sizes the machine model would choose none
   if (pipeline.recompute == "auto")
     pipeline.recompute = "full"; // whatever it chooses is a part of that
-  auto summary = verifySteps(*subject.module, pipeline, options.from, options.to);
-  if (failed(summary))
-    return diagnostics.status();
-  return absl::StrCat("equivalence: ", summary->steps, " steps kept what ", subject.words, " computes, ",
-                      summary->unchanged, " had nothing to do; compared ", summary->tensors,
-                      " pairs of tensors, half of them in f64 and half modulo ", residues::kPrime, ", and ",
-                      summary->gradients, " gradients with differences of the loss");
+  EquivalenceChecker checker;
+  if (failed(verifySteps(*subject.module, pipeline, options.from, options.to, checker)))
+    return checker.isRefuted() ? absl::AbortedError(diagnostics.status().message()) : diagnostics.status();
+  const EquivalenceChecker::Summary &summary = checker.summary();
+  return absl::StrCat("equivalence: ", summary.steps.size(), " steps kept what ", subject.words, " computes, ",
+                      summary.unchanged, " had nothing to do; compared ", summary.tensors,
+                      " pairs of tensors, half of them in f64 and half modulo ", residues::kPrime, ", where ",
+                      summary.undefined, " of ", summary.elements, " elements have no value, and ", summary.gradients,
+                      " gradients with differences of the loss");
 }

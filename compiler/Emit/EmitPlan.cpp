@@ -58,6 +58,9 @@ private:
       if (failed(emitRole()))
         return failure();
     }
+    // One role needs nothing that tells it apart.
+    if (roles.size() == 1)
+      return success();
     auto axis = top->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
     if (!axis)
       axis = roles.front()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
@@ -80,7 +83,8 @@ private:
     programIndex.clear();
     firstKernel = plan->kernels.size();
     roleImage.reset();
-    emitMesh();
+    if (failed(emitMesh()))
+      return failure();
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
@@ -93,7 +97,8 @@ private:
     for (auto program : module.getOps<plan::ProgramOp>())
       emitProgram(program);
     for (Operation &op : *module.getBody())
-      emitRest(&op);
+      if (failed(emitRest(&op)))
+        return failure();
     return success();
   }
 
@@ -116,7 +121,7 @@ private:
   }
 
   /// All roles have the same mesh; a communicator is that of all who name it.
-  void emitMesh() {
+  LogicalResult emitMesh() {
     if (auto meshes = module.getOps<dist::MeshOp>(); !meshes.empty() && plan->mesh.empty()) {
       dist::MeshOp mesh = *meshes.begin();
       for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsRange<StringAttr>(), mesh.getAxisSizes())) {
@@ -132,31 +137,37 @@ private:
         continue;
       auto communicator = std::make_unique<fbs::CommunicatorT>();
       communicator->name = op.getSymName().str();
-      communicator->axes = axisIndices(op.getAxes());
+      if (failed(emitAxes(op, op.getAxes(), communicator->axes)))
+        return failure();
       communicatorIndex[op.getSymNameAttr()] = plan->communicators.size();
       plan->communicators.push_back(std::move(communicator));
     }
+    return success();
   }
 
-  std::vector<uint8_t> axisIndices(ArrayAttr names) {
-    std::vector<uint8_t> axes;
-    for (auto name : names.getAsRange<StringAttr>())
-      axes.push_back(axisIndex.lookup(name));
-    return axes;
-  }
-
-  std::unique_ptr<fbs::LayoutT> emitLayout(plan::LayoutAttr attribute) {
-    if (!attribute)
-      return nullptr;
-    auto layout = std::make_unique<fbs::LayoutT>();
-    layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
-    layout->view = attribute.getView().asArrayRef().vec();
-    for (auto names : attribute.getCuts().getAsRange<ArrayAttr>()) {
-      layout->cuts.push_back(std::make_unique<fbs::CutT>());
-      layout->cuts.back()->axes = axisIndices(names);
+  LogicalResult emitAxes(Operation *op, ArrayAttr names, std::vector<uint8_t> &axes) {
+    for (auto name : names.getAsRange<StringAttr>()) {
+      auto known = axisIndex.find(name);
+      if (known == axisIndex.end())
+        return op->emitOpError("names the axis ") << name << ", which the module's dist.mesh does not have";
+      axes.push_back(known->second);
     }
-    layout->flat_axes = axisIndices(attribute.getFlatAxes());
-    return layout;
+    return success();
+  }
+
+  LogicalResult emitLayout(plan::BufferOp op, fbs::BufferT &buffer) {
+    plan::LayoutAttr attribute = op.getLayoutAttr();
+    if (!attribute)
+      return success();
+    buffer.layout = std::make_unique<fbs::LayoutT>();
+    buffer.layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
+    buffer.layout->view = attribute.getView().asArrayRef().vec();
+    for (auto names : attribute.getCuts().getAsRange<ArrayAttr>()) {
+      buffer.layout->cuts.push_back(std::make_unique<fbs::CutT>());
+      if (failed(emitAxes(op, names, buffer.layout->cuts.back()->axes)))
+        return failure();
+    }
+    return emitAxes(op, attribute.getFlatAxes(), buffer.layout->flat_axes);
   }
 
   uint32_t sourceIndex(const std::string &location, StringRef pass, StringRef reason = "") {
@@ -190,7 +201,8 @@ private:
     buffer->slots = op.getSlots();
     buffer->slot_stride = op.getStride();
     buffer->source = sourceIndex(op, "");
-    buffer->layout = emitLayout(op.getLayoutAttr());
+    if (failed(emitLayout(op, *buffer)))
+      return failure();
     buffer->role = role;
     bufferIndex[op.getResult()] = plan->buffers.size();
     plan->buffers.push_back(std::move(buffer));
@@ -372,7 +384,7 @@ private:
     return transfer;
   }
 
-  void emitRest(Operation *op) {
+  LogicalResult emitRest(Operation *op) {
     if (auto stateOp = dyn_cast<plan::StateOp>(op)) {
       auto state = std::make_unique<fbs::StateT>();
       state->buffer = bufferIndex.lookup(stateOp.getBuffer());
@@ -390,9 +402,11 @@ private:
     } else if (auto coordinateOp = dyn_cast<plan::CoordinateOp>(op)) {
       auto coordinate = std::make_unique<fbs::CoordinateT>();
       coordinate->buffer = bufferIndex.lookup(coordinateOp.getBuffer());
-      coordinate->axes = axisIndices(coordinateOp.getAxes());
+      if (failed(emitAxes(op, coordinateOp.getAxes(), coordinate->axes)))
+        return failure();
       plan->coordinates.push_back(std::move(coordinate));
     }
+    return success();
   }
 
   /// All elements as bytes; a splat stores one.

@@ -54,7 +54,8 @@ private:
   }
 
   LogicalResult importRoles(ModuleOp top) {
-    top->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
+    if (plan.roles.size() > 1)
+      top->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
     for (role = 0; role < plan.roles.size(); ++role) {
       ModuleOp module = ModuleOp::create(builder, builder.getUnknownLoc(), plan.roles[role]->name);
       OpBuilder::InsertionGuard guard(builder);

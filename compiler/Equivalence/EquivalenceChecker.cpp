@@ -57,6 +57,9 @@ static LogicalResult checkSize(ModuleOp module, const RunnableProgram &program) 
             "model by itself if it gets the model's directory";
 }
 
+/// "result 'y'[0, 2] after @f": the first NaN that was seen; "" without any.
+static std::string findNaN(const Observation &seen);
+
 LogicalResult EquivalenceChecker::begin(ModuleOp module) {
   fingerprint.emplace(module);
   bodies.learn(module);
@@ -70,6 +73,10 @@ LogicalResult EquivalenceChecker::begin(ModuleOp module) {
     if (failed(seen))
       return failure();
     world.before = std::move(*seen);
+    if (std::string nan = world.isReal ? findNaN(world.before) : ""; !nan.empty())
+      return emitError(module.getLoc()) << "computes NaN, in f64: " << nan
+                                        << "; nothing can be said about a program that does so on the inputs and "
+                                           "parameters that are tried, which are of the order of one";
     hadInit = (*program)->hasInit();
     entries = entriesOf(**program);
   }
@@ -90,7 +97,7 @@ LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
   auto program = RunnableProgram::create(module, bodies, modular);
   hadInit = (*program)->hasInit();
   entries = entriesOf(**program);
-  ++total.steps;
+  total.steps.push_back(step.str());
   return success();
 }
 
@@ -124,21 +131,34 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
     });
     seen = observe(**program, *world.arithmetic, values, names);
   }
-  if (failed(seen))
+  if (failed(seen)) {
+    refuted = true;
     return emitError(module.getLoc()) << "step '" << step << "' breaks the program: " << reason;
+  }
   After after{step, module, **program, std::move(*seen)};
-  if (failed(compare(world, after)))
+  if (failed(examine(world, after))) {
+    refuted = true;
     return failure();
-  if (world.isReal) {
-    FailureOr<int64_t> gradients =
-        checkNewGradients(step, module, **program, values, world.before, after.seen, gradientBound(module), kRealFloor);
-    if (failed(gradients))
-      return failure();
-    total.gradients += *gradients;
   }
   for (auto it = after.seen.runs.begin(); it != after.seen.runs.end();)
     it = llvm::is_contained(own, it->first) ? std::next(it) : after.seen.runs.erase(it);
   world.before = std::move(after.seen);
+  return success();
+}
+
+/// Compares what was there before, and looks at what is new.
+LogicalResult EquivalenceChecker::examine(const World &world, const After &after) {
+  if (failed(compare(world, after)))
+    return failure();
+  if (!world.isReal)
+    return success();
+  if (std::string nan = findNaN(after.seen); !nan.empty())
+    return after.emitError() << "makes the program compute NaN, in f64: " << nan;
+  FailureOr<int64_t> gradients = checkNewGradients(after.step, after.module, after.program, values, world.before,
+                                                   after.seen, gradientBound(after.module), kRealFloor);
+  if (failed(gradients))
+    return failure();
+  total.gradients += *gradients;
   return success();
 }
 
@@ -202,6 +222,21 @@ static std::string indexText(const HostTensor &tensor, size_t element) {
   return "[" + text + "]";
 }
 
+static std::string findNaN(const Observation &seen) {
+  auto find = [](const SeenTensors &tensors, const std::string &where) -> std::string {
+    for (const auto &[name, tensor] : tensors)
+      for (auto [index, value] : llvm::enumerate(tensor.value.data))
+        if (std::isnan(value))
+          return tensor.what + indexText(tensor.value, index) + " " + where;
+    return "";
+  };
+  std::string found = find(seen.initial, "after initialisation");
+  for (const auto &[name, tensors] : seen.runs)
+    if (found.empty())
+      found = find(tensors, "after @" + name);
+  return found;
+}
+
 LogicalResult EquivalenceChecker::compare(const World &world, const After &after, const std::string &where,
                                           const SeenTensor &tensor, const HostTensor &expected, StringRef relation) {
   const HostTensor &actual = tensor.value;
@@ -212,15 +247,17 @@ LogicalResult EquivalenceChecker::compare(const World &world, const After &after
   if (actual.shape != expected.shape)
     return fails() << " has another shape";
   double scale = kRealFloor;
-  bool isDefined = true;
-  for (double value : expected.data) {
+  for (double value : expected.data)
     scale = std::isfinite(value) ? std::max(scale, std::fabs(value)) : scale;
-    isDefined &= !std::isnan(value);
-  }
-  total.undefined += !world.isReal && !isDefined;
+  if (!world.isReal)
+    total.elements += expected.count();
   for (auto [index, was, is] : llvm::enumerate(expected.data, actual.data)) {
-    if (was == is || (std::isnan(was) && std::isnan(is)) || (world.isReal && std::fabs(was - is) <= kRealBound * scale))
+    if (was == is || (world.isReal && std::fabs(was - is) <= kRealBound * scale))
       continue;
+    if (!world.isReal && std::isnan(was) && std::isnan(is)) {
+      ++total.undefined;
+      continue;
+    }
     const char *format = world.isReal ? "%.17g" : "%.0f";
     InFlightDiagnostic diagnostic = fails() << indexText(actual, index) << " is " << numberText(format, is) << " "
                                             << relation << " " << numberText(format, was);

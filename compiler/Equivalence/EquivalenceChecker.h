@@ -14,6 +14,8 @@
 #include "mlir/IR/OperationSupport.h"
 
 #include <set>
+#include <string>
+#include <vector>
 
 namespace bowline {
 
@@ -26,6 +28,9 @@ namespace bowline {
 /// checkpoint would have. In f64 equal means: within kRealBound of the tensor's largest element, or of kRealFloor where
 /// all are smaller. Modulo the prime it means equal. Only gradients may disappear, with what accumulates them.
 ///
+/// NaN equals nothing: a program that computes NaN in f64 is refused, because nothing could be said about it. Modulo
+/// the prime some elements have no value; the summary counts those that have none on both sides.
+///
 /// What a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with central
 /// differences of @loss, in f64 within kGradientBound, or kNarrowGradientBound where constants are of a type of 16
 /// bits. A mirror of a parameter has the parameter's value.
@@ -36,11 +41,12 @@ public:
   static constexpr double kMaxWork = 1e9;
 
   struct Summary {
-    int64_t steps = 0;     ///< that changed the module, and nothing that can be seen
-    int64_t unchanged = 0; ///< that left the module as it was
-    int64_t tensors = 0;   ///< pairs that were compared, in either arithmetic
-    int64_t undefined = 0; ///< of these, pairs with an element that has no value modulo the prime
-    int64_t gradients = 0; ///< that were compared with differences
+    std::vector<std::string> steps; ///< that changed the module, and nothing that can be seen
+    int64_t unchanged = 0;          ///< steps that left the module as it was
+    int64_t tensors = 0;            ///< pairs that were compared, in either arithmetic
+    int64_t elements = 0;           ///< that were compared modulo the prime
+    int64_t undefined = 0;          ///< of these, pairs that have no value there
+    int64_t gradients = 0;          ///< that were compared with differences
   };
 
   EquivalenceChecker() : values(kSeedOfValues) {}
@@ -53,6 +59,9 @@ public:
   llvm::LogicalResult check(llvm::StringRef step, mlir::ModuleOp module);
 
   const Summary &summary() const { return total; }
+
+  /// After a failure: whether a step was found to change the program, rather than that it could not be interpreted.
+  bool isRefuted() const { return refuted; }
 
 private:
   static constexpr uint64_t kSeedOfValues = 20261121;
@@ -67,13 +76,14 @@ private:
   struct After {
     llvm::StringRef step;
     mlir::ModuleOp module;
-    const RunnableProgram &program;
+    RunnableProgram &program;
     Observation seen;
     /// Begins with "step 'NAME' ".
     mlir::InFlightDiagnostic emitError() const;
   };
 
   llvm::LogicalResult check(World &world, llvm::StringRef step, mlir::ModuleOp module);
+  llvm::LogicalResult examine(const World &world, const After &after);
   llvm::LogicalResult compare(const World &world, const After &after);
   /// What was seen in one place.
   llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
@@ -91,6 +101,7 @@ private:
   bool hadInit = false;
   std::set<std::string> entries;
   Summary total;
+  bool refuted = false;
 };
 
 } // namespace bowline

@@ -22,6 +22,7 @@ namespace {
 struct Progress {
   EquivalenceChecker checker;
   bool began = false, failed = false;
+  std::shared_ptr<bool> isRefuted = std::make_shared<bool>(false);
 };
 
 class EachPass final : public PassInstrumentation {
@@ -40,6 +41,7 @@ public:
       return;
     StringRef name = pass->getArgument().empty() ? pass->getName() : pass->getArgument();
     progress->failed = failed(progress->checker.check(name, moduleOf(op)));
+    *progress->isRefuted = progress->checker.isRefuted();
   }
 
 private:
@@ -74,10 +76,11 @@ private:
 
 } // namespace
 
-void bowline::verifyEachPass(PassManager &manager) {
+std::shared_ptr<const bool> bowline::verifyEachPass(PassManager &manager) {
   manager.getContext()->disableMultithreading();
   manager.getContext()->loadDialect<dist::DistDialect>(); // for the mesh that programs run on
   auto progress = std::make_shared<Progress>();
   manager.addPass(std::make_unique<Verdict>(progress));
   manager.addInstrumentation(std::make_unique<EachPass>(progress));
+  return progress->isRefuted;
 }

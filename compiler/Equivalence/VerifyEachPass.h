@@ -9,6 +9,8 @@
 #ifndef BOWLINE_COMPILER_EQUIVALENCE_VERIFYEACHPASS_H
 #define BOWLINE_COMPILER_EQUIVALENCE_VERIFYEACHPASS_H
 
+#include <memory>
+
 namespace mlir {
 class PassManager;
 } // namespace mlir
@@ -16,8 +18,9 @@ class PassManager;
 namespace bowline {
 
 /// Compares the module before and after each pass of a manager that has all its passes (EquivalenceChecker.h), and lets
-/// the manager fail at the end where one of them changes what is computed. Passes then run one after the other.
-void verifyEachPass(mlir::PassManager &manager);
+/// the manager fail at the end where one of them changes what is computed. Passes then run one after the other. What is
+/// returned is true afterwards where one did.
+std::shared_ptr<const bool> verifyEachPass(mlir::PassManager &manager);
 
 } // namespace bowline
 

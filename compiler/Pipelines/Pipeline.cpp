@@ -20,8 +20,32 @@
 #include "passes/Overlap/Passes.h"
 #include "passes/Stages/Passes.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace bowline;
+
+static TileLossOptions tileLossOptions(const PipelineOptions &options) {
+  TileLossOptions tileLoss;
+  if (options.hasSmallSizes)
+    tileLoss.tileBytes = 64, tileLoss.minPositions = 1;
+  return tileLoss;
+}
+
+static SplitColumnReductionsOptions splitColumnReductionsOptions(const PipelineOptions &options) {
+  SplitColumnReductionsOptions split;
+  if (options.hasSmallSizes)
+    split.maxBlocks = 2, split.minRows = 1;
+  return split;
+}
+
+static PackWeightsOptions packWeightsOptions(const PipelineOptions &options) {
+  PackWeightsOptions pack;
+  pack.memoryLimit = options.memoryLimit;
+  if (options.hasSmallSizes)
+    pack.minSaving = pack.minPersistentSaving = std::numeric_limits<double>::lowest();
+  return pack;
+}
 
 std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   int64_t microbatches = options.optimizer.microbatches;
@@ -97,11 +121,11 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
-       [] { return createTileLoss(); });
+       [=] { return createTileLoss(tileLossOptions(options)); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
        [] { return createRepeatActivations(); });
   step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of what they sum", true,
-       [] { return createSplitColumnReductions(); });
+       [=] { return createSplitColumnReductions(splitColumnReductionsOptions(options)); });
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
@@ -131,11 +155,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   // Who computes everything again to save memory does not want a second copy of the weights.
   std::function<std::unique_ptr<Pass>()> packWeights;
   if (options.gemmLibrary == "bowline" && options.recompute != "full")
-    packWeights = [=] {
-      PackWeightsOptions pack;
-      pack.memoryLimit = options.memoryLimit;
-      return createPackWeights(pack);
-    };
+    packWeights = [=] { return createPackWeights(packWeightsOptions(options)); };
   step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, packWeights);
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
        true, [=] {

@@ -49,6 +49,8 @@ struct PipelineOptions {
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
   bool mayDivideIntoStages = true;
   CpuTarget cpu;
+  /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
+  bool hasSmallSizes = false;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;
   /// Print how long each pass took to stderr.

@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace bowline;
 
-FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps) {
-  EquivalenceChecker checker;
+LogicalResult bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps, EquivalenceChecker &checker) {
   if (failed(checker.begin(module)))
     return failure();
   for (const Step &step : steps) {
@@ -22,10 +21,10 @@ FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, Arr
     if (failed(manager.run(module)) || failed(checker.check(step.name, module)))
       return failure();
   }
-  return checker.summary();
+  return success();
 }
 
-FailureOr<EquivalenceChecker::Summary> bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from,
-                                                            Phase to) {
-  return verifySteps(module, stepsToRun(module, options, from, to));
+LogicalResult bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
+                                   EquivalenceChecker &checker) {
+  return verifySteps(module, stepsToRun(module, options, from, to), checker);
 }

@@ -14,14 +14,14 @@
 
 namespace bowline {
 
-/// Runs the steps of `runPhases` one by one and compares the program before and after each (EquivalenceChecker.h). From
-/// `select-kernels` on kernels stand for what they were selected for (KernelInterpreter.h). Fails with diagnostics
-/// where a step fails or changes what the program computes; returns what was compared.
-llvm::FailureOr<EquivalenceChecker::Summary> verifySteps(mlir::ModuleOp module, const PipelineOptions &options,
-                                                         Phase from, Phase to);
+/// Runs the steps of `runPhases` one by one and compares the program before and after each with \p checker, a new one.
+/// From `select-kernels` on kernels stand for what they were selected for (KernelInterpreter.h). Fails with diagnostics
+/// where a step fails or changes what the program computes, which `checker` tells apart.
+llvm::LogicalResult verifySteps(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
+                                EquivalenceChecker &checker);
 
 /// The same with other steps, as tests have them.
-llvm::FailureOr<EquivalenceChecker::Summary> verifySteps(mlir::ModuleOp module, llvm::ArrayRef<Step> steps);
+llvm::LogicalResult verifySteps(mlir::ModuleOp module, llvm::ArrayRef<Step> steps, EquivalenceChecker &checker);
 
 } // namespace bowline
 

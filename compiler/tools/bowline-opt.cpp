@@ -61,27 +61,29 @@ static void describeVerifyEach(DialectRegistry &registry) {
                            "changes what is computed (docs/checker.md)");
 }
 
-/// The driver of mlir-opt, with a comparison of what is computed.
-static LogicalResult equivalenceMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
+/// The driver of mlir-opt, with a comparison of what is computed. Returns the exit code: 2 where a pass changes that.
+static int equivalenceMain(StringRef inputFilename, StringRef outputFilename, DialectRegistry &registry) {
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputFilename, &error);
   std::unique_ptr<llvm::ToolOutputFile> output = input ? openOutputFile(outputFilename, &error) : nullptr;
   if (!output) {
     llvm::errs() << error << "\n";
-    return failure();
+    return EXIT_FAILURE;
   }
+  constexpr int kCheckFailed = 2;
+  std::vector<std::shared_ptr<const bool>> refutations; // one per module of the input
   MlirOptMainConfig commandLine = MlirOptMainConfig::createFromCLOptions();
   MlirOptMainConfig config = commandLine;
   config.setPassPipelineSetupFn([&](PassManager &manager) -> LogicalResult {
     if (failed(commandLine.setupPassPipeline(manager)))
       return failure();
-    bowline::verifyEachPass(manager);
+    refutations.push_back(bowline::verifyEachPass(manager));
     return success();
   });
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
-    return failure();
+    return llvm::any_of(refutations, [](const auto &isRefuted) { return *isRefuted; }) ? kCheckFailed : EXIT_FAILURE;
   output->keep();
-  return success();
+  return EXIT_SUCCESS;
 }
 
 /// The driver of mlir-opt with interpretation as the last step of the pipeline, and results in place of the IR.
@@ -118,7 +120,7 @@ int main(int argc, char **argv) {
   describeVerifyEach(registry);
   auto [input, output] = registerAndParseCLIOptions(argc, argv, "Bowline's optimizer driver", registry);
   if (verifiesEquivalence && interpretCallee.empty())
-    return asMainReturnCode(equivalenceMain(input, output, registry));
+    return equivalenceMain(input, output, registry);
   if (interpretCallee.empty())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
   return asMainReturnCode(interpretMain(input, output, registry));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/EpilogueFusion.h"
+#include "dialects/Graph/EpilogueRule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -58,8 +59,7 @@ struct TileShape {
   bool fits(Operation &op) const {
     if (auto broadcast = dyn_cast<graph::BroadcastOp>(op))
       return fits(broadcast);
-    bool isElementwise = op.hasTrait<OpTrait::Elementwise>() || FusionGroups::isRepeated(&op);
-    return isElementwise && op.getNumResults() == 1 && fits(op.getResult(0)) &&
+    return graph::canBeInEpilogue(&op) && op.getNumResults() == 1 && fits(op.getResult(0)) &&
            llvm::all_of(op.getOperands(), [&](Value operand) { return fits(operand); });
   }
 

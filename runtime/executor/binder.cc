@@ -123,21 +123,17 @@ absl::Status Binder::CreateKernels() {
   return absl::OkStatus();
 }
 
-void* Binder::Address(const fbs::Operand& operand, uint64_t bytes, uint32_t slot) {
-  const uint64_t begin = RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
-  if (bytes > 0) bound_.high_water_bytes = std::max(bound_.high_water_bytes, begin + bytes);
-  return arena_ + begin;
+void* Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
+  return arena_ + RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
 }
 
 void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
-  const fbs::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
   const bool has_scratch = HasScratchOperand(plan_, launch);
   bound->launchable = bound_.launchables[launch.kernel()].get();
   bound->kernel = launch.kernel();
   bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
   for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
-    const fbs::Argument& argument = *kernel.arguments()->Get(i);
-    void* address = Address(*launch.operands()->Get(i), *DenseBytes(argument.dtype(), argument.shape()), slot);
+    void* address = Address(*launch.operands()->Get(i), slot);
     if (i < bound->argument_count) {
       bound_.arguments.push_back(address);
     } else {
@@ -149,15 +145,15 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
 void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound) {
   bound->argument_count = 2;
   bound->copy_bytes = copy.bytes();
-  bound_.arguments.push_back(Address(*copy.destination(), copy.bytes(), slot));
-  bound_.arguments.push_back(Address(*copy.source(), copy.bytes(), slot));
+  bound_.arguments.push_back(Address(*copy.destination(), slot));
+  bound_.arguments.push_back(Address(*copy.source(), slot));
 }
 
 void Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
   std::vector<OperandUse> uses;
   AppendCommunicationOperands(plan_, command, uses);
   std::vector<void*> addresses;
-  for (const OperandUse& use : uses) addresses.push_back(Address(*use.operand, use.bytes, slot));
+  for (const OperandUse& use : uses) addresses.push_back(Address(*use.operand, slot));
   bound->first_argument = static_cast<uint32_t>(bound_.pieces.size());
   uint32_t communicator = 0;
   const auto set = [&](const auto& body) {

@@ -58,7 +58,6 @@ struct BoundPlan {
   std::vector<void*> arguments;
   std::vector<hal::Piece> pieces;
   std::vector<std::vector<BoundCall>> timelines;  // by program
-  uint64_t high_water_bytes = 0;                  // end of the last byte of the arena that something was bound to
 };
 
 class Binder {
@@ -88,7 +87,7 @@ class Binder {
   absl::Status CreateEvents();
   uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
-  void* Address(const fbs::Operand& operand, uint64_t bytes, uint32_t slot);
+  void* Address(const fbs::Operand& operand, uint32_t slot) const;
 
   const fbs::Plan& plan_;
   hal::Device& device_;

@@ -105,7 +105,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
-  session->MeasureHighWater();
   session->preparation_ = std::make_unique<const Preparation>(plan);
   if (options.trace) session->tracer_ = std::make_unique<Tracer>(plan.entries()->size());
   if (options.profile) session->timings_.resize(plan.kernels()->size() + 2);
@@ -128,23 +127,6 @@ absl::Status Session::FillConstants() {
   }
   return absl::OkStatus();
 }
-
-void Session::MeasureHighWater() {
-  high_water_bytes_ = bound_->high_water_bytes;
-  const auto touch = [&](uint32_t buffer) {
-    const fbs::Buffer& b = *plan().buffers()->Get(buffer);
-    if (b.bytes() > 0 && b.role() == role_) high_water_bytes_ = std::max(high_water_bytes_, ExtentOf(b).end);
-  };
-  for (uint32_t i = 0; i < plan().states()->size(); ++i) touch(plan().states()->Get(i)->buffer());
-  for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) touch(plan().constants()->Get(i)->buffer());
-  for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) touch(plan().coordinates()->Get(i)->buffer());
-  for (const fbs::Entry* entry : *plan().entries()) {
-    for (uint32_t i = 0; i < SizeOf(entry->inputs()); ++i) touch(entry->inputs()->Get(i)->buffer());
-    for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i) touch(entry->outputs()->Get(i)->buffer());
-  }
-}
-
-uint64_t Session::HighWaterBytes() const { return high_water_bytes_; }
 
 absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
   for (uint32_t i = 0; i < plan().entries()->size(); ++i) {

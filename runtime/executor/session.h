@@ -108,10 +108,6 @@ class Session {
   // Any buffer of the plan.
   TensorView BufferAt(uint32_t buffer, uint32_t slot = 0) const;
 
-  // The end of the last byte that any command, port, state or constant was given, plus what kernels were given outside
-  // of the arena (nothing). Measured while binding, not read from the plan; for a sound plan it is arena_bytes.
-  uint64_t HighWaterBytes() const;
-
   // Rows of what ran, the slowest first; empty unless SessionOptions.profile.
   std::vector<ProfileRow> Profile() const;
 
@@ -128,7 +124,6 @@ class Session {
   Session(LoadedPlan plan, const SessionOptions& options);
 
   absl::Status FillConstants();
-  void MeasureHighWater();
   absl::StatusOr<TensorView> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                       absl::string_view kind, absl::string_view entry, absl::string_view port,
                                       uint32_t slot) const;
@@ -152,7 +147,6 @@ class Session {
   std::unique_ptr<hal::Device> device_;
   std::unique_ptr<hal::Allocation> arena_;
   std::unique_ptr<BoundPlan> bound_;
-  uint64_t high_water_bytes_ = 0;
   std::unique_ptr<const Preparation> preparation_;
   // Whether what `prepare` computed is that of the parameters. Those who get a state may write it.
   mutable bool is_prepared_ = false;

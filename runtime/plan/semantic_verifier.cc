@@ -69,6 +69,9 @@ absl::Status VerifyMesh(const fbs::Plan& plan) {
 
 absl::Status VerifyRoles(const fbs::Plan& plan) {
   const uint32_t roles = SizeOf(plan.roles());
+  if (roles < 2 && plan.role_axis() != 0) {
+    return Broken("role_axis ", plan.role_axis(), " tells roles apart, but there are not several");
+  }
   if (roles == 0) return absl::OkStatus();
   if (roles > kMaxRoles) return Broken(roles, " roles; ", kMaxRoles, " is the most");
   NameSet names("name");

@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bowline_version.h"
+#include "runtime/base/edit_distance.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/tool_support.h"
 
@@ -59,22 +59,6 @@ std::map<std::string, std::string> FindTools() {
     }
   }
   return tools;
-}
-
-// Levenshtein's distance: the least number of inserted, removed or replaced characters that makes `a` into `b`.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 std::string HelpText(const std::map<std::string, std::string>& tools) {

@@ -163,7 +163,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
   console.Say(absl::StrFormat("%s: %d tokens a step, %d samples of %d tokens in %s (%s), %.1f MB of memory",
                               session.loaded_plan().name(), trainer.tokens_per_step(), trainer.sampler().samples(),
                               trainer.sampler().sequence(), data->path(), NameOf(order),
-                              static_cast<double>(session.HighWaterBytes()) * 1e-6));
+                              static_cast<double>(session.arena().bytes()) * 1e-6));
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
   if (trainer.steps_done() < options.steps) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/npy.h"
 #include "runtime/train/dataset_formats.h"
 
 namespace bowline {
@@ -107,7 +108,7 @@ class ArrayTokenDataset : public TokenDataset {
 
 absl::StatusOr<TokenArray> ParseArray(absl::Span<const uint8_t> bytes, const std::string& name) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat("'", name, "' is empty; give a file of tokens"));
-  if (LooksLikeNpy(bytes)) return ParseNpy(bytes, name);
+  if (LooksLikeNpy(bytes)) return ParseNpyTokens(bytes, name);
   if (LooksLikeLlmc(bytes)) return ParseLlmc(bytes, name);
   return absl::InvalidArgumentError(
       absl::StrCat("'", name,

@@ -28,11 +28,10 @@ struct TokenArray {
 };
 
 bool LooksLikeLlmc(absl::Span<const uint8_t> file);
-bool LooksLikeNpy(absl::Span<const uint8_t> file);
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file);
 
 absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::string& name);
-absl::StatusOr<TokenArray> ParseNpy(absl::Span<const uint8_t> file, const std::string& name);
+absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const std::string& name);
 
 // The arrays of a Megatron index; pointers into the index file, at any alignment.
 struct MegatronIndex {

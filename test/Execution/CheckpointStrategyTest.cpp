@@ -8,6 +8,7 @@
 
 #include "runtime/train/save_checkpoint.h"
 #include "test/Execution/StrategyCase.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "llvm/ADT/StringRef.h"
 #include "gtest/gtest.h"
@@ -87,7 +88,7 @@ protected:
   std::vector<StrategyCase> strategies{std::begin(kStrategies), std::end(kStrategies)};
   std::unique_ptr<fbs::PlanT> plans[std::size(kStrategies)];
   std::unique_ptr<TokenDataset> tokens = randomDataset(kVocabulary);
-  std::mt19937 random{std::random_device{}()};
+  std::mt19937 random{TestSeed()};
 };
 
 } // namespace

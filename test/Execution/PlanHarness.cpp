@@ -99,7 +99,7 @@ std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &
     ADD_FAILURE() << session.status();
     return nullptr;
   }
-  EXPECT_EQ((*session)->HighWaterBytes(), (*session)->plan().arena_bytes());
+  EXPECT_EQ((*session)->arena().bytes(), (*session)->plan().arena_bytes());
   return std::move(*session);
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/plan/plan_writer.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
+#include "test/Unit/Runtime/arena_probe.h"
 #include "gtest/gtest.h"
 
 #include <cstring>
@@ -28,7 +29,8 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   SessionOptions options;
   options.group = group;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
-  EXPECT_EQ(session->HighWaterBytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
+  EXPECT_EQ(session->arena().bytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
+  bowline::testing::ArenaProbe probe(*session, 0xff);
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(group, session->device()));
   if (run.resume.empty()) {
@@ -41,6 +43,9 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
     BOWLINE_ASSIGN_OR_RETURN(StepResult result, trainer.Step());
     results.push_back(result);
   }
+  std::optional<uint64_t> outside = probe.FirstOutsideOfBuffers(probe.Written());
+  EXPECT_FALSE(outside) << "rank " << session->rank() << " wrote byte " << *outside
+                        << " of the arena, where no buffer is";
   return run.save.empty() ? absl::OkStatus() : trainer.Save(run.save, &agreement).status();
 }
 

@@ -53,12 +53,18 @@ std::unique_ptr<fbs::PlanT> compileStrategy(const StrategyCase &strategy);
 /// Random tokens of a vocabulary. Null after a test failure.
 std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary);
 
-/// As many steps, whose losses and gradient norms agree within 1e-4, relative, and whose learning rates are equal.
-/// Otherwise adds a test failure.
-void expectSameTraining(const std::vector<StepResult> &actual, const std::vector<StepResult> &expected);
+/// How far two trainings may be apart, relative.
+struct TrainingTolerance {
+  double loss = 1e-4, gradNorm = 1e-4;
+};
 
-/// Trains for `steps` steps on one rank and on those of the mesh, and expects the same training. Adds a test failure
-/// where trainOnRanks does, too.
+/// As many steps, whose losses and gradient norms agree and whose learning rates are equal. Otherwise adds a test
+/// failure.
+void expectSameTraining(const std::vector<StepResult> &actual, const std::vector<StepResult> &expected,
+                        TrainingTolerance tolerance = {});
+
+/// Trains for `steps` steps on one rank in f32 and on those of the mesh, and expects the same training; in bf16, as far
+/// as bf16 can be. Adds a test failure where trainOnRanks does, too.
 void expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
 
 } // namespace bowline::test

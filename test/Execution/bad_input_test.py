@@ -2,6 +2,7 @@
 """Bad input ends in one clear message, the documented exit code and no partial file."""
 
 import json
+import os
 import struct
 
 import tools
@@ -125,11 +126,34 @@ class BadInput(tools.ToolTest):
         self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
         self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
         self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
-        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or one that
-        # the linker reads; errors of passes have one exit code.
+        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or what the
+        # linker is given, which is memory: this limit counts that as well.
         self.refuse("x.mlir", compile_, model, *sizes, "--compile-to=train", "-o", self.folder / "x.mlir", code=3,
                     before="ulimit -f 8")
-        self.refuse("temporary file", compile_, model, *sizes, *out, before="ulimit -f 8")
+        self.refuse(("memory file 'kernels.a'", "raise the file size limit"), compile_, model, *sizes, *out, code=3,
+                    before="ulimit -f 8")
+
+    def test_a_pass_that_changes_the_program_fails_a_check(self):
+        program = self.folder / "x.mlir"
+        program.write_text("graph.func @step(%x: tensor<3xf32>) -> tensor<3xf32> {\n  graph.return %x : tensor<3xf32>\n}\n"
+                           'graph.entry @run [@step] repeat [1] {sym_visibility = "private"}\n')
+        verified = ["bowline-opt", program, "--verify-each=equiv"]
+        tools.succeed(*verified, "--cse")
+        done = tools.start(*verified, "--symbol-dce")
+        self.assertIn(b"step 'symbol-dce' removes entry @run", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        # What cannot be compared is another thing.
+        program.write_text("graph.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
+                           "  %0 = arith.constant dense<0x7FC00000> : tensor<3xf32>\n  graph.return %0 : tensor<3xf32>\n}\n")
+        done = tools.start(*verified, "--cse")
+        self.assertIn(b"computes NaN, in f64", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+    def test_compilation_needs_no_temporary_files(self):
+        plan = self.folder / "x.plan"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 3, "--seq", 5, "-o", plan,
+                      env={**os.environ, "TMPDIR": str(self.folder / "none")})
+        self.assertEqual(list(self.tree()), [plan])
 
     def test_strategies(self):
         def file(name, text):

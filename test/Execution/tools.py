@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 TEST_DIR = pathlib.Path(__file__).resolve().parent.parent
 MODELS = TEST_DIR / "Models"
@@ -29,6 +30,9 @@ TRAIN_SHAPES = {
 
 # Two threads on a busy machine mostly wait for each other. Where threads matter, the tests ask for more.
 ONE_THREAD = ["--threads", "1"]
+
+# Of all random choices, and their only source; see test/Support/test_seed.h.
+TEST_SEED = int(os.environ.get("BOWLINE_TEST_SEED", 1))
 
 # A command that takes longer hangs.
 TIMEOUT_SECONDS = 120
@@ -95,6 +99,38 @@ class ToolTest(unittest.TestCase):
         self.folder = pathlib.Path(folder)
 
 
+class CountedResult(unittest.TextTestResult):
+    """Where a run of all tests counts cases, writes what each came to as JUnit: into a file of the ctest entry's name."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        self.started = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.started.append(test)
+
+    def stopTestRun(self):
+        super().stopTestRun()
+        folder, name = (os.environ.get(f"BOWLINE_UNITTEST_{variable}") for variable in ("FOLDER", "NAME"))
+        if not folder or not name:
+            return
+        # A subtest is of a case; what setUpClass came to is of none.
+        verdicts = {test.id(): "passed" for test in self.started}
+        for element, tests in (("skipped", self.skipped), ("failure", self.failures + self.errors)):
+            verdicts.update({getattr(test, "test_case", test).id(): element for test, _ in tests})
+        suite = ElementTree.Element("testsuite")
+        for case_name, verdict in verdicts.items():
+            case = ElementTree.SubElement(suite, "testcase", name=case_name)
+            if verdict != "passed":
+                ElementTree.SubElement(case, verdict)
+        ElementTree.ElementTree(suite).write(pathlib.Path(folder) / f"{name}.xml")
+
+
+class CountedRunner(unittest.TextTestRunner):
+    resultclass = CountedResult
+
+
 def main():
     global _tools
     if len(sys.argv) < 3 or sys.argv[1] != "--tools":
@@ -102,4 +138,4 @@ def main():
     _tools = pathlib.Path(sys.argv[2]).resolve()
     del sys.argv[1:3]
     # Not the module that holds main(): that is imported under its own name.
-    unittest.main(module="__main__")
+    unittest.main(module="__main__", testRunner=CountedRunner)

@@ -8,6 +8,7 @@
 
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "passes/Stages/Schedules/Generators.h"
+#include "runtime/base/edit_distance.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -15,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 using namespace bowline;
@@ -42,28 +42,12 @@ static constexpr NamedSchedule kSchedules[] = {
     {"dualpipe_v", ScheduleKind::DualPipeV, false, 2},
 };
 
-/// The fewest letters to change, insert or drop.
-static size_t editDistance(absl::string_view from, absl::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < to.size(); ++j) {
-      size_t changed = diagonal + (from[i] != to[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
 static const NamedSchedule &findNearest(absl::string_view name) {
   // Names are short: what follows their length says nothing, and its length is the user's.
   std::string lower = absl::AsciiStrToLower(name.substr(0, 32));
   return *std::min_element(std::begin(kSchedules), std::end(kSchedules),
                            [&](const NamedSchedule &one, const NamedSchedule &other) {
-                             return editDistance(lower, one.name) < editDistance(lower, other.name);
+                             return EditDistance(lower, one.name) < EditDistance(lower, other.name);
                            });
 }
 

@@ -76,3 +76,21 @@ dist.mesh @mesh ["dp", "tp"] [2, 3]
 // expected-error @+1 {{has a sharding of 1 dimensions for 'tensor<4x4xf32>'}}
 graph.param @w : tensor<6xf32> init(#graph.fill<0.0>) key("w")
     {dist.flat_shape = array<i64: 4, 4>, dist.flat_axes = ["tp"], dist.sharding = #dist.sharding<[{}]>}
+
+// -----
+
+// What is left open is last.
+// expected-error @+1 {{expected '}' after '?'}}
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {dist.sharding = #dist.sharding<[{?, "dp"}]>}
+
+// -----
+
+// expected-error @+1 {{an axis name must not be empty}}
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {dist.sharding = #dist.sharding<[{""}]>}
+
+// -----
+
+// expected-error @+1 {{has a sharding for what is no ranked tensor}}
+graph.func @f() attributes {dist.sharding = #dist.sharding<[]>} {
+  graph.return
+}

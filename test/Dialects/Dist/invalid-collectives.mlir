@@ -116,3 +116,21 @@ graph.func @bucket_changes(%x: tensor<8xf32>) {
   %0 = dist.bucket all_reduce(sum) %x over ["dp"] : (tensor<8xf32>) -> tensor<16xf32>
   graph.return
 }
+
+// -----
+
+dist.mesh @mesh ["tp"] [4]
+graph.func @rank(%x: tensor<8xf32>) -> tensor<32x1xf32> {
+  // expected-error @below {{must not change rank or element type}}
+  %0 = dist.all_gather %x dim 0 over ["tp"] : tensor<8xf32> -> tensor<32x1xf32>
+  graph.return %0 : tensor<32x1xf32>
+}
+
+// -----
+
+dist.mesh @mesh ["tp"] [4]
+graph.func @dimension(%x: tensor<8xf32>) -> tensor<32xf32> {
+  // expected-error @below {{dimension 1 is out of range of 'tensor<8xf32>'}}
+  %0 = dist.all_gather %x dim 1 over ["tp"] : tensor<8xf32> -> tensor<32xf32>
+  graph.return %0 : tensor<32xf32>
+}

@@ -949,7 +949,7 @@ graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf64>, %v: tensor<2x5x2
 
 // Queries and keys have one batch.
 graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<1x5x2x6xf32>, %v: tensor<1x5x2x6xf32>) {
-  // expected-error @+2 {{batch and head dimensions of query and key must agree}}
+  // expected-error @+2 {{batch and head dimensions of query and key must agree, got}}
   // expected-error @+1 {{failed to infer returned types}}
   %0:2 = graph.attention %q, %k, %v scale 1.0
     : (tensor<2x3x4x6xf32>, tensor<1x5x2x6xf32>, tensor<1x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
@@ -960,7 +960,7 @@ graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<1x5x2x6xf32>, %v: tensor<1x5x2
 
 // Queries and keys have one width.
 graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x7xf32>, %v: tensor<2x5x2x7xf32>) {
-  // expected-error @+2 {{batch and head dimensions of query and key must agree}}
+  // expected-error @+2 {{batch and head dimensions of query and key must agree, got}}
   // expected-error @+1 {{failed to infer returned types}}
   %0:2 = graph.attention %q, %k, %v scale 1.0
     : (tensor<2x3x4x6xf32>, tensor<2x5x2x7xf32>, tensor<2x5x2x7xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
@@ -1147,7 +1147,7 @@ graph.entry @e [@f] repeat [1] microbatches 2
 graph.func @f() {
   graph.return
 }
-// expected-error @+1 {{make every repeat count 1}}
+// expected-error @+1 {{has a timeline, which says how often functions run; make every repeat count 1}}
 graph.entry @e [@f] repeat [2] timeline [0, 0] microbatches 1
 
 // -----
@@ -1207,5 +1207,26 @@ graph.state @s stash : tensor<4xf32> init(#graph.normal<1.0>) slots 1
 graph.func @f() {
   graph.return
 }
-// expected-error@+1 {{may not be named 'prepare', which is what compiled plans call the computations that depend on parameters alone}}
+// expected-error@+1 {{may not be named 'prepare', which is what compiled plans call the computations that depend on parameters alone; take another name}}
 graph.entry @prepare [@f] repeat [1]
+
+// -----
+
+// expected-error @+1 {{the standard deviation must be finite and not negative, got -1}}
+graph.param @w : tensor<4xf32> init(#graph.normal<-1.0>) key("w")
+
+// -----
+
+graph.func @f(%place: tensor<i32>) -> tensor<3xf32> {
+  // expected-error @+1 {{needs one place per cut dimension, and the whole shape where there are any}}
+  %0 = "graph.random"(%place) {stddev = 1.0 : f64, seed = 0 : i64, stream = 0 : i64, cut_dims = array<i64: 0>} : (tensor<i32>) -> tensor<3xf32>
+  graph.return %0 : tensor<3xf32>
+}
+
+// -----
+
+graph.func @f() -> tensor<3xf32> {
+  // expected-error @+1 {{is part of a tensor of rank 2, but has rank 1}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) of [3, 2] : tensor<3xf32>
+  graph.return %0 : tensor<3xf32>
+}

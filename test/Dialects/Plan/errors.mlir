@@ -346,3 +346,20 @@ plan.program @p timeline [0, 0] {
 %b = plan.buffer "b" constant : !plan.buffer<tensor<4xf32>>
 // expected-error @+1 {{content must be written out as 'dense<...>'}}
 plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// expected-error @+2 {{a layout's cuts and flat axes are lists of names of axes}}
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+  layout <global_shape = [4], view = [], cuts = [[0]], flat_axes = []>
+
+// -----
+
+// expected-error @+2 {{a layout has one cut per dimension or none; got 2 for 1 dimensions}}
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+  layout <global_shape = [4], view = [], cuts = [["dp"], []], flat_axes = []>
+
+// -----
+
+// expected-error @+1 {{has both a 'body' and a 'symbol': code generation replaces the one by the other}}
+"plan.kernel"() {sym_name = "k", body = @f, symbol = "f", arguments = [], in_place = array<i64>, flops = 0.0 : f64, bytes_moved = 0.0 : f64} : () -> ()

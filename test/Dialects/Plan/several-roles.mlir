@@ -82,6 +82,14 @@
 // RUN: not bowline-translate --mlir-to-plan %t.images.mlir -o %t.images.plan 2>&1 | FileCheck %s --check-prefix=IMAGES
 // IMAGES: 'plan.image' op is the second of its module; all generated kernels of a role are in one image
 
+// An axis that the mesh does not have is none of the others.
+// RUN: sed 's/@dp over \["dp"\]/@dp over ["zp"]/' %t.mlir > %t.axis.mlir
+// RUN: not bowline-translate --mlir-to-plan %t.axis.mlir -o %t.axis.plan 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: sed '/dist.mesh/d' %t.mlir > %t.mesh.mlir
+// RUN: not bowline-translate --mlir-to-plan %t.mesh.mlir -o %t.mesh.plan 2>&1 | FileCheck %s --check-prefix=MESH
+// AXIS: 'plan.communicator' op names the axis "zp", which the module's dist.mesh does not have
+// MESH: 'plan.communicator' op names the axis "pp", which the module's dist.mesh does not have
+
 module @pipeline attributes {
   plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>,
   plan.seed = 7 : i64, plan.compiler = "hand", plan.role_axis = "pp"

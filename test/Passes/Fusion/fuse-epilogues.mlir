@@ -213,6 +213,19 @@ graph.func @part_of_rows(%x: tensor<2x3x5xf32>, %w: tensor<5x5xf32>, %b: tensor<
   graph.return %1, %3 : tensor<2x3x5xf32>, tensor<2x3x5xf32>
 }
 
+// Padding moves elements, also where it adds none and the shapes agree:
+// CHECK-LABEL: graph.func @padded
+// CHECK-NEXT: graph.dot_general
+// CHECK-NEXT: graph.fusion
+// CHECK: graph.pad
+// CHECK: arith.addf
+graph.func @padded(%x: tensor<4x3xf32>, %w: tensor<5x3xf32>, %r: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %0 = graph.dot_general %x, %w contract [1] x [1] : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
+  %1 = graph.pad %r low [0, 0] high [0, 0] : (tensor<4x5xf32>) -> tensor<4x5xf32>
+  %2 = arith.addf %0, %1 : tensor<4x5xf32>
+  graph.return %2 : tensor<4x5xf32>
+}
+
 // The group goes on to sums of rows, or over blocks of rows:
 // CHECK-LABEL: graph.func @reduced
 // CHECK-NEXT: graph.dot_general

@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "test/Support/test_seed.h"
+
 namespace bowline {
 namespace {
 
@@ -74,7 +76,7 @@ void ExpectRounded(float value) {
 }
 
 TEST(HalfTest, RandomValuesRoundToNearestEven) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   for (int i = 0; i < 200'000; ++i) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(random()));
     if (std::isfinite(value)) ExpectRounded(value);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "runtime/base/safetensors_writer.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/safetensors_bytes.h"
 #include "test/Unit/Base/temp_directory.h"
 
@@ -57,7 +58,7 @@ TEST(SafetensorsTest, AFileWithoutTensors) {
 }
 
 TEST(SafetensorsTest, RandomSlicesEqualIndexing) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   const TempDirectory directory;
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<int64_t> shape(random() % 5);

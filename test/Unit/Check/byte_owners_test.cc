@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/Check/ByteOwners.h"
+#include "test/Support/test_seed.h"
 
 namespace bowline {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // Against an array with one owner a byte.
 TEST(ByteOwners, AgreesWithAnArray) {
   constexpr uint64_t kBytes = 97;
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   for (int round = 0; round < 200; ++round) {
     ByteOwners owners;
     std::vector<int> bytes(kBytes, -1);

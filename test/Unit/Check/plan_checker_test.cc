@@ -144,6 +144,21 @@ const Unsound kUnsound[] = {
      },
      {"the proof of no clobber fails: entry 'step' returns as output 'result'", "buffer 5 'rows'"}},
     {"ArenaTooLarge", [](P& p) { p.arena_bytes += 64; }, {"the proof of exact memory fails: the arena has"}},
+    // What make fuzz found: the last byte of no buffer was taken for that of buffer 0.
+    {"ArenaWithoutBuffers",
+     [](P& p) {
+       p.buffers.clear(), p.states.clear(), p.constants.clear(), p.programs.clear(), p.entries.clear();
+       p.arena_bytes = 64;
+     },
+     {"the proof of exact memory fails: the arena has 64 bytes, but none of them is used"}},
+    {"ArenaWithAnEmptyBuffer",
+     [](P& p) {
+       p.buffers.resize(1);
+       p.states.resize(1), p.constants.clear(), p.programs.clear(), p.entries.clear();
+       p.buffers[kTable]->shape = {0, 16}, p.buffers[kTable]->bytes = 0;
+       p.arena_bytes = 64;
+     },
+     {"the proof of exact memory fails: the arena has 64 bytes, but none of them is used"}},
     {"WriteRace",
      [](P& p) {
        TwoStreams(p);

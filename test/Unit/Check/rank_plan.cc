@@ -27,7 +27,7 @@ RankPlan::RankPlan(const std::vector<std::pair<std::string, uint32_t>>& mesh, in
     plan_.mesh.back()->size = size;
   }
   const uint32_t roles = role_axis < 0 ? 1 : mesh[static_cast<size_t>(role_axis)].second;
-  plan_.role_axis = static_cast<uint8_t>(std::max(role_axis, 0));
+  plan_.role_axis = static_cast<uint8_t>(roles > 1 ? role_axis : 0);
   plan_.images.push_back(std::make_unique<fbs::ImageT>());
   plan_.images.back()->format = kElfImageFormat;
   plan_.images.back()->data = FixtureImage();

@@ -272,7 +272,10 @@ TEST(Epilogue, RefusesWithAReason) {
          "result of an epilogue has the product's shape");
   expect("func.func @k(%c: tensor<4x4xf32>) -> tensor<4x4xf32> {\n"
          "%t = graph.transpose %c perm [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>\nreturn %t : tensor<4x4xf32> }",
-         "is not elementwise");
+         "cannot be part of an epilogue");
+  expect("func.func @k(%c: tensor<2x2xf32>) -> tensor<2x2xf32> {\n"
+         "%t = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>\nreturn %t : tensor<2x2xf32> }",
+         "cannot be part of an epilogue");
   expect("func.func @k(%c: tensor<4x4xf32>) -> tensor<4x4xf32> { return %c : tensor<4x4xf32> }", "accepted");
 }
 

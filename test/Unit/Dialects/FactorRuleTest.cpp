@@ -22,6 +22,7 @@ using namespace bowline::graph;
 using namespace bowline::test;
 
 using Kind = FactorRule::Kind;
+using testing::AllOf;
 using testing::HasSubstr;
 
 static FactorRule ruleOf(Operation *op) { return cast<Factored>(op).factorRule(); }
@@ -267,22 +268,42 @@ TEST(WrongFactorRule, IsRefusedByTheVerifier) {
     spoil(matmul.rule);
     return matmul.problem();
   };
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands.pop_back(); }), HasSubstr("has 1 operands and 1 results"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.results[0].pop_back(); }), HasSubstr("gives result 0 1 dimensions"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][0][0] = 3; }), HasSubstr("names factor 3, but has 3"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands.pop_back(); }),
+              HasSubstr("factor rule has 1 operands and 1 results instead of 2 and 1"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.results[0].pop_back(); }),
+              HasSubstr("factor rule gives result 0 1 dimensions, but its type is tensor<2x3xf64>"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][0][0] = 3; }),
+              HasSubstr("factor rule of operand 0 names factor 3, but has 3"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][0][0] = -1; }), HasSubstr("names factor -1"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][1] = r.operands[0][0]; }),
-              HasSubstr("factor 0 twice in operand 0"));
+              HasSubstr("factor rule has factor 0 twice in operand 0"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].size = 3; }),
-              HasSubstr("have the product 3, but its size is 2"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[1][1].push_back(r.add(1)); }), HasSubstr("but in no result"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.add(5); }), HasSubstr("in no operand and no result"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].kind = Kind::Reduction; }), HasSubstr("but is in a result"));
-  EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].combine.reset(); }), HasSubstr("does not say how"));
+              HasSubstr("factors of dimension 0 of operand 0 have the product 3, but its size is 2"));
+  EXPECT_THAT(problemOf([](FactorRule &r) {
+                r.operands[0][0].push_back(r.add(int64_t{1} << 62));
+                r.factors[0].size = 4;
+              }),
+              HasSubstr("factors of dimension 0 of operand 0 exceed any size"));
+  EXPECT_THAT(problemOf([](FactorRule &r) {
+                // Two signs that cancel.
+                r.operands[0][0].push_back(r.add(-1));
+                r.results[0][0].push_back(3);
+                r.factors[0].size = -2;
+              }),
+              AllOf(HasSubstr("factor 0 of the rule "), HasSubstr("has no positive size")));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[1][1].push_back(r.add(1)); }),
+              HasSubstr("is parallel, but in no result"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.add(5); }), HasSubstr("is in no operand and no result"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].kind = Kind::Reduction; }),
+              HasSubstr("is a reduction, but is in a result"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].combine.reset(); }),
+              HasSubstr("is a reduction, but does not say how parts are combined"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].combine = ReduceKind::Sum; }),
-              HasSubstr("but every result has it"));
+              HasSubstr("combines, but every result has it"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].kind = Kind::Blocked; }),
               HasSubstr("is blocked, but combines"));
+  EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].kind = Kind::Exchanged; }),
+              HasSubstr("is exchanged, but combines"));
 }
 
 TEST(WrongFactorRule, GroupsOfHeadsMustBeSummedInTheirGradient) {
@@ -295,5 +316,6 @@ TEST(WrongFactorRule, GroupsOfHeadsMustBeSummedInTheirGradient) {
   grad.rule.factors[2].combine = ReduceKind::Max;
   EXPECT_THAT(grad.problem(), HasSubstr("result 1 differs"));
   grad.rule.factors[2].combine.reset();
-  EXPECT_THAT(grad.problem(), HasSubstr("a result lacks it"));
+  EXPECT_THAT(grad.problem(),
+              HasSubstr("is parallel, but a result lacks it and nothing says how its parts are combined"));
 }

@@ -10,6 +10,7 @@
 #include "compiler/Interp/ModularArithmetic.h"
 #include "compiler/Interp/Residues.h"
 #include "mlir/Parser/Parser.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
 
 #include <cmath>
@@ -30,7 +31,7 @@ protected:
     return static_cast<double>(std::uniform_int_distribution<uint64_t>(0, residues::kPrime - 1)(random));
   }
 
-  std::mt19937_64 random{std::random_device{}()};
+  std::mt19937_64 random{TestSeed()};
 };
 
 /// Runs functions of a module in f64 and modulo the prime, on whole numbers.
@@ -55,7 +56,7 @@ protected:
   }
 
   ModularArithmetic modular;
-  std::mt19937_64 random{std::random_device{}()};
+  std::mt19937_64 random{TestSeed()};
 };
 
 } // namespace

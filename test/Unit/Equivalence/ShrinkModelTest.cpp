@@ -9,6 +9,7 @@
 #include "compiler/Driver/ShrinkModel.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
+#include "test/Support/test_seed.h"
 #include "gtest/gtest.h"
 
 #include <random>
@@ -32,7 +33,7 @@ bool divides(int64_t parts, int64_t size) { return size % parts == 0; }
 } // namespace
 
 TEST(ShrinkModel, KeepsWhatDivides) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   auto integer = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
   for (int i = 0; i < 500; ++i) {
     int64_t tp = integer(1, 8), pp = integer(1, 4), dp = integer(1, 4);

@@ -28,6 +28,9 @@ struct SmallCase {
   int64_t vocabulary = 7, intermediate = 5; // which nothing divides
   const char *dtype = "f32", *recompute = "none", *optimizer = "adamw";
   int64_t batch = 2; // sequences of a microbatch
+  int64_t chunks = 1;
+  bool generates = false;                 // instead of training
+  std::vector<const char *> reaches = {}; // steps that have something to do
 };
 
 inline void PrintTo(const SmallCase &c, std::ostream *os) { *os << c.name; }
@@ -52,6 +55,7 @@ protected:
     config.headDim = 2, config.hidden = config.heads * config.headDim;
     config.intermediate = c.intermediate, config.vocabulary = c.vocabulary, config.maxPositions = kSeq + 1;
     hf::ImportOptions import;
+    import.mode = c.generates ? hf::ImportMode::Generate : hf::ImportMode::Train;
     import.batch = c.batch;
     import.seq = kSeq;
     absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
@@ -76,6 +80,7 @@ protected:
   static PipelineOptions options(const SmallCase &c) {
     PipelineOptions options;
     options.seed = 3;
+    options.training = !c.generates;
     options.dtype = c.dtype;
     options.recompute = c.recompute;
     options.optimizer.kind = c.optimizer;
@@ -83,6 +88,8 @@ protected:
     options.optimizer.weightDecay = 0.1;
     options.optimizer.clipNorm = 1.0;
     options.optimizer.lr = 1e-2;
+    options.overlapChunks = c.chunks;
+    options.hasSmallSizes = true;
     options.cpu.hasCode = false; // nothing runs it
     return options;
   }

@@ -103,6 +103,23 @@ TEST_F(InterpreterTest, VariablesNeedValues) {
   EXPECT_TRUE(failed(interpreter.setVariable("add", tensor({1}, {3}))));
 }
 
+TEST_F(InterpreterTest, WhatItHasNoMeaningForIsRefused) {
+  auto function = [](StringRef result, StringRef body) {
+    return ("graph.func @f() -> " + result + " {\n" + body + "  graph.return %r : " + result + "\n}\n").str();
+  };
+  const std::string numbers = "  %a = arith.constant dense<1099511627776> : tensor<2xi64>\n";
+  load(function("tensor<2xi1>", numbers + "  %r = arith.cmpi ult, %a, %a : tensor<2xi64>\n"));
+  EXPECT_NE(failureOf("f", {}).find("unsigned comparison has no reference semantics here; use a signed one"),
+            std::string::npos);
+  load(function("tensor<2xi64>", numbers + "  %r = arith.muli %a, %a : tensor<2xi64>\n"));
+  std::string message = failureOf("f", {});
+  EXPECT_NE(message.find("element 0 of the result is "), std::string::npos) << message;
+  EXPECT_NE(message.find(", which the reference semantics cannot hold exactly (2^53 is the limit)"), std::string::npos);
+  load(function("tensor<2xf32>", "  %r = arith.constant dense_resource<blob> : tensor<2xf32>\n") +
+       "{-# dialect_resources: {builtin: {blob: \"0x040000000000803F00000040\"}} #-}");
+  EXPECT_NE(failureOf("f", {}).find("only dense tensor constants can be interpreted"), std::string::npos);
+}
+
 TEST_F(InterpreterTest, InitialValuesFollowSeedAndStream) {
   Interpreter &interpreter = load(kCounter);
   auto initialise = [&](int64_t seed, const Interpreter::StreamOf &streamOf = nullptr) {

@@ -25,24 +25,26 @@ static std::string fileWith(llvm::StringRef dictionary, llvm::StringRef data) {
 }
 
 static std::string errorOf(llvm::StringRef bytes) {
-  llvm::Expected<NpyArray> array = parseNpy(bytes, "x.npy");
+  llvm::Expected<NpyArray> array = parseNpyTensor(bytes, "x.npy");
   return array ? "" : llvm::toString(array.takeError());
 }
 
 TEST(NpyFile, RoundTrip) {
   Random random;
   SCOPED_TRACE(random.trace());
-  for (NpyType type : {NpyType::F32, NpyType::F64, NpyType::I32, NpyType::I64})
+  for (StorageType type : {StorageType::kF32, StorageType::kF64, StorageType::kI32, StorageType::kI64})
     for (int64_t rank : {0, 1, 3}) {
       Shape shape = random.shape(rank);
       HostTensor tensor = isFloat(type) ? random.reals(shape) : random.integers(shape, -1000, 1000);
-      if (type == NpyType::F32)
+      if (type == StorageType::kF32)
         for (double &value : tensor.data)
           value = static_cast<float>(value);
       std::string file = formatNpy({type, tensor});
       // The data is aligned for memory maps.
-      EXPECT_EQ((file.size() - tensor.data.size() * (type == NpyType::F32 || type == NpyType::I32 ? 4 : 8)) % 64, 0u);
-      llvm::Expected<NpyArray> array = parseNpy(file, "x.npy");
+      EXPECT_EQ((file.size() - tensor.data.size() * (type == StorageType::kF32 || type == StorageType::kI32 ? 4 : 8)) %
+                    64,
+                0u);
+      llvm::Expected<NpyArray> array = parseNpyTensor(file, "x.npy");
       ASSERT_TRUE(static_cast<bool>(array)) << llvm::toString(array.takeError());
       EXPECT_EQ(array->type, type);
       EXPECT_EQ(array->tensor.shape, shape);
@@ -52,9 +54,9 @@ TEST(NpyFile, RoundTrip) {
 
 TEST(NpyFile, WhatNumpyWrites) {
   // numpy.save of numpy.array([[1, -2]], dtype='<i4').
-  auto array = parseNpy(fileWith("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 2), }        \n",
-                                 llvm::StringRef("\x01\0\0\0\xfe\xff\xff\xff", 8)),
-                        "x.npy");
+  auto array = parseNpyTensor(fileWith("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 2), }        \n",
+                                       llvm::StringRef("\x01\0\0\0\xfe\xff\xff\xff", 8)),
+                              "x.npy");
   ASSERT_TRUE(static_cast<bool>(array));
   EXPECT_EQ(array->tensor.shape, (Shape{1, 2}));
   EXPECT_EQ(array->tensor.data, (std::vector<double>{1, -2}));

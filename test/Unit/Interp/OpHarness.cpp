@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 using namespace mlir;
@@ -38,14 +37,6 @@ MLIRContext &bowline::test::context() {
 //===----------------------------------------------------------------------===//
 // Random
 //===----------------------------------------------------------------------===//
-
-static uint32_t chooseSeed() {
-  if (const char *text = std::getenv("BOWLINE_TEST_SEED"))
-    return static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-  return std::random_device()();
-}
-
-Random::Random() : seed(chooseSeed()), engine(seed) {}
 
 int64_t Random::integer(int64_t low, int64_t highInclusive) {
   return std::uniform_int_distribution<int64_t>(low, highInclusive)(engine);

@@ -161,8 +161,7 @@ void check(Random &random, const std::string &text, const Precision &precision) 
 
 } // namespace
 
-static void checkPrograms(const Precision &precision) {
-  Random random;
+static void checkPrograms(const Precision &precision, Random random = Random()) {
   SCOPED_TRACE(random.trace());
   for (int i = 0; i < kPrograms; ++i) {
     std::string text = randomProgram(random);
@@ -174,3 +173,9 @@ static void checkPrograms(const Precision &precision) {
 TEST(RandomPrograms, CompiledAndInterpretedAgree) { checkPrograms(kF32); }
 
 TEST(RandomPrograms, CompiledInBF16AndInterpretedAgree) { checkPrograms(kBF16); }
+
+/// What fresh seeds found. An epilogue took in a pad that adds nothing, which code generation refused.
+TEST(RandomPrograms, SeedsThatFailedAgreeInBF16) {
+  for (uint32_t seed : {1996997743u, 1632962520u})
+    checkPrograms(kBF16, Random(seed));
+}

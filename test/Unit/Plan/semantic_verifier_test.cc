@@ -98,6 +98,7 @@ const Rule kMemoryRules[] = {
      "buffer 5 'rows': source 3 does not exist; there are 3"},
     {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
+    {"RoleAxisOfNoRoles", [](P& p) { p.role_axis = 1; }, "role_axis 1 tells roles apart, but there are not several"},
     {"UnknownRole", [](P& p) { p.states[0]->role = static_cast<fbs::StateRole>(4); }, "unknown role 4"},
     {"StateBuffer", [](P& p) { p.states[0]->buffer = 10; }, "buffer 10 does not exist; there are 10"},
     {"StateKind", [](P& p) { p.states[0]->buffer = kRows; },

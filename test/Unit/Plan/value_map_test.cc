@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "test/Support/test_seed.h"
+
 namespace bowline {
 namespace {
 
@@ -61,7 +63,7 @@ class ByteMap {
 };
 
 TEST(ValueMap, IsWhatEachByteHolds) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = TestSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   constexpr uint64_t kBytes = 97;

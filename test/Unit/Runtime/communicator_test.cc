@@ -6,6 +6,7 @@
 #include <random>
 
 #include "runtime/base/half.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Runtime/comm_fixture.h"
 
 namespace bowline {
@@ -148,7 +149,7 @@ class Collectives : public ::testing::Test {
     EXPECT_TRUE(exchanged == want_exchanged);
   }
 
-  std::mt19937_64 random_{std::random_device()()};
+  std::mt19937_64 random_{TestSeed()};
 };
 
 using Types = ::testing::Types<F32, F64, Bf16, I32, I64>;
@@ -316,7 +317,7 @@ TEST(Communicator, RowsAndColumnsOfAMeshAtTheSameTime) {
 
 TEST(Communicator, GivesTheSameBitsOnEveryRankAndInEveryRun) {
   constexpr size_t kRanks = 7, kCount = 10007;
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(TestSeed());
   std::vector<std::vector<float>> send(kRanks, std::vector<float>(kCount));
   for (auto& rank : send) {
     // Of very different magnitudes, so that another order would give other bits.

@@ -8,6 +8,7 @@
 
 #include "runtime/comm/control/activity.h"
 #include "runtime/comm/operation.h"
+#include "test/Support/test_seed.h"
 
 namespace bowline {
 namespace {
@@ -151,7 +152,7 @@ TEST(Explain, IsShortForManyRanks) {
 }
 
 TEST(Explain, BearsNonsense) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(TestSeed());
   std::vector<Activity> activities(2);
   activities[0] = Barrier(kThree, 1);
   activities[1] = Receive({1, 2}, 0);

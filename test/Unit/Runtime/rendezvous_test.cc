@@ -7,6 +7,7 @@
 #include <random>
 
 #include "runtime/comm/agree.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Runtime/process_fixture.h"
 
 namespace bowline {
@@ -39,7 +40,7 @@ std::string Framed(MessageType type, absl::string_view payload) {
 }
 
 std::vector<std::string> Garbage(int ranks) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(TestSeed());
   std::vector<std::string> garbage = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", std::string(4, '\0'),
                                       std::string(100000, '\xff'), "\x05"};
   for (int i = 0; i < 40; ++i) {

@@ -8,9 +8,11 @@
 #include <random>
 
 #include "runtime/drivers/null/null_device.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/allocation_counter.h"
+#include "test/Unit/Runtime/arena_probe.h"
 
 namespace bowline {
 namespace {
@@ -57,7 +59,7 @@ TEST(Session, ComputesWhatThePlanSays) {
   const auto session = Open(MakePlan(FixtureImage()));
   ASSERT_TRUE(session->Run("init").ok());
   EXPECT_EQ(session->State("steps")->As<float>()[0], 0.0f);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   for (int step = 1; step <= 3; ++step) {
     FillTokens(*session, random);
     ASSERT_TRUE(session->Run("step").ok());
@@ -83,10 +85,31 @@ TEST(Session, TwoRunsAreBitIdentical) {
 TEST(Session, UsesExactlyTheMemoryThatThePlanStates) {
   const auto session = Open(MakePlan(FixtureImage()));
   EXPECT_EQ(session->arena().bytes(), session->plan().arena_bytes());
-  EXPECT_EQ(session->HighWaterBytes(), session->plan().arena_bytes());
-  fbs::PlanT larger = MakePlan(FixtureImage());
-  larger.arena_bytes += 4096;
-  EXPECT_EQ(Open(std::move(larger))->HighWaterBytes(), session->plan().arena_bytes());
+  const auto run = [](Session& measured) {
+    std::mt19937 random(TestSeed());
+    FillTokens(measured, random);
+    EXPECT_TRUE(measured.Run("init").ok());
+    EXPECT_TRUE(measured.Run("step").ok());
+  };
+  const testing::ArenaUse use = testing::MeasureArena([] { return Open(MakePlan(FixtureImage())); }, run);
+  // Scratch memory is last.
+  EXPECT_EQ(use.end, testing::EndOfBuffers(*session));
+  EXPECT_FALSE(use.outside.has_value()) << *use.outside;
+}
+
+TEST(Session, MeasurementSeesWhatIsWrittenBesidesBuffers) {
+  fbs::PlanT plan = MakePlan(FixtureImage());
+  const uint64_t end = plan.arena_bytes;
+  plan.arena_bytes += 4096;
+  const auto write_at = [&](uint64_t offset, uint8_t value) {
+    return testing::MeasureArena([&] { return Open(plan); },
+                                 [=](Session& session) { session.arena().address()[offset] = value; });
+  };
+  for (const uint8_t value : {uint8_t{0}, uint8_t{7}, uint8_t{0xff}}) {
+    const testing::ArenaUse use = write_at(end + 5, value);
+    EXPECT_EQ(use.end, end + 6);
+    EXPECT_EQ(use.outside, end + 5);
+  }
 }
 
 TEST(Session, CommandsLeaveWhatLiesBehindTheArenaAlone) {
@@ -158,7 +181,7 @@ class SessionWithPrepare : public ::testing::Test {
   void SetUp() override {
     session_ = Open(testing::MakePlanWithPrepare(FixtureImage()), {.profile = true});
     ASSERT_TRUE(session_->Run("init").ok());
-    std::mt19937 random(std::random_device{}());
+    std::mt19937 random(TestSeed());
     FillTokens(*session_, random);
   }
 

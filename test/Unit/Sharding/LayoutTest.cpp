@@ -10,6 +10,7 @@
 #include "compiler/Interp/DistributedInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <numeric>
@@ -134,4 +135,26 @@ TEST_F(Layout, FlatShardsOverTwoAxesTheFirstOutermost) {
   EXPECT_EQ(ranks.getVariable("w")->data, value.data);
   EXPECT_EQ(ranks.getLocal(1, "w")->data, (std::vector<double>{5, 6})); // dp=0, tp=1
   EXPECT_EQ(ranks.getLocal(3, "w")->data, (std::vector<double>{3, 4})); // dp=1, tp=0
+}
+
+TEST_F(Layout, WhatIsNoPartOfATensorIsRefused) {
+  using testing::HasSubstr;
+  auto whyNot = [&](Operation *op) {
+    std::string message;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+    EXPECT_TRUE(failed(dist::Layout::of(op)));
+    return message;
+  };
+  EXPECT_THAT(problemOf("4x5", "dist.global_shape = array<i64: 20>"),
+              HasSubstr("has 1 dimensions in its whole, but is of type 'tensor<4x5xf32>'"));
+  EXPECT_THAT(problemOf("4611686018427387904", "dist.sharding = #dist.sharding<[{\"dp\"}]>"),
+              HasSubstr("is larger than any tensor on all ranks together"));
+  // What the verifier refuses too, where it has run.
+  OwningOpRef<ModuleOp> module = parse("8", "");
+  EXPECT_THAT(whyNot(*module), HasSubstr("has no tensor type"));
+  Operation *param = variable(*module);
+  param->setAttr(dist::DistDialect::kFlatShapeAttr, DenseI64ArrayAttr::get(&context, {4, 4}));
+  EXPECT_THAT(whyNot(param), HasSubstr("is flat, but has type 'tensor<8xf32>' or no dist.flat_axes"));
+  param->setAttr(dist::DistDialect::kFlatAxesAttr, Builder(&context).getStrArrayAttr({"tp"}));
+  EXPECT_THAT(whyNot(param), HasSubstr("has 8 elements, but a shard of 16 over 3 ranks has 6"));
 }

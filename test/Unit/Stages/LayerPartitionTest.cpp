@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/LayerPartition.h"
+#include "test/Support/test_seed.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,7 +56,7 @@ Quality bestOf(const std::vector<double> &costs, int64_t stages) {
 } // namespace
 
 TEST(LayerPartition, NoOtherDivisionIsBetter) {
-  uint32_t seed = std::random_device()();
+  uint32_t seed = TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 300; ++round) {

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "test/Support/test_seed.h"
 #include "test/Unit/Train/run_fixture.h"
 
 extern char** environ;
@@ -67,7 +68,7 @@ class BowlineRunKillTest : public RunFixture {
 TEST_F(BowlineRunKillTest, KilledAgainAndAgainItGivesTheMetricsOfOneRun) {
   constexpr int64_t kSteps = 80;
   ASSERT_EQ(Wait(Start(TrainArguments(kSteps, "whole", "whole.jsonl"))), 0);
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   int kills = 0;
   int status = -1;
   // Lives become longer, so that a slow machine gets somewhere too; with a save per step, most end inside of one.

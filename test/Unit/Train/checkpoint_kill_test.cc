@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
 
@@ -33,7 +34,7 @@ void KillManyTimes(StepOf step_of) {
   TestModel model(50'000);
   model.Fill(1);
   ASSERT_TRUE(SaveCheckpoint(directory.path(), {.step = step_of(1), .next_draw = 1}, model.Tensors(), "{}").ok());
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   const auto deadline = Clock::now() + std::chrono::seconds(4);
   int64_t last = 1;
   int64_t kills = 0;

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "runtime/train/save_checkpoint.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/comm_fixture.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
@@ -201,7 +202,7 @@ TEST(ParallelSaveTest, KilledAtAnyInstant) {
   AsRanksOk(3, [&](Agreement& agreement, CommunicatorGroup&) {
     return Save(directory.path(), 1, 1, agreement, kSize).status();
   });
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(4);
   int64_t last = 1;
   int kills = 0;

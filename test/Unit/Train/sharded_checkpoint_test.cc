@@ -10,6 +10,7 @@
 #include "runtime/base/safetensors.h"
 #include "runtime/train/save_checkpoint.h"
 #include "runtime/train/shard_index.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 
 namespace bowline {
@@ -119,7 +120,7 @@ class Ranks {
 };
 
 std::vector<float> RandomValues(size_t count) {
-  static std::mt19937 random(std::random_device{}());
+  static std::mt19937 random(TestSeed());
   std::vector<float> values(count);
   for (float& value : values) value = std::uniform_real_distribution<float>(1, 2)(random);
   return values;
@@ -298,7 +299,7 @@ TEST_F(DamagedShardsTest, MistakesOfTheIndexAreNamed) {
 
 // Random damage is an error, or does no harm; under a sanitizer this is the stronger statement.
 TEST_F(DamagedShardsTest, RandomDamageNeverCrashes) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(TestSeed());
   const std::string good = index_.dump();
   const std::string pieces[] = {"0", "9", "-", "[", "]", "{", "\"", ",", "18446744073709551615", "\"dp\"", "[],", "e9"};
   for (int i = 0; i < 3000; ++i) {

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "test/Support/test_seed.h"
+
 namespace bowline {
 namespace {
 
@@ -120,7 +122,7 @@ class RandomExamples {
     return view;
   }
 
-  std::mt19937 random_{std::random_device{}()};
+  std::mt19937 random_{TestSeed()};
 };
 
 std::string Describe(const Example& e) {

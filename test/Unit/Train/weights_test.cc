@@ -10,6 +10,7 @@
 #include "runtime/base/safetensors_writer.h"
 #include "runtime/train/model_state.h"
 #include "runtime/train/save_checkpoint.h"
+#include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/plan_builder.h"
 #include "test/Unit/Train/toy_plan.h"
@@ -61,7 +62,7 @@ std::string Encode(StorageType type, const std::vector<float>& values) {
 
 // Multiples of 1/8 below 16: exact in every type.
 std::vector<float> ExactValues(size_t count) {
-  static std::mt19937 random(std::random_device{}());
+  static std::mt19937 random(TestSeed());
   std::vector<float> values(count);
   for (float& value : values) value = (static_cast<float>(random() % 256) - 128) / 8;
   return values;

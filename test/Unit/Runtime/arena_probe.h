@@ -1,0 +1,49 @@
+#ifndef BOWLINE_TEST_UNIT_RUNTIME_ARENA_PROBE_H_
+#define BOWLINE_TEST_UNIT_RUNTIME_ARENA_PROBE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/executor/session.h"
+
+namespace bowline::testing {
+
+// What a session's runs write into its arena, byte by byte: measured in the memory, not read from the plan.
+class ArenaProbe {
+ public:
+  // Fills all of the arena but constants, which are there already, with `pattern`. Before the first entry runs. 0xff is
+  // NaN in every type of floating-point numbers: whoever reads what nobody wrote makes it seen.
+  ArenaProbe(Session& session, uint8_t pattern);
+
+  // By byte of the arena: whether it holds something else than the pattern. Who writes the pattern is not seen.
+  std::vector<bool> Written() const;
+
+  // The first of these bytes that belongs to no buffer.
+  std::optional<uint64_t> FirstOutsideOfBuffers(const std::vector<bool>& written) const;
+
+ private:
+  bool IsOurs(const fbs::Buffer& buffer) const { return buffer.role() == session_.role(); }
+
+  Session& session_;
+  uint8_t pattern_;
+  std::vector<bool> constant_;  // by byte
+};
+
+struct ArenaUse {
+  uint64_t end = 0;  // behind the last byte that was written
+  std::optional<uint64_t> outside;
+};
+
+// Of two sessions of one plan, which differ in the pattern: no value of a byte is both. `run` runs what is measured.
+ArenaUse MeasureArena(const std::function<std::unique_ptr<Session>()>& open, const std::function<void(Session&)>& run);
+
+// Where that must end: behind the last buffer of the session's role that is no scratch, of which kernels use what they
+// need.
+uint64_t EndOfBuffers(const Session& session);
+
+}  // namespace bowline::testing
+
+#endif  // BOWLINE_TEST_UNIT_RUNTIME_ARENA_PROBE_H_
