@@ -113,7 +113,9 @@ static void expectSecondResultRefused(OpHarness &harness) {
   OpBuilder builder(op);
   SmallVector<Value> resultGrads{Value(), op->getResult(1)}, operandGrads(op->getNumOperands());
   EXPECT_TRUE(failed(cast<Differentiable>(op).buildVjp(builder, resultGrads, operandGrads)));
-  EXPECT_NE(message.find("the logsumexp is not differentiable; use only the first result in the loss"), std::string::npos) << message;
+  EXPECT_NE(message.find("the logsumexp is not differentiable; use only the first result in the loss"),
+            std::string::npos)
+      << message;
 }
 
 static void expectNoGradients(OpHarness &harness) {

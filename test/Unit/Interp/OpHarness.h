@@ -28,7 +28,8 @@ using Shape = std::vector<int64_t>;
 /// A context with all dialects loaded. One per process: loading takes longer than any test.
 mlir::MLIRContext &context();
 
-/// Random choices of one test, the same in every run unless BOWLINE_TEST_SEED says otherwise. A failure prints the seed.
+/// Random choices of one test, the same in every run unless BOWLINE_TEST_SEED says otherwise. A failure prints the
+/// seed.
 class Random {
 public:
   explicit Random(uint32_t seed = TestSeed()) : seed(seed), engine(seed) {}
