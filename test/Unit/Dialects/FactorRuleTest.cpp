@@ -271,7 +271,7 @@ TEST(WrongFactorRule, IsRefusedByTheVerifier) {
   EXPECT_THAT(problemOf([](FactorRule &r) { r.operands.pop_back(); }),
               HasSubstr("factor rule has 1 operands and 1 results instead of 2 and 1"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.results[0].pop_back(); }),
-              HasSubstr("factor rule gives result 0 1 dimensions, but its type is tensor<2x3xf64>"));
+              HasSubstr("factor rule gives result 0 1 dimensions, but its type is 'tensor<2x3xf64>'"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][0][0] = 3; }),
               HasSubstr("factor rule of operand 0 names factor 3, but has 3"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.operands[0][0][0] = -1; }), HasSubstr("names factor -1"));

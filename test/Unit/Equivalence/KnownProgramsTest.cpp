@@ -370,25 +370,3 @@ TEST_F(KnownPrograms, NaNOnBothSides) {
   EXPECT_THAT(compare(program(square), program(square) + added),
               HasSubstr("step 'local' makes the program compute NaN, in f64: result '"));
 }
-
-// Modulo the prime it means that an element has no value there. How many have none is told.
-TEST_F(KnownPrograms, ElementsWithoutAValue) {
-  // exp of minus infinity is zero in f64. Residues have no sign, and so no minus infinity but in a constant.
-  auto program = [](const std::string &sum) {
-    return "graph.func @f(%x: tensor<4xf32> {graph.name = \"x\"}) -> (tensor<4xf32>, tensor<2xf32>) {\n"
-           "  %c = arith.constant dense<[1.0, 2.0, 0x7F800000, 3.0]> : tensor<4xf32>\n"
-           "  %0 = arith.divf %x, %c : tensor<4xf32>\n"
-           "  %1 = arith.mulf %c, %c : tensor<4xf32>\n"
-           "  %2 = arith.divf %0, %1 : tensor<4xf32>\n" +
-           sum +
-           "  %r = graph.slice %x at [0] sizes [2] : (tensor<4xf32>) -> tensor<2xf32>\n"
-           "  graph.return %3, %r : tensor<4xf32>, tensor<2xf32>\n}\n";
-  };
-  OwningOpRef<ModuleOp> before = parse(program("  %3 = arith.addf %2, %x : tensor<4xf32>\n")),
-                        after = parse(program("  %3 = arith.addf %x, %2 : tensor<4xf32>\n"));
-  EquivalenceChecker checker;
-  ASSERT_TRUE(succeeded(checker.begin(*before)));
-  ASSERT_TRUE(succeeded(checker.check("swap", *after)));
-  EXPECT_EQ(checker.summary().elements, 6);
-  EXPECT_EQ(checker.summary().undefined, 1);
-}

@@ -56,7 +56,7 @@ protected:
     config.intermediate = c.intermediate, config.vocabulary = c.vocabulary, config.maxPositions = kSeq + 1;
     hf::ImportOptions import;
     import.mode = c.generates ? hf::ImportMode::Generate : hf::ImportMode::Train;
-    import.batch = c.batch;
+    import.batch = c.generates ? 1 : c.batch;
     import.seq = kSeq;
     absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
     EXPECT_TRUE(module.ok()) << module.status();
