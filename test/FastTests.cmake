@@ -1,5 +1,5 @@
-# The tests of `make check-fast`: two minutes after a build, on two cores. Together they find nine of ten of the mutants
-# that scripts/check-mutants.py makes; who adds a test that takes long leaves it to `make check`.
+# The tests of `make check-fast`: those that find most mistakes for their time, for two minutes after a build on two cores.
+# Who adds a test that takes long leaves it to `make check`.
 set(BOWLINE_FAST_TESTS
   base-test safetensors-test plan-test hal-test loopback-test comm-control-test session-test train-test
   check-test check-meaning-test check-ranks-test check-rank-mutation-test
