@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # 1024 tokens a step. With half the batch, twice the steps learn no more from as many tokens.
-steps=${BOWLINE_DEMO_STEPS:-750}
+steps=${BOWLINE_DEMO_STEPS:-1200}
 batch=4
 seq=256
 lr=3e-3

@@ -92,8 +92,8 @@ TEST(Session, UsesExactlyTheMemoryThatThePlanStates) {
     EXPECT_TRUE(measured.Run("step").ok());
   };
   const testing::ArenaUse use = testing::MeasureArena([] { return Open(MakePlan(FixtureImage())); }, run);
-  // The last buffer is scratch, which its kernel uses all of, up to the padding of the arena's end.
-  EXPECT_GT(use.end, testing::EndOfBuffers(*session));
+  // Scratch memory is last, of which kernels use what they need.
+  EXPECT_GE(use.end, testing::EndOfBuffers(*session));
   EXPECT_FALSE(use.outside.has_value()) << *use.outside;
 }
 
