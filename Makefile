@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-fast check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale fuzz docs package format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-fast check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -44,7 +44,10 @@ check-sanitized: packages  ## Run the fast tests under the address and undefined
 	@scripts/sanitize.sh fast
 	@$(MAKE) --no-print-directory fuzz SECONDS=10
 
-bench: build  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
+bench: packages  ## Measure compile time and training beside a baseline and the machine's bounds, then each kernel
+	@scripts/install-packages.sh --list scripts/bench-packages.txt
+	@cmake --preset release
+	@cmake --build --preset release
 	@scripts/bench.py
 	@build/release/bin/bowline-kernel-bench
 	@build/release/bin/bowline-codegen-bench
@@ -60,6 +63,9 @@ bench-precision: build  ## Train the demo for 500 steps in f32, twice, and in bf
 
 bench-scale: build  ## Measure compiling and checking plans of GPT-3 175B for up to 12288 ranks (a minute)
 	@scripts/bench-scale.py
+
+bench-threads: build  ## Measure training on all processors and on one, beside 0, 1 and 2 busy loops (two minutes)
+	@scripts/bench-threads.py
 
 fuzz: packages  ## Run each fuzz target for a minute, or for SECONDS=N
 	@cmake --preset asan -DBOWLINE_FUZZ_SECONDS=$(or $(SECONDS),60)

@@ -97,7 +97,6 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.threads = options.threads;
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
-  result.gemmLibrary = options.gemmLibrary;
   result.bucketBytes = options.bucketBytes;
   result.prefetch = options.prefetch;
   result.overlapChunks = options.overlapChunks;

@@ -61,7 +61,6 @@ struct CompileOptions {
   std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames
   std::string kernelCache;             // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;                 // per rank; 0: the processors that this process may use, divided among the ranks
-  std::string gemmLibrary = "bowline"; // allocation-free and bit-equal for every thread count; or onednn
   uint64_t memoryLimit = 0;            // bytes; 0: none
   std::string recompute = "none";      // or selective, full, auto: as little as memoryLimit allows
 

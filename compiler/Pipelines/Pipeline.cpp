@@ -129,9 +129,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
-  if (options.gemmLibrary == "bowline")
-    step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
-         [] { return createFuseEpilogues(); });
+  step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
+       [] { return createFuseEpilogues(); });
   if (options.training) {
     step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
          [] { return createEarlyWrites(); });
@@ -139,7 +138,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [=] { return createRecompute(RecomputeOptions{options.recompute, options.memoryTarget}); });
   }
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
-       [=] { return createSelectKernels(SelectKernelsOptions{options.threads, options.gemmLibrary}); });
+       [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
 
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });
@@ -154,7 +153,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
   // Who computes everything again to save memory does not want a second copy of the weights.
   std::function<std::unique_ptr<Pass>()> packWeights;
-  if (options.gemmLibrary == "bowline" && options.recompute != "full")
+  if (options.recompute != "full")
     packWeights = [=] { return createPackWeights(packWeightsOptions(options)); };
   step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, packWeights);
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",

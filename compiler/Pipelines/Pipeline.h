@@ -28,8 +28,7 @@ struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
-  std::string dtype = "f32";           // or bf16: what is computed in
-  std::string gemmLibrary = "bowline"; // or onednn
+  std::string dtype = "f32"; // or bf16: what is computed in
   /// none, selective, full or auto, which is none without a target: bytes of everything in the arena, estimated.
   std::string recompute = "none";
   int64_t memoryTarget = 0;

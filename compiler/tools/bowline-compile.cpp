@@ -126,10 +126,6 @@ void define(CLI::App &app, CommandLine &line) {
                  "~/.cache/bowline]");
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
       ->capture_default_str();
-  app.add_option("--gemm-library", o.gemmLibrary,
-                 "Who multiplies matrices: bowline allocates nothing while it runs; onednn does, on every call")
-      ->check(CLI::IsMember({"bowline", "onednn"}))
-      ->capture_default_str();
   app.add_option("--recompute", o.recompute,
                  "Activations that the backward pass computes again instead of keeping them: none; selective, what is "
                  "cheap; full, all but those between layers; auto, as little as --memory-limit allows")

@@ -12,7 +12,6 @@
 
 #include "kernels/benchmarks/contenders.h"
 #include "kernels/cpu/isa/isa.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
@@ -133,6 +132,5 @@ int main(int argc, char** argv) {
     cases = {
         {8, 6, 6, 256, 64, true}, {2, 12, 12, 512, 64, true}, {1, 12, 12, 1024, 64, true}, {1, 4, 1, 2048, 128, true}};
   }
-  bowline::kernels::SetThreads(1);
   for (const Case& c : cases) bowline::kernels::Compare(c, rounds, best);
 }

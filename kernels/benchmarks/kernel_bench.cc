@@ -1,8 +1,8 @@
 // Throughput of the kernels: GFLOP/s where arithmetic bounds them, GB/s (bytes read plus written) where memory does.
-// oneDNN's sgemm and a plain copy of memory are the yardsticks. BM names end in the number of threads.
+// oneDNN's product, where the build has it, and a plain copy of memory are the yardsticks. Names end in the number of
+// threads.
 
 #include <benchmark/benchmark.h>
-#include <dnnl.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/parallel.h"
+#include "kernels/benchmarks/onednn.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
@@ -56,26 +57,21 @@ void RunKernel(benchmark::State& state, const Signature& signature, double flops
   if (bytes > 0) state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, rate);
 }
 
-void Matmul(benchmark::State& state, std::string library, int64_t m, int64_t n, int64_t k, bool a_t, bool b_t,
-            int threads) {
+void Matmul(benchmark::State& state, int64_t m, int64_t n, int64_t k, bool a_t, bool b_t, int threads) {
   Signature signature{"matmul",
                       {Ints("batch", {1}), Ints("m", {m}), Ints("n", {n}), Ints("k", {k}),
                        Ints("a_strides", a_t ? std::vector<int64_t>{0, 1, m} : std::vector<int64_t>{0, k, 1}),
                        Ints("b_strides", b_t ? std::vector<int64_t>{0, 1, k} : std::vector<int64_t>{0, n, 1}),
-                       Ints("c_strides", {0, n, 1}), Attribute{"library", {}, {}, library}},
+                       Ints("c_strides", {0, n, 1})},
                       {Spec(Access::kRead, {m, k}), Spec(Access::kRead, {k, n}), Spec(Access::kWrite, {m, n})},
                       threads};
   RunKernel(state, signature, 2.0 * m * n * k, 0);
 }
 
-void OneDnnSgemm(benchmark::State& state, int64_t m, int64_t n, int64_t k, bool a_t, bool b_t, int threads) {
-  SetThreads(threads);
-  std::vector<float> a(m * k, 0.5f), b(k * n, 0.25f), c(m * n);
-  for (auto _ : state) {
-    dnnl_sgemm(a_t ? 'T' : 'N', b_t ? 'T' : 'N', m, n, k, 1.0f, a.data(), a_t ? m : k, b.data(), b_t ? k : n, 0.0f,
-               c.data(), n);
-  }
-  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * m * n * k, benchmark::Counter::kIsIterationInvariantRate);
+void OneDnnMatmul(benchmark::State& state, const OneDnnShape& s, const OneDnnProduct& product) {
+  std::vector<float> a(s.m * s.k, 0.5f), b(s.k * s.n, 0.25f), c(s.m * s.n);
+  for (auto _ : state) product(a.data(), b.data(), c.data());
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * s.m * s.n * s.k, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void Attention(benchmark::State& state, bool backward, bool causal, int threads) {
@@ -117,8 +113,9 @@ void Embedding(benchmark::State& state, bool scatter, int threads) {
 
 void CopyMemory(benchmark::State& state, int64_t bytes, int threads) {
   std::vector<char> from(bytes, 1), to(bytes);
+  const ParallelLoop loop(threads);
   for (auto _ : state) {
-    ParallelFor(threads, bytes, [&](int64_t begin, int64_t end) {
+    loop.Run(bytes, [&](int64_t begin, int64_t end) {
       std::memcpy(to.data() + begin, from.data() + begin, static_cast<size_t>(end - begin));
     });
   }
@@ -127,10 +124,10 @@ void CopyMemory(benchmark::State& state, int64_t bytes, int threads) {
 
 void SetMemory(benchmark::State& state, int64_t bytes, int threads) {
   std::vector<char> to(bytes);
+  const ParallelLoop loop(threads);
   for (auto _ : state) {
-    ParallelFor(threads, bytes, [&](int64_t begin, int64_t end) {
-      std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin));
-    });
+    loop.Run(bytes,
+             [&](int64_t begin, int64_t end) { std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin)); });
   }
   state.counters["GB/s"] = benchmark::Counter(1e-9 * bytes, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -153,11 +150,11 @@ void Register() {
     for (const Case& c : cases) {
       const std::string shape = std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) +
                                 (c.a_t ? "/T" : "/N") + (c.b_t ? "T" : "N") + suffix;
-      for (const char* library : {"bowline", "onednn"}) {
-        add("matmul_" + std::string(library) + "/" + shape,
-            [=](benchmark::State& s) { Matmul(s, library, c.m, c.n, c.k, c.a_t, c.b_t, threads); });
+      add("matmul_bowline/" + shape, [=](benchmark::State& s) { Matmul(s, c.m, c.n, c.k, c.a_t, c.b_t, threads); });
+      const OneDnnShape other = {c.m, c.n, c.k, c.a_t, c.b_t, /*bf16=*/false};
+      if (const OneDnnProduct product = MakeOneDnnProduct(other, threads)) {
+        add("matmul_onednn/" + shape, [=](benchmark::State& s) { OneDnnMatmul(s, other, product); });
       }
-      add("onednn_sgemm/" + shape, [=](benchmark::State& s) { OneDnnSgemm(s, c.m, c.n, c.k, c.a_t, c.b_t, threads); });
     }
     for (bool backward : {false, true}) {
       for (bool causal : {false, true}) {

@@ -1,10 +1,9 @@
-// Products of matrices beside oneDNN's on one thread, see contenders.h for how they are measured.
+// Products of matrices on one thread, beside oneDNN's where the build has it; see contenders.h for how they are
+// measured.
 //
 //   bowline-matmul-bench [--rounds N] [--best] [--f32] [--cold] [SHAPE...]
 // SHAPE: MxNxK/NT, each letter N or T for A and B. --best takes the fastest turn instead of the median one. --cold
 // multiplies another copy of the operands each time, of so many that they come from memory, as in a training step.
-
-#include <dnnl.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "kernels/benchmarks/contenders.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/benchmarks/onednn.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
@@ -79,51 +78,6 @@ class Rotation {
   size_t next_ = 0;
 };
 
-int Dnnl(dnnl_status_t status) {
-  if (status != dnnl_success) std::fprintf(stderr, "oneDNN refuses with status %d\n", static_cast<int>(status));
-  return status;
-}
-
-// oneDNN's matmul primitive on bf16 operands.
-std::function<void()> OneDnnBf16(const Case& s, Rotation& rotation, dnnl_data_type_t result) {
-  const dnnl_dims_t a_dims = {s.m, s.k}, b_dims = {s.k, s.n}, c_dims = {s.m, s.n};
-  const dnnl_dims_t a_strides = {s.a_t ? 1 : s.k, s.a_t ? s.m : 1}, b_strides = {s.b_t ? 1 : s.n, s.b_t ? s.k : 1};
-  const dnnl_dims_t c_strides = {s.n, 1};
-  dnnl_memory_desc_t a, b, c;
-  Dnnl(dnnl_memory_desc_init_by_strides(&a, 2, a_dims, dnnl_bf16, a_strides));
-  Dnnl(dnnl_memory_desc_init_by_strides(&b, 2, b_dims, dnnl_bf16, b_strides));
-  Dnnl(dnnl_memory_desc_init_by_strides(&c, 2, c_dims, result, c_strides));
-  static dnnl_engine_t engine = [] {
-    dnnl_engine_t made = nullptr;
-    Dnnl(dnnl_engine_create(&made, dnnl_cpu, 0));
-    return made;
-  }();
-  static dnnl_stream_t stream = [] {
-    dnnl_stream_t made = nullptr;
-    Dnnl(dnnl_stream_create(&made, engine, dnnl_stream_default_flags));
-    return made;
-  }();
-  dnnl_matmul_desc_t operation;
-  Dnnl(dnnl_matmul_desc_init(&operation, &a, &b, nullptr, &c));
-  dnnl_primitive_desc_t descriptor;
-  Dnnl(dnnl_primitive_desc_create(&descriptor, &operation, nullptr, engine, nullptr));
-  dnnl_primitive_t primitive;
-  Dnnl(dnnl_primitive_create(&primitive, descriptor));
-  dnnl_memory_t am, bm, cm;
-  Dnnl(dnnl_memory_create(&am, &a, engine, DNNL_MEMORY_NONE));
-  Dnnl(dnnl_memory_create(&bm, &b, engine, DNNL_MEMORY_NONE));
-  Dnnl(dnnl_memory_create(&cm, &c, engine, DNNL_MEMORY_NONE));
-  return [=, &rotation] {  // the process ends soon: nothing of these is released
-    Buffers& x = rotation.Next();
-    dnnl_memory_set_data_handle(am, x.a.data());
-    dnnl_memory_set_data_handle(bm, x.b.data());
-    dnnl_memory_set_data_handle(cm, x.c.data());
-    const dnnl_exec_arg_t pairs[] = {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, cm}};
-    dnnl_primitive_execute(primitive, stream, 3, pairs);
-    dnnl_stream_wait(stream);
-  };
-}
-
 std::function<void()> Bowline(const Signature& signature, Rotation& rotation) {
   auto kernel = CreateKernel(signature);
   if (!kernel.ok()) {
@@ -148,14 +102,18 @@ void Compare(const Case& s, const Options& options) {
   Rotation x(s, options.cold);
   std::vector<Contender> contenders = Peaks(bf16, /*tiles=*/true);
   contenders.push_back({"bowline f32", s.Flops(), Bowline(Sign(s, DType::kF32, DType::kF32), x)});
-  contenders.push_back({"onednn f32", s.Flops(), [&] {
-                          Buffers& next = x.Next();
-                          dnnl_sgemm(s.a_t ? 'T' : 'N', s.b_t ? 'T' : 'N', s.m, s.n, s.k, 1.0f, next.a.data(),
-                                     s.a_t ? s.m : s.k, next.b.data(), s.b_t ? s.k : s.n, 0.0f, next.c.data(), s.n);
-                        }});
+  const auto add_onednn = [&](const char* name, bool of_bf16) {
+    const OneDnnProduct product = MakeOneDnnProduct({s.m, s.n, s.k, s.a_t, s.b_t, of_bf16}, /*threads=*/1);
+    if (product == nullptr) return;
+    contenders.push_back({name, s.Flops(), [&x, product] {
+                            Buffers& next = x.Next();
+                            product(next.a.data(), next.b.data(), next.c.data());
+                          }});
+  };
+  add_onednn("onednn f32", false);
   if (bf16) {
     contenders.push_back({"bowline bf16", s.Flops(), Bowline(Sign(s, DType::kBF16, DType::kF32), x)});
-    contenders.push_back({"onednn bf16", s.Flops(), OneDnnBf16(s, x, dnnl_f32)});
+    add_onednn("onednn bf16", true);
   }
   // Small products are repeated so that one turn takes about 10 ms.
   TakeTurns(contenders, options.rounds, static_cast<int>(std::max(1.0, 1e9 / s.Flops())));
@@ -206,7 +164,6 @@ int main(int argc, char** argv) {
       }
     }
   }
-  bowline::kernels::SetThreads(1);
   for (const Case& c : cases) bowline::kernels::Compare(c, options);
   double load[3] = {};
   if (getloadavg(load, 3) == 3) std::printf("load of the machine: %.2f %.2f %.2f\n", load[0], load[1], load[2]);

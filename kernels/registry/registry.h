@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_REGISTRY_REGISTRY_H_
 #define BOWLINE_KERNELS_REGISTRY_REGISTRY_H_
 
-// Hand-written and library kernels by name, each with a typed signature. The compiler asks the registry whether a
+// Hand-written kernels by name, each with a typed signature. The compiler asks the registry whether a
 // kernel accepts a signature and how much scratch it needs; the runtime asks it for a bound instance. Neither knows
 // anything else about a kernel.
 

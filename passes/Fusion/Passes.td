@@ -54,7 +54,7 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
     producer, or of one that reads the same values, when both work on the same rows: elementwise operations of one shape,
     reductions over the last dimension and arithmetic on their results, normalisations, losses and sums of blocks of rows. Contractions, attention and indexing never join: they
-    are library or hand-written kernels. Nor does a sum of what rows were reduced to: it would leave fewer rows to compute in parallel. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
+    are hand-written kernels. Nor does a sum of what rows were reduced to: it would leave fewer rows to compute in parallel. Broadcasts, and constants with one value for all elements, are repeated in each group that reads them, so that
     no repeated value is stored unless something else reads it.
 
     Each group that merges several operations leaves a remark. With `merge=false` every operation is a group of its own.
@@ -88,9 +88,7 @@ def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
     Diagnosed: an operation for which there is no kernel.
   }];
   let options = [
-    Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which library scratch is sized">,
-    Option<"gemmLibrary", "gemm-library", "std::string", "\"bowline\"",
-           "Who multiplies matrices: bowline, which allocates nothing, or onednn">];
+    Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which scratch of kernels is sized">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
                            "::mlir::func::FuncDialect"];
 }

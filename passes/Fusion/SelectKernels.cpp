@@ -167,13 +167,10 @@ private:
     return llvm::TypeSwitch<Operation *, FailureOr<Choice>>(op)
         .Case([&](graph::DotGeneralOp dot) -> FailureOr<Choice> {
           StridedMatmul matmul = *StridedMatmul::of(dot);
-          Choice choice{"matmul",
+          return Choice{"matmul",
                         {integer("batch", matmul.batch), integer("m", matmul.m), integer("n", matmul.n),
                          integer("k", matmul.k), integers("a_strides", matmul.aStrides),
                          integers("b_strides", matmul.bStrides), integers("c_strides", matmul.cStrides)}};
-          if (gemmLibrary != "bowline")
-            choice.config.push_back(b.getNamedAttr("library", b.getStringAttr(gemmLibrary)));
-          return choice;
         })
         .Case([&](graph::AttentionOp attention) -> FailureOr<Choice> {
           return Choice{

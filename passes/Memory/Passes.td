@@ -86,7 +86,7 @@ defvar kMinSavingForGood = "0.1";
 def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
   let summary = "Pack weights once for many matrix products";
   let description = [{
-    The matrix library multiplies panels of its second operand, which `matmul` copies anew in every call. Where one weight
+    The kernel `matmul` multiplies panels of its second operand, which it copies anew in every call. Where one weight
     is the second operand of several calls that nothing in between writes it, as over microbatches, a command `pack_matrix` makes the
     panels once, right before the segment or where the weight is computed, and the calls take its buffer. Calls with the same weight in the same layout
     share one buffer; the forward and the backward pass read a weight in different layouts. Results are the same bit for

@@ -91,10 +91,9 @@ std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, pla
   if (kernel.getRegistered() != "matmul" || !kernel.getConfigAttr())
     return std::nullopt;
   DictionaryAttr config = kernel.getConfigAttr();
-  auto library = config.getAs<StringAttr>("library");
   auto bStrides = config.getAs<DenseI64ArrayAttr>("b_strides"), cStrides = config.getAs<DenseI64ArrayAttr>("c_strides");
-  if ((library && library.getValue() != "bowline") || !bStrides || integer(config, "batch") != 1 ||
-      integer(config, "n") < 2 || (!kernel.hasEpilogue() && cStrides[2] != 1))
+  if (!bStrides || integer(config, "batch") != 1 || integer(config, "n") < 2 ||
+      (!kernel.hasEpilogue() && cStrides[2] != 1))
     return std::nullopt;
   int64_t rows = integer(config, "m");
   if (rows < 2 || (rows <= kTileRows && bStrides[2] == 1)) {

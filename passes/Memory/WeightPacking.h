@@ -48,7 +48,7 @@ struct PlainWeights {
   int64_t bytes = 0;
 };
 
-/// Packs weights once for many calls of `matmul`. The matrix library copies B into panels in every call; here a command
+/// Packs weights once for many calls of `matmul`. The kernel copies B into panels in every call; here a command
 /// `pack_matrix` does it once, right before the segment or where the weight is computed, and the products take its
 /// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
 /// are the same bit for bit.

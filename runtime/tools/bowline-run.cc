@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/parallel.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/compared_options.h"
@@ -168,6 +167,5 @@ int Main(int argc, char** argv) {
 }  // namespace bowline
 
 int main(int argc, char** argv) {
-  bowline::kernels::RestartWithShortWaits(argv);
   return bowline::Main(argc, argv);
 }

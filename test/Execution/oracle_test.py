@@ -16,11 +16,6 @@ class Oracle(tools.ToolTest):
             with self.subTest(run["name"]):
                 self.check(run, tools.ORACLE / runs["data"], ["--threads", "2"] if index == 0 else tools.ONE_THREAD)
 
-    def test_onednn_multiplies_alike(self):
-        runs = json.loads((tools.ORACLE / "runs.json").read_text())
-        for run in runs["runs"][:1]:
-            self.check(run, tools.ORACLE / runs["data"], [*tools.ONE_THREAD, "--gemm-library", "onednn"])
-
     def check(self, run, data, flags_of_test):
         plan, metrics = self.folder / f"{run['name']}.plan", self.folder / f"{run['name']}.jsonl"
         model = tools.MODELS / run["model"]

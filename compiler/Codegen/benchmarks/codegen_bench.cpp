@@ -16,7 +16,7 @@
 #include "benchmark/benchmark.h"
 #include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/benchmarks/kernel_sources.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -137,8 +137,8 @@ public:
     return sum;
   }
 
-  void run(int threads) const {
-    kernels::ParallelFor(threads, extent, [&](int64_t begin, int64_t end) { entry(arguments.data(), begin, end); });
+  void run(const kernels::ParallelLoop &loop) const {
+    loop.Run(extent, [&](int64_t begin, int64_t end) { entry(arguments.data(), begin, end); });
   }
 
 private:
@@ -210,14 +210,15 @@ void measure(benchmark::State &state, const benchmarks::KernelSource &source, si
 
   int64_t copied = bytes / 8, summed = bytes / 12;
   Pages a(copied * 4), b(copied * 4);
+  kernels::ParallelLoop copyChunks(threads), triadChunks(threads), kernelChunks(threads);
   auto copy = [&] {
-    kernels::ParallelFor(threads, copied / 16, [&](int64_t begin, int64_t end) {
+    copyChunks.Run(copied / 16, [&](int64_t begin, int64_t end) {
       copyLoop(a.as<float>() + begin * 16, b.as<float>() + begin * 16, (end - begin) * 16);
     });
   };
   Pages c(summed * 4);
   auto triad = [&] {
-    kernels::ParallelFor(threads, summed / 16, [&](int64_t begin, int64_t end) {
+    triadChunks.Run(summed / 16, [&](int64_t begin, int64_t end) {
       triadLoop(a.as<float>() + begin * 16, b.as<float>() + begin * 16, c.as<float>() + begin * 16, (end - begin) * 16);
     });
   };
@@ -232,7 +233,7 @@ void measure(benchmark::State &state, const benchmarks::KernelSource &source, si
   };
   std::vector<double> times, toCopy, toTriad;
   for (auto _ : state) {
-    double own = time([&] { kernel.run(threads); }), copying = time(copy), summing = time(triad);
+    double own = time([&] { kernel.run(kernelChunks); }), copying = time(copy), summing = time(triad);
     times.push_back(own);
     toCopy.push_back(copying / own);
     toTriad.push_back(summing / own);

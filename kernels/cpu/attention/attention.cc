@@ -1,11 +1,12 @@
 #include "kernels/cpu/attention/attention.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -18,6 +19,7 @@ class AttentionForward : public Kernel {
         table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionForward) : BOWLINE_SELECT_ISA(kAttentionForward)),
         units_(table_.units(shape)),
         threads_(threads),
+        loop_(threads),
         scratch_floats_(table_.scratch_floats(shape)) {}
 
   size_t ScratchBytes() const override {
@@ -26,8 +28,8 @@ class AttentionForward : public Kernel {
 
   void Run(absl::Span<void* const> x, void* scratch) const override {
     const AttentionForwardArguments arguments{x[0], x[1], x[2], x[3], static_cast<float*>(x[4])};
-    ParallelForChunks(threads_, units_, [&](int chunk, int64_t begin, int64_t end) {
-      table_.run(shape_, arguments, begin, end, static_cast<float*>(scratch) + chunk * scratch_floats_);
+    loop_.RunMembers(units_, [&](int member, int64_t begin, int64_t end) {
+      table_.run(shape_, arguments, begin, end, static_cast<float*>(scratch) + member * scratch_floats_);
     });
   }
 
@@ -36,6 +38,7 @@ class AttentionForward : public Kernel {
   const AttentionForwardTable& table_;
   int64_t units_;
   int threads_;
+  ParallelLoop loop_;
   size_t scratch_floats_;
 };
 
@@ -44,7 +47,8 @@ class AttentionBackward : public Kernel {
   AttentionBackward(const AttentionShape& shape, int threads, bool pairs)
       : shape_(shape),
         table_(pairs ? BOWLINE_SELECT_BF16_ISA(kAttentionBackward) : BOWLINE_SELECT_ISA(kAttentionBackward)),
-        threads_(threads) {
+        threads_(threads),
+        loops_{ParallelLoop(threads), ParallelLoop(threads)} {
     using enum BackwardPart;
     // The backward pass multiplies five times per key head when all gradients are computed together, and four times for
     // dk and dv and three times for dq when they are not.
@@ -64,9 +68,10 @@ class AttentionBackward : public Kernel {
   void Run(absl::Span<void* const> x, void* scratch) const override {
     const AttentionBackwardArguments arguments{x[0], x[1], x[2], x[3], static_cast<const float*>(x[4]),
                                                x[5], x[6], x[7], x[8]};
-    for (BackwardPart part : parts_) {
-      ParallelForChunks(threads_, table_.units(shape_, part), [&](int chunk, int64_t begin, int64_t end) {
-        table_.run(shape_, part, arguments, begin, end, static_cast<float*>(scratch) + chunk * scratch_floats_);
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const BackwardPart part = parts_[i];
+      loops_[i].RunMembers(table_.units(shape_, part), [&](int member, int64_t begin, int64_t end) {
+        table_.run(shape_, part, arguments, begin, end, static_cast<float*>(scratch) + member * scratch_floats_);
       });
     }
   }
@@ -81,6 +86,7 @@ class AttentionBackward : public Kernel {
   const AttentionBackwardTable& table_;
   int threads_;
   std::vector<BackwardPart> parts_;
+  std::array<ParallelLoop, 2> loops_;  // of each part
   size_t scratch_floats_ = 0;
 };
 

@@ -3,7 +3,7 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/embedding/embedding_shape.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 
 namespace bowline::kernels {
 namespace {
@@ -11,13 +11,13 @@ namespace {
 class GatherRows : public Kernel {
  public:
   GatherRows(const EmbeddingShape& shape, size_t element_bytes, int threads)
-      : tokens_(shape.tokens), row_bytes_(static_cast<size_t>(shape.columns) * element_bytes), threads_(threads) {}
+      : tokens_(shape.tokens), row_bytes_(static_cast<size_t>(shape.columns) * element_bytes), loop_(threads) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const char* table = static_cast<const char*>(arguments[0]);
     const int32_t* ids = static_cast<const int32_t*>(arguments[1]);
     char* out = static_cast<char*>(arguments[2]);
-    ParallelFor(threads_, tokens_, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
+    loop_.Run(tokens_, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) {
         std::memcpy(out + token * row_bytes_, table + ids[token] * row_bytes_, row_bytes_);
       }
@@ -27,7 +27,7 @@ class GatherRows : public Kernel {
  private:
   int64_t tokens_;
   size_t row_bytes_;
-  int threads_;
+  ParallelLoop loop_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

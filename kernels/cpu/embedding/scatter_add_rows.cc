@@ -6,7 +6,7 @@
 #include "kernels/cpu/embedding/embedding_shape.h"
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 
 namespace bowline::kernels {
 namespace {
@@ -20,7 +20,8 @@ class ScatterAddRows : public Kernel {
  public:
   ScatterAddRows(const EmbeddingShape& shape, int threads)
       : shape_(shape),
-        threads_(threads),
+        clear_loop_(threads),
+        sum_loop_(threads),
         stream_(static_cast<size_t>(shape.rows * shape.columns) * sizeof(Result) >= kStreamBytes
                     ? &BOWLINE_SELECT_ISA(kStream)
                     : nullptr) {}
@@ -36,12 +37,12 @@ class ScatterAddRows : public Kernel {
     const Chains chains{first, first + shape_.rows, first + shape_.rows + shape_.tokens};
     const int64_t used = ChainTokens(static_cast<const int32_t*>(arguments[1]), chains);
     const double row_nanoseconds = 0.05 * sizeof(Result) * static_cast<double>(shape_.columns);
-    ParallelFor(threads_, shape_.rows, row_nanoseconds,
-                [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
+    clear_loop_.Run(shape_.rows, row_nanoseconds,
+                    [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
     const int64_t blocks = (shape_.columns + kBlock - 1) / kBlock;
     const double tokens_per_row = static_cast<double>(shape_.tokens) / static_cast<double>(used);
     const double unit_nanoseconds = 0.2 * static_cast<double>(std::min(kBlock, shape_.columns)) * tokens_per_row;
-    ParallelFor(threads_, blocks * used, unit_nanoseconds, [&](int64_t begin, int64_t end) {
+    sum_loop_.Run(blocks * used, unit_nanoseconds, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t first_column = unit / used * kBlock;
         SumRow(chains, chains.used[unit % used], first_column, std::min(first_column + kBlock, shape_.columns), updates,
@@ -115,7 +116,7 @@ class ScatterAddRows : public Kernel {
   }
 
   EmbeddingShape shape_;
-  int threads_;
+  ParallelLoop clear_loop_, sum_loop_;
   const StreamTable* stream_;  // null: not streamed
 };
 

@@ -7,7 +7,7 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -19,14 +19,14 @@ class FillKernel : public Kernel {
   FillKernel(T value, int64_t count, int threads)
       : value_(value),
         count_(count),
-        threads_(threads),
+        loop_(threads),
         stream_(static_cast<size_t>(count) * sizeof(T) >= kStreamBytes ? &BOWLINE_SELECT_ISA(kStream) : nullptr) {
     for (size_t i = 0; i < sizeof(word_); i += sizeof(T)) std::memcpy(word_ + i, &value, sizeof(T));
   }
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     T* out = static_cast<T*>(arguments[0]);
-    ParallelFor(threads_, count_, 0.05 * sizeof(T), [&](int64_t begin, int64_t end) {
+    loop_.Run(count_, 0.05 * sizeof(T), [&](int64_t begin, int64_t end) {
       if (stream_ != nullptr) begin = StreamLines(out, begin, end);
       std::fill(out + begin, out + end, value_);
     });
@@ -47,7 +47,7 @@ class FillKernel : public Kernel {
   T value_;
   char word_[sizeof(uint32_t)];  // the value as often as it fits
   int64_t count_;
-  int threads_;
+  ParallelLoop loop_;
   const StreamTable* stream_;  // null: not streamed
 };
 

@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/matmul_signature.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -31,6 +29,21 @@ MatmulShape Oriented(const MatmulShape& s, bool* swapped) {
   const bool n_contiguous = s.n > 1 && s.c[2] == 1;
   *swapped = !n_contiguous && m_contiguous;
   return *swapped ? Transposed(s) : s;
+}
+
+// No more threads than get work for kLeastNanoseconds each. What is divided is packed in more, smaller steps, so a
+// product that one thread may as well compute is not. By rates of a core with AVX-512, of any other too: scratch is
+// sized for these threads, and a plan may come from another machine.
+int UsefulThreads(const MatmulShape& s, int threads) {
+  constexpr double kLeastNanoseconds = 2000;  // measured: products of 4 us take 3 us on two threads
+  constexpr double kBytesPerNanosecond = 20;
+  const double flops_per_nanosecond = s.operands == DType::kBF16 ? 200 : 100;
+  const double batch = static_cast<double>(s.batch), m = static_cast<double>(s.m), n = static_cast<double>(s.n),
+               k = static_cast<double>(s.k), operand_bytes = static_cast<double>(SizeOf(s.operands));
+  const double nanoseconds =
+      batch * std::max(2 * m * n * k / flops_per_nanosecond, operand_bytes * (m * k + k * n) / kBytesPerNanosecond);
+  const double useful = nanoseconds / kLeastNanoseconds;
+  return useful < threads ? std::max(1, static_cast<int>(useful)) : threads;
 }
 
 // Cuts each matrix of the batch into m_parts x n_parts pieces, the unit of work of a thread. How it is cut does not
@@ -111,7 +124,9 @@ class PackedMatmul : public Kernel {
         functions_(SelectGemm(gemm_, shape, may_use_tiles)),
         pack_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         epilogue_(signature.epilogue),
-        threads_(signature.threads),
+        threads_(UsefulThreads(shape, signature.threads)),
+        loop_(threads_),
+        pack_loop_(threads_),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
         result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
     result_ = signature.has_epilogue         ? GemmResult::kEpilogue
@@ -193,8 +208,8 @@ class PackedMatmul : public Kernel {
 
   void RunGrid(const Operands& operands, char* scratch) const {
     const int64_t pieces = grid_.m_parts * grid_.n_parts;
-    ParallelForChunks(threads_, shape_.batch * pieces, [&](int chunk, int64_t begin, int64_t end) {
-      char* own_scratch = scratch + static_cast<size_t>(chunk) * scratch_bytes_;
+    loop_.RunMembers(shape_.batch * pieces, [&](int member, int64_t begin, int64_t end) {
+      char* own_scratch = scratch + static_cast<size_t>(member) * scratch_bytes_;
       for (int64_t piece = begin; piece < end; ++piece) {
         const int64_t batch = piece / pieces, m_part = piece % pieces / grid_.n_parts;
         const int64_t m0 = m_part * piece_m_, n0 = piece % grid_.n_parts * piece_n_;
@@ -224,8 +239,8 @@ class PackedMatmul : public Kernel {
     constexpr double kNsPerElement = 0.2;
     const PackPanels pack = shape_.operands == DType::kBF16 ? pack_.bf16 : pack_.f32;
     const PackShape columns = {shape_.k, n, shape_.b[1], shape_.n == 1 ? 1 : shape_.b[2]};
-    ParallelFor(threads_, CeilDiv(n, gemm_.tile_n), kNsPerElement * static_cast<double>(shape_.k * gemm_.tile_n),
-                [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
+    pack_loop_.Run(CeilDiv(n, gemm_.tile_n), kNsPerElement * static_cast<double>(shape_.k * gemm_.tile_n),
+                   [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
   }
 
   // The first row of a unit of work; of the one after the last: all rows.
@@ -236,14 +251,13 @@ class PackedMatmul : public Kernel {
 
   // Columns [n0, n0 + n) of C, from what was packed of B.
   void MultiplyRows(const Operands& operands, const char* b, int64_t n0, int64_t n, char* scratch) const {
-    std::atomic<int64_t> next = 0;
-    ParallelForChunks(threads_, threads_, [&](int chunk, int64_t, int64_t) {
-      float* own_scratch = reinterpret_cast<float*>(scratch + static_cast<size_t>(chunk) * scratch_bytes_);
-      for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < sharing_.units;) {
+    loop_.RunMembers(sharing_.units, [&](int member, int64_t begin, int64_t end) {
+      float* own_scratch = reinterpret_cast<float*>(scratch + static_cast<size_t>(member) * scratch_bytes_);
+      for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t m0 = UnitBegin(unit);
         GemmShape gemm = Piece(UnitBegin(unit + 1) - m0, n);
         gemm.packed_n = CeilDiv(n, gemm_.tile_n) * gemm_.tile_n;
-        const int64_t later = unit + threads_;  // threads advance alike, mostly
+        const int64_t later = unit + 1;  // of the next chunk too: a thread's chunks lie side by side, mostly
         if (later < sharing_.units) {
           gemm.next_m = UnitBegin(later + 1) - UnitBegin(later);
           gemm.next_a = operands.a + UnitBegin(later) * shape_.a[1] * operand_bytes_;
@@ -259,6 +273,7 @@ class PackedMatmul : public Kernel {
   const PackMatrixTable& pack_;
   const TileEpilogue epilogue_;
   const int threads_;
+  const ParallelLoop loop_, pack_loop_;
   const int64_t operand_bytes_, result_bytes_;
   GemmResult result_;
   bool swapped_ = false;  // A and B have changed places
@@ -276,19 +291,9 @@ class PackedMatmul : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
-  const Attribute* library = signature.Find("library");
-  if (library == nullptr || library->text == "bowline") {
-    auto kernel = std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/true);
-    if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
-    return std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/false);
-  }
-  if (library->text == "onednn" && (signature.has_epilogue || shape.operands != DType::kF32)) {
-    return Refuse(signature, signature.has_epilogue ? "library 'onednn' takes no epilogue; use library 'bowline'"
-                                                    : "library 'onednn' takes f32 only; use library 'bowline'");
-  }
-  if (library->text == "onednn") return CreateOneDnnMatmul(signature, shape);
-  return Refuse(signature,
-                absl::StrCat("attribute 'library' is '", library->text, "'; it must be 'bowline' or 'onednn'"));
+  auto kernel = std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/true);
+  if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
+  return std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/false);
 }
 
 }  // namespace
@@ -298,10 +303,9 @@ KernelDefinition MatmulDefinition() {
       "matmul",
       "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B f32 or both bf16, C f32 or, of bf16 "
       "without accumulate, bf16; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
-      "[b,m,n] in elements, optional accumulate; optional text library: 'bowline' (default; allocates nothing, same "
-      "bits for every number of threads) or 'onednn' (f32); with an epilogue (bowline, batch 1) its extras and "
-      "outputs take the place of C; with b_packed (bowline, batch 1, m and n at least 2, rows of C contiguous) B is "
-      "what pack_matrix made of it, for the same bits",
+      "[b,m,n] in elements, optional accumulate; with an epilogue (batch 1) its extras and outputs take the place of "
+      "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is what pack_matrix made of it; same "
+      "bits with it and without, and for every number of threads",
       &Create,
       {},
       kEpilogueOperands};

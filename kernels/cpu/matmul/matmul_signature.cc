@@ -9,7 +9,7 @@
 namespace bowline::kernels {
 namespace {
 
-constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;  // oneDNN and address displacements are happy below this
+constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;  // so that m * n and its like fit into 64 bits
 
 absl::StatusOr<int64_t> Extent(const Signature& signature, std::string_view name) {
   absl::StatusOr<int64_t> value = signature.Int(name);
@@ -97,7 +97,7 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
     Signature own = signature;
     if (own.arguments.size() > kEpilogueOperands) own.arguments.resize(kEpilogueOperands);
     return CheckSignature(own, {{"A", Access::kRead, operands}, {"B", Access::kRead, operands}},
-                          {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed", "library"});
+                          {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed"});
   }
   const bool bf16_result = bf16 && signature.arguments.size() > 2 && signature.arguments[2].dtype == DType::kBF16;
   if (bf16_result && accumulate) return Refuse(signature, "accumulates in f32 only; 'C' is bf16");
@@ -106,7 +106,7 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
       {{"A", Access::kRead, operands},
        {"B", Access::kRead, operands},
        {"C", accumulate ? Access::kReadWrite : Access::kWrite, bf16_result ? DType::kBF16 : DType::kF32}},
-      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed", "library"});
+      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"});
 }
 
 // The buffer of pack_matrix as argument `index`: of a type that this machine packs, and of the right size.
@@ -130,10 +130,6 @@ absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, in
 absl::Status CheckPackedProduct(const Signature& signature, const MatmulShape& s) {
   if (s.batch != 1 || s.m < 2 || s.n < 2 || (!signature.has_epilogue && s.c[2] != 1)) {
     return Refuse(signature, "'b_packed' needs batch 1, m and n of at least 2, and rows of C that are contiguous");
-  }
-  const Attribute* library = signature.Find("library");
-  if (library != nullptr && library->text != "bowline") {
-    return Refuse(signature, "'b_packed' needs library 'bowline'");
   }
   return CheckPacked(signature, 1, s.k, s.n);
 }

@@ -29,11 +29,6 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
 // The attributes and arguments of `pack_matrix`, checked; refuses types that this machine has no packed form of.
 absl::StatusOr<PackShape> ParsePackMatrix(const Signature& signature);
 
-// The same computation by oneDNN's matmul primitive. Each Run makes 8 to 19 small heap allocations inside oneDNN, whose
-// interface makes an object per tensor and a hash table of arguments per execution; nothing outside the library can
-// avoid all of them.
-absl::StatusOr<std::unique_ptr<Kernel>> CreateOneDnnMatmul(const Signature& signature, const MatmulShape& shape);
-
 }  // namespace bowline::kernels
 
 #endif  // BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_

@@ -2,7 +2,7 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/matmul/matmul_signature.h"
 #include "kernels/cpu/matmul/packed_matrix.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -16,12 +16,12 @@ class PackMatrixKernel : public Kernel {
       : table_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         pack_(dtype == DType::kBF16 ? table_.bf16 : table_.f32),
         shape_(shape),
-        threads_(threads) {}
+        loop_(threads) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const int64_t panels = (shape_.n + table_.tile_n - 1) / table_.tile_n;
     const double panel_ns = kNsPerElement * static_cast<double>(shape_.k) * table_.tile_n;
-    ParallelFor(threads_, panels, panel_ns, [&](int64_t begin, int64_t end) {
+    loop_.Run(panels, panel_ns, [&](int64_t begin, int64_t end) {
       pack_(shape_, arguments[0], begin, end, static_cast<float*>(arguments[1]));
     });
   }
@@ -30,7 +30,7 @@ class PackMatrixKernel : public Kernel {
   const PackMatrixTable& table_;
   const PackPanels pack_;
   const PackShape shape_;
-  const int threads_;
+  const ParallelLoop loop_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/philox.h"
 #include "kernels/registry/signature_check.h"
 
@@ -114,7 +114,7 @@ template <typename T>
 class RandomKernel : public Kernel {
  public:
   RandomKernel(ShardShape shard, PhiloxKey key, RandomFill fill, const RandomScaling& scaling, int threads)
-      : shard_(std::move(shard)), key_(key), fill_(fill), scaling_(scaling), threads_(threads) {
+      : shard_(std::move(shard)), key_(key), fill_(fill), scaling_(scaling), loop_(threads) {
     rows_ = 1;
     for (size_t d = 0; d + 1 < shard_.shape.size(); ++d) rows_ *= shard_.shape[d];
   }
@@ -123,7 +123,7 @@ class RandomKernel : public Kernel {
     T* out = static_cast<T*>(arguments.back());
     const int64_t columns = shard_.shape.back();
     // Rows may be few or short: cut the elements, whatever row they are in.
-    ParallelFor(threads_, rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
+    loop_.Run(rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / columns;
         const int64_t stop = std::min(end, (row + 1) * columns);
@@ -155,7 +155,7 @@ class RandomKernel : public Kernel {
   PhiloxKey key_;
   RandomFill fill_;
   RandomScaling scaling_;
-  int threads_;
+  ParallelLoop loop_;
   int64_t rows_;
 };
 

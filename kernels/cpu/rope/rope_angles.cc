@@ -4,7 +4,7 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/float_type.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 
 namespace bowline::kernels {
@@ -14,14 +14,14 @@ template <typename T>
 class RopeAngles : public Kernel {
  public:
   RopeAngles(std::vector<double> frequencies, int64_t positions, int threads)
-      : frequencies_(std::move(frequencies)), positions_(positions), threads_(threads) {}
+      : frequencies_(std::move(frequencies)), positions_(positions), loop_(threads) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const int32_t* positions = static_cast<const int32_t*>(arguments[0]);
     T* cosines = static_cast<T*>(arguments[1]);
     T* sines = static_cast<T*>(arguments[2]);
     const int64_t half = static_cast<int64_t>(frequencies_.size());
-    ParallelFor(threads_, positions_, 30.0 * static_cast<double>(half), [&](int64_t begin, int64_t end) {
+    loop_.Run(positions_, 30.0 * static_cast<double>(half), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         for (int64_t i = 0; i < half; ++i) {
           const double angle = positions[p] * frequencies_[i];
@@ -35,7 +35,7 @@ class RopeAngles : public Kernel {
  private:
   std::vector<double> frequencies_;  // theta^(-2i/D)
   int64_t positions_;
-  int threads_;
+  ParallelLoop loop_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

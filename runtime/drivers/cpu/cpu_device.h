@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// The host: kernels of the registry and generated x86-64 code on one pool of options.threads threads.
+// The host: kernels of the registry and generated x86-64 code, on teams of options.threads threads.
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDevice(const hal::DeviceOptions& options);
 
 // The same as if this machine's processor were `cpu`, which decides what CheckTarget accepts and nothing else.

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/parallel/parallel.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/cpu/perf_map.h"
@@ -31,18 +31,18 @@ class GeneratedLaunchable : public CpuLaunchable {
   GeneratedLaunchable(GeneratedKernel function, int64_t extent, hal::Work work, int threads)
       : function_(function),
         extent_(extent),
-        threads_(threads),
+        loop_(threads),
         nanoseconds_per_index_(Nanoseconds(work) / static_cast<double>(extent)) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
-    kernels::ParallelFor(threads_, extent_, nanoseconds_per_index_,
-                         [&](int64_t begin, int64_t end) { function_(arguments.data(), begin, end); });
+    loop_.Run(extent_, nanoseconds_per_index_,
+              [&](int64_t begin, int64_t end) { function_(arguments.data(), begin, end); });
   }
 
  private:
   GeneratedKernel function_;
   int64_t extent_;
-  int threads_;
+  kernels::ParallelLoop loop_;
   double nanoseconds_per_index_;
 };
 

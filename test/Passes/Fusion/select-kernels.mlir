@@ -1,11 +1,9 @@
 // Every operation gets a kernel.
 // RUN: split-file %s %t
 // RUN: bowline-opt %t/kernels.mlir --select-kernels --split-input-file | FileCheck %t/kernels.mlir
-// RUN: bowline-opt %t/kernels.mlir --select-kernels=gemm-library=onednn --split-input-file \
-// RUN:   | FileCheck %t/kernels.mlir --check-prefix=ONEDNN
-// RUN: bowline-opt %t/own-library.mlir --select-kernels --split-input-file | FileCheck %t/own-library.mlir
-// RUN: not bowline-opt %t/own-library.mlir --select-kernels=gemm-library=onednn --split-input-file 2>&1 \
-// RUN:   | FileCheck %t/own-library.mlir --check-prefix=ONLY
+// RUN: bowline-opt %t/contractions.mlir --select-kernels --split-input-file | FileCheck %t/contractions.mlir
+// RUN: not bowline-opt %t/contractions.mlir --select-kernels=threads=0 --split-input-file 2>&1 \
+// RUN:   | FileCheck %t/contractions.mlir --check-prefix=REFUSED
 // RUN: not bowline-opt %t/error.mlir --select-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
 
 //--- kernels.mlir
@@ -26,12 +24,6 @@
 // CHECK: %[[B:.*]] = plan.call @matmul.0(%[[X]], %[[W]])
 // CHECK: %[[G:.*]] = plan.call @gather_rows.0(%[[W]], %[[I]])
 // CHECK: graph.return %[[A]], %[[B]], %[[G]]
-// The library is part of the configuration where it is not Bowline's own.
-// ONEDNN: plan.kernel @matmul.0
-// ONEDNN-SAME: library = "onednn"
-// ONEDNN: plan.kernel @gather_rows.0
-// ONEDNN-NOT: library
-// ONEDNN-LABEL: graph.func @registered
 graph.param @w : tensor<3x5xf32> init(#graph.fill<0.0>) key("w")
 graph.func @registered(%x: tensor<4x3xf32>, %i: tensor<2xi32>) -> (tensor<4x5xf32>, tensor<4x5xf32>, tensor<2x5xf32>) {
   %w = graph.read @w : tensor<3x5xf32>
@@ -114,9 +106,10 @@ graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
   graph.return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
-//--- own-library.mlir
-// ONLY: error: 'graph.dot_general' op cannot run as kernel 'matmul': kernel 'matmul': library 'onednn' takes f32 only
-// ONLY: error: 'graph.fusion' op cannot run as kernel 'matmul': kernel 'matmul': library 'onednn' takes no epilogue
+//--- contractions.mlir
+// What a kernel refuses is an error of the operation.
+// REFUSED: error: 'graph.dot_general' op cannot run as kernel 'matmul': kernel 'matmul': threads is 0
+// REFUSED: error: 'graph.fusion' op cannot run as kernel 'matmul': kernel 'matmul': threads is 0
 
 // Sums in f32 of narrow products stay that, also where operands are rearranged first.
 // CHECK: plan.kernel @transpose.0

@@ -57,7 +57,7 @@ void CheckBf16(std::mt19937_64& random, Problem p, int threads, bool bf16_result
                                     << p.a[1] << "," << p.a[2] << " b " << p.b[0] << "," << p.b[1] << "," << p.b[2]
                                     << " c " << p.c[0] << "," << p.c[1] << "," << p.c[2] << " +" << p.accumulate);
   p.accumulate &= !bf16_result;
-  Signature signature = p.Sign(threads, "bowline");
+  Signature signature = p.Sign(threads);
   signature.arguments[0].dtype = signature.arguments[1].dtype = DType::kBF16;
   if (bf16_result) signature.arguments[2].dtype = DType::kBF16;
   Bf16s a = RandomBf16s(random, p.a_size, smallest), b = RandomBf16s(random, p.b_size, smallest);
@@ -84,7 +84,7 @@ TEST_P(MatmulAccuracyTest, F32OnRandomStrides) {
     reference::Matmul(p.batch, p.m, p.n, p.k, p.a, p.b, p.c, p.accumulate, ToDouble(a), ToDouble(b), expected);
     reference::Matmul(p.batch, p.m, p.n, p.k, p.a, p.b, p.c, p.accumulate, Absolute(ToDouble(a)), Absolute(ToDouble(b)),
                       magnitude);
-    RunKernel(p.Sign(1 + i % 3, "bowline"), {a.data(), b.data(), c.data()});
+    RunKernel(p.Sign(1 + i % 3), {a.data(), b.data(), c.data()});
     ExpectAccurate(p.k, ToDouble(c), false, expected, magnitude);
   }
 }
@@ -115,7 +115,7 @@ TEST_P(MatmulAccuracyTest, Bf16OfTinyNumbers) {
 TEST_P(MatmulAccuracyTest, Bf16ResultIsTheRoundedF32One) {
   std::mt19937_64 random(15);
   for (const Problem& p : {Dense(1, 37, 53, 29), Dense(1, 130, 97, 901), Strided(2, 9, 33, 40)}) {
-    Signature signature = p.Sign(2, "bowline");
+    Signature signature = p.Sign(2);
     signature.arguments[0].dtype = signature.arguments[1].dtype = DType::kBF16;
     Bf16s a = RandomBf16s(random, p.a_size), b = RandomBf16s(random, p.b_size), rounded(p.c_size);
     // Few different operands give ties.
@@ -141,7 +141,7 @@ TEST_P(MatmulAccuracyTest, Bf16ResultIsTheRoundedF32One) {
 
 TEST_P(MatmulAccuracyTest, Bf16KeepsInfinityAndNan) {
   for (bool bf16_result : {false, true}) {
-    Signature signature = Dense(1, 2, 40, 33).Sign(1, "bowline");
+    Signature signature = Dense(1, 2, 40, 33).Sign(1);
     signature.arguments[0].dtype = signature.arguments[1].dtype = DType::kBF16;
     if (bf16_result) signature.arguments[2].dtype = DType::kBF16;
     Bf16s a(2 * 33, 0x3F80), b(33 * 40, 0x3F80), rounded(2 * 40);
@@ -165,7 +165,7 @@ TEST_P(MatmulAccuracyTest, Bf16SameBitsForEveryNumberOfThreads) {
     const Floats c0 = RandomFloats(random, p.c_size);
     Floats expected;
     for (int threads : {1, 2, 3, 7}) {
-      Signature signature = p.Sign(threads, "bowline");
+      Signature signature = p.Sign(threads);
       signature.arguments[0].dtype = signature.arguments[1].dtype = DType::kBF16;
       Floats c = c0;
       RunKernel(signature, {a.data(), b.data(), c.data()});

@@ -35,7 +35,7 @@ void BiasGeluAndResidual(void* const* arguments, const float* tile, int64_t stri
 }
 
 Signature WithEpilogue(const Problem& p, int threads, TileEpilogue epilogue, std::vector<TensorSpec> arguments) {
-  Signature s = p.Sign(threads, "bowline");
+  Signature s = p.Sign(threads);
   s.attributes.erase(s.attributes.begin() + 6, s.attributes.begin() + 8);  // c_strides, accumulate
   s.arguments.pop_back();
   s.arguments.insert(s.arguments.end(), arguments.begin(), arguments.end());
@@ -80,7 +80,7 @@ TEST_P(MatmulEpilogueTest, GetsEachElementOfTheProductOnce) {
         }
       }
     }
-    Signature plain = p.Sign(1, "bowline");
+    Signature plain = p.Sign(1);
     if (bf16) plain.arguments[0].dtype = plain.arguments[1].dtype = DType::kBF16;
     Floats expected(p.c_size, 0.0f);
     RunKernel(plain, {a.data(), b.data(), expected.data()});
@@ -102,7 +102,7 @@ TEST_P(MatmulEpilogueTest, BiasGeluAndResidualInPlace) {
     columns = p.n;
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), bias = RandomFloats(random, p.n);
     Floats residual = RandomFloats(random, p.c_size), activation(p.c_size, 0.0f), product(p.c_size, 0.0f);
-    RunKernel(p.Sign(1, "bowline"), {a.data(), b.data(), product.data()});
+    RunKernel(p.Sign(1), {a.data(), b.data(), product.data()});
     Floats sum = product, gelu = product;
     for (int64_t j = 0; j < p.c_size; ++j) {
       sum[j] = residual[j] + product[j];
@@ -152,7 +152,6 @@ TEST(MatmulEpilogue, Refusals) {
                 "no attribute 'accumulate'");
   ExpectRefused(changed([](Signature& s) { s.attributes.push_back(Ints("c_strides", {12, 4, 1})); }),
                 "no attribute 'c_strides'");
-  ExpectRefused(changed([](Signature& s) { s.attributes.back().text = "onednn"; }), "takes no epilogue");
   ExpectRefused(WithEpilogue(Dense(2, 3, 4, 5), 1, nullptr, {Out({3, 4})}), "batch is 2");
 }
 

@@ -53,7 +53,7 @@ TEST_P(MatmulFlipTest, AgreesWithReference) {
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c = RandomFloats(random, p.c_size);
     std::vector<double> expected = ToDouble(c);
     reference::Matmul(1, m, n, k, p.a, p.b, p.c, false, ToDouble(a), ToDouble(b), expected);
-    RunKernel(p.Sign(2, "bowline"), {a.data(), b.data(), c.data()});
+    RunKernel(p.Sign(2), {a.data(), b.data(), c.data()});
     EXPECT_LT(ScaledError(c, expected), 2e-7 * std::sqrt(k) + 5e-7) << m << "x" << n << "x" << k;
   }
 }
@@ -65,12 +65,10 @@ TEST_P(MatmulFlipTest, SameBitsAsWithBContiguousInN) {
     const Floats a = RandomFloats(random, m * k), b = RandomFloats(random, n * k);
     const Floats b_plain = Transposed(b.data(), n, k);
     Floats expected(m * n);
-    RunKernel(plain.Sign(1, "bowline"),
-              {const_cast<float*>(a.data()), const_cast<float*>(b_plain.data()), expected.data()});
+    RunKernel(plain.Sign(1), {const_cast<float*>(a.data()), const_cast<float*>(b_plain.data()), expected.data()});
     for (int threads : {1, 2, 5}) {
       Floats c(flipped.c_size, -7.0f);
-      RunKernel(flipped.Sign(threads, "bowline"),
-                {const_cast<float*>(a.data()), const_cast<float*>(b.data()), c.data()});
+      RunKernel(flipped.Sign(threads), {const_cast<float*>(a.data()), const_cast<float*>(b.data()), c.data()});
       for (int64_t i = 0; i < m; ++i) {
         ASSERT_EQ(std::memcmp(&c[i * (n + 3)], &expected[i * n], n * sizeof(float)), 0)
             << m << "x" << n << "x" << k << ", row " << i << ", " << threads << " threads";
@@ -91,7 +89,7 @@ TEST_P(MatmulFlipTest, SameBitsOfBf16IntoF32AndBf16) {
     std::vector<uint16_t> b_plain = Transposed(b.data(), n, k);
     for (DType result : {DType::kF32, DType::kBF16}) {
       const int64_t bytes = static_cast<int64_t>(SizeOf(result));
-      Signature plain = Dense(1, m, n, k).Sign(1, "bowline"), flipped = ContiguousInK(m, n, k).Sign(2, "bowline");
+      Signature plain = Dense(1, m, n, k).Sign(1), flipped = ContiguousInK(m, n, k).Sign(2);
       for (Signature* s : {&plain, &flipped}) {
         s->arguments[0].dtype = s->arguments[1].dtype = DType::kBF16;
         s->arguments[2].dtype = result;
@@ -114,10 +112,10 @@ TEST_P(MatmulFlipTest, AnEpilogueGetsEachElementOnceAsItIsWanted) {
     Problem p = Dense(1, m, n, k);
     Floats a = RandomFloats(random, m * k), b = RandomFloats(random, n * k), b_plain = Transposed(b.data(), n, k);
     Floats expected(m * n);
-    RunKernel(p.Sign(1, "bowline"), {a.data(), b_plain.data(), expected.data()});
+    RunKernel(p.Sign(1), {a.data(), b_plain.data(), expected.data()});
     p.b = {k * n, 1, k};
     for (int threads : {1, 3}) {
-      Signature s = p.Sign(threads, "bowline");
+      Signature s = p.Sign(threads);
       s.attributes.erase(s.attributes.begin() + 6, s.attributes.begin() + 8);  // c_strides, accumulate
       s.arguments.pop_back();
       s.arguments.insert(s.arguments.end(), {Out({m, n}), Out({m, n})});

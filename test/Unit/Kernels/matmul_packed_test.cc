@@ -95,7 +95,7 @@ TEST_P(MatmulPackedTest, HasTheBitsOfThePlainProduct) {
       const Floats c0 = RandomFloats(random, p.c_size);
       for (bool bf16_result : {false, true}) {
         if (bf16_result && (dtype == DType::kF32 || p.accumulate)) continue;
-        Signature plain = p.Sign(1, "bowline");
+        Signature plain = p.Sign(1);
         SetOperands(plain, dtype);
         if (bf16_result) plain.arguments[2].dtype = DType::kBF16;
         Floats expected = c0;
@@ -132,7 +132,7 @@ TEST_P(MatmulPackedTest, TakesEpilogues) {
     p.accumulate = false;
     columns = p.n;
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), bias = RandomFloats(random, p.n);
-    Signature plain = p.Sign(1, "bowline");
+    Signature plain = p.Sign(1);
     plain.attributes.erase(plain.attributes.begin() + 6, plain.attributes.begin() + 8);  // c_strides, accumulate
     plain.arguments.back() = In({p.n});
     plain.arguments.push_back(Out({p.m, p.n}));
@@ -152,15 +152,15 @@ TEST_P(MatmulPackedTest, TakesEpilogues) {
 
 TEST_P(MatmulPackedTest, NeedsNoScratchForB) {
   const Problem p = Dense(1, 64, 100, 700);
-  const auto plain = CreateKernel(p.Sign(1, "bowline"));
-  const auto packed = CreateKernel(SignPacked(p, p.Sign(1, "bowline"), DType::kF32));
+  const auto plain = CreateKernel(p.Sign(1));
+  const auto packed = CreateKernel(SignPacked(p, p.Sign(1), DType::kF32));
   ASSERT_TRUE(plain.ok() && packed.ok());
   EXPECT_GE((*plain)->ScratchBytes(), (*packed)->ScratchBytes() + 4 * p.n * p.k);
 }
 
 TEST_P(MatmulPackedTest, RefusesBf16WithoutPairs) {
   const Problem p = Dense(1, 4, 6, 8);
-  Signature product = SignPacked(p, p.Sign(1, "bowline"), DType::kBF16);
+  Signature product = SignPacked(p, p.Sign(1), DType::kBF16);
   SetOperands(product, DType::kBF16);
   if (GetParam() >= Isa::kAvx512Bf16) {
     EXPECT_TRUE(CreateKernel(SignPack(p, DType::kBF16, 1)).ok());
@@ -173,7 +173,7 @@ TEST_P(MatmulPackedTest, RefusesBf16WithoutPairs) {
 
 TEST(MatmulPackedRefusals, EverythingUnsafe) {
   const Problem p = Dense(1, 4, 6, 8);
-  const Signature pack = SignPack(p, DType::kF32, 1), product = SignPacked(p, p.Sign(1, "bowline"), DType::kF32);
+  const Signature pack = SignPack(p, DType::kF32, 1), product = SignPacked(p, p.Sign(1), DType::kF32);
   ASSERT_TRUE(CreateKernel(pack).ok());
   ASSERT_TRUE(CreateKernel(product).ok());
   const auto with = [](Signature s, auto change) {
@@ -198,10 +198,9 @@ TEST(MatmulPackedRefusals, EverythingUnsafe) {
   ExpectRefused(with(product, [](Signature& s) { s.arguments[1].shape = {48}; }), "has 48 elements");
   const auto plain = [](int64_t batch, int64_t m, int64_t n) { return Dense(batch, m, n, 8); };
   for (const Problem& q : {plain(2, 4, 6), plain(1, 1, 6), plain(1, 4, 1)}) {
-    ExpectRefused(SignPacked(q, q.Sign(1, "bowline"), DType::kF32), "needs batch 1, m and n of at least 2");
+    ExpectRefused(SignPacked(q, q.Sign(1), DType::kF32), "needs batch 1, m and n of at least 2");
   }
   ExpectRefused(set(product, "c_strides", {24, 1, 4}), "rows of C that are contiguous");
-  ExpectRefused(SignPacked(p, p.Sign(1, "onednn"), DType::kF32), "needs library 'bowline'");
 }
 
 }  // namespace

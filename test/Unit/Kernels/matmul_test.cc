@@ -4,14 +4,14 @@
 namespace bowline::kernels::testing {
 namespace {
 
-void CheckAgainstReference(std::mt19937_64& random, const Problem& p, int threads, const std::string& library) {
+void CheckAgainstReference(std::mt19937_64& random, const Problem& p, int threads) {
   SCOPED_TRACE(::testing::Message() << p.batch << " x " << p.m << "x" << p.n << "x" << p.k << " a " << p.a[0] << ","
                                     << p.a[1] << "," << p.a[2] << " b " << p.b[0] << "," << p.b[1] << "," << p.b[2]
                                     << " c " << p.c[0] << "," << p.c[1] << "," << p.c[2] << " +" << p.accumulate);
   Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c = RandomFloats(random, p.c_size);
   std::vector<double> expected = ToDouble(c);
   reference::Matmul(p.batch, p.m, p.n, p.k, p.a, p.b, p.c, p.accumulate, ToDouble(a), ToDouble(b), expected);
-  RunKernel(p.Sign(threads, library), {a.data(), b.data(), c.data()});
+  RunKernel(p.Sign(threads), {a.data(), b.data(), c.data()});
   // Gaps between the elements of C must keep their values, which `expected` holds too.
   EXPECT_LT(ScaledError(c, expected), 2e-7 * std::sqrt(p.k) + 5e-7);
 }
@@ -21,17 +21,17 @@ INSTANTIATE_TEST_SUITE_P(Isa, MatmulTest, AllIsas(), IsaName);
 
 TEST_P(MatmulTest, AgreesWithReferenceOnRandomStrides) {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 300; ++i) CheckAgainstReference(random, RandomProblem(random), 1 + i % 3, "bowline");
+  for (int i = 0; i < 300; ++i) CheckAgainstReference(random, RandomProblem(random), 1 + i % 3);
 }
 
 TEST_P(MatmulTest, CrossesEveryCacheBlock) {
   std::mt19937_64 random(2);
-  CheckAgainstReference(random, Dense(1, 149, 1201, 791), 2, "bowline");
-  CheckAgainstReference(random, Dense(1, 547, 49, 801), 1, "bowline");
-  CheckAgainstReference(random, Strided(1, 547, 49, 791), 1, "bowline");
-  CheckAgainstReference(random, Strided(1, 29, 1201, 791), 2, "bowline");
-  CheckAgainstReference(random, Dense(1, 1, 1601, 1000), 2, "bowline");
-  CheckAgainstReference(random, Dense(1, 401, 1, 1000), 2, "bowline");
+  CheckAgainstReference(random, Dense(1, 149, 1201, 791), 2);
+  CheckAgainstReference(random, Dense(1, 547, 49, 801), 1);
+  CheckAgainstReference(random, Strided(1, 547, 49, 791), 1);
+  CheckAgainstReference(random, Strided(1, 29, 1201, 791), 2);
+  CheckAgainstReference(random, Dense(1, 1, 1601, 1000), 2);
+  CheckAgainstReference(random, Dense(1, 401, 1, 1000), 2);
 }
 
 TEST_P(MatmulTest, SameBitsForEveryNumberOfThreads) {
@@ -40,45 +40,17 @@ TEST_P(MatmulTest, SameBitsForEveryNumberOfThreads) {
     const Problem p = i == 0 ? Dense(1, 500, 1200, 800) : RandomProblem(random);
     Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), c0 = RandomFloats(random, p.c_size);
     Floats expected = c0;
-    RunKernel(p.Sign(1, "bowline"), {a.data(), b.data(), expected.data()});
+    RunKernel(p.Sign(1), {a.data(), b.data(), expected.data()});
     for (int threads : {2, 3, 7}) {
       Floats c = c0;
-      RunKernel(p.Sign(threads, "bowline"), {a.data(), b.data(), c.data()});
+      RunKernel(p.Sign(threads), {a.data(), b.data(), c.data()});
       EXPECT_TRUE(SameBits(c, expected)) << threads << " threads, " << p.m << "x" << p.n << "x" << p.k;
     }
   }
 }
 
-TEST(OneDnnMatmul, AgreesWithReferenceOrIsRefused) {
-  std::mt19937_64 random(4);
-  int accepted = 0;
-  for (int i = 0; i < 300; ++i) {
-    const Problem p = i < 20 ? Dense(1 + i % 3, 1 + i * 7, 1 + i * 5, 1 + i * 3) : RandomProblem(random);
-    auto kernel = CreateKernel(p.Sign(1 + i % 2, "onednn"));
-    if (i < 20) {
-      ASSERT_TRUE(kernel.ok()) << kernel.status();
-    }
-    if (!kernel.ok()) {
-      EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
-      continue;
-    }
-    ++accepted;
-    CheckAgainstReference(random, p, 1 + i % 2, "onednn");
-  }
-  EXPECT_GT(accepted, 40);
-}
-
-TEST(OneDnnMatmul, SameBitsRunToRun) {
-  std::mt19937_64 random(5);
-  const Problem p = Dense(1, 333, 257, 1031);
-  Floats a = RandomFloats(random, p.a_size), b = RandomFloats(random, p.b_size), first(p.c_size), second(p.c_size);
-  RunKernel(p.Sign(2, "onednn"), {a.data(), b.data(), first.data()});
-  RunKernel(p.Sign(2, "onednn"), {a.data(), b.data(), second.data()});
-  EXPECT_TRUE(SameBits(first, second));
-}
-
 TEST(MatmulRefusals, EverythingUnsafe) {
-  const Signature good = Dense(2, 3, 4, 5).Sign(1, "bowline");
+  const Signature good = Dense(2, 3, 4, 5).Sign(1);
   ASSERT_TRUE(CreateKernel(good).ok());
   const auto with = [&](auto change) {
     Signature s = good;
@@ -103,7 +75,6 @@ TEST(MatmulRefusals, EverythingUnsafe) {
   ExpectRefused(with([](Signature& s) { s.attributes.erase(s.attributes.begin()); }), "'batch' is missing");
   ExpectRefused(with([](Signature& s) { s.attributes.push_back(Int("m", 3)); }), "given twice");
   ExpectRefused(with([](Signature& s) { s.attributes.push_back(Int("alpha", 3)); }), "no attribute 'alpha'");
-  ExpectRefused(with([](Signature& s) { s.attributes[8].text = "mkl"; }), "'bowline' or 'onednn'");
   ExpectRefused(with([](Signature& s) { s.arguments.pop_back(); }), "it takes 3: A, B, C");
   ExpectRefused(with([](Signature& s) { s.arguments[1].dtype = DType::kBF16; }), "'B' is bf16; only f32");
   ExpectRefused(with([](Signature& s) { s.arguments[2].access = Access::kRead; }), "is declared read but is written");
@@ -123,9 +94,6 @@ TEST(MatmulRefusals, EverythingUnsafe) {
   accumulated.attributes[7].ints = {1};
   accumulated.arguments[2].access = Access::kReadWrite;
   ExpectRefused(accumulated, "accumulates in f32 only");
-  Signature onednn = bf16(1);
-  onednn.attributes[8].text = "onednn";
-  ExpectRefused(onednn, "'onednn' takes f32 only");
 }
 
 }  // namespace

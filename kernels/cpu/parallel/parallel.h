@@ -1,0 +1,63 @@
+#ifndef BOWLINE_KERNELS_CPU_PARALLEL_PARALLEL_H_
+#define BOWLINE_KERNELS_CPU_PARALLEL_PARALLEL_H_
+
+// How kernels, hand-written and generated, use several threads.
+//
+// Each thread that runs loops has a team of its own (team.h): itself and threads - 1 helpers, which are started by its
+// first loop, started anew by a loop for more of them, and end with it. So ranks that are threads of one process share
+// nothing. Helpers look for work for 50 microseconds and then sleep.
+//
+// The caller takes part and depends on no helper: it computes whatever nobody else has begun. Where a team gains
+// nothing, because other programs want the processors too or because chunks are too short for what the machine takes to
+// hand them over, loops run on the caller alone, for up to a second at a time (team_ledger.h). Results show nothing of
+// this: how a range is cut depends on the loop and its extent alone.
+//
+// A loop inside the body of another one runs on the thread that comes to it. A body must not throw. Once a thread has
+// its team, nothing is allocated and no lock is taken. In a process that was forked from one with a team, loops run on
+// the caller.
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "kernels/cpu/parallel/time_alone.h"
+
+namespace bowline::kernels {
+
+// A loop whose body may run on several threads at once. Of a kernel that runs often it is a member, which learns how
+// long an index takes. Threads may run one loop at the same time.
+class ParallelLoop {
+ public:
+  using Body = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+  using MemberBody = absl::FunctionRef<void(int member, int64_t begin, int64_t end)>;
+
+  // On so many threads; 1 and less: on the caller, in one chunk.
+  explicit ParallelLoop(int threads) : threads_(threads) {}
+
+  // Cuts [0, extent) into min(kChunksPerThread * threads, extent) contiguous chunks whose sizes differ by at most one
+  // and calls `body` once for each, on any thread of the team and in any order; returns when all calls have. No call
+  // with `extent` <= 0.
+  void Run(int64_t extent, Body body) const;
+
+  // With as many, a thread that began late, or was interrupted, does less than the others.
+  static constexpr int kChunksPerThread = 4;
+
+  // As above, in fewer chunks where one would take less than kChunkNanoseconds by the caller's estimate: handing a
+  // chunk to another thread and waiting for it costs about a microsecond, so tiny work is one chunk, which the caller
+  // runs.
+  void Run(int64_t extent, double nanoseconds_per_index, Body body) const;
+  static constexpr double kChunkNanoseconds = 5000;
+
+  // As the first; `member` in [0, min(threads, extent)) is unique among concurrent calls of `body` and so selects
+  // private scratch.
+  void RunMembers(int64_t extent, MemberBody body) const;
+
+ private:
+  void RunChunks(int64_t extent, int chunks, MemberBody body) const;
+
+  const int threads_;
+  mutable TimeAlone time_alone_;
+};
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_PARALLEL_PARALLEL_H_

@@ -1,0 +1,122 @@
+#ifndef BOWLINE_KERNELS_CPU_PARALLEL_TEAM_H_
+#define BOWLINE_KERNELS_CPU_PARALLEL_TEAM_H_
+
+// A thread, the caller, and the helpers that it shares regions of work with.
+//
+// A region is cut into chunks before it begins. Each member of the team has a share of them, which lie side by side. It
+// takes them from the front, and then takes from the back of other shares what nobody took. So a helper that sleeps, or
+// that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the caller
+// computes everything. Who computes a chunk depends on timing, what the chunks are does not.
+//
+// A share is one word, which names the region that its chunks belong to by the region's number, its round. Whoever
+// takes a chunk of a round knows by that that the region has not ended, and looks at it only then. So there is no
+// barrier to enter or leave a region by: a helper that comes late finds another round, or no chunks.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/functional/function_ref.h"
+
+namespace bowline::kernels {
+
+// [0, extent) in parts whose sizes differ by at most one.
+struct Division {
+  int64_t extent;
+  int parts;
+
+  // The first index of a part; `extent` for part == parts.
+  int64_t Begin(int part) const {
+    const int64_t size = extent / parts, larger = extent % parts;
+    return part * size + (part < larger ? part : larger);
+  }
+};
+
+class Team {
+ public:
+  using Body = absl::FunctionRef<void(int member, int64_t begin, int64_t end)>;
+
+  static constexpr int kMostChunks = UINT16_MAX;
+
+  // A caller and size - 1 helpers, or fewer where the system has no more threads.
+  explicit Team(int size);
+  // Waits for the helpers to end, except in a process that was forked from the team's, which has none of them.
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return size_; }
+
+  struct Times {
+    int64_t elapsed;  // ns that a region took
+    int64_t worked;   // ns that members worked together, had nobody been interrupted
+  };
+
+  // Calls body(member, begin, end) once for each chunk, on `members` threads, of which the caller is number 0. Not
+  // from two threads at a time, nor from inside a body. 1 <= members <= size(), 1 <= chunks.parts <= kMostChunks.
+  Times Run(int members, const Division& chunks, Body body) noexcept;
+
+  // Whether the calling thread is inside a body that a team runs, its own or one that it helps.
+  static bool InRegion();
+
+ private:
+  static constexpr size_t kCacheLine = 64;
+
+  struct Region {
+    Division chunks;
+    Body body;
+  };
+
+  // Chunks [first, end) of a round, which nobody took.
+  struct Share {
+    uint32_t round;
+    uint16_t first, end;
+
+    uint64_t ToWord() const { return uint64_t{round} << 32 | uint64_t{first} << 16 | end; }
+    static Share FromWord(uint64_t word) {
+      return {static_cast<uint32_t>(word >> 32), static_cast<uint16_t>(word >> 16), static_cast<uint16_t>(word)};
+    }
+  };
+
+  struct alignas(kCacheLine) Member {
+    std::atomic<uint64_t> share{0};
+    std::atomic<uint32_t> sleeps{0};  // 1: waits to be woken when its share changes
+    std::thread thread;               // of a helper that could be started
+  };
+
+  // What a member did in a round.
+  struct Done {
+    uint32_t chunks = 0;
+    int64_t indices = 0;
+    int64_t nanoseconds = 0;
+  };
+
+  static int64_t Worked(const Done& a, const Done& b);
+
+  void Help(int member);
+  static void GiveShare(Member& member, const Share& share);
+  // Waits until the member's share is of another round than `last`, and returns that.
+  static uint32_t WaitForRound(Member& member, uint32_t last);
+  // A chunk of a member's share, the first or the last; -1 if there is none of this round.
+  static int TakeChunk(Member& from, uint32_t round, bool first);
+  // Takes and runs chunks until all are taken.
+  Done RunChunks(int member, uint32_t round);
+  void WaitForHelpers();
+
+  const int size_;
+  const int process_;
+  std::unique_ptr<Member[]> members_;
+  uint32_t round_ = 0;
+  std::atomic<bool> stopping_{false};
+  // Written by the caller when no chunk is taken, read by members that have taken one.
+  alignas(kCacheLine) std::optional<Region> region_;
+  // Of the round, written by helpers that have run chunks and find no more.
+  alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};  // chunks
+  std::atomic<int64_t> helped_indices_{0}, helped_nanoseconds_{0};
+};
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_PARALLEL_TEAM_H_
