@@ -13,6 +13,7 @@
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Weights.h"
@@ -53,41 +54,28 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   if (options.dtype != "f32" && options.dtype != "bf16")
     return invalid("--dtype ", options.dtype, " is not supported; use f32 or bf16");
-  if (options.microbatches < 1)
-    return invalid("--microbatches must be at least 1, got ", options.microbatches);
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
     return invalid("--batch must be given and at least 1");
-  if (options.mode == CompileMode::Train && options.batch % options.microbatches != 0)
-    return invalid("--batch ", options.batch, " must be a multiple of --microbatches ", options.microbatches,
-                   "; the nearest valid number", nearestDivisors(options.batch, options.microbatches),
-                   ", or take another --batch");
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
-  if (!llvm::is_contained({"none", "selective", "full", "auto"}, StringRef(options.recompute)))
-    return invalid("--recompute ", options.recompute, " is unknown; use none, selective, full or auto");
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
-  if (!options.mesh.empty() && !options.strategyFile.empty())
-    return invalid("--mesh and --strategy both say how to divide the program; remove one");
-  if (!(options.mesh.empty() && options.strategyFile.empty()) && options.from != Phase::Input)
-    return invalid("--mesh and --strategy divide a program from its beginning; leave out --compile-from");
-  if (options.bucketBytes.value_or(0) < 0)
-    return invalid("--bucket-bytes must not be negative, got ", *options.bucketBytes);
-  if (options.overlapChunks < 0)
-    return invalid("--overlap-chunks must be auto, or 1 or more, got ", options.overlapChunks);
-  if (options.prefetch < 0)
-    return invalid("--prefetch must not be negative, got ", options.prefetch);
-  if (options.mesh.empty() && (options.sequenceParallel || options.zero != 0 || !options.zeroAxis.empty() ||
-                               !options.schedule.empty() || !options.stages.empty()))
-    return invalid("--sequence-parallel, --zero, --zero-axis, --schedule and --stages say how ranks share the work; "
-                   "name the ranks with --mesh, for instance --mesh dp=2,tp=2");
   return absl::OkStatus();
+}
+
+/// A microbatch has a whole number of sequences.
+static absl::Status checkBatch(const CompileOptions &options, int64_t microbatches) {
+  if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--batch ", options.batch, " must be a multiple of the ", microbatches, " microbatches; the nearest valid number",
+      nearestDivisors(options.batch, microbatches), ", or take another --batch"));
 }
 
 PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuTarget cpu) {
@@ -97,17 +85,12 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.threads = options.threads;
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
-  result.bucketBytes = options.bucketBytes;
-  result.prefetch = options.prefetch;
-  result.overlapChunks = options.overlapChunks;
   result.links = absl::StrJoin(options.links, ";");
-  result.recompute = options.recompute;
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;
   optimizer.kind = options.optimizer;
-  optimizer.microbatches = options.microbatches;
   optimizer.lr = options.lr;
   optimizer.beta1 = options.beta1;
   optimizer.beta2 = options.beta2;
@@ -121,15 +104,16 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   return result;
 }
 
-/// The graph of a Hugging Face directory, named after the directory, with its config.json attached.
+/// The graph of a Hugging Face directory on one of so many microbatches, named after the directory, with its
+/// config.json attached.
 static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &context, const CompileOptions &options,
-                                                             std::vector<std::string> &remarks) {
+                                                             int64_t microbatches, std::vector<std::string> &remarks) {
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
   BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model).status());
   hf::ImportOptions import;
   import.mode = options.mode == CompileMode::Train ? hf::ImportMode::Train : hf::ImportMode::Generate;
-  import.batch = options.mode == CompileMode::Train ? options.batch / options.microbatches : 1;
+  import.batch = options.mode == CompileMode::Train ? options.batch / microbatches : 1;
   import.seq = options.seq;
   BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, hf::importModel(context, config, import));
 
@@ -179,65 +163,10 @@ static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
   return absl::OkStatus();
 }
 
-/// Moves the strategy of a file into the module.
-static absl::Status moveStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
-  const std::string &path = options.strategyFile;
-  OwningOpRef<ModuleOp> file = parseSourceFile<ModuleOp>(path, module.getContext());
-  if (!file)
-    return diagnostics.status();
-  auto strategies = llvm::to_vector(file->getOps<dist::StrategyOp>());
-  if (strategies.size() != 1)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--strategy ", path, " has ", strategies.size(), " dist.strategy operations; it must have one"));
-  if (dist::StrategyOp other = Strategy::find(module))
-    return absl::InvalidArgumentError(absl::StrCat("--strategy ", path, " and the model, which has a strategy '",
-                                                   other.getSymName().str(),
-                                                   "' of its own, both say how to divide the "
-                                                   "program; remove one"));
-  dist::ScheduleOp schedule = strategies.front().getOnly<dist::ScheduleOp>();
-  std::optional<int64_t> microbatches = schedule ? schedule.getMicrobatches() : std::nullopt;
-  if (microbatches && *microbatches != options.microbatches)
-    return absl::InvalidArgumentError(absl::StrCat("--strategy ", path, " says ", *microbatches,
-                                                   " microbatches, and --microbatches ", options.microbatches,
-                                                   "; use --microbatches ", *microbatches, " or change the file"));
-  strategies.front()->moveBefore(module.getBody(), module.getBody()->begin());
-  return absl::OkStatus();
-}
-
-/// The strategy that flags are the short form of.
-static LogicalResult writeStrategy(ModuleOp module, const CompileOptions &options) {
-  StrategyFlags flags;
-  flags.mesh = options.mesh;
-  flags.sequenceParallel = options.sequenceParallel;
-  flags.zero = options.zero;
-  flags.zeroAxis = options.zeroAxis;
-  flags.schedule = options.schedule;
-  flags.microbatches = options.microbatches;
-  flags.stages = options.stages;
-  if (dist::StrategyOp other = Strategy::find(module))
-    return other.emitOpError("and --mesh ") << options.mesh << " both say how to divide the program; remove one";
-  FailureOr<Strategy> strategy = Strategy::fromFlags(flags, [&] { return module.emitError(); });
-  if (failed(strategy))
-    return failure();
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  strategy->write(builder, module.getLoc(), "strategy");
-  return success();
-}
-
-absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
-  if (!options.strategyFile.empty())
-    return moveStrategy(module, options, diagnostics);
-  if (!options.mesh.empty() && failed(writeStrategy(module, options)))
-    return diagnostics.status();
-  return absl::OkStatus();
-}
-
 /// Of the strategy, or of the program that was divided already; null for one rank.
 static dist::MeshOp findMesh(ModuleOp module) {
-  if (dist::StrategyOp strategy = Strategy::find(module))
-    return strategy.getMesh();
-  auto meshes = module.getOps<dist::MeshOp>();
-  return meshes.empty() ? dist::MeshOp() : *meshes.begin();
+  dist::StrategyOp strategy = dist::StrategyOp::of(module);
+  return strategy ? strategy.getMesh() : dist::MeshOp::of(module);
 }
 
 static int64_t countRanks(ModuleOp module) {
@@ -364,8 +293,8 @@ static absl::Status prove(fbs::PlanT &plan) {
                    status.message()));
 }
 
-absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
-  BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
+/// From a module that has its strategy.
+static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
   CompileResult result;
   cpu.hasCode = options.codegen;
@@ -373,7 +302,7 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
-  BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
+  BOWLINE_RETURN_IF_ERROR(checkBatch(options, dist::microbatchesOf(module)));
   BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
@@ -381,7 +310,8 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
   pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);
-  bool searches = options.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
+  result.recompute = dist::recomputeOf(module);
+  bool searches = result.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
                   options.from < Phase::Fuse && options.to >= Phase::Memory;
   if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
                       : runPhases(module, pipeline, options.from, options.to)))
@@ -409,6 +339,33 @@ absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const Comp
   return result;
 }
 
+absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
+  BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
+  {
+    DiagnosticCollector diagnostics(module.getContext());
+    BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));
+  }
+  return compileWithStrategy(module, options);
+}
+
+/// A Hugging Face directory. The strategy comes first: it says how many sequences a microbatch has.
+static absl::StatusOr<CompileResult> compileDirectory(MLIRContext &context, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> given = ModuleOp::create(UnknownLoc::get(&context));
+  {
+    DiagnosticCollector diagnostics(&context);
+    BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
+  }
+  int64_t microbatches = dist::microbatchesOf(*given);
+  BOWLINE_RETURN_IF_ERROR(checkBatch(options, microbatches));
+  std::vector<std::string> remarks;
+  BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, importDirectory(context, options, microbatches, remarks));
+  if (dist::StrategyOp strategy = dist::StrategyOp::of(*given))
+    strategy->moveBefore(module->getBody(), module->getBody()->begin());
+  BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileWithStrategy(*module, options));
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  return result;
+}
+
 absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &options) {
   bool isIr = StringRef(options.model).ends_with(".mlir");
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, isIr));
@@ -423,17 +380,14 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
+  if (!isIr)
+    return compileDirectory(context, options);
   OwningOpRef<ModuleOp> module;
-  std::vector<std::string> remarks;
-  if (isIr) {
+  {
     DiagnosticCollector diagnostics(&context);
     module = parseSourceFile<ModuleOp>(options.model, &context);
     if (!module)
       return diagnostics.status();
-  } else {
-    BOWLINE_ASSIGN_OR_RETURN(module, importDirectory(context, options, remarks));
   }
-  BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileModule(*module, options));
-  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
-  return result;
+  return compileModule(*module, options);
 }

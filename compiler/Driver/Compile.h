@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
 #include "compiler/Pipelines/Phase.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -33,9 +34,8 @@ enum class CompileMode { Train, Generate };
 struct CompileOptions {
   std::string model; // a Hugging Face directory or a .mlir file
   CompileMode mode = CompileMode::Train;
-  int64_t batch = 0; // sequences per step over all microbatches; a .mlir file has its own
-  int64_t seq = 0;   // positions per sequence; a .mlir file has its own
-  int64_t microbatches = 1;
+  int64_t batch = 0;         // sequences per step over all microbatches; a .mlir file has its own
+  int64_t seq = 0;           // positions per sequence; a .mlir file has its own
   std::string dtype = "f32"; // or bf16: what is computed in; parameters that are trained are f32 all the same
 
   std::string optimizer = "adamw"; // or sgd
@@ -44,25 +44,16 @@ struct CompileOptions {
   int64_t warmupSteps = 0, decaySteps = 0;
   int64_t seed = 0;
 
-  // How the program is divided among ranks; without a mesh and a strategy file: not at all.
-  std::string mesh;         // "pp=2,dp=2,tp=2"
-  std::string strategyFile; // .mlir with a dist.strategy, instead of the other choices
-  bool sequenceParallel = false;
-  int64_t zero = 0;                   // level, 0 to 3
-  std::string zeroAxis;               // default: the batch's
-  std::string schedule;               // of stages, see docs/schedules.md
-  std::string stages;                 // "balanced" or "[0..3],[4..9]"
-  std::optional<int64_t> bucketBytes; // most that one exchange of gradients or parameters has; 0: each tensor alone
-  int64_t overlapChunks = 1;          // of products and the collectives beside them; 0: chosen
-  std::vector<std::string> links;     // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
-  int64_t prefetch = 1;               // ZeRO 3: gathers of parameters that may be under way ahead of use
+  // How a step is computed: a .mlir file with a dist.strategy, and choices that it leaves open.
+  std::string strategyFile;
+  StrategyFlags strategy;
 
-  bool codegen = true;                 // without: plans to check and simulate, which nobody can run
-  std::string targetCpu = "native";    // or one of codegen::kTargetCpuNames
-  std::string kernelCache;             // folder of compiled kernels; empty: none. Plans are the same with and without
-  int64_t threads = 0;                 // per rank; 0: the processors that this process may use, divided among the ranks
-  uint64_t memoryLimit = 0;            // bytes; 0: none
-  std::string recompute = "none";      // or selective, full, auto: as little as memoryLimit allows
+  bool codegen = true;              // without: plans to check and simulate, which nobody can run
+  std::string targetCpu = "native"; // or one of codegen::kTargetCpuNames
+  std::string kernelCache;          // folder of compiled kernels; empty: none. Plans are the same with and without
+  int64_t threads = 0;              // per rank; 0: the processors that this process may use, divided among the ranks
+  uint64_t memoryLimit = 0;         // bytes; 0: none
+  std::vector<std::string> links;   // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;
@@ -75,6 +66,8 @@ struct CompileResult {
   std::string ir;
   /// Null unless the last phase is Plan. WritePlan fills in hashes and versions.
   std::unique_ptr<fbs::PlanT> plan;
+  /// What the strategy says that the backward pass computes again: none, selective, full or auto.
+  std::string recompute;
   /// Of each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
   /// Per entry the bytes that its operations would read and write if none were fused.

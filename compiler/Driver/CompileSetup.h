@@ -11,8 +11,8 @@
 
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/StrategySource.h"
 #include "compiler/Pipelines/Pipeline.h"
-#include "passes/Sharding/Strategy.h"
 
 namespace bowline {
 
@@ -25,9 +25,6 @@ absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options);
 
 /// Writes into the module what phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);
-
-/// Writes the strategy of the flags into the module, or moves that of `strategyFile` there. Nothing without either.
-absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
 
 } // namespace bowline
 

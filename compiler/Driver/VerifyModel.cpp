@@ -21,20 +21,6 @@
 using namespace mlir;
 using namespace bowline;
 
-/// The strategy that options ask for, if they do.
-static absl::StatusOr<std::optional<Strategy>> readStrategy(MLIRContext &context, const CompileOptions &options,
-                                                            DiagnosticCollector &diagnostics) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
-  BOWLINE_RETURN_IF_ERROR(addStrategy(*module, options, diagnostics));
-  dist::StrategyOp op = Strategy::find(*module);
-  if (!op)
-    return std::nullopt;
-  FailureOr<Strategy> strategy = Strategy::fromOp(op);
-  if (failed(strategy))
-    return diagnostics.status();
-  return std::optional<Strategy>(std::move(*strategy));
-}
-
 namespace {
 /// What is verified, and the words for it.
 struct Subject {
@@ -44,22 +30,41 @@ struct Subject {
 };
 } // namespace
 
+/// Writes the sizes of a smaller strategy into the lines that it was made from.
+static void shrinkLines(dist::StrategyOp lines, const Strategy &strategy, int64_t microbatches) {
+  if (dist::MeshOp mesh = lines.getMesh())
+    mesh.setAxisSizes(llvm::map_to_vector(strategy.mesh, [](const Strategy::Axis &axis) { return axis.size; }));
+  if (auto line = lines.getOnly<dist::MicrobatchesOp>())
+    line.setCount(microbatches);
+}
+
+/// Where the compiler would choose by sizes, or by a limit that is for others.
+static void chooseForSmallSizes(dist::StrategyOp lines) {
+  if (auto chunks = lines.getOnly<dist::OverlapChunksOp>(); chunks && !chunks.getCount())
+    chunks.setCount(2); // for these sizes the machine model would choose none
+  if (auto recompute = lines.getOnly<dist::RecomputeOp>(); recompute && recompute.getActivations() == "auto")
+    recompute.setActivations("full"); // whatever it chooses is a part of that
+}
+
 static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const CompileOptions &options,
                                              DiagnosticCollector &diagnostics) {
   bool trains = options.mode == CompileMode::Train;
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
-  BOWLINE_ASSIGN_OR_RETURN(std::optional<Strategy> given, readStrategy(context, options, diagnostics));
-  const Strategy whole = given.value_or(Strategy());
-  Strategy strategy = shrinkStrategy(whole);
-  int64_t batch = trains ? options.batch / options.microbatches : 1;
+  OwningOpRef<ModuleOp> given = ModuleOp::create(UnknownLoc::get(&context));
+  BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
+  dist::StrategyOp lines = dist::StrategyOp::of(*given);
+  FailureOr<Strategy> read = lines ? Strategy::fromOp(lines) : FailureOr<Strategy>(Strategy());
+  if (failed(read))
+    return diagnostics.status();
+  const Strategy &whole = *read, strategy = shrinkStrategy(whole);
+  int64_t microbatches = dist::microbatchesOf(*given), batch = trains ? options.batch / microbatches : 1;
   SizedModel model{std::move(config), shrinkBatch(batch, batchRanksOf(whole), batchRanksOf(strategy)), options.seq,
-                   options.microbatches};
+                   microbatches};
   SizedModel small = shrinkModel(model, strategy);
   Subject subject{
       {},
       options,
       absl::StrCat("a model of this structure with ", small.config.layers, " layers of width ", small.config.hidden)};
-  subject.options.microbatches = small.microbatches;
   for (auto [many, few] : llvm::zip_equal(whole.mesh, strategy.mesh))
     if (many.size != few.size)
       absl::StrAppend(&subject.words, ", ", many.name, "=", few.size, " instead of ", many.size, ",");
@@ -68,11 +73,9 @@ static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const Compile
   import.batch = small.batch;
   import.seq = small.seq;
   BOWLINE_ASSIGN_OR_RETURN(subject.module, hf::importModel(context, small.config, import));
-  if (given) {
-    if (strategy.microbatches)
-      strategy.microbatches = small.microbatches;
-    OpBuilder builder = OpBuilder::atBlockBegin(subject.module->getBody());
-    strategy.write(builder, subject.module->getLoc(), "strategy");
+  if (lines) {
+    lines->moveBefore(subject.module->getBody(), subject.module->getBody()->begin());
+    shrinkLines(lines, strategy, small.microbatches);
   }
   return subject;
 }
@@ -100,10 +103,8 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
     describeTarget(*subject.module, options, pipeline);
   pipeline.memoryLimit = 0; // of the sizes that were asked for
   pipeline.hasSmallSizes = true;
-  if (pipeline.overlapChunks == 0)
-    pipeline.overlapChunks = 2; // for these sizes the machine model would choose none
-  if (pipeline.recompute == "auto")
-    pipeline.recompute = "full"; // whatever it chooses is a part of that
+  if (dist::StrategyOp lines = dist::StrategyOp::of(*subject.module))
+    chooseForSmallSizes(lines);
   EquivalenceChecker checker;
   if (failed(verifySteps(*subject.module, pipeline, options.from, options.to, checker)))
     return checker.isRefuted() ? absl::AbortedError(diagnostics.status().message()) : diagnostics.status();

@@ -228,7 +228,7 @@ static void makeWhole(ModuleOp module) {
 
 /// The axis of the stages; "pp" where no strategy says.
 static std::string stageAxisOf(ModuleOp module) {
-  if (dist::StrategyOp op = Strategy::find(module))
+  if (dist::StrategyOp op = dist::StrategyOp::of(module))
     if (FailureOr<Strategy> strategy = Strategy::fromOp(op); succeeded(strategy) && !strategy->stageAxis.empty())
       return strategy->stageAxis;
   return "pp";

@@ -48,7 +48,6 @@ static PackWeightsOptions packWeightsOptions(const PipelineOptions &options) {
 }
 
 std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
-  int64_t microbatches = options.optimizer.microbatches;
   std::vector<Step> steps;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
@@ -72,7 +71,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("assign-stages", Phase::Graph, "before differentiation, which then divides the backward pass too", false,
          [] { return createAssignStages(); });
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
-         [=] { return createDifferentiate(DifferentiateOptions{microbatches}); });
+         [] { return createDifferentiate(); });
     step("insert-optimizer", Phase::Train, "what runs once per step", false,
          [=] { return createInsertOptimizer(options.optimizer); });
     step("insert-init", Phase::Train, "after the optimizer, whose states start somewhere too", false,
@@ -88,7 +87,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   }
 
   step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
-       false, [=] { return createApplyStrategy(options.strategy); });
+       false, [] { return createApplyStrategy(); });
   step("pad-for-divisibility", Phase::Shard, "what follows cuts into equal parts", false,
        [] { return createPadForDivisibility(); });
   step("propagate-shardings", Phase::Shard, "every value gets pieces, and the moves between them a place", false,
@@ -97,26 +96,21 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
        [] { return createGlobalToLocal(); });
   step("apply-zero", Phase::Local, "gradients and states are whole until the program is that of one rank", false,
-       [=] { return createApplyZero(ApplyZeroOptions{options.prefetch}); });
+       [] { return createApplyZero(); });
   step("split-stages", Phase::Local,
        "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
        [] { return createSplitStages(); });
   step("chunk-collectives", Phase::Local,
-       "before lowering, which puts other operations between products and collectives", true, [=] {
-         return createChunkCollectives(ChunkCollectivesOptions{options.overlapChunks, options.threads, options.links});
-       });
+       "before lowering, which puts other operations between products and collectives", true,
+       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.threads, options.links}); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
-  step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true, [=] {
-    CoalesceCollectivesOptions coalesce;
-    if (options.bucketBytes)
-      coalesce.bucketBytes = *options.bucketBytes;
-    return createOnSeveralRanks([=] { return createCoalesceCollectives(coalesce); });
-  });
+  step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
+       [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });
@@ -135,7 +129,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
          [] { return createEarlyWrites(); });
     step("recompute", Phase::Fuse, "after all merging: clones run the kernels of the originals, and stay apart", false,
-         [=] { return createRecompute(RecomputeOptions{options.recompute, options.memoryTarget}); });
+         [=] { return createRecompute(RecomputeOptions{options.memoryTarget}); });
   }
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
        [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
@@ -151,11 +145,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
-  // Who computes everything again to save memory does not want a second copy of the weights.
-  std::function<std::unique_ptr<Pass>()> packWeights;
-  if (options.recompute != "full")
-    packWeights = [=] { return createPackWeights(packWeightsOptions(options)); };
-  step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true, packWeights);
+  step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
+       [=] { return createPackWeights(packWeightsOptions(options)); });
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
        true, [=] {
          OverlapCommandsOptions overlap;
@@ -179,8 +170,7 @@ static bool runs(Phase phase, Phase from, Phase to) {
 
 std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
   PipelineOptions options = given;
-  options.mayDivideIntoStages = !options.strategy.mesh.empty() || !module.getOps<dist::StrategyOp>().empty() ||
-                                !module.getOps<ModuleOp>().empty();
+  options.mayDivideIntoStages = dist::StrategyOp::of(module) || !module.getOps<ModuleOp>().empty();
   std::vector<Step> steps = pipelineSteps(options);
   llvm::erase_if(steps, [&](const Step &step) {
     return !step.create || !runs(step.phase, from, to) ||

@@ -24,25 +24,17 @@
 
 namespace bowline {
 
+/// What is computed, and for which machine. How it is computed, the module's `dist.strategy` says.
 struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
   std::string dtype = "f32"; // or bf16: what is computed in
-  /// none, selective, full or auto, which is none without a target: bytes of everything in the arena, estimated.
-  std::string recompute = "none";
+  /// For recomputation that chooses by itself: bytes of everything in the arena, estimated; 0: no target.
   int64_t memoryTarget = 0;
   /// Bytes of the arena that no optimisation may exceed; 0: no limit.
   int64_t memoryLimit = 0;
-  InsertOptimizerOptions optimizer; // microbatches too
-  /// How the program is divided among ranks, where the module has no `dist.strategy`; without a mesh: not at all.
-  ApplyStrategyOptions strategy;
-  /// Most bytes that ranks exchange in one operation, where several could be joined; unset: coalesce-collectives' own.
-  std::optional<int64_t> bucketBytes;
-  /// Gathers of parameters that may be under way ahead of use.
-  int64_t prefetch = 1;
-  /// Of products and the collectives beside them; 1: none, 0: what the machine model chooses.
-  int64_t overlapChunks = 1;
+  InsertOptimizerOptions optimizer;
   /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
   std::string links;
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.

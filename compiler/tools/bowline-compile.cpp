@@ -23,8 +23,7 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks = "1", from = "input", to = "plan", kernelCache,
-              output;
+  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache, output;
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
@@ -44,6 +43,48 @@ std::string phaseHelp() {
   return text;
 }
 
+/// How a step is computed. Flags without a value leave it to the strategy's file.
+void defineStrategy(CLI::App &app, CommandLine &line) {
+  StrategyFlags &s = line.compile.strategy;
+  // A variable of a script that is not set should not leave out a choice.
+  auto isGiven = [](const std::string &value) {
+    return value.empty() ? std::string("is empty; name a value, or leave out the flag") : std::string();
+  };
+  app.add_option(
+         "--strategy", line.compile.strategyFile,
+         "A .mlir file with a dist.strategy: what the flags up to --overlap-chunks say, and more. Flags may say "
+         "what it does not")
+      ->check(isGiven);
+  app.add_option("--mesh", s.mesh,
+                 "Ranks by axis, the first outermost: pp stages, dp and fsdp the batch, tp tensors; as "
+                 "in pp=2,dp=2,tp=2")
+      ->check(isGiven);
+  app.add_option("--microbatches", s.microbatches, "Parts of the batch that run one after another [1]");
+  app.add_flag("--sequence-parallel", s.sequenceParallel,
+               "Cut what lies between projections along the sequence, over tp");
+  app.add_option("--zero", s.zero,
+                 "What ranks with the same parameters share: 1 optimizer state, 2 gradients, 3 parameters [0]")
+      ->check(CLI::Range(0, 3));
+  app.add_option("--zero-axis", s.zeroAxis, "Axis of --zero; default: that of the batch")->check(isGiven);
+  app.add_option("--prefetch", s.prefetch,
+                 "With --zero 3: gathers of parameters that may be under way ahead of use [1]")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--schedule", s.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax) + " [1f1b]")
+      ->check(isGiven);
+  app.add_option("--stages", s.stages, "Layers of each stage, as in [0..3],[4..9],[10] [balanced]")->check(isGiven);
+  app.add_option("--recompute", s.recompute,
+                 "Activations that the backward pass computes again instead of keeping them: none; selective, what is "
+                 "cheap; full, all but those between layers; auto, as little as --memory-limit allows [none]")
+      ->check(CLI::IsMember({"none", "selective", "full", "auto"}));
+  app.add_option("--bucket-bytes", line.bucketBytes,
+                 "Most that one exchange of gradients or parameters has, for instance 4MiB; 0: each tensor alone "
+                 "[25MiB]")
+      ->check(isGiven);
+  app.add_option("--overlap-chunks", line.overlapChunks,
+                 "Chunks of matrix products beside whose exchanges the next one is computed: a number, or auto [1]")
+      ->check(isGiven);
+}
+
 void define(CLI::App &app, CommandLine &line) {
   CompileOptions &o = line.compile;
   app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
@@ -53,38 +94,11 @@ void define(CLI::App &app, CommandLine &line) {
       ->capture_default_str();
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
   app.add_option("--seq", o.seq, "Positions per sequence");
-  app.add_option("--microbatches", o.microbatches, "Parts of the batch that run one after another")
-      ->capture_default_str();
   app.add_option("--dtype", o.dtype,
                  "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--mesh", o.mesh,
-                 "Ranks by axis, the first outermost: pp stages, dp and fsdp the batch, tp tensors; as "
-                 "in pp=2,dp=2,tp=2");
-  app.add_flag("--sequence-parallel", o.sequenceParallel,
-               "Cut what lies between projections along the sequence, over tp");
-  app.add_option("--zero", o.zero,
-                 "What ranks with the same parameters share: 1 optimizer state, 2 gradients, 3 parameters")
-      ->check(CLI::Range(0, 3))
-      ->capture_default_str();
-  app.add_option("--zero-axis", o.zeroAxis, "Axis of --zero; default: that of the batch");
-  app.add_option("--prefetch", o.prefetch, "With --zero 3: gathers of parameters that may be under way ahead of use")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--bucket-bytes", line.bucketBytes,
-                 "Most that one exchange of gradients or parameters has, for instance 4MiB; 0: each tensor alone");
-  app.add_option("--overlap-chunks", line.overlapChunks,
-                 "Chunks of matrix products beside whose exchanges the next one is computed: a number, or auto")
-      ->capture_default_str();
-  app.add_option("--link", o.links,
-                 "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
-                 "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
-      ->allow_extra_args(false);
-  app.add_option("--schedule", o.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax));
-  app.add_option("--stages", o.stages, "Layers of each stage: balanced, or as in [0..3],[4..9]");
-  app.add_option("--strategy", o.strategyFile,
-                 "A .mlir file with a dist.strategy, instead of --mesh and what goes with it");
+  defineStrategy(app, line);
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
@@ -126,11 +140,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "~/.cache/bowline]");
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
       ->capture_default_str();
-  app.add_option("--recompute", o.recompute,
-                 "Activations that the backward pass computes again instead of keeping them: none; selective, what is "
-                 "cheap; full, all but those between layers; auto, as little as --memory-limit allows")
-      ->check(CLI::IsMember({"none", "selective", "full", "auto"}))
-      ->capture_default_str();
+  app.add_option("--link", o.links,
+                 "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
+                 "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
+      ->allow_extra_args(false);
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
@@ -166,15 +179,19 @@ absl::Status run(CommandLine &line) {
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
   }
-  if (!line.bucketBytes.empty()) {
+  if (line.bucketBytes == "0")
+    options.strategy.bucketBytes = 0; // no amount, but a choice
+  else if (!line.bucketBytes.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(uint64_t bytes, parseBytes(line.bucketBytes));
-    options.bucketBytes = static_cast<int64_t>(std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max()));
+    options.strategy.bucketBytes = static_cast<int64_t>(std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max()));
   }
-  int64_t chunks = 0;
-  if (line.overlapChunks != "auto" && (llvm::StringRef(line.overlapChunks).getAsInteger(10, chunks) || chunks < 1))
-    return absl::InvalidArgumentError("--overlap-chunks '" + line.overlapChunks +
-                                      "' is neither auto nor a number from 1 on; the nearest valid one is 1");
-  options.overlapChunks = chunks;
+  if (!line.overlapChunks.empty()) {
+    int64_t chunks = 0;
+    if (line.overlapChunks != "auto" && (llvm::StringRef(line.overlapChunks).getAsInteger(10, chunks) || chunks < 1))
+      return absl::InvalidArgumentError("--overlap-chunks '" + line.overlapChunks +
+                                        "' is neither auto nor a number from 1 on; the nearest valid one is 1");
+    options.strategy.overlapChunks = chunks;
+  }
   if (options.to == Phase::Plan && line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
 
@@ -192,10 +209,10 @@ absl::Status run(CommandLine &line) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
         line.memoryLimit,
-        options.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
-                                      "--microbatches\n"
-                                    : "; use --recompute auto, a smaller --batch or --seq, or more "
-                                      "--microbatches\n",
+        result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
+                                     "--microbatches\n"
+                                   : "; use --recompute auto, a smaller --batch or --seq, or more "
+                                     "--microbatches\n",
         describeMemory(*result.plan, result.liveBytes, 12)));
   BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
   return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))

@@ -41,7 +41,12 @@ def Dist_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPrefetchAttr = "dist.prefetch";
     static constexpr ::llvm::StringLiteral kRepetitionAttr = "dist.repetition";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
+
+    /// Also for operations that this dialect does not have: refuses them, and names the nearest line of a strategy.
+    std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
   }];
 }
+
+class Dist_Op<string name, list<Trait> traits = []> : Op<Dist_Dialect, name, traits>;
 
 #endif // BOWLINE_DIALECTS_DIST_DISTDIALECT_TD

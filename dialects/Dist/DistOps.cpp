@@ -55,11 +55,12 @@ LogicalResult MeshOp::verify() {
     if (name.empty())
       return emitOpError("axis names must not be empty");
     if (!seen.insert(name).second)
-      return emitOpError("axis ") << name << " is named twice";
+      return emitOpError("axis ") << name << " is named twice; remove one";
     if (size < 1)
-      return emitOpError("axis ") << name << " has size " << size << ", which must be positive";
+      return emitOpError("axis ") << name << " has size " << size << "; the nearest valid one is 1";
     if (size > kMaxRanks / ranks)
-      return emitOpError("has more than ") << kMaxRanks << " ranks";
+      return emitOpError("axis ") << name << " has size " << size << "; the nearest valid one is " << kMaxRanks / ranks
+                                  << ", for " << kMaxRanks << " ranks in all";
     ranks *= size;
   }
   return success();

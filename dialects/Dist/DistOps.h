@@ -32,6 +32,14 @@ inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').
 /// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
 llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
 
+/// What the strategy of the module that `op` is or is in says; the default where there is no strategy or no such line.
+int64_t microbatchesOf(mlir::Operation *op);
+/// none, selective, full or auto.
+llvm::StringRef recomputeOf(mlir::Operation *op);
+int64_t bucketBytesOf(mlir::Operation *op);
+/// None: the cost model chooses.
+std::optional<int64_t> overlapChunksOf(mlir::Operation *op);
+
 } // namespace bowline::dist
 
 #endif // BOWLINE_DIALECTS_DIST_DISTOPS_H

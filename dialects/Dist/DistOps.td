@@ -1,15 +1,9 @@
 #ifndef BOWLINE_DIALECTS_DIST_DISTOPS_TD
 #define BOWLINE_DIALECTS_DIST_DISTOPS_TD
 
-include "dialects/Dist/DistAttrs.td"
-include "mlir/IR/BuiltinAttributes.td"
-include "mlir/IR/OpAsmInterface.td"
-include "mlir/IR/RegionKindInterface.td"
-include "mlir/IR/SymbolInterfaces.td"
+include "dialects/Dist/DistStrategy.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class Dist_Op<string name, list<Trait> traits = []> : Op<Dist_Dialect, name, traits>;
 
 def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let summary = "A grid of ranks with named axes";
@@ -39,133 +33,6 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     /// The mesh of the module that `op` is in; null where there is none.
     static MeshOp of(::mlir::Operation *op);
   }];
-}
-
-//===----------------------------------------------------------------------===//
-// Strategies
-//===----------------------------------------------------------------------===//
-
-def Dist_StrategyOp : Dist_Op<"strategy", [
-    Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getDefaultDialect"]>]> {
-  let summary = "How a program is divided among ranks, as a person writes it";
-  let description = [{
-    Beside the model, in the same file or in one of its own, so that one model compiles under many strategies. One line
-    per choice, in any order; what is not there has its default.
-
-    ```mlir
-    dist.strategy @three_dimensions {
-      mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
-      batch "dp"
-      tensor_parallel "tp"
-      shard "layers.*.attn.w{q,k,v}" as <[{"tp"}, {} ]>
-      stages "pp" split "[0..5],[6..11]"
-      schedule "1f1b" microbatches 8
-      zero level 1 axis "dp"
-      sequence_parallel "tp"
-      recompute "selective"
-    }
-    ```
-
-    **Constraints:** one `mesh`; of the others at most one each, but any number of `shard`; axes of that mesh; the
-    batch, tensor parallelism and the stages have axes of their own.
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
-  let hasRegionVerifier = 1;
-  let extraClassDeclaration = [{
-    MeshOp getMesh();
-    /// The only operation of a kind; null where there is none.
-    template <typename OpTy> OpTy getOnly() {
-      auto ops = getBody().front().getOps<OpTy>();
-      return ops.empty() ? OpTy() : *ops.begin();
-    }
-  }];
-}
-
-class Dist_StrategyItem<string name> : Dist_Op<name, [HasParent<"StrategyOp">]>;
-
-def Dist_BatchOp : Dist_StrategyItem<"batch"> {
-  let summary = "The axes among whose ranks the sequences of a batch are divided, the first one outermost";
-  let description = [{
-    Default: `"dp", "fsdp"`, those of them that the mesh has. Two axes allow hybrid sharding: ZeRO along one of them,
-    copies along the other.
-
-    **Constraints:** at least one axis, none twice.
-  }];
-  let arguments = (ins StrArrayAttr:$axes);
-  let assemblyFormat = "custom<AxisList>($axes) attr-dict";
-  let hasVerifier = 1;
-}
-
-def Dist_TensorParallelOp : Dist_StrategyItem<"tensor_parallel"> {
-  let summary = "The axis among whose ranks the projections of a layer are divided";
-  let description = [{
-    Default: `"tp"`, where the mesh has it. Which parameter is cut where, if no `shard` says otherwise:
-    `passes/Sharding/TensorParallel.h`.
-  }];
-  let arguments = (ins StrAttr:$axis);
-  let assemblyFormat = "$axis attr-dict";
-}
-
-def Dist_ShardOp : Dist_StrategyItem<"shard"> {
-  let summary = "The sharding of all parameters whose names match a pattern";
-  let description = [{
-    `*` stands for any characters, `?` for one, `{q,k,v}` for one of the words, `[0-3]` for one of the characters.
-    Of several matching lines the last one counts.
-
-    **Constraints:** a well-formed pattern; no unreduced axes.
-  }];
-  let arguments = (ins StrAttr:$pattern, Dist_ShardingAttr:$sharding);
-  let assemblyFormat = "$pattern `as` $sharding attr-dict";
-  let hasVerifier = 1;
-}
-
-def Dist_StagesOp : Dist_StrategyItem<"stages"> {
-  let summary = "The axis along which layers are divided into pipeline stages";
-  let description = [{
-    `split` is `balanced`, or the layers of each stage, first and last: `[0..5],[6..11]`. Default: `"pp"`, where the
-    mesh has it, balanced.
-  }];
-  let arguments = (ins StrAttr:$axis, DefaultValuedAttr<StrAttr, "\"balanced\"">:$split);
-  let assemblyFormat = "$axis (`split` $split^)? attr-dict";
-}
-
-def Dist_ScheduleOp : Dist_StrategyItem<"schedule"> {
-  let summary = "In which order a pipeline's ranks compute";
-  let description = "The schedules are those of `docs/schedules.md`. **Constraints:** at least one microbatch.";
-  let arguments = (ins StrAttr:$schedule, OptionalAttr<I64Attr>:$microbatches);
-  let assemblyFormat = "$schedule (`microbatches` $microbatches^)? attr-dict";
-  let hasVerifier = 1;
-}
-
-def Dist_ZeroOp : Dist_StrategyItem<"zero"> {
-  let summary = "What the ranks of an axis divide among themselves instead of keeping copies";
-  let description = [{
-    Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). Default of
-    the axis: `"fsdp"` if the batch is divided along it, else the first one of the batch.
-
-    **Constraints:** a level from 0 to 3.
-  }];
-  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis);
-  let assemblyFormat = "`level` $level (`axis` $axis^)? attr-dict";
-  let hasVerifier = 1;
-}
-
-def Dist_SequenceParallelOp : Dist_StrategyItem<"sequence_parallel"> {
-  let summary = "The axis along which the residual stream is cut into pieces of the sequence";
-  let description = "Korthikanti et al., 2022. The norms and additions between projections are then computed in parts.";
-  let arguments = (ins StrAttr:$axis);
-  let assemblyFormat = "$axis attr-dict";
-}
-
-def Dist_RecomputeOp : Dist_StrategyItem<"recompute"> {
-  let summary = "Which activations the backward pass computes again";
-  let description = "**Constraints:** none, selective, full or auto.";
-  let arguments = (ins StrAttr:$activations);
-  let assemblyFormat = "$activations attr-dict";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

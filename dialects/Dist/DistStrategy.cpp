@@ -8,10 +8,15 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 using namespace bowline::dist;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
 
 StringRef bowline::dist::findNearest(StringRef name, ArrayRef<StringRef> names) {
   StringRef nearest;
@@ -29,11 +34,46 @@ StringRef bowline::dist::findNearest(StringRef name, ArrayRef<StringRef> names) 
   return nearest;
 }
 
+/// Refuses an operation that the dialect does not have, such as a line of a strategy with a wrong name.
+static ParseResult parseUnknownOperation(OpAsmParser &parser, OperationState &state) {
+  SmallVector<StringRef> names, lines;
+  for (RegisteredOperationName known :
+       parser.getContext()->getRegisteredOperationsByDialect(DistDialect::getDialectNamespace())) {
+    names.push_back(known.stripDialect());
+    if (known.hasTrait<OpTrait::HasParent<StrategyOp>::Impl>() || names.back() == "mesh")
+      lines.push_back(names.back());
+  }
+  StringRef name = state.name.stripDialect();
+  auto longer = llvm::find_if(names, [&](StringRef known) { return known.starts_with(name); });
+  StringRef nearest = longer != names.end() ? *longer : findNearest(name, names);
+  InFlightDiagnostic diagnostic = parser.emitError(parser.getNameLoc());
+  if (longer != names.end() || name.edit_distance(nearest) <= std::max<size_t>(name.size() / 3, 1))
+    return diagnostic << "is unknown; the nearest is '" << nearest << "'";
+  llvm::sort(lines);
+  diagnostic << "is unknown; the lines of a strategy are ";
+  llvm::interleaveComma(lines, diagnostic);
+  return diagnostic;
+}
+
+std::optional<Dialect::ParseOpHook> DistDialect::getParseOperationHook(StringRef name) const {
+  if (std::optional<ParseOpHook> hook = Dialect::getParseOperationHook(name))
+    return hook;
+  return ParseOpHook(parseUnknownOperation);
+}
+
 //===----------------------------------------------------------------------===//
 // StrategyOp
 //===----------------------------------------------------------------------===//
 
 StringRef StrategyOp::getDefaultDialect() { return DistDialect::getDialectNamespace(); }
+
+StrategyOp StrategyOp::of(Operation *op) {
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  if (!module)
+    return {};
+  auto strategies = module.getOps<StrategyOp>();
+  return strategies.empty() ? StrategyOp() : *strategies.begin();
+}
 
 MeshOp StrategyOp::getMesh() { return getOnly<MeshOp>(); }
 
@@ -47,18 +87,20 @@ static LogicalResult checkAxis(Operation *line, MeshOp mesh, StringRef axis) {
   return diagnostic;
 }
 
-/// One line at most of each kind, and lines of strategies only.
+/// Only lines of strategies, of each kind at most one, and without a mesh none that is about several ranks.
 static LogicalResult checkLines(StrategyOp strategy) {
   llvm::DenseMap<OperationName, Operation *> seen;
   for (Operation &line : strategy.getBody().front()) {
-    if (!isa<MeshOp, BatchOp, TensorParallelOp, ShardOp, StagesOp, ScheduleOp, ZeroOp, SequenceParallelOp, RecomputeOp>(
-            line))
+    if (!isa<MeshOp>(line) && !line.hasTrait<OpTrait::HasParent<StrategyOp>::Impl>())
       return line.emitOpError("is no line of a strategy");
-    if (isa<ShardOp>(line) || seen.try_emplace(line.getName(), &line).second)
-      continue;
-    InFlightDiagnostic diagnostic = line.emitOpError("appears twice in one strategy; remove one");
-    diagnostic.attachNote(seen[line.getName()]->getLoc()) << "the other one";
-    return diagnostic;
+    if (!isa<ShardOp>(line) && !seen.try_emplace(line.getName(), &line).second) {
+      InFlightDiagnostic diagnostic = line.emitOpError("appears twice in one strategy; remove one");
+      diagnostic.attachNote(seen[line.getName()]->getLoc()) << "the other one";
+      return diagnostic;
+    }
+    if (!strategy.getMesh() && !isa<MicrobatchesOp, RecomputeOp>(line))
+      return line.emitOpError("is about several ranks, and the strategy has none; add a mesh, for instance --mesh "
+                              "dp=2,tp=2, or in a file: mesh @mesh [\"dp\", \"tp\"] [2, 2]");
   }
   return success();
 }
@@ -75,8 +117,6 @@ LogicalResult StrategyOp::verifyRegions() {
   if (failed(checkLines(*this)))
     return failure();
   MeshOp mesh = getMesh();
-  if (!mesh)
-    return emitOpError("needs a line 'mesh', for instance: mesh @mesh [\"dp\", \"tp\"] [2, 2]");
   llvm::StringMap<Operation *> roles;
   for (Operation &line : getBody().front()) {
     if (auto shard = dyn_cast<ShardOp>(line)) {
@@ -122,15 +162,30 @@ LogicalResult ShardOp::verify() {
   return success();
 }
 
-LogicalResult ScheduleOp::verify() {
-  if (getMicrobatches().value_or(1) < 1)
-    return emitOpError("has ") << *getMicrobatches() << " microbatches; the nearest valid number is 1";
+LogicalResult ZeroOp::verify() {
+  int64_t level = getLevel(), prefetch = getPrefetch().value_or(0);
+  if (level < 0 || level > 3)
+    return emitOpError("has level ") << level << "; the nearest of 0 to 3 is " << (level < 0 ? 0 : 3);
+  if (getPrefetch() && level != 3)
+    return emitOpError("prefetches with level ")
+           << level << ", which gathers no parameters ahead of use; remove it, or use level 3";
+  if (prefetch < 0)
+    return emitOpError("prefetches ") << prefetch << " gathers ahead of use; the nearest valid number is 0";
   return success();
 }
 
-LogicalResult ZeroOp::verify() {
-  if (int64_t level = getLevel(); level < 0 || level > 3)
-    return emitOpError("has level ") << level << "; the nearest of 0 to 3 is " << (level < 0 ? 0 : 3);
+LogicalResult MicrobatchesOp::verify() {
+  if (int64_t count = getCount(); count < 1)
+    return emitOpError("has the number ") << count << "; the nearest valid one is 1";
+  return success();
+}
+
+bool ScheduleOp::isTable() { return getSchedule().ends_with_insensitive(".csv"); }
+
+LogicalResult ScheduleOp::verify() {
+  if (getTable() && !isTable())
+    return emitOpError("has a table, but \"")
+           << getSchedule() << "\" is a schedule of its own; a table has a name that ends with .csv";
   return success();
 }
 
@@ -140,4 +195,47 @@ LogicalResult RecomputeOp::verify() {
     return emitOpError("has \"") << getActivations() << "\"; the nearest of none, selective, full and auto is \""
                                  << findNearest(getActivations(), kKinds) << "\"";
   return success();
+}
+
+LogicalResult BucketBytesOp::verify() {
+  if (int64_t bytes = getBytes(); bytes < 0)
+    return emitOpError("has the number ") << bytes << "; the nearest valid one is 0";
+  return success();
+}
+
+LogicalResult OverlapChunksOp::verify() {
+  if (int64_t count = getCount().value_or(1); count < 1)
+    return emitOpError("has the number ") << count << "; the nearest valid choices are 1 and auto";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What they say, or by default
+//===----------------------------------------------------------------------===//
+
+template <typename LineOp> static LineOp lineOf(Operation *op) {
+  StrategyOp strategy = StrategyOp::of(op);
+  return strategy ? strategy.getOnly<LineOp>() : LineOp();
+}
+
+int64_t bowline::dist::microbatchesOf(Operation *op) {
+  auto line = lineOf<MicrobatchesOp>(op);
+  return line ? line.getCount() : 1;
+}
+
+StringRef bowline::dist::recomputeOf(Operation *op) {
+  auto line = lineOf<RecomputeOp>(op);
+  return line ? line.getActivations() : "none";
+}
+
+int64_t bowline::dist::bucketBytesOf(Operation *op) {
+  auto line = lineOf<BucketBytesOp>(op);
+  return line ? line.getBytes() : int64_t{25} << 20;
+}
+
+std::optional<int64_t> bowline::dist::overlapChunksOf(Operation *op) {
+  auto line = lineOf<OverlapChunksOp>(op);
+  if (line && !line.getCount())
+    return std::nullopt;
+  return line ? *line.getCount() : 1;
 }

@@ -58,6 +58,78 @@ LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, Flo
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Roles of parameters
+//===----------------------------------------------------------------------===//
+
+/// What stands in `#graph.role<...>` and `role(...)`.
+ParseResult bowline::graph::parseRole(AsmParser &parser, RoleAttr &role) {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<RoleKind> kind = symbolizeRoleKind(word);
+  if (!kind)
+    return parser.emitError(location) << "there is no role '" << word
+                                      << "'; use none, column, row, keys, fused, vocabulary or expert";
+  SmallVector<int64_t> parts;
+  int64_t size = 0, sharedBy = 1;
+  if (*kind == RoleKind::Fused && parser.parseOptionalInteger(size).has_value()) {
+    parts.push_back(size);
+    while (succeeded(parser.parseOptionalComma()))
+      if (parser.parseInteger(parts.emplace_back()))
+        return failure();
+  }
+  if (*kind == RoleKind::Keys && succeeded(parser.parseOptionalKeyword("shared")) && parser.parseInteger(sharedBy))
+    return failure();
+  role = RoleAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(), *kind, parts, sharedBy);
+  return success(role != nullptr);
+}
+
+void bowline::graph::printRole(AsmPrinter &printer, RoleAttr role) {
+  printer << stringifyRoleKind(role.getKind());
+  if (role.getKind() == RoleKind::Fused) {
+    printer << ' ';
+    llvm::interleaveComma(role.getParts(), printer);
+  }
+  if (role.getSharedBy() > 1)
+    printer << " shared " << role.getSharedBy();
+}
+
+Attribute RoleAttr::parse(AsmParser &parser, Type) {
+  RoleAttr role;
+  if (parser.parseLess() || parseRole(parser, role) || parser.parseGreater())
+    return {};
+  return role;
+}
+
+void RoleAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printRole(printer, *this);
+  printer << '>';
+}
+
+LogicalResult RoleAttr::verify(function_ref<InFlightDiagnostic()> emitError, RoleKind kind, ArrayRef<int64_t> parts,
+                               int64_t sharedBy) {
+  if (kind == RoleKind::Fused && parts.size() < 2)
+    return emitError() << "role fused needs the sizes of at least two parts, as in fused 64, 64, 64";
+  if (kind != RoleKind::Fused && !parts.empty())
+    return emitError() << "role " << stringifyRoleKind(kind) << " has no parts; only fused has";
+  for (int64_t size : parts)
+    if (size < 1)
+      return emitError() << "role fused has a part of size " << size << "; the nearest valid one is 1";
+  if (kind != RoleKind::Keys && sharedBy != 1)
+    return emitError() << "role " << stringifyRoleKind(kind) << " has no heads to share; only keys has";
+  if (sharedBy < 1)
+    return emitError() << "role keys has heads shared by " << sharedBy
+                       << " of the queries; the nearest valid number is 1";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// All
+//===----------------------------------------------------------------------===//
+
 void GraphDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST

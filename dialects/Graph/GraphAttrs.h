@@ -27,4 +27,13 @@ inline void printReal(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Floa
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Graph/GraphAttrs.h.inc"
 
+namespace bowline::graph {
+
+/// `custom<Role>`: what `#graph.role` has between its brackets.
+mlir::ParseResult parseRole(mlir::AsmParser &parser, RoleAttr &role);
+void printRole(mlir::AsmPrinter &printer, RoleAttr role);
+inline void printRole(mlir::OpAsmPrinter &printer, mlir::Operation *, RoleAttr role) { printRole(printer, role); }
+
+} // namespace bowline::graph
+
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_H

@@ -57,11 +57,46 @@ def Graph_StateRole : Graph_Enum<"StateRole", "what a state is for", [
     I32EnumAttrCase<"Step", 1, "step">,
     I32EnumAttrCase<"Accumulator", 2, "accumulator">,
     I32EnumAttrCase<"Stash", 3, "stash">]>;
+def Graph_RoleKind : Graph_Enum<"RoleKind", "what a parameter is to the layer that it is in", [
+    I32EnumAttrCase<"None", 0, "none">,
+    I32EnumAttrCase<"Column", 1, "column">,
+    I32EnumAttrCase<"Row", 2, "row">,
+    I32EnumAttrCase<"Keys", 3, "keys">,
+    I32EnumAttrCase<"Fused", 4, "fused">,
+    I32EnumAttrCase<"Vocabulary", 5, "vocabulary">,
+    I32EnumAttrCase<"Expert", 6, "expert">]>;
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
     I32EnumAttrCase<"Sum", 0, "sum">,
     I32EnumAttrCase<"Max", 1, "max">]>;
 def Graph_GeluKind : Graph_Enum<"GeluKind", "which formula of GELU", [
     I32EnumAttrCase<"Erf", 0, "erf">,
     I32EnumAttrCase<"Tanh", 1, "tanh">]>;
+
+def Graph_RoleAttr : Graph_Attr<"Role", "role"> {
+  let summary = "What a parameter is to the layer that it is in, for those who divide layers among ranks";
+  let description = [{
+    | role | what it is |
+    |---|---|
+    | `none` | nothing that ranks divide: norms, positions, biases behind a `row` |
+    | `column` | a projection into a layer's inner space, whose columns or heads do not depend on each other; or its bias |
+    | `row` | a projection from there back into the residual stream: a sum over rows or heads |
+    | `keys` | a `column` that gives keys or values; `keys shared 3`: each head of it is used by three heads of queries |
+    | `fused 64, 64, 64` | several `column` side by side, of these sizes along their output |
+    | `vocabulary` | an embedding of tokens, or the projection to logits |
+    | `expert` | one matrix for each expert of a layer |
+
+    A role describes the whole parameter, in whatever shape a rank has it.
+
+    **Constraints:** sizes with `fused` and only there, at least two, all positive; `shared` with `keys` only, by at
+    least one.
+  }];
+  let parameters = (ins "::bowline::graph::RoleKind":$kind, ArrayRefParameter<"int64_t">:$parts,
+                    DefaultValuedParameter<"int64_t", "1">:$sharedBy);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "::bowline::graph::RoleKind":$kind), [{
+    return $_get($_ctxt, kind, ::llvm::ArrayRef<int64_t>{}, /*sharedBy=*/1);
+  }]>];
+}
 
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHATTRS_TD

@@ -141,17 +141,24 @@ def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolU
 def Graph_ParamOp : Graph_Op<"param", [Symbol]> {
   let summary = "A trainable parameter";
   let description = [{
-    `key` is the tensor's name in safetensors files.
+    `key` is the tensor's name in safetensors files. `role` says what the parameter is to its layer (`#graph.role`), and
+    `layer` which one that is, counted from 0 in the order of the forward pass. Both are for those who divide a model
+    among ranks; a name means nothing to them.
 
     ```mlir
-    graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight")
+    graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight") role(column) layer(0)
     ```
 
-    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements.
+    **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements; the layer is
+    not negative.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type, Graph_InitAttr:$init,
-                   StrAttr:$key);
-  let assemblyFormat = "$sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` attr-dict";
+                   StrAttr:$key, OptionalAttr<Graph_RoleAttr>:$role, OptionalAttr<I64Attr>:$layer);
+  let assemblyFormat = [{
+    $sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` (`role` `(` custom<Role>($role)^ `)`)?
+    (`layer` `(` $layer^ `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
   }];

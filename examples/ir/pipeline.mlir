@@ -3,7 +3,8 @@ module attributes {stage.count = 2 : i64} {
   dist.mesh @mesh ["pp"] [2]
   dist.strategy @strategy {
     mesh @mesh ["pp"] [2]
-    schedule "1f1b" microbatches 2
+    schedule "1f1b"
+    microbatches 2
   }
   graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
   graph.param @b : tensor<4xf32> init(#graph.fill<1.0>) key("b")

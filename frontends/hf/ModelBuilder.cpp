@@ -37,13 +37,37 @@ static Attribute initAttr(MLIRContext *context, const Initial &initial) {
   return graph::FillAttr::get(context, initial.value);
 }
 
+static graph::RoleAttr roleAttr(MLIRContext *context, const Role &role) {
+  auto kind = [&] {
+    switch (role.kind) {
+    case Role::Kind::None:
+      return graph::RoleKind::None;
+    case Role::Kind::Column:
+      return graph::RoleKind::Column;
+    case Role::Kind::Row:
+      return graph::RoleKind::Row;
+    case Role::Kind::Keys:
+      return graph::RoleKind::Keys;
+    case Role::Kind::Fused:
+      return graph::RoleKind::Fused;
+    case Role::Kind::Vocabulary:
+      return graph::RoleKind::Vocabulary;
+    }
+    llvm_unreachable("unknown role");
+  };
+  return graph::RoleAttr::get(context, kind(), role.parts, role.sharedBy);
+}
+
 void ModelBuilder::declareParameters() {
   for (const Parameter &parameter : parameters(config)) {
     at(parameter.key);
     RankedTensorType type = f32(parameter.shape);
     parameterTypes[parameter.symbol] = type;
-    graph::ParamOp::create(builder, parameter.symbol, type, initAttr(builder.getContext(), parameter.initial),
-                           parameter.key);
+    MLIRContext *context = builder.getContext();
+    graph::ParamOp::create(builder, builder.getStringAttr(parameter.symbol), TypeAttr::get(type),
+                           initAttr(context, parameter.initial), builder.getStringAttr(parameter.key),
+                           roleAttr(context, parameter.role),
+                           parameter.layer ? builder.getI64IntegerAttr(*parameter.layer) : IntegerAttr());
   }
 }
 

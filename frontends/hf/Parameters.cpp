@@ -24,23 +24,31 @@ class Collector {
 public:
   explicit Collector(std::vector<Parameter> &out) : out(out) {}
 
-  void enter(std::string newSymbolPrefix, std::string newKeyPrefix) {
-    symbolPrefix = std::move(newSymbolPrefix);
-    keyPrefix = std::move(newKeyPrefix);
+  /// Following parameters are those of layer `index`, whose keys begin with `keys` and its number.
+  void enterLayer(int64_t index, absl::string_view keys) {
+    layer = index;
+    symbolPrefix = absl::StrCat("layers.", index, ".");
+    keyPrefix = absl::StrCat(keys, index, ".");
   }
-  void normal(absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, double stddev) {
-    add(symbol, key, std::move(shape), {Initial::Kind::Normal, stddev});
+  void leaveLayers() {
+    layer = std::nullopt;
+    symbolPrefix = keyPrefix = "";
   }
-  void fill(absl::string_view symbol, absl::string_view key, int64_t size, double value) {
-    add(symbol, key, {size}, {Initial::Kind::Fill, value});
+  void normal(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, double stddev) {
+    add(std::move(role), symbol, key, std::move(shape), {Initial::Kind::Normal, stddev});
+  }
+  void fill(Role role, absl::string_view symbol, absl::string_view key, int64_t size, double value) {
+    add(std::move(role), symbol, key, {size}, {Initial::Kind::Fill, value});
   }
 
 private:
-  void add(absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, Initial initial) {
-    out.push_back({absl::StrCat(symbolPrefix, symbol), absl::StrCat(keyPrefix, key), std::move(shape), initial});
+  void add(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, Initial initial) {
+    out.push_back({absl::StrCat(symbolPrefix, symbol), absl::StrCat(keyPrefix, key), std::move(shape), initial,
+                   std::move(role), layer});
   }
 
   std::vector<Parameter> &out;
+  std::optional<int64_t> layer;
   std::string symbolPrefix, keyPrefix;
 };
 
@@ -49,57 +57,61 @@ private:
 static void collectLlama(const ModelConfig &c, Collector &collect) {
   const double stddev = c.initializerRange;
   const int64_t queries = c.heads * c.headDim, keys = c.kvHeads * c.headDim;
-  collect.normal("embed", "model.embed_tokens.weight", {c.vocabulary, c.hidden}, stddev);
+  const Role none = {Role::Kind::None}, column = {Role::Kind::Column}, row = {Role::Kind::Row},
+             vocabulary = {Role::Kind::Vocabulary}, shared = {Role::Kind::Keys, {}, c.heads / c.kvHeads};
+  collect.normal(vocabulary, "embed", "model.embed_tokens.weight", {c.vocabulary, c.hidden}, stddev);
   for (int64_t layer = 0; layer < c.layers; ++layer) {
-    collect.enter(absl::StrCat("layers.", layer, "."), absl::StrCat("model.layers.", layer, "."));
-    collect.fill("attn_norm", "input_layernorm.weight", c.hidden, 1);
-    collect.normal("attn.wq", "self_attn.q_proj.weight", {queries, c.hidden}, stddev);
+    collect.enterLayer(layer, "model.layers.");
+    collect.fill(none, "attn_norm", "input_layernorm.weight", c.hidden, 1);
+    collect.normal(column, "attn.wq", "self_attn.q_proj.weight", {queries, c.hidden}, stddev);
     if (c.qkvBias)
-      collect.fill("attn.bq", "self_attn.q_proj.bias", queries, 0);
-    collect.normal("attn.wk", "self_attn.k_proj.weight", {keys, c.hidden}, stddev);
+      collect.fill(column, "attn.bq", "self_attn.q_proj.bias", queries, 0);
+    collect.normal(shared, "attn.wk", "self_attn.k_proj.weight", {keys, c.hidden}, stddev);
     if (c.qkvBias)
-      collect.fill("attn.bk", "self_attn.k_proj.bias", keys, 0);
-    collect.normal("attn.wv", "self_attn.v_proj.weight", {keys, c.hidden}, stddev);
+      collect.fill(shared, "attn.bk", "self_attn.k_proj.bias", keys, 0);
+    collect.normal(shared, "attn.wv", "self_attn.v_proj.weight", {keys, c.hidden}, stddev);
     if (c.qkvBias)
-      collect.fill("attn.bv", "self_attn.v_proj.bias", keys, 0);
-    collect.normal("attn.wo", "self_attn.o_proj.weight", {c.hidden, queries}, stddev);
-    collect.fill("mlp_norm", "post_attention_layernorm.weight", c.hidden, 1);
-    collect.normal("mlp.w_gate", "mlp.gate_proj.weight", {c.intermediate, c.hidden}, stddev);
-    collect.normal("mlp.w_up", "mlp.up_proj.weight", {c.intermediate, c.hidden}, stddev);
-    collect.normal("mlp.w_down", "mlp.down_proj.weight", {c.hidden, c.intermediate}, stddev);
+      collect.fill(shared, "attn.bv", "self_attn.v_proj.bias", keys, 0);
+    collect.normal(row, "attn.wo", "self_attn.o_proj.weight", {c.hidden, queries}, stddev);
+    collect.fill(none, "mlp_norm", "post_attention_layernorm.weight", c.hidden, 1);
+    collect.normal(column, "mlp.w_gate", "mlp.gate_proj.weight", {c.intermediate, c.hidden}, stddev);
+    collect.normal(column, "mlp.w_up", "mlp.up_proj.weight", {c.intermediate, c.hidden}, stddev);
+    collect.normal(row, "mlp.w_down", "mlp.down_proj.weight", {c.hidden, c.intermediate}, stddev);
   }
-  collect.enter("", "");
-  collect.fill("norm", "model.norm.weight", c.hidden, 1);
+  collect.leaveLayers();
+  collect.fill(none, "norm", "model.norm.weight", c.hidden, 1);
   if (!c.tiedEmbeddings)
-    collect.normal("head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
+    collect.normal(vocabulary, "head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
 }
 
 static void collectGpt2(const ModelConfig &c, Collector &collect) {
   const double stddev = c.initializerRange;
   // Projections into the residual stream start smaller, by the number of additions to it (Radford et al., 2019, 2.3).
   const double residualStddev = stddev / std::sqrt(2.0 * static_cast<double>(c.layers));
-  collect.normal("embed", "transformer.wte.weight", {c.vocabulary, c.hidden}, stddev);
-  collect.normal("positions", "transformer.wpe.weight", {c.maxPositions, c.hidden}, stddev);
+  const Role none = {Role::Kind::None}, column = {Role::Kind::Column}, row = {Role::Kind::Row},
+             vocabulary = {Role::Kind::Vocabulary}, fused = {Role::Kind::Fused, {c.hidden, c.hidden, c.hidden}};
+  collect.normal(vocabulary, "embed", "transformer.wte.weight", {c.vocabulary, c.hidden}, stddev);
+  collect.normal(none, "positions", "transformer.wpe.weight", {c.maxPositions, c.hidden}, stddev);
   for (int64_t layer = 0; layer < c.layers; ++layer) {
-    collect.enter(absl::StrCat("layers.", layer, "."), absl::StrCat("transformer.h.", layer, "."));
-    collect.fill("attn_norm.scale", "ln_1.weight", c.hidden, 1);
-    collect.fill("attn_norm.bias", "ln_1.bias", c.hidden, 0);
-    collect.normal("attn.wqkv", "attn.c_attn.weight", {c.hidden, 3 * c.hidden}, stddev);
-    collect.fill("attn.bqkv", "attn.c_attn.bias", 3 * c.hidden, 0);
-    collect.normal("attn.wo", "attn.c_proj.weight", {c.hidden, c.hidden}, residualStddev);
-    collect.fill("attn.bo", "attn.c_proj.bias", c.hidden, 0);
-    collect.fill("mlp_norm.scale", "ln_2.weight", c.hidden, 1);
-    collect.fill("mlp_norm.bias", "ln_2.bias", c.hidden, 0);
-    collect.normal("mlp.w_up", "mlp.c_fc.weight", {c.hidden, c.intermediate}, stddev);
-    collect.fill("mlp.b_up", "mlp.c_fc.bias", c.intermediate, 0);
-    collect.normal("mlp.w_down", "mlp.c_proj.weight", {c.intermediate, c.hidden}, residualStddev);
-    collect.fill("mlp.b_down", "mlp.c_proj.bias", c.hidden, 0);
+    collect.enterLayer(layer, "transformer.h.");
+    collect.fill(none, "attn_norm.scale", "ln_1.weight", c.hidden, 1);
+    collect.fill(none, "attn_norm.bias", "ln_1.bias", c.hidden, 0);
+    collect.normal(fused, "attn.wqkv", "attn.c_attn.weight", {c.hidden, 3 * c.hidden}, stddev);
+    collect.fill(fused, "attn.bqkv", "attn.c_attn.bias", 3 * c.hidden, 0);
+    collect.normal(row, "attn.wo", "attn.c_proj.weight", {c.hidden, c.hidden}, residualStddev);
+    collect.fill(none, "attn.bo", "attn.c_proj.bias", c.hidden, 0);
+    collect.fill(none, "mlp_norm.scale", "ln_2.weight", c.hidden, 1);
+    collect.fill(none, "mlp_norm.bias", "ln_2.bias", c.hidden, 0);
+    collect.normal(column, "mlp.w_up", "mlp.c_fc.weight", {c.hidden, c.intermediate}, stddev);
+    collect.fill(column, "mlp.b_up", "mlp.c_fc.bias", c.intermediate, 0);
+    collect.normal(row, "mlp.w_down", "mlp.c_proj.weight", {c.intermediate, c.hidden}, residualStddev);
+    collect.fill(none, "mlp.b_down", "mlp.c_proj.bias", c.hidden, 0);
   }
-  collect.enter("", "");
-  collect.fill("norm.scale", "transformer.ln_f.weight", c.hidden, 1);
-  collect.fill("norm.bias", "transformer.ln_f.bias", c.hidden, 0);
+  collect.leaveLayers();
+  collect.fill(none, "norm.scale", "transformer.ln_f.weight", c.hidden, 1);
+  collect.fill(none, "norm.bias", "transformer.ln_f.bias", c.hidden, 0);
   if (!c.tiedEmbeddings)
-    collect.normal("head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
+    collect.normal(vocabulary, "head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
 }
 
 std::vector<Parameter> hf::parameters(const ModelConfig &config) {

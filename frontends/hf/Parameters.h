@@ -12,6 +12,7 @@
 #include "frontends/hf/ModelConfig.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,20 @@ struct Initial {
   double value; // standard deviation, or the value
 };
 
+/// What a parameter is to its layer: #graph.role, whose words these are.
+struct Role {
+  enum class Kind { None, Column, Row, Keys, Fused, Vocabulary } kind = Kind::None;
+  std::vector<int64_t> parts = {}; // of Fused: sizes along the output
+  int64_t sharedBy = 1;            // of Keys: heads of queries for each of them
+};
+
 struct Parameter {
   std::string symbol;         // in the graph, without "@": "layers.0.attn.wq"
   std::string key;            // of the tensor in safetensors: "model.layers.0.self_attn.q_proj.weight"
   std::vector<int64_t> shape; // as stored
   Initial initial;
+  Role role;
+  std::optional<int64_t> layer;
 };
 
 /// The parameters in the order in which the forward pass first uses them; symbols and keys are unique.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Dist/DistOps.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/TemporaryBlocks.h"
@@ -28,6 +29,8 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (dist::recomputeOf(module) == "full")
+      return markAllAnalysesPreserved();
     PackingThresholds least{minSaving, minPersistentSaving};
     WeightPacking packing(module, least);
     size_t most = changesWithin(module, memoryLimit, packing.weights().size(),

@@ -25,7 +25,7 @@ def EarlyWrites : Pass<"early-writes", "::mlir::ModuleOp"> {
 def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
   let summary = "Compute forward values again in the backward pass, instead of keeping them";
   let description = [{
-    Works on `@train_microbatch`. The forward part is what the value written to `@loss_sum` needs, accumulators aside; all
+    As `recompute` of the strategy says. Works on `@train_microbatch`. The forward part is what the value written to `@loss_sum` needs, accumulators aside; all
     else is the backward part. A forward value that the backward part uses is kept, or computed again from what is kept by a clone of its
     operation right before its first backward use. Clones are exact and run the same kernels, so that gradients are
     those of `none`, bit for bit; no later pass may merge them with the originals.
@@ -40,9 +40,9 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
       target it is `none`.
 
     Remark: how many operations are computed again, how many bytes that frees, and how much arithmetic it adds.
+    Diagnosed: stages of a pipeline whose backward passes are divided, and `auto` for those.
   }];
-  let options = [Option<"mode", "mode", "std::string", "\"none\"", "none, selective, full or auto">,
-                 Option<"memoryTarget", "memory-target", "int64_t", "0",
+  let options = [Option<"memoryTarget", "memory-target", "int64_t", "0",
                         "auto: bytes of everything in the arena, estimated; 0: no target">];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
@@ -97,7 +97,8 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
 
     Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
     weights for which packing saves less than `min-saving` of the time of their products, by the model in
-    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the weight.
+    WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the weight;
+    anything where the strategy recomputes `full`, for who computes all again to save memory wants no second copies.
 
     Leaves a remark for each packed weight: bytes, calls and the share of time that is saved; and one for each reason why
     others stay plain, with the bytes that this leaves free.

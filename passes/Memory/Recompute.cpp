@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Remarks.h"
@@ -30,15 +31,12 @@ public:
   using RecomputeBase::RecomputeBase;
 
   void runOnOperation() override {
-    if (!llvm::is_contained({"none", "selective", "full", "auto"}, StringRef(mode))) {
-      getOperation().emitError() << "unknown recomputation '" << mode << "'; use none, selective, full or auto";
-      return signalPassFailure();
-    }
+    mode = dist::recomputeOf(getOperation());
     auto function = getOperation().lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction);
     if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
       return;
     if (!function)
-      return recomputeStages();
+      return failed(recomputeStages()) ? signalPassFailure() : void();
     DenseSet<Operation *> forward = forwardOperations(function);
     if (!forward.empty())
       recompute(function, forward);
@@ -46,23 +44,20 @@ public:
 
 private:
   /// The stages of a pipeline, as `split-stages` names their functions.
-  void recomputeStages() {
+  LogicalResult recomputeStages() {
     SymbolTable symbols(getOperation());
     for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
       StringRef stage = forward.getName();
       if (!stage.consume_front("forward."))
         continue;
-      if (mode == "auto") {
-        forward.emitWarning() << "recomputation 'auto' does nothing in a pipeline; use none, selective or full";
-        return;
-      }
+      if (mode == "auto")
+        return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none, selective "
+                                 "or full");
       auto backward = symbols.lookup<graph::FuncOp>(("backward." + stage).str());
-      if (!backward) {
-        forward.emitWarning() << "recomputation '" << mode
-                              << "' does nothing where a schedule divides backward passes: their parts would both "
-                                 "compute everything again; use none, or another schedule such as 1f1b";
-        return;
-      }
+      if (!backward)
+        return forward.emitError(
+            "a divided backward pass cannot compute forward values again: both parts would have to; "
+            "use recomputation 'none', or another schedule such as 1f1b");
       auto done =
           StageRecomputation(forward, backward, symbols).run([&](const Recomputation &recomputation, int64_t slots) {
             return mode == "selective" ? recomputation.selective() : recomputation.full(slots);
@@ -71,6 +66,7 @@ private:
         report(forward, done->none, done->chosen, done->totalFlops,
                llvm::formatv(" of stage {0}, for {1} microbatches in flight", stage, done->slots).str());
     }
+    return success();
   }
 
   /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
@@ -130,6 +126,9 @@ private:
     remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
     emitRemark(getOperation().getLoc()) << text;
   }
+
+  /// As the strategy says: none, selective, full or auto.
+  StringRef mode;
 
   static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 

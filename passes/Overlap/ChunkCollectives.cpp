@@ -28,23 +28,27 @@ public:
 
   void runOnOperation() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    std::optional<int64_t> chunks = dist::overlapChunksOf(getOperation());
     if (chunks == 1 || !mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();
-    if (chunks < 0) {
-      getOperation().emitError("there cannot be ") << chunks.getValue() << " chunks; the nearest valid number is 1";
-      return signalPassFailure();
-    }
     FailureOr<kernels::MachineModel> machine = machineWithLinks(getOperation(), links);
     if (failed(machine))
       return signalPassFailure();
+    int64_t all = 0;
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
-      int64_t divided = CollectiveChunking(mesh, chunks, threads, *machine).run(function.getBody().front());
+      int64_t divided = CollectiveChunking(mesh, chunks.value_or(0), threads, *machine).run(function.getBody().front());
+      all += divided;
       if (divided > 0)
         remark::passed(function.getLoc(), remark::RemarkOpts::name("ChunkCollectives").category("overlap"))
             << llvm::formatv("{0}: {1} collectives overlap the products beside them in chunks", function.getName(),
                              divided)
                    .str();
     }
+    if (all == 0 && chunks)
+      dist::StrategyOp::of(getOperation())
+          .getOnly<dist::OverlapChunksOp>()
+          .emitRemark("nothing is divided: no product with rows for several chunks has a sum, a scatter or a gather "
+                      "beside it");
   }
 };
 

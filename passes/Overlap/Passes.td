@@ -23,12 +23,12 @@ def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
   let description = [{
     A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
     several of each along the first dimension (CollectiveChunking.h). `overlap-commands` then lets the collective of one
-    chunk run beside the product of the next. Results are the same, bit for bit.
+    chunk run beside the product of the next. Results are the same, bit for bit. How many chunks: `overlap_chunks` of the
+    strategy.
 
     Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
   }];
-  let options = [Option<"chunks", "chunks", "int64_t", "1", "How many, 1: none; 0: what the machine model chooses">,
-                 Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">,
+  let options = [Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">,
                  Option<"links", "links", "std::string", "\"\"",
                         "For the machine model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
   let dependentDialects = ["::bowline::dist::DistDialect"];

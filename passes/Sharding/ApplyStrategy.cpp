@@ -24,36 +24,12 @@ public:
   using ApplyStrategyBase::ApplyStrategyBase;
 
   void runOnOperation() override {
-    dist::StrategyOp op = Strategy::find(getOperation());
-    if (!op && mesh.empty())
+    dist::StrategyOp op = dist::StrategyOp::of(getOperation());
+    if (!op || !op.getMesh())
       return markAllAnalysesPreserved();
-    FailureOr<Strategy> strategy = op ? fromOp(op) : fromFlags();
+    FailureOr<Strategy> strategy = Strategy::fromOp(op);
     if (failed(strategy) || failed(StrategyApplication(getOperation(), *strategy).run()))
-      return signalPassFailure();
-    if (op)
-      return;
-    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
-    strategy->write(builder, getOperation().getLoc(), "strategy");
-  }
-
-private:
-  FailureOr<Strategy> fromOp(dist::StrategyOp op) {
-    if (mesh.empty())
-      return Strategy::fromOp(op);
-    return op.emitOpError("and the option mesh=") << mesh << " both say how to divide the program; remove one";
-  }
-
-  FailureOr<Strategy> fromFlags() {
-    StrategyFlags flags;
-    flags.mesh = mesh;
-    flags.sequenceParallel = sequenceParallel;
-    flags.zero = zero;
-    flags.zeroAxis = zeroAxis;
-    flags.schedule = schedule;
-    if (microbatches != 0)
-      flags.microbatches = microbatches;
-    flags.stages = stages;
-    return Strategy::fromFlags(flags, [&] { return getOperation().emitError(); });
+      signalPassFailure();
   }
 };
 

@@ -27,18 +27,13 @@ public:
   using ApplyZeroBase::ApplyZeroBase;
 
   void runOnOperation() override {
-    dist::StrategyOp op = Strategy::find(getOperation());
+    dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!op || !mesh)
       return markAllAnalysesPreserved();
     FailureOr<Strategy> strategy = Strategy::fromOp(op);
     if (failed(strategy))
       return signalPassFailure();
-    if (prefetch < 0) {
-      getOperation().emitError("there cannot be ")
-          << prefetch.getValue() << " gathers ahead of use; the nearest valid number is 0";
-      return signalPassFailure();
-    }
     if (strategy->zeroLevel == 0)
       return markAllAnalysesPreserved();
     auto axis = StringAttr::get(&getContext(), strategy->zeroAxis);
@@ -47,9 +42,11 @@ public:
     auto entry = getOperation().lookupSymbol<graph::EntryOp>("train_step");
     Volumes volumes(getOperation());
     int64_t kept = volumes.ofVariables(), sent = entry ? volumes.sentIn(entry) : 0;
-    if (failed(ZeroSharding(getOperation(), mesh, strategy->zeroLevel, axis, prefetch).run()))
+    if (failed(ZeroSharding(getOperation(), mesh, strategy->zeroLevel, axis, strategy->prefetch,
+                            op.getOnly<dist::ZeroOp>().getLoc())
+                   .run()))
       return signalPassFailure();
-    InFlightDiagnostic remark = mlir::emitRemark(op.getLoc());
+    InFlightDiagnostic remark = mlir::emitRemark(op.getOnly<dist::ZeroOp>().getLoc());
     remark << "ZeRO " << strategy->zeroLevel << " along the " << mesh.getSize(axis) << " ranks of " << axis
            << ": a rank keeps " << volumes.ofVariables() << " bytes of parameters and states instead of " << kept;
     if (entry)

@@ -31,11 +31,7 @@ public:
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();
-    if (bucketBytes < 0) {
-      getOperation().emitError("a bucket cannot have ")
-          << bucketBytes.getValue() << " bytes; the nearest valid number is 0";
-      return signalPassFailure();
-    }
+    int64_t bucketBytes = dist::bucketBytesOf(getOperation());
     SymbolTable symbols(getOperation());
     for (auto entry : getOperation().getOps<graph::EntryOp>())
       GradientOrder(symbols).run(entry);

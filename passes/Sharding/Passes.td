@@ -3,30 +3,43 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AddStrategy : Pass<"add-strategy", "::mlir::ModuleOp"> {
+  let summary = "Write a strategy as the flags of bowline-compile do";
+  let description = [{
+    For `bowline-opt`: the options are the flags of `bowline-compile` with the same names, and go into the module's
+    `dist.strategy`, or into a new one (StrategyFlags.h).
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as in pp=2,dp=2,tp=2">,
+    Option<"sequenceParallel", "sequence-parallel", "bool", "false", "Shard the sequence of the residual stream">,
+    Option<"zero", "zero", "int64_t", "0", "ZeRO level, 0 to 3">,
+    Option<"zeroAxis", "zero-axis", "std::string", "\"\"", "Axis of ZeRO, else that of the batch">,
+    Option<"prefetch", "prefetch", "int64_t", "1", "Gathers of parameters that may be under way ahead of use">,
+    Option<"schedule", "schedule", "std::string", "\"\"", "Pipeline schedule">,
+    Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">,
+    Option<"stages", "stages", "std::string", "\"\"", "balanced, or [0..5],[6..10],[11]">,
+    Option<"recompute", "recompute", "std::string", "\"\"", "none, selective, full or auto">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "0", "Most bytes of one exchange; 0: each tensor alone">,
+    Option<"overlapChunks", "overlap-chunks", "int64_t", "1", "Of products and exchanges; 0: chosen">];
+  let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
 def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
   let summary = "From a strategy to the shardings of parameters and inputs";
   let description = [{
-    Reads the module's `dist.strategy`, or else the options, which are the short form of one; a module without either
-    stays as it is. Replaces the mesh, puts `dist.sharding` on every parameter and on every argument with the batch,
-    and with sequence parallelism `dist.shardings` on the lookup of embeddings. Afterwards the module has the strategy
-    in its long form, for the passes that follow.
+    Reads the module's `dist.strategy`; a module without one, or with one for a single rank that has no mesh, stays as it
+    is. Replaces the mesh, puts `dist.sharding` on every parameter and on every argument with the batch, and with
+    sequence parallelism `dist.shardings` on the lookup of embeddings. The strategy stays, for the passes that follow.
 
     Parameters are cut as the patterns say, else as tensor parallelism cuts them by default, also where their axes do
     not divide them: `pad-for-divisibility` comes next. A projection to queries, keys and values side by side is seen as
     three, in `dist.view`. Where there are fewer key heads than ranks along the axis of tensor parallelism, the mesh has
     this axis in two parts, "tp/0" and "tp/1", the second of which holds copies of the same key heads.
 
-    Diagnosed: a pattern without a match, an axis that is not there, a batch or sequence that does not divide, numbers
-    of key heads and ranks of which neither divides the other; each with the nearest valid choice.
+    Diagnosed: a pattern without a match, or with none that a later pattern leaves it, an axis that is not there, a batch
+    or sequence that does not divide, numbers of key heads and ranks of which neither divides the other; each with the
+    nearest valid choice.
   }];
-  let options = [
-    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as in pp=2,dp=2,tp=2">,
-    Option<"sequenceParallel", "sequence-parallel", "bool", "false", "Cut the residual stream along the sequence">,
-    Option<"zero", "zero", "int64_t", "0", "ZeRO level, 0 to 3">,
-    Option<"zeroAxis", "zero-axis", "std::string", "\"\"", "Axis of ZeRO, else that of the batch">,
-    Option<"schedule", "schedule", "std::string", "\"\"", "Pipeline schedule">,
-    Option<"microbatches", "microbatches", "int64_t", "0", "Microbatches per step; 0: not said">,
-    Option<"stages", "stages", "std::string", "\"\"", "balanced, or [0..5],[6..11]">];
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 
@@ -89,8 +102,6 @@ def ApplyZero : Pass<"apply-zero", "::mlir::ModuleOp"> {
 
     A module without a strategy, or with level 0, stays as it is. Diagnosed: no gradient is summed over the axis.
   }];
-  let options = [Option<"prefetch", "prefetch", "int64_t", "1",
-                        "With level 3: gathers of parameters that may be under way ahead of use">];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
@@ -113,12 +124,11 @@ def CoalesceCollectives : Pass<"coalesce-collectives", "::mlir::ModuleOp"> {
     Sums of gradients move to the order in which the backward pass completes these (GradientOrder.h).
 
     Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
-    long as none depends on another and their tensors have at most `bucket-bytes` together, and at most a sixteenth of all
-    of them where that is a megabyte or more. A bucket starts when the
+    long as none depends on another and their tensors have at most the `bucket_bytes` of the strategy together, and at
+    most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
     last of its members can; what depends on the first ones waits. The default is that of PyTorch's
     DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
   }];
-  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20", "Bytes of a bucket; 0: no buckets">];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 

@@ -1,4 +1,4 @@
-//===- Strategy.h - How a program is divided among ranks
+//===- Strategy.h - What a strategy says, with its defaults
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,25 +19,13 @@
 
 namespace bowline {
 
-/// The short form of a strategy, as the flags of a command. What is empty or unset has its default.
-struct StrategyFlags {
-  std::string mesh; ///< "pp=2,dp=2,tp=2", the first axis outermost
-  bool sequenceParallel = false;
-  std::optional<int64_t> zero; ///< 0 to 3
-  std::string zeroAxis;
-  std::string schedule; ///< kScheduleSyntax
-  std::optional<int64_t> microbatches;
-  std::string stages;    ///< "balanced", or "[0..5],[6..11]"
-  std::string recompute; ///< none, selective, full or auto
-};
-
-/// How a program is divided among ranks: all choices made and checked against each other. What depends on the model
-/// (are there such parameters, so many layers?) is checked where it is used.
+/// What a `dist.strategy` says, with its defaults: all choices made and checked against each other. What depends on the
+/// model (are there such parameters, so many layers?) is checked where it is used. Lines that stand for themselves,
+/// such as `recompute`, are read by the functions of DistOps.h.
 class Strategy {
 public:
   /// First and last layer of a stage.
   using LayerRange = std::pair<int64_t, int64_t>;
-  using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 
   /// The sharding of the parameters that match; of several patterns the last one counts.
   struct Pattern {
@@ -51,21 +39,16 @@ public:
     int64_t size;
   };
 
-  /// Fails with a diagnostic at the line that is wrong, which names the nearest valid choice.
+  /// Axes have their usual roles where no line says otherwise: pp for stages, dp and fsdp for the batch, tp for tensor
+  /// parallelism. Fails with a diagnostic at the line that is wrong, which names the nearest valid choice.
   static mlir::FailureOr<Strategy> fromOp(dist::StrategyOp op);
-  /// Axes have their usual names: pp for stages, dp and fsdp for the batch, tp for tensor parallelism; any other must
-  /// be that of `--zero-axis`. Fails with a diagnostic of \p emitError that names the flag and the nearest valid
-  /// choice.
-  static mlir::FailureOr<Strategy> fromFlags(const StrategyFlags &flags, EmitError emitError);
-  /// The module's `dist.strategy`; null where there is none.
-  static dist::StrategyOp find(mlir::ModuleOp module);
-
-  /// The long form, which fromOp reads back.
-  dist::StrategyOp write(mlir::OpBuilder &builder, mlir::Location location, llvm::StringRef name) const;
 
   /// Ranks along an axis; 1 for an axis that is empty or not in the mesh.
   int64_t getSize(llvm::StringRef axis) const;
+  /// Ranks along all axes.
+  int64_t countRanks() const;
 
+  /// Empty for one rank.
   std::vector<Axis> mesh;
   /// Along which the batch is divided, the first one outermost.
   std::vector<std::string> batchAxes;
@@ -74,23 +57,28 @@ public:
   std::vector<Pattern> patterns;
   /// Layers of each stage, or empty: balanced by their cost.
   std::vector<LayerRange> stages;
+  /// None where nothing says it, which is 1f1b.
   std::optional<ScheduleChoice> schedule;
+  /// The text of a schedule that is a table.
+  std::string scheduleTable;
+  /// None where nothing says it, which is one.
   std::optional<int64_t> microbatches;
   int64_t zeroLevel = 0;
-  std::string recompute = "none";
+  /// With level 3: gathers of parameters that may be under way ahead of use.
+  int64_t prefetch = 1;
 
 private:
-  void setDefaultAxes();
-  bool isFree(llvm::StringRef axis) const;
+  mlir::LogicalResult readMesh(dist::StrategyOp op);
+  void chooseAxes(dist::StrategyOp op);
+  mlir::LogicalResult readZero(dist::StrategyOp op);
+  mlir::LogicalResult readSequence(dist::StrategyOp op);
+  mlir::LogicalResult readPipeline(dist::StrategyOp op);
+  mlir::LogicalResult readSchedule(dist::StrategyOp op);
+  mlir::LogicalResult readStages(dist::StrategyOp op);
+  mlir::LogicalResult checkUses(dist::MeshOp op) const;
   bool has(llvm::StringRef axis) const;
+  bool isFree(llvm::StringRef axis) const;
 };
-
-/// "pp=2,dp=2,tp=2". Sizes are positive, names differ, and their product is at most 2^20 ranks.
-mlir::FailureOr<std::vector<Strategy::Axis>> parseMesh(llvm::StringRef text, Strategy::EmitError emitError);
-
-/// "balanced" (an empty list) or "[0..5],[6..11]": stages that begin where the one before ended, the first with layer
-/// 0.
-mlir::FailureOr<std::vector<Strategy::LayerRange>> parseStages(llvm::StringRef text, Strategy::EmitError emitError);
 
 } // namespace bowline
 

@@ -28,10 +28,7 @@ LogicalResult StrategyApplication::apply() {
       return failure();
   if (strategy.getSize(strategy.sequenceAxis) == 1)
     return success();
-  WalkResult result = module.walk([&](graph::GatherOp gather) {
-    return failed(cutSequence(gather)) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+  return shardSequences();
 }
 
 LogicalResult StrategyApplication::run() {
@@ -72,11 +69,13 @@ LogicalResult StrategyApplication::shardParameters() {
   for (graph::ParamOp param : params)
     param->setAttr(dist::DistDialect::kShardingAttr,
                    dist::ShardingAttr::replicated(module.getContext(), param.getTensorType().getRank()));
-  llvm::SmallPtrSet<Operation *, 16> matched;
+  DeciderMap deciders;
   for (const Strategy::Pattern &pattern : strategy.patterns)
-    if (failed(applyPattern(pattern, params, matched)))
+    if (failed(applyPattern(pattern, params, deciders)))
       return failure();
-  llvm::erase_if(params, [&](graph::ParamOp param) { return matched.contains(param); });
+  if (failed(checkDeciders(deciders)))
+    return failure();
+  llvm::erase_if(params, [&](graph::ParamOp param) { return deciders.contains(param); });
   if (strategy.getSize(strategy.tensorAxis) > 1 && failed(shardByDefault(params)))
     return failure();
   shardMirrors();
@@ -190,28 +189,41 @@ LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, gr
 }
 
 LogicalResult StrategyApplication::applyPattern(const Strategy::Pattern &pattern, ArrayRef<graph::ParamOp> params,
-                                                llvm::SmallPtrSetImpl<Operation *> &matched) {
+                                                DeciderMap &deciders) {
   auto glob = llvm::GlobPattern::create(pattern.glob, /*MaxSubPatterns=*/1024);
   if (!glob)
     return mlir::emitError(pattern.location) << "pattern \"" << pattern.glob << "\": " << toString(glob.takeError());
   bool any = false;
   for (graph::ParamOp param : params) {
-    if (!glob->match(param.getName()))
+    if (!glob->match(param.getName()) && !glob->match(param.getKey()))
       continue;
     if (failed(checkFit(pattern, param)))
       return failure();
     any = true;
-    matched.insert(param);
+    deciders[param] = &pattern;
     param->setAttr(dist::DistDialect::kShardingAttr, pattern.sharding);
   }
   if (any)
     return success();
-  SmallVector<StringRef> names = llvm::map_to_vector(params, [](graph::ParamOp param) { return param.getName(); });
+  SmallVector<StringRef> names;
+  for (graph::ParamOp param : params)
+    names.append({param.getName(), param.getKey()});
   InFlightDiagnostic diagnostic = mlir::emitError(pattern.location);
   diagnostic << "pattern \"" << pattern.glob << "\" matches no parameter";
   if (!names.empty())
     diagnostic << "; the nearest is '" << dist::findNearest(pattern.glob, names) << "'";
   return diagnostic;
+}
+
+/// The last match counts: a pattern whose parameters all have a later one says nothing.
+LogicalResult StrategyApplication::checkDeciders(const DeciderMap &deciders) {
+  for (const Strategy::Pattern &pattern : strategy.patterns)
+    if (llvm::none_of(deciders, [&](const auto &entry) { return entry.second == &pattern; }))
+      return mlir::emitError(pattern.location)
+             << "pattern \"" << pattern.glob
+             << "\" decides nothing, as later ones match all of its parameters, and the last one counts; remove it, or "
+                "move it behind them";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -271,11 +283,29 @@ static bool isParameter(Value value) {
   return read && SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr());
 }
 
-/// The result [batch, sequence, hidden] of a lookup is where the residual stream begins.
+/// The result [batch, sequence, hidden] of a lookup is where the residual stream begins. One position at a time, when
+/// text is generated, is no sequence.
+static bool isResidualStream(graph::GatherOp gather) {
+  auto type = cast<RankedTensorType>(gather.getResult().getType());
+  return type.getRank() == 3 && isParameter(gather.getTable()) && type.getDimSize(1) > 1;
+}
+
+LogicalResult StrategyApplication::shardSequences() {
+  SmallVector<graph::GatherOp> streams;
+  module.walk([&](graph::GatherOp gather) {
+    if (isResidualStream(gather))
+      streams.push_back(gather);
+  });
+  if (streams.empty())
+    return dist::StrategyOp::of(module).getOnly<dist::SequenceParallelOp>().emitOpError(
+        "finds no residual stream: no function looks up rows of a parameter for several positions of a sequence; "
+        "remove "
+        "it");
+  return success(llvm::all_of(streams, [&](graph::GatherOp gather) { return succeeded(cutSequence(gather)); }));
+}
+
 LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
   auto type = cast<RankedTensorType>(gather.getResult().getType());
-  if (type.getRank() != 3 || !isParameter(gather.getTable()) || type.getDimSize(1) == 1)
-    return success(); // one position at a time, when text is generated, is no sequence
   int64_t ranks = strategy.getSize(strategy.sequenceAxis);
   if (type.getDimSize(1) % ranks != 0) {
     InFlightDiagnostic diagnostic = mlir::emitError(gather.getLoc(), "the residual stream's sequence");

@@ -40,11 +40,14 @@ private:
                   llvm::ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel);
   void cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut);
   void remarkWhole(llvm::StringRef reason, llvm::ArrayRef<graph::ParamOp> whole);
-  /// Adds the parameters that it decides to \p matched.
+  /// Of parameters that a pattern matches, the last one that does.
+  using DeciderMap = llvm::DenseMap<mlir::Operation *, const Strategy::Pattern *>;
   mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,
-                                   llvm::SmallPtrSetImpl<mlir::Operation *> &matched);
+                                   DeciderMap &deciders);
+  mlir::LogicalResult checkDeciders(const DeciderMap &deciders);
   mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
   mlir::LogicalResult shardBatch(graph::FuncOp function);
+  mlir::LogicalResult shardSequences();
   mlir::LogicalResult cutSequence(graph::GatherOp gather);
   llvm::SmallVector<mlir::StringAttr> toAxes(llvm::ArrayRef<std::string> names);
   llvm::SmallVector<mlir::StringAttr> batchAxes();

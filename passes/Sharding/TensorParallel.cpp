@@ -13,30 +13,6 @@
 using namespace mlir;
 using namespace bowline;
 
-namespace {
-enum class Role { Vocabulary, Fused, Keys, IntoLayer, OutOfLayer };
-} // namespace
-
-/// Biases have the role of their weights.
-static std::optional<Role> roleOf(StringRef name) {
-  struct Named {
-    StringRef suffix;
-    Role role;
-  };
-  static constexpr Named kRoles[] = {
-      {".attn.wqkv", Role::Fused},      {".attn.bqkv", Role::Fused},    {".attn.wq", Role::IntoLayer},
-      {".attn.bq", Role::IntoLayer},    {".attn.wk", Role::Keys},       {".attn.wv", Role::Keys},
-      {".attn.bk", Role::Keys},         {".attn.bv", Role::Keys},       {".mlp.w_gate", Role::IntoLayer},
-      {".mlp.w_up", Role::IntoLayer},   {".mlp.b_up", Role::IntoLayer}, {".attn.wo", Role::OutOfLayer},
-      {".mlp.w_down", Role::OutOfLayer}};
-  if (name == "embed" || name == "head")
-    return Role::Vocabulary;
-  for (const Named &named : kRoles)
-    if (name.ends_with(named.suffix))
-      return named.role;
-  return std::nullopt;
-}
-
 /// The parameter whose value \p value is, perhaps rounded; empty if it is none.
 static StringRef parameterOf(Value value) {
   while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(value.getDefiningOp()))
@@ -80,16 +56,26 @@ static int64_t findJoinedHeads(Value activations) {
 
 TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
     : module(module), axis(axis.str()), ranks(ranks) {
-  // Forward functions come first in a module: the first contraction is the one that projects.
+  findUses();
+}
+
+/// Forward functions come first in a module: the first contraction is the one that projects.
+void TensorParallel::findUses() {
+  auto note = [&](Value param, Use use) {
+    if (StringRef name = parameterOf(param); !name.empty())
+      uses.try_emplace(name, use);
+  };
   module.walk([&](graph::DotGeneralOp dot) {
-    auto note = [&](Value weight, ArrayRef<int64_t> contracted, ArrayRef<int64_t> free, Value activations) {
-      StringRef name = parameterOf(weight);
-      if (!name.empty() && contracted.size() == 1 && free.size() == 1)
-        uses.try_emplace(
-            name, Use{contracted.front(), free.front(), findJoinedHeads(activations), findHeads(dot.getResult())});
+    auto noteWeight = [&](Value weight, ArrayRef<int64_t> contracted, ArrayRef<int64_t> free, Value activations) {
+      if (contracted.size() == 1 && free.size() == 1)
+        note(weight, Use{contracted.front(), free.front(), findJoinedHeads(activations), findHeads(dot.getResult())});
     };
-    note(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
-    note(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
+    noteWeight(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
+    noteWeight(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
+  });
+  module.walk([&](graph::BroadcastOp bias) {
+    if (cast<RankedTensorType>(bias.getInput().getType()).getRank() == 1)
+      note(bias.getInput(), Use{std::nullopt, 0, 0, findHeads(bias.getResult())});
   });
   module.walk([&](graph::GatherOp gather) {
     if (StringRef name = parameterOf(gather.getTable()); !name.empty())
@@ -97,30 +83,49 @@ TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
   });
 }
 
-const TensorParallel::Use *TensorParallel::findUse(StringRef weight) const {
-  auto use = uses.find(weight);
+const TensorParallel::Use *TensorParallel::findUse(graph::ParamOp param) const {
+  auto use = uses.find(param.getName());
   return use == uses.end() ? nullptr : &use->second;
 }
 
+static constexpr StringRef kNoUse = "no contraction with one input and one output dimension reads them";
 static constexpr StringRef kHeads = "their number of heads does not divide";
 
-std::optional<TensorParallel::Cut> TensorParallel::findWeightCut(graph::ParamOp weight, bool alongOutput,
-                                                                 StringRef &reason) const {
-  const Use *use = findUse(weight.getName());
-  if (!use) {
-    reason = "no contraction with one input and one output dimension reads them";
-    return std::nullopt;
-  }
-  if ((alongOutput ? use->outputHeads : use->inputHeads) % ranks != 0) {
-    reason = kHeads;
-    return std::nullopt;
-  }
-  return Cut{alongOutput ? use->output : use->input};
+std::optional<TensorParallel::Cut> TensorParallel::cutOutput(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (use && use->outputHeads % ranks == 0)
+    return Cut{use->output};
+  reason = use ? kHeads : kNoUse;
+  return std::nullopt;
 }
 
-InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp weight, int64_t heads, int64_t keyHeads) const {
-  InFlightDiagnostic diagnostic = mlir::emitError(weight.getLoc());
-  diagnostic << "'" << weight.getName() << "' has " << keyHeads << " heads: the " << ranks << " ranks along \"" << axis
+std::optional<TensorParallel::Cut> TensorParallel::cutInput(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (use && use->input && use->inputHeads % ranks == 0)
+    return Cut{*use->input};
+  reason = use && use->input ? kHeads : kNoUse;
+  return std::nullopt;
+}
+
+std::optional<TensorParallel::Cut> TensorParallel::cutParts(graph::ParamOp param, StringRef &reason) const {
+  auto whole = param->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
+  int64_t rank = param.getTensorType().getRank();
+  if (whole && whole.size() < rank)
+    return Cut{rank - 1}; // a strategy was applied before, and gave the parts a dimension
+  std::optional<Cut> cut = cutOutput(param, reason);
+  if (!cut)
+    return std::nullopt;
+  ArrayRef<int64_t> parts = param.getRoleAttr().getParts();
+  cut->parts = static_cast<int64_t>(parts.size());
+  if (llvm::all_equal(parts) && param.getTensorType().getDimSize(cut->dim) == cut->parts * parts.front())
+    return cut;
+  reason = llvm::all_equal(parts) ? "their output has not the size of their parts" : "their parts are not of one size";
+  return std::nullopt;
+}
+
+InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const {
+  InFlightDiagnostic diagnostic = mlir::emitError(param.getLoc());
+  diagnostic << "'" << param.getName() << "' has " << keyHeads << " heads: the " << ranks << " ranks along \"" << axis
              << "\" neither divide them nor share each of them evenly; valid numbers of ranks are ";
   SmallVector<int64_t> valid;
   for (int64_t size = 1; size <= std::min(heads, dist::MeshOp::kMaxRanks); ++size)
@@ -131,73 +136,52 @@ InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp weight, int64_t
 }
 
 /// A rank holds the key heads that its query heads use: these are in the same order, in groups of one size.
-FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findKeyCut(graph::ParamOp weight,
-                                                                         StringRef &reason) const {
-  const Use *keys = findUse(weight.getName());
-  const Use *queries = findUse((weight.getName().rsplit('.').first + ".wq").str());
-  if (!keys || !queries || keys->outputHeads % ranks == 0)
-    return findWeightCut(weight, /*alongOutput=*/true, reason);
-  if (queries->outputHeads % ranks != 0) {
+FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::cutKeys(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (!use || use->outputHeads % ranks == 0)
+    return cutOutput(param, reason);
+  int64_t keyHeads = use->outputHeads, heads = keyHeads * param.getRoleAttr().getSharedBy();
+  if (heads % ranks != 0) {
     reason = kHeads;
     return std::optional<Cut>();
   }
-  if (ranks % keys->outputHeads != 0)
-    return refuseKeyHeads(weight, queries->outputHeads, keys->outputHeads);
-  if (keys->outputHeads > 1)
-    return std::optional(Cut{keys->output, 1, keys->outputHeads});
+  if (ranks % keyHeads != 0)
+    return refuseKeyHeads(param, heads, keyHeads);
+  if (keyHeads > 1)
+    return std::optional(Cut{use->output, 1, keyHeads});
   reason = "all ranks use their only head";
   return std::optional<Cut>();
 }
 
 FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param, StringRef &reason) const {
-  Role role = *roleOf(param.getName());
-  int64_t rank = param.getTensorType().getRank();
-  auto whole = param->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
-  if (role == Role::Fused && whole && whole.size() < rank)
-    return std::optional(Cut{rank - 1}); // a strategy was applied before, and gave the parts a dimension
-  auto [prefix, last] = param.getName().rsplit('.');
-  if (role != Role::Vocabulary && last.starts_with("b")) {
-    // As its weight: "attn.bq" goes with "attn.wq".
-    auto weight = ModuleOp(module).lookupSymbol<graph::ParamOp>((prefix + ".w" + last.drop_front()).str());
-    if (!weight || param.getTensorType().getRank() != 1) {
-      reason = "the weight that they belong to is missing";
-      return std::optional<Cut>();
-    }
-    FailureOr<std::optional<Cut>> cut = findCut(weight, reason);
-    if (succeeded(cut) && *cut)
-      (*cut)->dim = 0;
-    return cut;
-  }
-  switch (role) {
-  case Role::Vocabulary:
-    if (tables.contains(param.getName()))
-      return std::optional(Cut{0});
-    return findWeightCut(param, /*alongOutput=*/true, reason);
-  case Role::Keys:
-    return findKeyCut(param, reason);
-  case Role::OutOfLayer:
-    return findWeightCut(param, /*alongOutput=*/false, reason);
-  case Role::IntoLayer:
-    return findWeightCut(param, /*alongOutput=*/true, reason);
-  case Role::Fused:
-    break;
-  }
-  std::optional<Cut> cut = findWeightCut(param, /*alongOutput=*/true, reason);
-  if (cut && param.getTensorType().getDimSize(cut->dim) % 3 != 0) {
-    reason = "their output is not three parts of one size";
+  if (!param.getRoleAttr()) {
+    reason = "no role says how they are divided; give them one, as in graph.param ... role(column), or a line 'shard'";
     return std::optional<Cut>();
   }
-  if (cut)
-    cut->parts = 3;
-  return cut;
+  switch (param.getRoleAttr().getKind()) {
+  case graph::RoleKind::None:
+    return std::optional<Cut>();
+  case graph::RoleKind::Vocabulary:
+    return tables.contains(param.getName()) ? std::optional(Cut{0}) : cutOutput(param, reason);
+  case graph::RoleKind::Column:
+    return cutOutput(param, reason);
+  case graph::RoleKind::Row:
+    return cutInput(param, reason);
+  case graph::RoleKind::Keys:
+    return cutKeys(param, reason);
+  case graph::RoleKind::Fused:
+    return cutParts(param, reason);
+  case graph::RoleKind::Expert:
+    reason = "tensor parallelism does not divide experts; a line 'shard' may";
+    return std::optional<Cut>();
+  }
+  llvm_unreachable("unknown role");
 }
 
 FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param) {
-  if (!roleOf(param.getName()))
-    return std::optional<Cut>();
   StringRef reason;
   FailureOr<std::optional<Cut>> cut = findCut(param, reason);
-  if (succeeded(cut) && !*cut)
+  if (succeeded(cut) && !*cut && !reason.empty())
     keepWhole(param, reason);
   return cut;
 }

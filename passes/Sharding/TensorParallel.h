@@ -18,23 +18,24 @@
 
 namespace bowline {
 
-/// Which dimension of a parameter tensor parallelism cuts, where a strategy does not say it (Shoeybi et al.,
+/// Which dimension of a parameter tensor parallelism shards, where a strategy does not say it (Shoeybi et al.,
 /// Megatron-LM, 2019): projections into a layer's inner space along what they produce, so that each rank has heads or
 /// columns of its own; projections back into the residual stream along what they take, which gives sums of parts;
 /// embeddings and the projection to logits along the vocabulary. All else every rank holds whole.
 ///
-/// | parameter                            | cut along                                                |
-/// |--------------------------------------|----------------------------------------------------------|
-/// | `embed`, `head`                      | vocabulary                                               |
-/// | `*.attn.wq`, `*.attn.bq`             | output, if the number of heads divides                   |
-/// | `*.attn.{wk,wv,bk,bv}`               | output; shared by several ranks, if there are more ranks |
-/// | `*.attn.wqkv`, `*.attn.bqkv`         | output of each of the three, if the number of heads divides |
-/// | `*.attn.wo`                          | input, if the number of heads divides                    |
-/// | `*.mlp.w_{gate,up}`, `*.mlp.b_up`    | output                                                   |
-/// | `*.mlp.w_down`                       | input                                                    |
+/// | role (#graph.role) | sharded along                                                                   |
+/// |--------------------|---------------------------------------------------------------------------------|
+/// | `vocabulary`       | the vocabulary                                                                  |
+/// | `column`           | output, if the number of heads divides                                          |
+/// | `keys`             | output; shared by several ranks, if there are more ranks than heads             |
+/// | `fused`            | output of each of the parts, if they have one size and the number of heads divides |
+/// | `row`              | input, if the number of heads divides                                           |
+/// | `none`             | nothing                                                                         |
 ///
-/// Which dimension is output and which is input is read from the contraction that uses the parameter: weights are
-/// stored as [out, in] by some families and as [in, out] by others. Sizes need not divide, but numbers of heads.
+/// A parameter without a role, or with one that is not in the table, is held whole, which is a remark. Which dimension
+/// is output and which is input is read from the contraction that uses the parameter: weights are stored as [out, in]
+/// by some families and as [in, out] by others. A parameter of one dimension is a bias, whose output it is. Sizes need
+/// not divide, but numbers of heads.
 class TensorParallel {
 public:
   /// \p ranks is the size of the axis \p axis, which is for messages.
@@ -48,8 +49,8 @@ public:
     int64_t pieces = 0;
   };
 
-  /// None for a parameter that every rank holds whole. What one would expect to be cut and is not is kept for
-  /// reasons(). Fails with a diagnostic where neither of the numbers of ranks and of key heads divides the other.
+  /// None for a parameter that every rank holds whole. Unless its role says that, it is kept for reasons(). Fails with
+  /// a diagnostic where neither of the numbers of ranks and of key heads divides the other.
   llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param);
 
   /// That the parameter stays whole after all.
@@ -58,18 +59,22 @@ public:
   const llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> &reasons() const { return whole; }
 
 private:
-  /// How a contraction uses a parameter.
+  /// How a contraction uses a parameter, or an addition a bias.
   struct Use {
-    int64_t input, output; ///< dimensions of the parameter
+    std::optional<int64_t> input; ///< dimensions of the parameter
+    int64_t output;
     /// Of a projection from or to heads: how many; else 0.
     int64_t inputHeads, outputHeads;
   };
 
-  const Use *findUse(llvm::StringRef weight) const;
-  std::optional<Cut> findWeightCut(graph::ParamOp weight, bool alongOutput, llvm::StringRef &reason) const;
-  llvm::FailureOr<std::optional<Cut>> findKeyCut(graph::ParamOp weight, llvm::StringRef &reason) const;
+  void findUses();
+  const Use *findUse(graph::ParamOp param) const;
+  std::optional<Cut> cutOutput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Cut> cutInput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Cut> cutParts(graph::ParamOp param, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Cut>> cutKeys(graph::ParamOp param, llvm::StringRef &reason) const;
   llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param, llvm::StringRef &reason) const;
-  mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp weight, int64_t heads, int64_t keyHeads) const;
+  mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const;
 
   mlir::ModuleOp module;
   std::string axis;

@@ -48,7 +48,7 @@ LogicalResult ZeroSharding::checkAxis() {
   }
   if (!any || axes.contains(shards.getAxis()))
     return success();
-  InFlightDiagnostic diagnostic = module.emitError("ZeRO divides along ")
+  InFlightDiagnostic diagnostic = emitError(line, "ZeRO divides along ")
                                   << shards.getAxis() << ", but no gradient is summed over it";
   if (!axes.empty())
     diagnostic << "; the axes of which that is true are ";

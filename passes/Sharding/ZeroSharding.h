@@ -29,9 +29,10 @@ namespace bowline {
 /// those. A variable that the axis cuts already stays as it is. How functions change: FunctionSharding.h.
 class ZeroSharding {
 public:
-  /// \p level is 1 to 3; \p prefetch is for the gathers of parameters.
-  ZeroSharding(mlir::ModuleOp module, dist::MeshOp mesh, int64_t level, mlir::StringAttr axis, int64_t prefetch)
-      : module(module), symbols(module), shards(mesh, axis), level(level), prefetch(prefetch) {}
+  /// \p level is 1 to 3; \p prefetch is for the gathers of parameters. \p line is the place of the strategy's line.
+  ZeroSharding(mlir::ModuleOp module, dist::MeshOp mesh, int64_t level, mlir::StringAttr axis, int64_t prefetch,
+               mlir::Location line)
+      : module(module), symbols(module), shards(mesh, axis), level(level), prefetch(prefetch), line(line) {}
 
   /// Fails with a diagnostic where no gradient is summed over the axis, naming the axes over which they are, or where a
   /// function uses gradients in a way that cannot be divided.
@@ -46,6 +47,7 @@ private:
   mlir::SymbolTable symbols;
   FlatShards shards;
   int64_t level, prefetch;
+  mlir::Location line;
   FunctionSharding::Variables variables;
 };
 

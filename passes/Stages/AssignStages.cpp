@@ -25,7 +25,7 @@ public:
   using AssignStagesBase::AssignStagesBase;
 
   void runOnOperation() override {
-    dist::StrategyOp op = Strategy::find(getOperation());
+    dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     if (!op)
       return markAllAnalysesPreserved();
     FailureOr<Strategy> strategy = Strategy::fromOp(op);
@@ -33,9 +33,17 @@ public:
       return signalPassFailure();
     if (strategy->getSize(strategy->stageAxis) == 1)
       return markAllAnalysesPreserved();
-    auto line = op.getOnly<dist::StagesOp>();
-    if (failed(StageAssignment(getOperation(), *strategy, line ? line.getLoc() : op.getLoc()).run()))
+    if (failed(StageAssignment(getOperation(), *strategy, locationOf(op)).run()))
       signalPassFailure();
+  }
+
+private:
+  /// Of the line that says most about stages.
+  static Location locationOf(dist::StrategyOp op) {
+    if (auto stages = op.getOnly<dist::StagesOp>())
+      return stages.getLoc();
+    auto schedule = op.getOnly<dist::ScheduleOp>();
+    return schedule ? schedule.getLoc() : op.getMesh().getLoc();
   }
 };
 

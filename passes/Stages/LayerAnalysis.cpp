@@ -9,6 +9,8 @@
 #include "passes/Stages/LayerAnalysis.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace bowline;
 
@@ -17,7 +19,23 @@ using namespace bowline;
 /// with either.
 static constexpr double kFlopsPerByte = 16;
 
-LayerAnalysis::LayerAnalysis(graph::FuncOp function, const ModelLayers &layers)
+FailureOr<int64_t> bowline::countLayers(ModuleOp module) {
+  std::map<int64_t, graph::ParamOp> firstOf;
+  for (auto param : module.getOps<graph::ParamOp>())
+    if (std::optional<int64_t> layer = param.getLayer())
+      firstOf.try_emplace(*layer, param);
+  if (firstOf.empty())
+    return module.emitError("no parameter says in which layer it is; write it, as in graph.param ... layer(0), or give "
+                            "the mesh no axis for stages");
+  int64_t count = 0;
+  for (auto &[layer, param] : firstOf)
+    if (layer != count++)
+      return param.emitOpError("is in layer ")
+             << layer << ", but none is in layer " << count - 1 << "; layers are counted from 0";
+  return count;
+}
+
+LayerAnalysis::LayerAnalysis(graph::FuncOp function, int64_t layers)
     : body(function.getBody().front()), layers(layers), symbols(function->getParentOp()) {
   for (BlockArgument argument : function.getArguments())
     origins[argument].fromArguments = true;
@@ -35,7 +53,8 @@ LayerAnalysis::Origin LayerAnalysis::originOf(Operation *op) const {
     if (!result.param)
       return result;
     result.kind = Kind::Weight;
-    result.layer = layers.layerOf(read.getVariable()).value_or(-1);
+    if (std::optional<int64_t> layer = result.param.getLayer())
+      result.layer = *layer;
     return result;
   }
   for (Value operand : op->getOperands()) {
@@ -71,7 +90,7 @@ static double costOf(Operation *op) {
 }
 
 std::vector<double> LayerAnalysis::costs() const {
-  std::vector<double> costs(layers.count(), 0);
+  std::vector<double> costs(layers, 0);
   DenseSet<Operation *> counted;
   auto count = [&](auto &&self, Operation *op, int64_t layer) -> void {
     if (!counted.insert(op).second)

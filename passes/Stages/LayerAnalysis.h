@@ -10,11 +10,14 @@
 #define BOWLINE_PASSES_STAGES_LAYERANALYSIS_H
 
 #include "dialects/Graph/GraphOps.h"
-#include "passes/Stages/ModelLayers.h"
 
 #include <vector>
 
 namespace bowline {
+
+/// How many layers the parameters of a module say that there are. Fails with a diagnostic at the module where no
+/// parameter is in a layer, or at a parameter whose layer has none before it.
+mlir::FailureOr<int64_t> countLayers(mlir::ModuleOp module);
 
 /// What the values of a forward function depend on.
 class LayerAnalysis {
@@ -25,7 +28,8 @@ public:
     Activation ///< on more: belongs to a layer
   };
 
-  LayerAnalysis(graph::FuncOp function, const ModelLayers &layers);
+  /// \p layers is the number of layers of the function's module.
+  LayerAnalysis(graph::FuncOp function, int64_t layers);
 
   Kind kindOf(mlir::Value value) const { return origins.lookup(value).kind; }
   /// The parameter that a weight is a form of.
@@ -49,7 +53,7 @@ private:
   Origin originOf(mlir::Operation *op) const;
 
   mlir::Block &body;
-  const ModelLayers &layers;
+  int64_t layers;
   mlir::SymbolTable symbols;
   llvm::DenseMap<mlir::Value, Origin> origins;
 };

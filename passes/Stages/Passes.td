@@ -10,7 +10,7 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
     virtual stages as the ranks along it hold together, and inserts `stage.transfer` for every value that crosses, from
     neighbour to neighbour. Runs before differentiation, which then gives the transfers of gradients.
 
-    Layers are what most parameters' names are numbered by: `layers.7.attn.wq`. An operation belongs to the latest layer
+    Layers are those that parameters say. An operation belongs to the latest layer
     among the parameters that it depends on; what comes before the first layer goes with the first stage, what comes
     after the last one with the last. Layers are divided as the strategy says, or such that the most expensive stage is as cheap
     as possible by the cost model.
@@ -18,8 +18,8 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
     What depends on no parameter is there for every stage. A parameter that a second stage uses gets a mirror there
     (`stage.mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
 
-    Diagnosed: more stages than layers, ranges that do not cover all layers, parameters without numbered layers; each
-    with the nearest valid choice.
+    Diagnosed: more stages than layers, ranges that do not cover all layers, no parameter in a layer; each with the
+    nearest valid choice.
   }];
   let dependentDialects = ["::bowline::stage::StageDialect"];
 }
@@ -62,7 +62,8 @@ def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
     over the axis of the stages.
 
     Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently.
-    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, and what `label-stages`
+    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, or divides backward passes
+    that should be computed again, and what `label-stages`
     diagnoses.
   }];
   let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",

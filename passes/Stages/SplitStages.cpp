@@ -30,7 +30,7 @@ public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::optional<int64_t> count = stage::countOf(module);
-    dist::StrategyOp op = Strategy::find(module);
+    dist::StrategyOp op = dist::StrategyOp::of(module);
     if (!count || !op || module.getOps<graph::FuncOp>().empty())
       return markAllAnalysesPreserved();
     FailureOr<Strategy> strategy = Strategy::fromOp(op);
@@ -40,8 +40,7 @@ public:
       return markAllAnalysesPreserved();
     if (failed(labelStages(module, *count)))
       return signalPassFailure();
-    auto line = op.getOnly<dist::ScheduleOp>();
-    if (failed(StageSplitting(module, *strategy, line ? line.getLoc() : op.getLoc()).run()))
+    if (failed(StageSplitting(module, *strategy, op).run()))
       signalPassFailure();
   }
 };

@@ -9,9 +9,8 @@
 #include "passes/Stages/StageAssignment.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
-#include "passes/Stages/Schedules/ScheduleTable.h"
+#include "passes/Stages/StrategySchedule.h"
 #include "passes/Training/Passes.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -26,7 +25,7 @@ LogicalResult StageAssignment::run() {
                                << " to divide into stages; give the mesh no axis \"" << strategy.stageAxis << "\"";
   if (module->hasAttr(StageDialect::kCountAttr))
     return emitError(location) << "the module is divided into stages already";
-  FailureOr<ModelLayers> layers = ModelLayers::find(module);
+  FailureOr<int64_t> layers = countLayers(module);
   if (failed(layers))
     return failure();
   LayerAnalysis analysis(loss, *layers);
@@ -50,53 +49,39 @@ LogicalResult StageAssignment::run() {
 //===----------------------------------------------------------------------===//
 
 /// A table holds any number of stages per rank, so it must be read.
-FailureOr<int64_t> StageAssignment::countStagesOfTable() {
-  const std::string &file = strategy.schedule->file;
-  if (!strategy.microbatches)
-    return emitError(location) << "schedule '" << file << "' is a table for a number of microbatches; say which";
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (std::error_code error = buffer.getError())
-    return emitError(location) << "cannot read the schedule '" << file << "': " << error.message()
-                               << "; check the path";
-  constexpr int64_t kLimit = INT32_MAX; // larger ones are refused with everything else that a schedule cannot be
-  StringRef text = (*buffer)->getBuffer();
-  auto schedule = parseScheduleTable({text.data(), text.size()}, file,
-                                     static_cast<int>(std::min(strategy.getSize(strategy.stageAxis), kLimit)),
-                                     static_cast<int>(std::min(*strategy.microbatches, kLimit)));
-  if (!schedule.ok())
-    return emitError(location) << std::string(schedule.status().message());
-  return schedule->placement.numStages();
-}
-
 FailureOr<int64_t> StageAssignment::countStages() {
-  if (strategy.schedule && strategy.schedule->kind == ScheduleKind::Table)
-    return countStagesOfTable();
+  if (strategy.schedule && strategy.schedule->kind == ScheduleKind::Table) {
+    FailureOr<Schedule> schedule = makeScheduleOf(strategy, strategy.microbatches.value_or(1), location);
+    if (failed(schedule))
+      return failure();
+    return schedule->placement.numStages();
+  }
   return strategy.getSize(strategy.stageAxis) * (strategy.schedule ? strategy.schedule->chunks : 1);
 }
 
-FailureOr<std::vector<LayerRange>> StageAssignment::divide(const ModelLayers &layers, const LayerAnalysis &analysis) {
+FailureOr<std::vector<LayerRange>> StageAssignment::divide(int64_t layers, const LayerAnalysis &analysis) {
   FailureOr<int64_t> stages = countStages();
   if (failed(stages))
     return failure();
-  int64_t ranks = strategy.getSize(strategy.stageAxis), count = layers.count();
+  int64_t ranks = strategy.getSize(strategy.stageAxis);
   auto describeModel = [&](InFlightDiagnostic &&diagnostic) {
-    diagnostic << ", but the model has " << count << (count == 1 ? " layer, " : " layers, ") << layers.describe();
+    diagnostic << ", but the model has " << layers << (layers == 1 ? " layer" : " layers");
     return std::move(diagnostic);
   };
-  if (*stages > count)
+  if (*stages > layers)
     return describeModel(emitError(location)
                          << *stages << " stages are asked for, " << *stages / ranks << " on each of " << ranks
                          << " ranks along \"" << strategy.stageAxis << "\"")
-           << "; the nearest valid number of stages is " << count;
+           << "; the nearest valid number of stages is " << layers;
   if (strategy.stages.empty())
     return partitionLayers(analysis.costs(), *stages);
   if (static_cast<int64_t>(strategy.stages.size()) != *stages)
     return emitError(location) << "the strategy gives the layers of " << strategy.stages.size()
                                << " stages, but the schedule has " << *stages;
-  if (strategy.stages.back().second != count - 1)
+  if (strategy.stages.back().second != layers - 1)
     return describeModel(emitError(location) << "the last stage ends with layer " << strategy.stages.back().second)
-           << "; the nearest valid last layer is " << count - 1
-           << (strategy.stages.back().first > count - 1 ? ", with earlier stages of fewer layers" : "");
+           << "; the nearest valid last layer is " << layers - 1
+           << (strategy.stages.back().first > layers - 1 ? ", with earlier stages of fewer layers" : "");
   return strategy.stages;
 }
 

@@ -24,7 +24,7 @@ namespace bowline {
 /// `stage.count`, its parameters `stage.index`.
 class StageAssignment {
 public:
-  /// `location` is that of the strategy's line on stages, for messages. `strategy` outlives the assignment.
+  /// `location` is that of the strategy's line about stages, for messages. `strategy` outlives the assignment.
   StageAssignment(mlir::ModuleOp module, const Strategy &strategy, mlir::Location location)
       : module(module), symbols(module), strategy(strategy), location(location) {}
 
@@ -32,9 +32,8 @@ public:
   mlir::LogicalResult run();
 
 private:
-  mlir::FailureOr<std::vector<LayerRange>> divide(const ModelLayers &layers, const LayerAnalysis &analysis);
+  mlir::FailureOr<std::vector<LayerRange>> divide(int64_t layers, const LayerAnalysis &analysis);
   mlir::FailureOr<int64_t> countStages();
-  mlir::FailureOr<int64_t> countStagesOfTable();
   void assignParameters(graph::FuncOp function, const LayerAnalysis &analysis);
   void visit(mlir::Operation *op, const LayerAnalysis &analysis);
   /// An activation in a stage at or behind its own.

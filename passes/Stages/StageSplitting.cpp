@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/StageSplitting.h"
-#include "passes/Stages/Schedules/ScheduleTable.h"
+#include "passes/Stages/StrategySchedule.h"
 #include "passes/Training/Passes.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -25,12 +24,12 @@ LogicalResult StageSplitting::run() {
   if (failed(schedule))
     return failure();
   if (std::optional<int64_t> count = stage::countOf(module); schedule->placement.numStages() != *count)
-    return emitError(location) << "the schedule has " << schedule->placement.numStages()
-                               << " stages, but the program was divided into " << *count
-                               << "; give the schedule with which it was divided";
+    return emitError(scheduleLocation()) << "the schedule has " << schedule->placement.numStages()
+                                         << " stages, but the program was divided into " << *count
+                                         << "; give the schedule with which it was divided";
   absl::StatusOr<PipelineTimeline> timeline = makePipelineTimeline(*schedule);
   if (!timeline.ok())
-    return emitError(location) << std::string(timeline.status().message());
+    return emitError(scheduleLocation()) << std::string(timeline.status().message());
 
   PipelineRanks ranks{schedule->placement, *timeline};
   OpBuilder builder(module.getContext());
@@ -63,29 +62,30 @@ FailureOr<int64_t> StageSplitting::countMicrobatches() {
   return microbatches;
 }
 
+Location StageSplitting::scheduleLocation() {
+  auto line = lines.getOnly<dist::ScheduleOp>();
+  return line ? line.getLoc() : lines.getMesh().getLoc();
+}
+
 /// A program that only evaluates has a schedule too: it says which rank has which stage.
 FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
-  ScheduleChoice choice = strategy.schedule.value_or(ScheduleChoice());
-  int64_t ranks = strategy.getSize(strategy.stageAxis);
   if (microbatches == 0)
-    microbatches = strategy.microbatches.value_or(2 * ranks);
-  if (microbatches > INT32_MAX)
-    return emitError(location) << "a step of " << microbatches << " microbatches is too long";
-  auto read = [&]() -> absl::StatusOr<Schedule> {
-    if (choice.kind != ScheduleKind::Table)
-      return makeSchedule(choice, static_cast<int>(ranks), static_cast<int>(microbatches));
-    auto buffer = llvm::MemoryBuffer::getFile(choice.file, /*IsText=*/true);
-    if (std::error_code error = buffer.getError())
-      return absl::NotFoundError("cannot read the schedule '" + choice.file + "': " + error.message() +
-                                 "; check the path");
-    StringRef text = (*buffer)->getBuffer();
-    return parseScheduleTable({text.data(), text.size()}, choice.file, static_cast<int>(ranks),
-                              static_cast<int>(microbatches));
-  };
-  absl::StatusOr<Schedule> schedule = read();
-  if (!schedule.ok())
-    return emitError(location) << std::string(schedule.status().message());
-  return std::move(*schedule);
+    microbatches = strategy.microbatches.value_or(2 * strategy.getSize(strategy.stageAxis));
+  auto count = lines.getOnly<dist::MicrobatchesOp>();
+  if (count && static_cast<int64_t>(count.getCount()) != microbatches)
+    return count.emitOpError("has the number ")
+           << count.getCount() << ", but a step of the program has " << microbatches << "; use that, or compile again";
+  FailureOr<Schedule> schedule = makeScheduleOf(strategy, microbatches, scheduleLocation());
+  auto recompute = lines.getOnly<dist::RecomputeOp>();
+  if (failed(schedule) || !recompute || recompute.getActivations() == "none")
+    return schedule;
+  for (const std::vector<Action> &actions : schedule->ranks)
+    for (const Action &action : actions)
+      if (action.kind == ActionKind::BackwardInput)
+        return recompute.emitOpError(
+            "is for whole backward passes, and the schedule divides them in two, which would "
+            "both compute everything again; use \"none\", or another schedule such as \"1f1b\"");
+  return schedule;
 }
 
 //===----------------------------------------------------------------------===//

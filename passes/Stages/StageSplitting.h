@@ -23,9 +23,9 @@ namespace bowline {
 /// Every rank keeps what belongs to no stage, such as the step, and has all results.
 class StageSplitting {
 public:
-  /// \p module is that of one rank, labelled. `location` is that of the strategy's line on the schedule.
-  StageSplitting(mlir::ModuleOp module, const Strategy &strategy, mlir::Location location)
-      : module(module), symbols(module), strategy(strategy), location(location) {}
+  /// \p module is that of one rank, labelled. `strategy` is what `lines` say, and outlives the splitting.
+  StageSplitting(mlir::ModuleOp module, const Strategy &strategy, dist::StrategyOp lines)
+      : module(module), symbols(module), strategy(strategy), lines(lines) {}
 
   /// Fails with a diagnostic, having changed nothing, where the schedule does not fit.
   mlir::LogicalResult run();
@@ -34,13 +34,15 @@ private:
   /// 0 where nothing runs per microbatch.
   mlir::FailureOr<int64_t> countMicrobatches();
   mlir::FailureOr<Schedule> readSchedule(int64_t microbatches);
+  /// Of the line on the schedule, or else on the mesh.
+  mlir::Location scheduleLocation();
   mlir::ModuleOp split(mlir::OpBuilder &builder, const PipelineRanks &ranks, int64_t rank);
   void addEntry(graph::EntryOp entry, const MicrobatchFragments *fragments, mlir::SymbolTable &rankSymbols);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   const Strategy &strategy;
-  mlir::Location location;
+  dist::StrategyOp lines;
 };
 
 } // namespace bowline

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -100,7 +101,7 @@ private:
     }
     accumulate(builder, function, training::kLossSum.str(), lossSum, builder.getLoc());
     accumulate(builder, function, training::kTokenCount.str(), tokenCount, builder.getLoc());
-    if (microbatches > 1)
+    if (dist::microbatchesOf(module) > 1)
       buildBegin(module, function);
     return success();
   }
@@ -130,7 +131,7 @@ private:
     graph::StateOp::create(declarations, location, name, graph::StateRole::Accumulator,
                            cast<RankedTensorType>(value.getType()), graph::FillAttr::get(&getContext(), 0.0));
     builder.setLoc(NameLoc::get(builder.getStringAttr("gradient"), location));
-    if (microbatches > 1) {
+    if (dist::microbatchesOf(getOperation()) > 1) {
       Value sum = graph::ReadOp::create(builder, value.getType(), name);
       value = arith::AddFOp::create(builder, sum, value);
     }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -243,7 +244,7 @@ private:
     }
     functions.push_back(FlatSymbolRefAttr::get(&getContext(), training::kMicrobatchFunction));
     functions.push_back(FlatSymbolRefAttr::get(update));
-    repeat.append({microbatches, 1});
+    repeat.append({dist::microbatchesOf(module), 1});
     graph::EntryOp::create(builder, "train_step", builder.getArrayAttr(functions), repeat);
   }
 

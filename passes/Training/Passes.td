@@ -27,14 +27,13 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     the positions that contributed. Adds `@train_microbatch` with the same arguments and no results: it computes the
     gradient of the summed loss for every parameter and adds it to the accumulator `@<parameter>.grad`; the sums of
     losses and positions go to `@loss_sum` and `@token_count`. With several
-    microbatches, `@train_begin` clears the accumulators; with one they are written without being read. `@loss` stays
+    `microbatches` of the strategy, `@train_begin` clears the accumulators; with one they are written without being read. `@loss` stays
     for evaluation.
 
     Backward operations carry the location of the operation whose gradient they compute, named "gradient".
 
     Diagnosed: an operation between a parameter and the loss that is not differentiable.
   }];
-  let options = [Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
@@ -52,7 +51,7 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
   let description = [{
     Adds `@train_update`, which divides the accumulated gradients by the token count, clips them by their global norm
     and updates every parameter, together with the optimizer's states and the step counter; and the entry `@train_step`
-    that runs `@train_begin` if there is one, `@train_microbatch` per microbatch and `@train_update` once. Results: loss (mean over the tokens of the
+    that runs `@train_begin` if there is one, `@train_microbatch` per microbatch of the strategy and `@train_update` once. Results: loss (mean over the tokens of the
     step), grad_norm (before clipping) and lr.
 
     AdamW (Loshchilov and Hutter, 2019): with gradient g and step t from 1, `m = b1 m + (1 - b1) g`,
@@ -67,7 +66,6 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"adamw\"", "adamw or sgd">,
-    Option<"microbatches", "microbatches", "int64_t", "1", "Microbatches per step">,
     Option<"lr", "lr", "double", "1e-3", "Learning rate after warmup">,
     Option<"beta1", "beta1", "double", "0.9", "Decay of the first moment">,
     Option<"beta2", "beta2", "double", "0.95", "Decay of the second moment">,

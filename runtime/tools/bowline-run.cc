@@ -166,6 +166,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace bowline
 
-int main(int argc, char** argv) {
-  return bowline::Main(argc, argv);
-}
+int main(int argc, char** argv) { return bowline::Main(argc, argv); }

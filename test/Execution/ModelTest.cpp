@@ -42,7 +42,7 @@ protected:
     options.mode = mode;
     options.batch = 3;
     options.seq = 13;
-    options.microbatches = microbatches;
+    options.strategy.microbatches = microbatches;
     options.threads = 2;
     return options;
   }
@@ -92,7 +92,7 @@ TEST_P(ModelTest, RunsWriteIntoBuffersOnly) {
   CompileOptions unmerged = options(CompileMode::Train, 3);
   unmerged.disabledSteps = {"merge-fusions", "donate-buffers"};
   CompileOptions recomputed = options(CompileMode::Train);
-  recomputed.recompute = "full";
+  recomputed.strategy.recompute = "full";
   for (const CompileOptions &some : {options(CompileMode::Train), options(CompileMode::Train, 3), unmerged, recomputed,
                                      options(CompileMode::Generate)}) {
     auto session = sessionOf(some);

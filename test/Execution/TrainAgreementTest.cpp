@@ -146,6 +146,8 @@ void checkTraining(Random &random, const CompileOptions &base) {
     Interpreter interpreter(*reference);
     ASSERT_TRUE(succeeded(interpreter.initializeVariables(options.seed)));
 
+    int64_t microbatches = options.strategy.microbatches.value_or(1);
+    options.strategy = {}; // the module has it
     options.from = Phase::Train;
     options.to = Phase::Plan;
     std::unique_ptr<Session> session = sessionOf(*module, options);
@@ -158,10 +160,10 @@ void checkTraining(Random &random, const CompileOptions &base) {
       std::vector<HostTensor> inputs;
       for (const char *port : {"tokens", "labels"}) {
         Shape all = shape;
-        if (options.microbatches > 1)
-          all.insert(all.begin(), options.microbatches);
+        if (microbatches > 1)
+          all.insert(all.begin(), microbatches);
         inputs.push_back(random.integers(all, 0, model.classes - 1));
-        for (int64_t slot = 0; slot < options.microbatches; ++slot) {
+        for (int64_t slot = 0; slot < microbatches; ++slot) {
           HostTensor part(shape);
           std::copy_n(inputs.back().data.begin() + slot * part.count(), part.count(), part.data.begin());
           auto view = session->Input("train_step", port, static_cast<uint32_t>(slot));
@@ -196,7 +198,7 @@ TEST(TrainAgreement, MicrobatchesAndClipping) {
   Random random;
   for (int round = 0; round < 2; ++round) {
     CompileOptions options;
-    options.microbatches = 3;
+    options.strategy.microbatches = 3;
     options.clipNorm = 0.25;
     options.lrSchedule = "cosine";
     options.warmupSteps = 2;

@@ -111,7 +111,7 @@ class BadInput(tools.ToolTest):
         self.refuse("--seq", compile_, model, "--batch", 3, *out)
         self.refuse("--batch", compile_, model, "--seq", 5, *out)
         self.refuse("--batch", compile_, model, "--batch", -1, "--seq", 5, *out)
-        self.refuse(("--batch 3", "--microbatches 2", "are 1 and 3"), compile_, model, *sizes, "--microbatches", 2, *out)
+        self.refuse(("--batch 3", "the 2 microbatches", "are 1 and 3"), compile_, model, *sizes, "--microbatches", 2, *out)
         self.refuse(("400", "64"), compile_, model, "--batch", 1, "--seq", 400, *out)
         self.refuse("not supported", compile_, model, "--batch", 10**12, "--seq", 20, *out)
         self.refuse("--mode", compile_, model, *sizes, "--mode", "sing", *out)
@@ -166,13 +166,13 @@ class BadInput(tools.ToolTest):
                         "-o", self.folder / "x.plan")
 
         # Axes and sizes.
-        refuse(("mesh 'dp=2,ep=2'", "axis 'ep'", "nearest that has a use is 'pp'"), "--mesh", "dp=2,ep=2")
-        refuse(("mesh 'dp=0'", "nearest valid size is 1"), "--mesh", "dp=0")
-        refuse(("'dp='", "NAME=SIZE"), "--mesh", "dp=")
-        refuse("axis 'dp' twice", "--mesh", "dp=2,dp=3")
-        refuse(("no axis 'fsdp' for ZeRO", "nearest is 'dp'"), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
-        refuse(("'dp=2' has no 'tp'", "'tp=2'"), "--mesh", "dp=2", "--sequence-parallel")
-        refuse(("name the ranks with --mesh",), "--zero", 1)
+        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "by itself is 'pp'"), "--mesh", "dp=2,ep=2")
+        refuse(("--mesh dp=0: ", "nearest valid one is 1"), "--mesh", "dp=0")
+        refuse(("--mesh dp=: ", "NAME=SIZE"), "--mesh", "dp=")
+        refuse('axis "dp" is named twice', "--mesh", "dp=2,dp=3")
+        refuse(("--zero 1: ", 'axis "fsdp"', 'nearest is "dp"'), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
+        refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=2"), "--mesh", "dp=2", "--sequence-parallel")
+        refuse(("--zero 1: ", "add a mesh, for instance --mesh dp=2,tp=2"), "--zero", 1)
         refuse(("of 6 does not divide over the 4 ranks along \"dp\"", "sizes are 4 and 8"), "--mesh", "dp=4")
         # Patterns and axes of a file.
         mesh = 'mesh @m ["dp", "tp"] [3, 2]\n'
@@ -181,18 +181,57 @@ class BadInput(tools.ToolTest):
                  ('s.mlir:3:1: pattern "layers.*.mlp.w_upp" matches no parameter', "nearest is 'layers.0.mlp.w_up'")),
                 ('shard "layers.*.mlp.w_up" as <[{"tpp"}, {}]>', ('s.mlir:3:1:', 'axis "tpp"', 'nearest is "tp"')),
                 ('batch "ddp"', ("s.mlir:3:1:", "ddp", "dp")),
-                ('schedule "1f1b" microbatches 4', ("4 microbatches", "use --microbatches 4"))):
+                ('schedule "1f1b" microbatches 4', ("s.mlir:3:17: ", "says otherwise than --microbatches 3"))):
             refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"),
                    "--microbatches", 3)
+        # What a first user may write. Where the parser refuses it, the message says how the line is written.
+        for line, says in (
+                ("batch dp", ("s.mlir:3:7: ", "a line 'batch' reads 'batch \"dp\"'")),
+                ("zero 3", ("s.mlir:3:6: ", "'zero level 3 axis \"dp\" prefetch 2'")),
+                ("zero level 3 axis dp", ("s.mlir:3:18: ", "a line 'zero' reads")),
+                ("microbatches = 3", ("s.mlir:3:13: ", "'microbatches 8'")),
+                ("sequence_parallel", ("s.mlir:", "'sequence_parallel \"tp\"'")),
+                ("overlap_chunks", ("s.mlir:4:1: ", "'overlap_chunks 4', or 'overlap_chunks auto'")),
+                ('bucket_bytes "4MiB"', ("s.mlir:3:14: ", "'bucket_bytes 4194304'")),
+                ('shard "lm_head.weight" [{"tp"}, {}]', ("s.mlir:3:24: ", 'as <[{}, {"tp"}]>')),
+                ('recomputes "full"', ("s.mlir:3:1: ", "the nearest is 'recompute'")),
+                ('dtype "bf16"', ("s.mlir:3:1: ", "the lines of a strategy are batch, bucket_bytes, mesh")),
+                ('stages "[0],[1]"', ("s.mlir:3:1: ", 'names axis "[0],[1]"', 'nearest is "dp"')),
+                ('tensor_parallel "dp"', ("s.mlir:2:1: ", "axis 'tp'", "a line gives its usual part to another axis")),
+                ('schedule "none.csv"', ("s.mlir:3:1: ", "cannot open", "none.csv"))):
+            refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"))
+        for text, says in (
+                ("", "has 0 dist.strategy operations; it must have one, as in dist.strategy @name {"),
+                (mesh, "a file reads 'dist.strategy @name { mesh"),
+                ('{"mesh": {"dp": 2}}', "a file reads 'dist.strategy @name { mesh"),
+                ("strategy @s {\n" + mesh + "}", "a file reads 'dist.strategy @name { mesh"),
+                ("dist.strategy @s {\n" + mesh, "a file reads 'dist.strategy @name { mesh"),
+                ("dist.strategy @s {\n mesh dp=2\n}", ("s.mlir:2:7: ", 'reads \'mesh @mesh ["dp", "tp"] [2, 4]\'')),
+                ("dist." + mesh + "dist.strategy @s {\n" + mesh + "}", ("s.mlir:1:1: ", "outside of the strategy"))):
+            refuse(says, "--strategy", file("s.mlir", text))
+        refuse(("nowhere.mlir", "No such file"), "--strategy", self.folder / "nowhere.mlir")
+        for flag in ("--strategy", "--mesh", "--stages", "--schedule", "--bucket-bytes", "--overlap-chunks"):
+            refuse((flag, "is empty"), flag, "")
+        refuse(("--mesh dp:2: ", "for instance 'dp=2'"), "--mesh", "dp:2")
+        # Where nothing could take effect.
+        refuse(("--mesh pp=2: ", "--mode generate makes none"), "--mode", "generate", "--mesh", "pp=2")
+        refuse(("--microbatches 2: ", "--mode generate has not"), "--mode", "generate", "--microbatches", 2)
+        refuse(("--prefetch 2: ", "add --zero 3"), "--mesh", "dp=2", "--prefetch", 2)
+        refuse(("--zero 1: ", "over it; the axes of which that is true are \"dp\""), "--mesh", "dp=3,tp=2", "--zero", 1,
+               "--zero-axis", "tp")
+        train = self.folder / "train.mlir"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, "--compile-to=train", "-o", train)
+        self.refuse(("--microbatches is read in phase 'train'", "--compile-from=train"), "bowline-compile", train,
+                    "--compile-from=train", "--microbatches", 3, "-o", self.folder / "x.plan")
         # Microbatches, stages and schedules.
-        refuse(("--batch 6", "--microbatches 4", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
-        refuse(("--microbatches 9", "nearest valid number is 6"), "--microbatches", 9)
+        refuse(("--batch 6", "the 4 microbatches", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
+        refuse(("the 9 microbatches", "nearest valid number is 6"), "--microbatches", 9)
         pipeline = ["--mesh", "pp=2", "--microbatches", 3, "--schedule"]
         refuse(("3 stages", "has 2 layers", "nearest valid number of stages is 2"), "--mesh", "pp=3")
         refuse(("4 stages are asked for, 2 on each", "has 2 layers"), *pipeline, "interleaved:2")
         refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
         refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
-        refuse(("schedule '1f1b' needs stages", "for instance 'pp=2'"), "--mesh", "dp=2", "--schedule", "1f1b")
+        refuse(("--schedule 1f1b: ", "needs stages", '"pp" of 2'), "--mesh", "dp=2", "--schedule", "1f1b")
         refuse("--overlap-chunks 'some' is neither auto nor a number", "--mesh", "tp=2", "--overlap-chunks", "some")
         refuse(("none.csv", "No such file"), *pipeline, self.folder / "none.csv")
         table = file("bad.csv", "F0,F1,B0,F2,B1,B2\nB0,F0,F1,B1,F2,B2\n")

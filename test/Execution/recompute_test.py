@@ -120,11 +120,18 @@ class Recompute(tools.ToolTest):
         text = self.compile("llama-tiny", "--memory-limit", least // 2, exit_code=1)
         self.assertIn("use --recompute auto", text)
 
-    def test_without_a_limit_auto_is_none(self):
-        plan, _, _ = self.compile("gpt2-tiny")
-        none = plan.read_bytes()
-        plan, _, _ = self.compile("gpt2-tiny", "--recompute", "auto")
-        self.assertEqual(plan.read_bytes(), none)
+    def test_auto_needs_a_limit(self):
+        text = self.compile("gpt2-tiny", "--recompute", "auto", exit_code=1)
+        self.assertIn("--recompute auto: ", text)
+        self.assertIn("say how much there is with --memory-limit, or use none, selective or full", text)
+
+    def test_what_divided_backward_passes_cannot(self):
+        flags = ["--mesh", "pp=2", "--microbatches", 3, "--recompute"]
+        text = self.compile("llama-tiny", *flags, "full", "--schedule", "zb_h1", exit_code=1)
+        self.assertIn("--recompute full: ", text)
+        self.assertIn('use "none", or another schedule such as "1f1b"', text)
+        text = self.compile("llama-tiny", *flags, "auto", "--memory-limit", "1GiB", exit_code=1)
+        self.assertIn("cannot choose for the stages of a pipeline", text)
 
 
 if __name__ == "__main__":

@@ -22,18 +22,20 @@ class RoundTrip(tools.ToolTest):
 
     def test_every_phase(self):
         phases = ["input", "graph", "train", "shard", "stage", "local", "fuse", "schedule", "memory"]
-        for model, mode, flags in (("llama-tiny", "train", ["--batch", "4", "--seq", "5", "--microbatches", "2"]),
-                                   ("gpt2-tiny", "generate", ["--seq", "7"])):
+        # A strategy is in the text, from the first phase on.
+        for model, mode, flags, strategy in (
+                ("llama-tiny", "train", ["--batch", "4", "--seq", "5"], ["--microbatches", "2"]),
+                ("gpt2-tiny", "generate", ["--seq", "7"], [])):
             flags = ["--mode", mode, "--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9", *tools.ONE_THREAD,
                      *flags]
             straight = self.folder / "straight.plan"
-            tools.succeed("bowline-compile", tools.MODELS / model, *flags, "-o", straight)
+            tools.succeed("bowline-compile", tools.MODELS / model, *flags, *strategy, "-o", straight)
             previous, origin = "input", tools.MODELS / model
             for phase in phases:
                 with self.subTest(model=model, phase=phase):
                     text, plan = self.folder / f"{phase}.mlir", self.folder / f"{phase}.plan"
                     # Each phase starts from the text of the one before it.
-                    start = [] if origin.is_dir() else ["--compile-from", previous]
+                    start = strategy if origin.is_dir() else ["--compile-from", previous]
                     tools.succeed("bowline-compile", origin, *start, *flags, f"--compile-to={phase}", "-o", text)
                     tools.succeed("bowline-opt", "--verify-roundtrip", text, "-o", "/dev/null")
                     tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", plan)

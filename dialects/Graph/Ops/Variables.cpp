@@ -43,6 +43,12 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getVariable()); }
 
+LogicalResult ParamOp::verify() {
+  if (int64_t layer = getLayer().value_or(0); layer < 0)
+    return emitOpError("is in layer ") << layer << "; the nearest valid one is 0, the first";
+  return success();
+}
+
 void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name, StateRole role, RankedTensorType type,
                     Attribute init) {
   build(builder, state, name, role, type, init, /*slots=*/IntegerAttr());

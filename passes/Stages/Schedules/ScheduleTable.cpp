@@ -112,7 +112,8 @@ absl::Status TableParser::parseAction(absl::string_view text, int line, int colu
   if (cell.microbatch >= numMicrobatches)
     return refuseCell(line, column,
                       absl::StrCat("'", text, "' is of microbatch ", cell.microbatch, ", but the step has ",
-                                   numMicrobatches, ", counted from 0; --microbatches must be that of the table"));
+                                   numMicrobatches,
+                                   ", counted from 0; the number of microbatches must be that of the table"));
   cells.push_back(cell);
   return absl::OkStatus();
 }

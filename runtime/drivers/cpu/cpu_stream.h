@@ -33,8 +33,8 @@ class CpuEvent : public hal::Event {
 // kFailedPrecondition for an event that was never recorded.
 absl::Status CheckRecorded(const hal::Event& event);
 
-// Runs each command before it returns, on the caller and its team of threads (kernels/cpu/parallel). Such streams of one
-// thread are therefore ordered as they are issued; a wait for an event of a worker's stream blocks the caller.
+// Runs each command before it returns, on the caller and its team of threads (kernels/cpu/parallel). Such streams of
+// one thread are therefore ordered as they are issued; a wait for an event of a worker's stream blocks the caller.
 class CpuStream : public hal::Stream {
  public:
   absl::Status Launch(const hal::Launchable& launchable, absl::Span<void* const> arguments, void* scratch) override;

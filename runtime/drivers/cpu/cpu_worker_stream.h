@@ -13,8 +13,8 @@ namespace bowline {
 
 // Runs its commands on a thread of its own. They are handed over through a ring of fixed size without a lock: one
 // thread writes, the worker reads, each waits for the other's counter. A caller that is kCapacity commands ahead waits.
-// Kernels with several threads run on a team of the worker, so a plan gives such streams to communication, or to compute
-// on one thread.
+// Kernels with several threads run on a team of the worker, so a plan gives such streams to communication, or to
+// compute on one thread.
 class CpuWorkerStream : public hal::Stream {
  public:
   static constexpr uint64_t kCapacity = 1024;

@@ -20,7 +20,7 @@ dist.mesh @mesh ["tp", "dp", "tp"] [1, 2, 1]
 // -----
 
 // Sizes are positive.
-// expected-error @+1 {{axis "tp" has size 0, which must be positive}}
+// expected-error @+1 {{axis "tp" has size 0; the nearest valid one is 1}}
 dist.mesh @mesh ["dp", "tp"] [1, 0]
 
 // -----

@@ -1,9 +1,33 @@
 // Every rule for strategies refuses what breaks it, and names the nearest valid choice.
 // RUN: bowline-opt %s --verify-diagnostics --split-input-file
 
-// expected-error @+1 {{needs a line 'mesh', for instance: mesh @mesh ["dp", "tp"] [2, 2]}}
 dist.strategy @mesh {
+  // expected-error @+1 {{is about several ranks, and the strategy has none; add a mesh, for instance --mesh dp=2,tp=2, or in a file: mesh @mesh ["dp", "tp"] [2, 2]}}
   batch "dp"
+}
+
+// -----
+
+dist.strategy @unknown {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{'dist.recomputes' is unknown; the nearest is 'recompute'}}
+  recomputes "full"
+}
+
+// -----
+
+dist.strategy @beginning {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{'dist.sequence' is unknown; the nearest is 'sequence_parallel'}}
+  sequence "tp"
+}
+
+// -----
+
+dist.strategy @nothing_near {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{custom op 'dist.dtype' is unknown; the lines of a strategy are batch, bucket_bytes, mesh, microbatches, overlap_chunks, recompute, schedule, sequence_parallel, shard, stages, tensor_parallel, zero}}
+  dtype "bf16"
 }
 
 // -----
@@ -123,8 +147,8 @@ dist.strategy @unreduced {
 
 dist.strategy @microbatches {
   mesh @mesh ["dp"] [2]
-  // expected-error @+1 {{has 0 microbatches; the nearest valid number is 1}}
-  schedule "1f1b" microbatches 0
+  // expected-error @+1 {{has the number 0; the nearest valid one is 1}}
+  microbatches 0
 }
 
 // -----
@@ -145,7 +169,47 @@ dist.strategy @recompute {
 
 // -----
 
-// expected-error @+1 {{has more than 1048576 ranks}}
+dist.strategy @prefetch {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{prefetches with level 2, which gathers no parameters ahead of use; remove it, or use level 3}}
+  zero level 2 prefetch 1
+}
+
+// -----
+
+dist.strategy @negative_prefetch {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{prefetches -1 gathers ahead of use; the nearest valid number is 0}}
+  zero level 3 prefetch -1
+}
+
+// -----
+
+dist.strategy @bucket_bytes {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{has the number -1; the nearest valid one is 0}}
+  bucket_bytes -1
+}
+
+// -----
+
+dist.strategy @overlap_chunks {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{has the number 0; the nearest valid choices are 1 and auto}}
+  overlap_chunks 0
+}
+
+// -----
+
+dist.strategy @table_without_name {
+  mesh @mesh ["pp"] [2]
+  // expected-error @+1 {{has a table, but "1f1b" is a schedule of its own; a table has a name that ends with .csv}}
+  schedule "1f1b" table "F0"
+}
+
+// -----
+
+// expected-error @+1 {{axis "dp" has size 4611686018427387904; the nearest valid one is 1048576, for 1048576 ranks in all}}
 dist.mesh @large ["dp", "tp"] [4611686018427387904, 4]
 
 // -----

@@ -146,6 +146,41 @@ graph.param @w : tensor<3xf32> init(#graph.fill<0x7FF8000000000000>) key("w")
 
 // -----
 
+// expected-error @+1 {{is in layer -1; the nearest valid one is 0, the first}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") layer(-1)
+
+// -----
+
+// expected-error @+1 {{there is no role 'collumn'; use none, column, row, keys, fused, vocabulary or expert}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(collumn)
+
+// -----
+
+// expected-error @+1 {{role fused needs the sizes of at least two parts, as in fused 64, 64, 64}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(fused 3)
+
+// -----
+
+// expected-error @+1 {{role fused has a part of size 0; the nearest valid one is 1}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(fused 3, 0)
+
+// -----
+
+// expected-error @+1 {{role keys has heads shared by 0 of the queries; the nearest valid number is 1}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(keys shared 0)
+
+// -----
+
+// expected-error @+1 {{expected ')'}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(column 3)
+
+// -----
+
+// expected-error @+1 {{role fused needs the sizes of at least two parts, as in fused 64, 64, 64}}
+graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(fused)
+
+// -----
+
 // A state's shape is static.
 // expected-error @+1 {{attribute 'type' failed to satisfy constraint}}
 graph.state @s step : tensor<?xi32> init(#graph.fill<0.0>)

@@ -3,6 +3,25 @@
 
 // CHECK: graph.param @embed.weight : tensor<7x4xf32> init(#graph.normal<0.02>) key("model.embed_tokens.weight")
 graph.param @embed.weight : tensor<7x4xf32> init(#graph.normal<2.0e-2>) key("model.embed_tokens.weight")
+// What a parameter is to its layer, and which layer that is.
+// CHECK: graph.param @table : tensor<4x4xf32> init(#graph.fill<0.0>) key("0") role(vocabulary)
+graph.param @table : tensor<4x4xf32> init(#graph.fill<0.0>) key("0") role(vocabulary)
+// CHECK: graph.param @queries : tensor<4x4xf32> init(#graph.fill<0.0>) key("1") role(column) layer(0) {note = "x"}
+graph.param @queries : tensor<4x4xf32> init(#graph.fill<0.0>) key("1") role(column) layer(0) {note = "x"}
+// CHECK: graph.param @keys : tensor<2x4xf32> init(#graph.fill<0.0>) key("2") role(keys shared 2) layer(0)
+graph.param @keys : tensor<2x4xf32> init(#graph.fill<0.0>) key("2") role(keys shared 2) layer(0)
+// CHECK: graph.param @values : tensor<4x4xf32> init(#graph.fill<0.0>) key("3") role(keys) layer(0)
+graph.param @values : tensor<4x4xf32> init(#graph.fill<0.0>) key("3") role(keys shared 1) layer(0)
+// CHECK: graph.param @out : tensor<4x4xf32> init(#graph.fill<0.0>) key("4") role(row) layer(1)
+graph.param @out : tensor<4x4xf32> init(#graph.fill<0.0>) key("4") role(row) layer(1)
+// CHECK: graph.param @all : tensor<12x4xf32> init(#graph.fill<0.0>) key("5") role(fused 8, 2, 2) layer(1)
+graph.param @all : tensor<12x4xf32> init(#graph.fill<0.0>) key("5") role(fused 8, 2, 2) layer(1)
+// CHECK: graph.param @experts : tensor<8x4x4xf32> init(#graph.fill<0.0>) key("6") role(expert) layer(1)
+graph.param @experts : tensor<8x4x4xf32> init(#graph.fill<0.0>) key("6") role(expert) layer(1)
+// CHECK: graph.param @norm : tensor<4xf32> init(#graph.fill<0.0>) key("7") role(none) {other = #graph.role<fused 1, 2>}
+graph.param @norm : tensor<4xf32> init(#graph.fill<0.0>) key("7") role(none) {other = #graph.role<fused 1, 2>}
+// CHECK: graph.param @of_a_layer : tensor<4xf32> init(#graph.fill<0.0>) key("8") layer(3)
+graph.param @of_a_layer : tensor<4xf32> init(#graph.fill<0.0>) key("8") layer(3)
 // CHECK: graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
 graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
 // CHECK: graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)

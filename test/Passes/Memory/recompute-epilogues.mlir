@@ -1,5 +1,5 @@
 // What an epilogue computes from stored values is computed again without the matrix product.
-// RUN: bowline-opt %s --recompute=mode=selective | FileCheck %s
+// RUN: bowline-opt %s --add-strategy=recompute=selective --recompute | FileCheck %s
 
 // CHECK: %[[FORWARD:.*]]:2 = graph.fusion(%arg0, %{{.*}}, %arg1)
 // CHECK: graph.write @loss_sum

@@ -1,5 +1,5 @@
 // Stages compute again what they need not keep; what cannot be done is not left undone in silence.
-// RUN: bowline-opt %s --recompute=mode=full --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: bowline-opt %s --add-strategy=recompute=full --recompute --split-input-file --verify-diagnostics | FileCheck %s
 
 // What another stage sent, parameters and arguments are read again; nothing else is kept, but for what is sent as well.
 // CHECK-NOT: @stash.forward.0.2
@@ -67,7 +67,7 @@ module {
 // -----
 
 module {
-// expected-warning @+1 {{recomputation 'full' does nothing where a schedule divides backward passes: their parts would both compute everything again; use none, or another schedule such as 1f1b}}
+// expected-error @+1 {{a divided backward pass cannot compute forward values again: both parts would have to; use recomputation 'none', or another schedule such as 1f1b}}
 graph.func @forward.0() {
   graph.return
 }

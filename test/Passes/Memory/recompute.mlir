@@ -1,12 +1,11 @@
 // Forward values are computed again right before their first backward use.
-// RUN: bowline-opt %s --recompute=mode=none | FileCheck %s --check-prefix=NONE
-// RUN: bowline-opt %s --recompute=mode=auto | FileCheck %s --check-prefix=NONE
-// RUN: bowline-opt %s --recompute=mode=selective | FileCheck %s --check-prefix=SELECTIVE
-// RUN: bowline-opt %s --recompute=mode=full | FileCheck %s --check-prefix=FULL
-// RUN: bowline-opt %s "--recompute=mode=auto memory-target=100000000" | FileCheck %s --check-prefix=NONE
-// RUN: bowline-opt %s "--recompute=mode=auto memory-target=1" | FileCheck %s --check-prefix=FULL
-// RUN: bowline-opt %s --recompute=mode=full -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: not bowline-opt %s --recompute=mode=some 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: bowline-opt %s --add-strategy=recompute=none --recompute | FileCheck %s --check-prefix=NONE
+// RUN: bowline-opt %s --add-strategy=recompute=auto --recompute | FileCheck %s --check-prefix=NONE
+// RUN: bowline-opt %s --add-strategy=recompute=selective --recompute | FileCheck %s --check-prefix=SELECTIVE
+// RUN: bowline-opt %s --add-strategy=recompute=full --recompute | FileCheck %s --check-prefix=FULL
+// RUN: bowline-opt %s --add-strategy=recompute=auto --recompute=memory-target=100000000 | FileCheck %s --check-prefix=NONE
+// RUN: bowline-opt %s --add-strategy=recompute=auto --recompute=memory-target=1 | FileCheck %s --check-prefix=FULL
+// RUN: bowline-opt %s --add-strategy=recompute=full --recompute -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // NONE-COUNT-4: graph.dot_general %{{.*}}, %w contract [1] x [0]
 // NONE: graph.write @loss_sum
@@ -30,7 +29,6 @@
 
 // REMARK: remark: recompute full: {{[0-9]+}} operations run again, {{.*}} MiB are not kept, {{.*}} FLOP more
 
-// ERROR: unknown recomputation 'some'; use none, selective, full or auto
 
 graph.param @w : tensor<64x64xf32> init(#graph.fill<1.0>) key("w")
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)

@@ -1,9 +1,7 @@
 // Products and the collectives beside them, in chunks of rows.
-// RUN: bowline-opt %s --chunk-collectives=chunks=2 | FileCheck %s
+// RUN: bowline-opt %s --add-strategy='mesh=tp=2 overlap-chunks=2' --chunk-collectives | FileCheck %s
 // RUN: bowline-opt %s --chunk-collectives | FileCheck %s --check-prefix=NONE
-// RUN: not bowline-opt %s --chunk-collectives=chunks=-1 2>&1 | FileCheck %s --check-prefix=BAD
 // NONE-NOT: graph.slice
-// BAD: error: there cannot be -1 chunks; the nearest valid number is 1
 
 dist.mesh @mesh ["tp"] [2]
 

@@ -1,13 +1,13 @@
 // How many chunks there are, and what is refused, depends on the links.
-// RUN: bowline-opt %s --chunk-collectives='chunks=0 links=bandwidth=1000GB/s' | FileCheck %s --check-prefix=FAST
-// RUN: bowline-opt %s --chunk-collectives='chunks=0 links=bandwidth=200MB/s' | FileCheck %s --check-prefix=SLOW
-// RUN: bowline-opt %s --chunk-collectives='chunks=0 links=bandwidth=1000GB/s;tp:bandwidth=200MB/s' \
+// RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=1000GB/s' | FileCheck %s --check-prefix=FAST
+// RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=200MB/s' | FileCheck %s --check-prefix=SLOW
+// RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=1000GB/s;tp:bandwidth=200MB/s' \
 // RUN:   | FileCheck %s --check-prefix=SLOW
-// RUN: bowline-opt %s --chunk-collectives='chunks=0 links=bandwidth=1000GB/s;dp:bandwidth=200MB/s' \
+// RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=bandwidth=1000GB/s;dp:bandwidth=200MB/s' \
 // RUN:   | FileCheck %s --check-prefix=FAST
-// RUN: not bowline-opt %s --chunk-collectives='chunks=0 links=pp:latency=5us' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=pp:latency=5us' 2>&1 | FileCheck %s --check-prefix=AXIS
 // AXIS: error: --link pp:latency=5us: the mesh has no axis 'pp'; its axes are dp, tp
-// RUN: not bowline-opt %s --chunk-collectives='chunks=0 links=latency=5' 2>&1 | FileCheck %s --check-prefix=UNIT
+// RUN: not bowline-opt %s --add-strategy='mesh=dp=2,tp=2 overlap-chunks=0' --chunk-collectives='links=latency=5' 2>&1 | FileCheck %s --check-prefix=UNIT
 // UNIT: error: --link latency=5: link 'latency=5': '5' is not a latency; write bandwidth=NUMBER
 
 dist.mesh @mesh ["dp", "tp"] [2, 2]

@@ -39,9 +39,9 @@ dist.strategy @slash {
 dist.strategy @key_heads {
   mesh @mesh ["tp"] [6]
 }
-graph.param @layers.0.attn.wq : tensor<24x8xf32> init(#graph.fill<0.0>) key("wq")
+graph.param @layers.0.attn.wq : tensor<24x8xf32> init(#graph.fill<0.0>) key("wq") role(column)
 // expected-error @+1 {{'layers.0.attn.wk' has 4 heads: the 6 ranks along "tp" neither divide them nor share each of them evenly; valid numbers of ranks are 1, 2, 4, 12}}
-graph.param @layers.0.attn.wk : tensor<8x8xf32> init(#graph.fill<0.0>) key("wk")
+graph.param @layers.0.attn.wk : tensor<8x8xf32> init(#graph.fill<0.0>) key("wk") role(keys shared 3)
 graph.func @loss(%x: tensor<2x8xf32>) -> (tensor<2x12x2xf32>, tensor<2x4x2xf32>) {
   %wq = graph.read @layers.0.attn.wq : tensor<24x8xf32>
   %wk = graph.read @layers.0.attn.wk : tensor<8x8xf32>
@@ -89,7 +89,7 @@ dist.strategy @sequence {
   mesh @mesh ["tp"] [4]
   sequence_parallel "tp"
 }
-graph.param @embed : tensor<8x4xf32> init(#graph.fill<0.0>) key("embed")
+graph.param @embed : tensor<8x4xf32> init(#graph.fill<0.0>) key("embed") role(vocabulary)
 graph.func @loss(%tokens: tensor<2x6xi32>) -> tensor<2x6x4xf32> {
   %embed = graph.read @embed : tensor<8x4xf32>
   // expected-error @+1 {{the residual stream's sequence of 6 does not divide over the 4 ranks along "tp"; the nearest valid sizes are 4 and 8}}
@@ -109,14 +109,88 @@ dist.strategy @schedule {
 
 dist.strategy @stages {
   mesh @mesh ["pp"] [2]
-  // expected-error @+1 {{are 3, but there must be 2: 2 ranks along "pp"}}
-  stages "pp" split "[0..1],[2..2],[3..3]"
+  // expected-error @+1 {{has the layers of 3 stages, but there must be 2: 2 ranks along "pp"}}
+  stages "pp" split "[0..1],[2],[3]"
 }
 
 // -----
 
 dist.strategy @zero {
   mesh @mesh ["tp"] [2]
-  // expected-error @+1 {{needs an axis: the mesh has none for the batch}}
+  // expected-error @+1 {{needs an axis of the batch, and the mesh has none; add one, for instance "dp"}}
   zero level 1
 }
+
+// -----
+
+dist.strategy @sequence_axis {
+  mesh @mesh ["dp", "tp"] [2, 2]
+  // expected-error @+1 {{takes axis "dp", which is that of the batch; use that of tensor parallelism, "tp"}}
+  sequence_parallel "dp"
+}
+
+// -----
+
+dist.strategy @unused {
+  // expected-error @+1 {{has axis 'tpx', which nothing uses; the nearest name that has a use by itself is 'tp', others need a line of a strategy, such as batch "tpx"}}
+  mesh @mesh ["dp", "tpx"] [2, 2]
+}
+
+// -----
+
+dist.strategy @schedule_without_stages {
+  mesh @mesh ["dp"] [2]
+  // expected-error @+1 {{needs stages, but the mesh has no axis for them; give it one, for instance "pp" of 2}}
+  schedule "1f1b"
+}
+
+// -----
+
+dist.strategy @schedule_of_one_rank {
+  mesh @mesh ["pp", "dp"] [1, 2]
+  // expected-error @+1 {{orders the ranks along "pp", of which there is one; remove it, or let there be 2}}
+  schedule "gpipe"
+}
+
+// -----
+
+dist.strategy @table_of_nobody {
+  mesh @mesh ["pp"] [2]
+  // expected-error @+1 {{names the file 'two.csv', whose text must stand behind it: table "..."; bowline-compile reads it there}}
+  schedule "two.csv"
+}
+
+// -----
+
+dist.strategy @split_of_one_rank {
+  mesh @mesh ["pp", "dp"] [1, 2]
+  // expected-error @+1 {{divides layers among the ranks along "pp", of which there is one; remove 'split', or let there be 2}}
+  stages "pp" split "[0],[1]"
+}
+
+// -----
+
+dist.strategy @split {
+  mesh @mesh ["pp"] [2]
+  // expected-error @+1 {{has '[0-1]' in '[0-1],[2]'; the nearest valid forms are 'balanced' and '[0..5],[6..10],[11]', first and last layer or the only one}}
+  stages "pp" split "[0-1],[2]"
+}
+
+// -----
+
+dist.strategy @chosen_recomputation {
+  mesh @mesh ["pp"] [2]
+  // expected-error @+1 {{cannot choose for the stages of a pipeline; the nearest of none, selective and full is "selective"}}
+  recompute "auto"
+}
+
+// -----
+
+dist.strategy @idle_pattern {
+  mesh @mesh ["tp"] [2]
+  // expected-error @+1 {{pattern "layers.0.*" decides nothing, as later ones match all of its parameters, and the last one counts; remove it, or move it behind them}}
+  shard "layers.0.*" as <[{"tp"}, {}]>
+  shard "layers.*" as <[{}, {"tp"}]>
+}
+graph.param @layers.0.attn.wq : tensor<4x4xf32> init(#graph.fill<0.0>) key("wq")
+graph.param @layers.1.attn.wq : tensor<4x4xf32> init(#graph.fill<0.0>) key("wq1")

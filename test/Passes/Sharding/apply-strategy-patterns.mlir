@@ -13,14 +13,14 @@ dist.strategy @model {
 }
 
 // CHECK: graph.param @layers.0.mlp.w_up {{.*}}dist.sharding<[{}, {"data"}]>
-graph.param @layers.0.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("a")
+graph.param @layers.0.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("a") role(column)
 // CHECK: graph.param @layers.1.mlp.w_up {{.*}}dist.sharding<[{"data"}, {}]>
-graph.param @layers.1.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("b")
+graph.param @layers.1.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("b") role(column)
 // CHECK: graph.param @last.mlp.w_up {{.*}}dist.sharding<[{"model"}, {}]>
-graph.param @last.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("c")
+graph.param @last.mlp.w_up : tensor<6x4xf32> init(#graph.fill<0.0>) key("c") role(column)
 // A sharding from before is replaced.
 // CHECK: graph.param @norm {{.*}}dist.sharding<[{}]>
-graph.param @norm : tensor<4xf32> init(#graph.fill<0.0>) key("d") {dist.sharding = #dist.sharding<[{"dp"}]>}
+graph.param @norm : tensor<4xf32> init(#graph.fill<0.0>) key("d") role(none) {dist.sharding = #dist.sharding<[{"dp"}]>}
 
 // Every argument with the batch in front is cut, whatever its elements; others are not.
 // CHECK: graph.func @loss(%{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<[{"data"}, {}]>}

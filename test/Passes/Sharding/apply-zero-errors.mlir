@@ -1,10 +1,10 @@
 // What cannot be divided is refused.
 // RUN: bowline-opt %s --apply-zero --split-input-file --verify-diagnostics
 
-// expected-error @below {{ZeRO divides along "tp", but no gradient is summed over it; the axes of which that is true are "dp"}}
 module {
   dist.strategy @strategy {
     mesh @mesh ["dp", "tp"] [2, 2]
+    // expected-error @below {{ZeRO divides along "tp", but no gradient is summed over it; the axes of which that is true are "dp"}}
     zero level 1 axis "tp"
   }
   dist.mesh @mesh ["dp", "tp"] [2, 2]

@@ -3,8 +3,8 @@
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // RUN: sed 's/level 1/level 2/' %s > %t.2.mlir
 // RUN: bowline-opt %t.2.mlir --apply-zero --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TWO
-// RUN: sed 's/level 1/level 3/' %s > %t.3.mlir
-// RUN: bowline-opt %t.3.mlir --apply-zero=prefetch=2 --canonicalize --cse | FileCheck %s --check-prefix=THREE
+// RUN: sed 's/level 1 axis "dp"/level 3 axis "dp" prefetch 2/' %s > %t.3.mlir
+// RUN: bowline-opt %t.3.mlir --apply-zero --canonicalize --cse | FileCheck %s --check-prefix=THREE
 // RUN: sed 's/level 1/level 0/' %s > %t.0.mlir
 // RUN: bowline-opt %t.0.mlir --apply-zero | FileCheck %s --check-prefix=OFF
 // OFF-NOT: dist.flat_axes

@@ -1,7 +1,5 @@
 // Independent collectives become buckets; scalars are added up before they are all-reduced.
-// RUN: bowline-opt %s --coalesce-collectives=bucket-bytes=96 | FileCheck %s
-// RUN: not bowline-opt %s --coalesce-collectives=bucket-bytes=-1 2>&1 | FileCheck %s --check-prefix=BYTES
-// BYTES: error: {{.*}}a bucket cannot have -1 bytes; the nearest valid number is 0
+// RUN: bowline-opt %s --add-strategy='mesh=dp=2,tp=4 bucket-bytes=96' --coalesce-collectives | FileCheck %s
 
 dist.mesh @mesh ["dp", "tp"] [2, 4]
 

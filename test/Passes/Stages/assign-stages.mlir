@@ -10,11 +10,11 @@ module @skip {
   // CHECK: graph.param @embed {{.*}} {stage.index = array<i64: 0>}
   graph.param @embed : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed")
   // CHECK: graph.param @h.0.w {{.*}} {stage.index = array<i64: 0>}
-  graph.param @h.0.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.0.w")
+  graph.param @h.0.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.0.w") layer(0)
   // CHECK: graph.param @h.1.w {{.*}} {stage.index = array<i64: 1>}
-  graph.param @h.1.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.1.w")
+  graph.param @h.1.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.1.w") layer(1)
   // CHECK: graph.param @h.2.w {{.*}} {stage.index = array<i64: 2>}
-  graph.param @h.2.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.2.w")
+  graph.param @h.2.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.2.w") layer(2)
   // CHECK: graph.func @loss
   graph.func @loss(%tokens: tensor<8xi32>) -> (tensor<f32>, tensor<f32>) {
     %count = arith.constant dense<8.0> : tensor<f32>
@@ -62,16 +62,16 @@ module @skip {
 module @tied {
   dist.strategy @s {
     mesh @mesh ["pp"] [2]
-    stages "pp" split "[0..0],[1..2]"
+    stages "pp" split "[0],[1..2]"
   }
   // CHECK: graph.param @embed {{.*}} {stage.index = array<i64: 0>}
   // CHECK-NEXT: graph.param @embed.mirror1 : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed") {stage.index = array<i64: 1>, stage.mirror_of = @embed}
   graph.param @embed : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed")
-  graph.param @layers.0.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("0")
+  graph.param @layers.0.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("0") layer(0)
   // CHECK: graph.param @layers.1.scale {{.*}} {stage.index = array<i64: 1>}
-  graph.param @layers.1.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("1")
+  graph.param @layers.1.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("1") layer(1)
   // CHECK: graph.param @layers.2.scale {{.*}} {stage.index = array<i64: 1>}
-  graph.param @layers.2.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("2")
+  graph.param @layers.2.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("2") layer(2)
   graph.func @loss(%tokens: tensor<8xi32>) -> tensor<8x16xbf16> {
     %embed = graph.read @embed : tensor<16x4xf32>
     // CHECK: %[[M:.*]] = graph.read @embed.mirror1
@@ -102,18 +102,19 @@ module @tied {
 module @chunks {
   dist.strategy @s {
     mesh @mesh ["pp"] [2]
-    schedule "zb_v" microbatches 8
+    schedule "zb_v"
+    microbatches 8
   }
   // CHECK: @model.layers.0.w {{.*}} {stage.index = array<i64: 0>}
   // CHECK: @model.layers.1.w {{.*}} {stage.index = array<i64: 1>}
   // CHECK: @model.layers.2.w {{.*}} {stage.index = array<i64: 2>}
   // CHECK: @model.layers.3.w {{.*}} {stage.index = array<i64: 2>}
   // CHECK: @model.layers.4.w {{.*}} {stage.index = array<i64: 3>}
-  graph.param @model.layers.0.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("0")
-  graph.param @model.layers.1.w : tensor<4x4x4xf32> init(#graph.fill<1.0>) key("1")
-  graph.param @model.layers.2.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("2")
-  graph.param @model.layers.3.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("3")
-  graph.param @model.layers.4.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("4")
+  graph.param @model.layers.0.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("0") layer(0)
+  graph.param @model.layers.1.w : tensor<4x4x4xf32> init(#graph.fill<1.0>) key("1") layer(1)
+  graph.param @model.layers.2.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("2") layer(2)
+  graph.param @model.layers.3.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("3") layer(3)
+  graph.param @model.layers.4.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("4") layer(4)
   graph.func @loss(%x: tensor<8x4xf32>) -> tensor<f32> {
     %w0 = graph.read @model.layers.0.w : tensor<4x4xf32>
     %w1 = graph.read @model.layers.1.w : tensor<4x4x4xf32>
@@ -138,7 +139,7 @@ module @chunks {
 // CHECK-NOT: stage.
 module @whole {
   dist.strategy @s { mesh @mesh ["pp", "dp"] [1, 4] }
-  graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0")
+  graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
 }
 
 // -----
@@ -146,5 +147,5 @@ module @whole {
 // CHECK-LABEL: module @none
 // CHECK-NOT: stage.
 module @none {
-  graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0")
+  graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
 }

@@ -21,7 +21,7 @@ module attributes {stage.count = 4 : i64} {
   dist.strategy @s {
     mesh @m ["pp"] [2]
     // expected-error @+1 {{the schedule has 2 stages, but the program was divided into 4; give the schedule with which it was divided}}
-    schedule "1f1b" microbatches 2
+    schedule "1f1b"
   }
   graph.func @loss(%x: tensor<f32>) -> tensor<f32> {
     graph.return %x : tensor<f32>
@@ -35,7 +35,7 @@ module attributes {stage.count = 4 : i64} {
   dist.strategy @s {
     mesh @m ["pp"] [2]
     // expected-error @+1 {{multiple}}
-    schedule "interleaved:2" microbatches 4
+    schedule "interleaved:2"
   }
   graph.func @train_microbatch(%x: tensor<f32>) {
     graph.return
@@ -64,10 +64,28 @@ module attributes {stage.count = 2 : i64} {
   dist.mesh @mesh ["pp"] [2]
   dist.strategy @s {
     mesh @m ["pp"] [2]
-    // expected-error @+1 {{cannot read the schedule 'no/such/table.csv': No such file or directory; check the path}}
-    schedule "no/such/table.csv" microbatches 2
+    // expected-error @+1 {{has the number 2, but a step of the program has 3; use that, or compile again}}
+    microbatches 2
   }
-  graph.func @loss(%x: tensor<f32>) -> tensor<f32> {
-    graph.return %x : tensor<f32>
+  graph.func @train_microbatch(%x: tensor<f32>) {
+    graph.return
   }
+  graph.entry @train_step [@train_microbatch] repeat [3]
+}
+
+// -----
+
+// In a table that divides backward passes too.
+module attributes {stage.count = 2 : i64} {
+  dist.mesh @mesh ["pp"] [2]
+  dist.strategy @s {
+    mesh @m ["pp"] [2]
+    schedule "zb_h1"
+    // expected-error @+1 {{is for whole backward passes, and the schedule divides them in two, which would both compute everything again; use "none", or another schedule such as "1f1b"}}
+    recompute "full"
+  }
+  graph.func @train_microbatch(%x: tensor<f32>) {
+    graph.return
+  }
+  graph.entry @train_step [@train_microbatch] repeat [4]
 }

@@ -1,6 +1,6 @@
 // The function that runs per microbatch.
 // RUN: bowline-opt %s --differentiate --split-input-file | FileCheck %s
-// RUN: bowline-opt %s --differentiate=microbatches=3 --split-input-file | FileCheck %s --check-prefix=MANY
+// RUN: bowline-opt %s --add-strategy=microbatches=3 --differentiate --split-input-file | FileCheck %s --check-prefix=MANY
 // RUN: bowline-opt %s --differentiate --split-input-file --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
 // Two reads of a parameter contribute to one gradient; sums and gradients are written, not returned.

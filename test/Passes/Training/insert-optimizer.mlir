@@ -1,6 +1,6 @@
 // The function that runs once per step.
 // RUN: bowline-opt %s --insert-optimizer="lr=0.5 clip-norm=1.5" | FileCheck %s
-// RUN: bowline-opt %s --insert-optimizer="kind=sgd clip-norm=0 microbatches=4" | FileCheck %s --check-prefix=SGD
+// RUN: bowline-opt %s --add-strategy=microbatches=4 --insert-optimizer="kind=sgd clip-norm=0" | FileCheck %s --check-prefix=SGD
 // RUN: bowline-opt %s --insert-optimizer="schedule=cosine warmup-steps=10 decay-steps=110" \
 // RUN:   | FileCheck %s --check-prefix=COSINE
 // RUN: not bowline-opt %s --insert-optimizer=kind=adam 2>&1 | FileCheck %s --check-prefix=KIND

@@ -12,7 +12,7 @@
 #include "compiler/Pipelines/VerifySteps.h"
 #include "compiler/Support/Registration.h"
 #include "frontends/hf/Import.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 
 namespace bowline::test {
@@ -62,18 +62,15 @@ protected:
     EXPECT_TRUE(module.ok()) << module.status();
     if (!module.ok())
       return {};
-    if (*c.mesh) {
-      StrategyFlags flags;
-      flags.mesh = c.mesh;
-      flags.sequenceParallel = c.sequenceParallel;
-      flags.zero = c.zero;
-      flags.schedule = c.schedule;
-      flags.microbatches = c.microbatches;
-      auto strategy = Strategy::fromFlags(flags, [&] { return (*module)->emitError(); });
-      EXPECT_TRUE(mlir::succeeded(strategy));
-      auto builder = mlir::OpBuilder::atBlockBegin((*module)->getBody());
-      strategy->write(builder, (*module)->getLoc(), "strategy");
-    }
+    StrategyFlags flags;
+    flags.mesh = c.mesh;
+    flags.sequenceParallel = c.sequenceParallel;
+    flags.zero = c.zero;
+    flags.schedule = c.schedule;
+    flags.microbatches = c.microbatches;
+    flags.recompute = c.recompute;
+    flags.overlapChunks = c.chunks;
+    EXPECT_TRUE(mlir::succeeded(addStrategyFlags(**module, flags)));
     return std::move(*module);
   }
 
@@ -82,13 +79,10 @@ protected:
     options.seed = 3;
     options.training = !c.generates;
     options.dtype = c.dtype;
-    options.recompute = c.recompute;
     options.optimizer.kind = c.optimizer;
-    options.optimizer.microbatches = c.microbatches;
     options.optimizer.weightDecay = 0.1;
     options.optimizer.clipNorm = 1.0;
     options.optimizer.lr = 1e-2;
-    options.overlapChunks = c.chunks;
     options.hasSmallSizes = true;
     options.cpu.hasCode = false; // nothing runs it
     return options;

@@ -317,13 +317,13 @@ TEST_F(WrongStep, WrongGradient) {
       steps.push_back(std::move(step));
     else
       break;
-  steps.push_back({"wrong", Phase::Train, "", false, [] { return createDifferentiate(DifferentiateOptions{1}); }});
+  steps.push_back({"wrong", Phase::Train, "", false, [] { return createDifferentiate(); }});
   // Two passes as one step: what differentiates, and what spoils it.
   struct Both : PassWrapper<Both, OperationPass<ModuleOp>> {
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Both)
     void runOnOperation() override {
       OpPassManager passes(ModuleOp::getOperationName());
-      passes.addPass(createDifferentiate(DifferentiateOptions{1}));
+      passes.addPass(createDifferentiate());
       if (failed(runPipeline(passes, getOperation())))
         return signalPassFailure();
       scale(writeTo(getOperation(), "layers.0.attn.wv.grad", "train_microbatch").getValue(), 1.001);

@@ -73,6 +73,37 @@ TEST_P(Import, ParametersBecomeSymbols) {
   }
 }
 
+/// What those who divide a model among ranks know of its parameters.
+TEST_P(Import, ParametersSayTheirRoleAndTheirLayer) {
+  std::string keys = "keys";
+  if (config.heads > config.kvHeads)
+    keys += " shared " + std::to_string(config.heads / config.kvHeads);
+  std::string size = std::to_string(config.hidden), fused = "fused " + size + ", " + size + ", " + size;
+  const std::map<std::string, std::string> roles = {
+      {"embed", "vocabulary"}, {"head", "vocabulary"},    {"positions", "none"},      {"norm", "none"},
+      {"norm.scale", "none"},  {"norm.bias", "none"},     {"attn_norm", "none"},      {"attn_norm.scale", "none"},
+      {"mlp_norm", "none"},    {"mlp_norm.bias", "none"}, {"mlp_norm.scale", "none"}, {"attn_norm.bias", "none"},
+      {"attn.wq", "column"},   {"attn.bq", "column"},     {"attn.wk", keys},          {"attn.bk", keys},
+      {"attn.wv", keys},       {"attn.bv", keys},         {"attn.wqkv", fused},       {"attn.bqkv", fused},
+      {"attn.wo", "row"},      {"attn.bo", "none"},       {"mlp.w_gate", "column"},   {"mlp.w_up", "column"},
+      {"mlp.b_up", "column"},  {"mlp.w_down", "row"},     {"mlp.b_down", "none"}};
+  OwningOpRef<ModuleOp> module = importTrain(2, 5);
+  for (auto param : module->getOps<graph::ParamOp>()) {
+    StringRef name = param.getName();
+    std::optional<int64_t> layer;
+    if (name.consume_front("layers.")) {
+      int64_t number = 0;
+      ASSERT_FALSE(name.consumeInteger(10, number));
+      ASSERT_TRUE(name.consume_front("."));
+      layer = number;
+    }
+    EXPECT_EQ(param.getLayer(), layer) << param.getName().str();
+    ASSERT_TRUE(roles.count(name.str())) << name.str();
+    EXPECT_NE(print(param, false).find(" role(" + roles.at(name.str()) + ")"), std::string::npos)
+        << print(param, false);
+  }
+}
+
 TEST_P(Import, EveryParameterIsRead) {
   for (bool train : {true, false}) {
     OwningOpRef<ModuleOp> module = train ? importTrain(2, 5) : importGenerate(5);

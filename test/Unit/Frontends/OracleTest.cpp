@@ -13,10 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Interp/Interpreter.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Parameters.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "passes/Training/Passes.h"
 #include "runtime/base/json.h"
 #include "runtime/base/safetensors.h"
@@ -62,6 +64,7 @@ protected:
     registry.insert<graph::GraphDialect>();
     graph::registerElementwiseModels(registry);
     context.appendDialectRegistry(registry);
+    context.loadDialect<dist::DistDialect>();
 
     json plan = readPlan();
     for (const json &candidate : plan["runs"])
@@ -114,10 +117,9 @@ protected:
   }
 
   LogicalResult buildTrainingStep(ModuleOp module) {
-    DifferentiateOptions differentiate;
-    differentiate.microbatches = microbatches;
+    if (failed(addStrategyFlags(module, {.microbatches = microbatches})))
+      return failure();
     InsertOptimizerOptions optimizer;
-    optimizer.microbatches = microbatches;
     optimizer.kind = options["optimizer"];
     optimizer.schedule = options["lr-schedule"];
     auto set = [&](const char *key, auto &field) { field = options.value(key, field); };
@@ -131,7 +133,7 @@ protected:
     set("decay-steps", optimizer.decaySteps);
     set("min-lr", optimizer.minLr);
     PassManager passes(&context);
-    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createDifferentiate());
     passes.addPass(createInsertOptimizer(optimizer));
     return passes.run(module);
   }

@@ -16,12 +16,12 @@ struct Problem {
   bool accumulate = false;
 
   Signature Sign(int threads) const {
-    Signature s{"matmul",
-                {Int("batch", batch), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {a[0], a[1], a[2]}),
-                 Ints("b_strides", {b[0], b[1], b[2]}), Ints("c_strides", {c[0], c[1], c[2]}),
-                 Int("accumulate", accumulate)},
-                {In({a_size}), In({b_size}), Out({c_size})},
-                threads};
+    Signature s{
+        "matmul",
+        {Int("batch", batch), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {a[0], a[1], a[2]}),
+         Ints("b_strides", {b[0], b[1], b[2]}), Ints("c_strides", {c[0], c[1], c[2]}), Int("accumulate", accumulate)},
+        {In({a_size}), In({b_size}), Out({c_size})},
+        threads};
     if (accumulate) s.arguments[2].access = Access::kReadWrite;
     return s;
   }

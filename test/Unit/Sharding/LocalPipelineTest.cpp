@@ -21,6 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "test/Unit/Sharding/RanksBesideOne.h"
 
 using namespace mlir;
@@ -57,22 +58,27 @@ protected:
   /// A prime, and columns of the feed-forward part that 4 does not divide.
   ModelSizes sizes() const { return {.vocabulary = 23, .intermediate = 22, .keyHeads = GetParam().keyHeads}; }
 
-  OwningOpRef<ModuleOp> build() { return smallModel(context, GetParam().model, sizes(), batch(), kSeq); }
-
-  PipelineOptions options(bool whole) const {
+  OwningOpRef<ModuleOp> build(bool whole) {
     const Case &c = GetParam();
+    OwningOpRef<ModuleOp> module = smallModel(context, c.model, sizes(), batch(), kSeq);
+    StrategyFlags flags;
+    flags.microbatches = c.microbatches;
+    flags.recompute = c.recompute;
+    if (!whole) {
+      flags.mesh = c.mesh;
+      flags.sequenceParallel = c.sequenceParallel;
+      flags.zero = c.zero;
+    }
+    EXPECT_TRUE(module && succeeded(addStrategyFlags(*module, flags)));
+    return module;
+  }
+
+  PipelineOptions options() const {
     PipelineOptions options;
-    options.recompute = c.recompute;
-    options.optimizer.microbatches = c.microbatches;
     options.optimizer.weightDecay = 0.1;
     options.optimizer.clipNorm = 1.0;
     options.optimizer.lr = 1e-2;
     options.threads = 2;
-    if (!whole) {
-      options.strategy.mesh = c.mesh;
-      options.strategy.sequenceParallel = c.sequenceParallel;
-      options.strategy.zero = c.zero;
-    }
     return options;
   }
 
@@ -125,14 +131,14 @@ protected:
 } // namespace
 
 TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
-  OwningOpRef<ModuleOp> whole = build(), local = build();
+  OwningOpRef<ModuleOp> whole = build(/*whole=*/true), local = build(/*whole=*/false);
   ASSERT_TRUE(whole && local);
-  PipelineOptions plain = options(/*whole=*/true), sharded = options(/*whole=*/false);
-  ASSERT_TRUE(succeeded(runSteps(*whole, plain, "", "measure-traffic")));
-  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "", "measure-traffic")));
+  PipelineOptions options = this->options();
+  ASSERT_TRUE(succeeded(runSteps(*whole, options, "", "measure-traffic")));
+  ASSERT_TRUE(succeeded(runSteps(*local, options, "", "measure-traffic")));
   std::vector<std::string> issued = collectives(*local);
   EXPECT_FALSE(issued.empty());
-  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "measure-traffic", "select-kernels")));
+  ASSERT_TRUE(succeeded(runSteps(*local, options, "measure-traffic", "select-kernels")));
 
   // Nothing is exchanged twice, nothing is left out.
   std::vector<std::string> fused = collectives(*local);
@@ -149,22 +155,21 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   for (auto param : whole->getOps<graph::ParamOp>())
     ranks.expectSameVariable(param.getName(), 1e-9);
 
-  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "select-kernels", "schedule-commands")));
+  ASSERT_TRUE(succeeded(runSteps(*local, options, "select-kernels", "schedule-commands")));
   std::vector<std::string> selected = collectives(*local);
   llvm::sort(selected);
   EXPECT_EQ(selected, issued);
   PassManager codegen(&context);
-  codegen.addPass(createGenerateKernelsPass(sharded.cpu));
+  codegen.addPass(createGenerateKernelsPass(options.cpu));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
 }
 
 /// Tiles of any size, also where ranks divide the classes and combine what each tile sums up.
 TEST_P(LocalPipeline, TilesOfTheLossEqualTheWhole) {
-  OwningOpRef<ModuleOp> whole = build(), local = build();
+  OwningOpRef<ModuleOp> whole = build(/*whole=*/true), local = build(/*whole=*/false);
   ASSERT_TRUE(whole && local);
-  PipelineOptions sharded = options(/*whole=*/false);
-  ASSERT_TRUE(succeeded(runSteps(*whole, options(/*whole=*/true), "", "measure-traffic")));
-  ASSERT_TRUE(succeeded(runSteps(*local, sharded, "", "measure-traffic")));
+  ASSERT_TRUE(succeeded(runSteps(*whole, options(), "", "measure-traffic")));
+  ASSERT_TRUE(succeeded(runSteps(*local, options(), "", "measure-traffic")));
   auto gradients = [&] {
     int64_t count = 0;
     local->walk([&](graph::SoftmaxCrossEntropyGradOp) { ++count; });

@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Sharding/RanksBesideOne.h"
 
@@ -58,17 +59,15 @@ protected:
   OwningOpRef<ModuleOp> build() {
     const Case &c = GetParam();
     OwningOpRef<ModuleOp> module = smallModel(context, c.model, c.sizes, kBatch / c.microbatches, kSeq);
-    DifferentiateOptions differentiate;
-    differentiate.microbatches = c.microbatches;
+    EXPECT_TRUE(succeeded(addStrategyFlags(*module, {.microbatches = c.microbatches})));
     InsertOptimizerOptions optimizer;
-    optimizer.microbatches = c.microbatches;
     optimizer.weightDecay = 0.1;
     optimizer.clipNorm = 1.0;
     optimizer.lr = 1e-2;
     PassManager passes(&context);
     if (c.bf16)
       passes.addPass(createLowerPrecision());
-    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createDifferentiate());
     passes.addPass(createInsertOptimizer(optimizer));
     passes.addPass(createInsertInit(InsertInitOptions{7}));
     passes.addPass(createCanonicalizerPass());
@@ -80,11 +79,12 @@ protected:
   /// Shards as the flags of a user would, with the batch divided over \p dp ranks.
   void shard(ModuleOp module, int64_t dp) {
     const Case &c = GetParam();
-    ApplyStrategyOptions options;
-    options.mesh = "dp=" + std::to_string(dp) + ",tp=" + std::to_string(c.tp);
-    options.sequenceParallel = c.sequenceParallel;
+    StrategyFlags flags;
+    flags.mesh = "dp=" + std::to_string(dp) + ",tp=" + std::to_string(c.tp);
+    flags.sequenceParallel = c.sequenceParallel;
+    ASSERT_TRUE(succeeded(addStrategyFlags(module, flags)));
     PassManager strategy(&context);
-    strategy.addPass(createApplyStrategy(options));
+    strategy.addPass(createApplyStrategy());
     ASSERT_TRUE(succeeded(strategy.run(module)));
     for (auto param : module.getOps<graph::ParamOp>())
       if (c.wholeVocabulary && llvm::is_contained({"embed", "head"}, param.getName()))

@@ -21,6 +21,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Strategy.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "passes/Sharding/Volumes.h"
 #include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
@@ -81,23 +82,21 @@ protected:
     options.seq = kSeq;
     absl::StatusOr<OwningOpRef<ModuleOp>> module = hf::importModel(context, config, options);
     EXPECT_TRUE(module.ok()) << module.status();
-    DifferentiateOptions differentiate;
-    differentiate.microbatches = c.microbatches;
     InsertOptimizerOptions optimizer;
     optimizer.kind = c.optimizer;
-    optimizer.microbatches = c.microbatches;
     optimizer.weightDecay = 0.1;
     optimizer.clipNorm = c.clipNorm;
     optimizer.lr = 1e-2;
+    EXPECT_TRUE(succeeded(addStrategyFlags(**module, {.microbatches = c.microbatches})));
+    if (staged)
+      EXPECT_TRUE(succeeded(addStrategyFlags(**module, flagsOf(c))));
     PassManager passes(&context);
     if (staged) {
-      auto builder = OpBuilder::atBlockBegin((*module)->getBody());
-      strategyOf(c).write(builder, builder.getUnknownLoc(), "strategy");
       passes.addPass(createAssignStages());
     }
     if (c.bf16)
       passes.addPass(createLowerPrecision(LowerPrecisionOptions{/*keepMaster=*/true}));
-    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createDifferentiate());
     passes.addPass(createInsertOptimizer(optimizer));
     passes.addPass(createInsertInit(InsertInitOptions{7}));
     passes.addPass(createCanonicalizerPass());
@@ -107,18 +106,12 @@ protected:
   }
 
   void shard(const Case &c, ModuleOp module) {
-    ApplyStrategyOptions options;
-    options.mesh = c.mesh;
-    options.sequenceParallel = c.sequenceParallel;
-    options.zero = c.level;
-    options.zeroAxis = c.zeroAxis;
-    CoalesceCollectivesOptions coalesce;
-    coalesce.bucketBytes = c.bucketBytes;
+    ASSERT_TRUE(succeeded(addStrategyFlags(module, flagsOf(c))));
     ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) {
       return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
     });
     PassManager strategy(&context);
-    strategy.addPass(createApplyStrategy(Strategy::find(module) ? ApplyStrategyOptions() : options));
+    strategy.addPass(createApplyStrategy());
     ASSERT_TRUE(succeeded(strategy.run(module)));
     SmallVector<SmallVector<StringAttr>> rows = {{StringAttr::get(&context, c.cutVocabulary)}, {}};
     for (auto param : module.getOps<graph::ParamOp>())
@@ -130,19 +123,27 @@ protected:
     passes.addPass(createGlobalToLocal());
     passes.addPass(createApplyZero());
     passes.addPass(createLowerCollectives());
-    passes.addPass(createCoalesceCollectives(coalesce));
+    passes.addPass(createCoalesceCollectives());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
     ASSERT_TRUE(succeeded(passes.run(module)));
   }
 
-  Strategy strategyOf(const Case &c) {
+  static StrategyFlags flagsOf(const Case &c) {
     StrategyFlags flags;
     flags.mesh = c.mesh;
     flags.sequenceParallel = c.sequenceParallel;
     flags.zero = c.level;
-    flags.zeroAxis = c.zeroAxis;
-    return *Strategy::fromFlags(flags, [&] { return emitError(UnknownLoc::get(&context)); });
+    if (c.level > 0)
+      flags.zeroAxis = c.zeroAxis;
+    flags.bucketBytes = c.bucketBytes;
+    return flags;
+  }
+
+  Strategy strategyOf(const Case &c) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    EXPECT_TRUE(succeeded(addStrategyFlags(*module, flagsOf(c))));
+    return *Strategy::fromOp(dist::StrategyOp::of(*module));
   }
 
   bool isStaged(const Case &c) {

@@ -24,7 +24,8 @@ module attributes {stage.count = 3 : i64} {
   dist.mesh @mesh ["pp"] [3]
   dist.strategy @s {
     mesh @m ["pp"] [3]
-    schedule "SCHEDULE" microbatches 6
+    schedule "SCHEDULE"
+    microbatches 6
   }
   graph.param @a : tensor<5xf32> init(#graph.normal<1.0>) key("a")
   graph.param @b : tensor<5xf32> init(#graph.normal<1.0>) key("b")
@@ -58,13 +59,10 @@ protected:
     text.replace(text.find("SCHEDULE"), 8, schedule.str());
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
-    DifferentiateOptions differentiate;
-    differentiate.microbatches = 6;
     InsertOptimizerOptions optimizer;
-    optimizer.microbatches = 6;
     optimizer.clipNorm = 0.5;
     PassManager passes(&context);
-    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createDifferentiate());
     passes.addPass(createInsertOptimizer(optimizer));
     passes.addPass(createInsertInit(InsertInitOptions{3}));
     passes.addPass(createCanonicalizerPass());

@@ -37,10 +37,10 @@ protected:
   OwningOpRef<ModuleOp> buildSplit() {
     const StagedCase &c = GetParam();
     StrategyFlags split = flags();
-    if (StringRef(c.schedule).contains('\n'))
-      split.schedule = writeTable(c);
-    split.microbatches = c.model.microbatches;
-    OwningOpRef<ModuleOp> module = build(c.model, &split);
+    StringRef table = StringRef(c.schedule).contains('\n') ? c.schedule : "";
+    if (!table.empty())
+      split.schedule = "table.csv";
+    OwningOpRef<ModuleOp> module = build(c.model, split, table);
     addEvaluation(*module);
     PassManager passes(&context);
     passes.addPass(createApplyStrategy());
@@ -50,15 +50,9 @@ protected:
     nested.addPass(createLowerCollectives());
     nested.addPass(createCanonicalizerPass());
     nested.addPass(createCSEPass());
-    nested.addPass(coalesceCollectives());
+    nested.addPass(createCoalesceCollectives());
     EXPECT_TRUE(succeeded(passes.run(*module)));
     return module;
-  }
-
-  std::string writeTable(const StagedCase &c) {
-    std::string path = testing::TempDir() + c.name + ".csv";
-    std::ofstream(path) << c.schedule;
-    return path;
   }
 
   void addEvaluation(ModuleOp module) {

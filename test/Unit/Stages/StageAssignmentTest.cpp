@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Stages/LayerAnalysis.h"
-#include "passes/Stages/ModelLayers.h"
 #include "test/Unit/Stages/StagedModels.h"
 
 using namespace mlir;
@@ -24,14 +23,14 @@ protected:
     StrategyFlags flags;
     flags.mesh = mesh;
     flags.stages = stages;
-    return build(model, &flags);
+    return build(model, flags);
   }
 
   /// The stages of the layers' parameters, which are one for each layer.
-  static std::vector<int64_t> stagesOfLayers(ModuleOp module, const ModelLayers &layers) {
-    std::vector<int64_t> stages(layers.count(), -1);
+  static std::vector<int64_t> stagesOfLayers(ModuleOp module) {
+    std::vector<int64_t> stages(*countLayers(module), -1);
     for (auto param : module.getOps<graph::ParamOp>())
-      if (std::optional<int64_t> layer = layers.layerOf(param.getName())) {
+      if (std::optional<int64_t> layer = param.getLayer()) {
         int64_t stage = stage::indexOf(param).front();
         EXPECT_TRUE(stages[*layer] == -1 || stages[*layer] == stage) << param.getName().str();
         stages[*layer] = stage;
@@ -50,14 +49,11 @@ protected:
 
 } // namespace
 
-TEST_F(StageAssignmentOfModels, LayersAreThoseThatMostParametersAreNumberedBy) {
+TEST_F(StageAssignmentOfModels, LayersAreThoseThatParametersSay) {
   OwningOpRef<ModuleOp> module = build({"gpt2-tiny", 5});
-  FailureOr<ModelLayers> layers = ModelLayers::find(*module);
-  ASSERT_TRUE(succeeded(layers));
-  EXPECT_EQ(layers->count(), 5);
-  EXPECT_EQ(layers->layerOf("layers.3.attn.wo"), 3);
-  EXPECT_EQ(layers->layerOf("embed"), std::nullopt);
-  EXPECT_EQ(layers->layerOf("layers.x"), std::nullopt);
+  EXPECT_EQ(*countLayers(*module), 5);
+  EXPECT_EQ(module->lookupSymbol<graph::ParamOp>("layers.3.attn.wo").getLayer(), 3);
+  EXPECT_EQ(module->lookupSymbol<graph::ParamOp>("embed").getLayer(), std::nullopt);
 }
 
 TEST_F(StageAssignmentOfModels, OnlyTheResidualStreamCrossesAndItsGradientComesBack) {
@@ -73,15 +69,13 @@ TEST_F(StageAssignmentOfModels, OnlyTheResidualStreamCrossesAndItsGradientComesB
 }
 
 TEST_F(StageAssignmentOfModels, TheStrategySaysWhichLayersAreWhere) {
-  OwningOpRef<ModuleOp> module = buildStaged({"llama-tiny", 7}, "pp=3", "[0..0],[1..4],[5..6]");
-  EXPECT_THAT(stagesOfLayers(*module, *ModelLayers::find(*module)), ElementsAre(0, 1, 1, 1, 1, 2, 2));
+  OwningOpRef<ModuleOp> module = buildStaged({"llama-tiny", 7}, "pp=3", "[0],[1..4],[5..6]");
+  EXPECT_THAT(stagesOfLayers(*module), ElementsAre(0, 1, 1, 1, 1, 2, 2));
 }
 
 TEST_F(StageAssignmentOfModels, TheLossCountsForTheLastLayer) {
   OwningOpRef<ModuleOp> module = build({"llama-tiny", 4});
-  FailureOr<ModelLayers> layers = ModelLayers::find(*module);
-  ASSERT_TRUE(succeeded(layers));
-  std::vector<double> costs = LayerAnalysis(module->lookupSymbol<graph::FuncOp>("loss"), *layers).costs();
+  std::vector<double> costs = LayerAnalysis(module->lookupSymbol<graph::FuncOp>("loss"), *countLayers(*module)).costs();
   ASSERT_EQ(costs.size(), 4u);
   EXPECT_GT(costs[0], costs[1]); // the embedding
   EXPECT_EQ(costs[1], costs[2]);

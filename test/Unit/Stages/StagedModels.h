@@ -14,7 +14,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Sharding/StrategyFlags.h"
 #include "passes/Stages/Passes.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Sharding/ShardedModel.h"
@@ -43,8 +43,9 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// A training program; with a strategy, divided into its stages.
-  mlir::OwningOpRef<mlir::ModuleOp> build(const StagedModel &c, const StrategyFlags *flags = nullptr) {
+  /// A training program; with a strategy for several ranks, divided into its stages. \p table is the text of a schedule
+  /// that is a file.
+  mlir::OwningOpRef<mlir::ModuleOp> build(const StagedModel &c, StrategyFlags flags = {}, llvm::StringRef table = "") {
     hf::ModelConfig config = hf::test::configOf(c.model);
     config.layers = c.layers;
     config.hidden = 24, config.heads = 4, config.headDim = 6;
@@ -55,13 +56,12 @@ protected:
     import.seq = kSeq;
     absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module = hf::importModel(context, config, import);
     EXPECT_TRUE(module.ok()) << module.status();
-    if (flags)
-      writeStrategy(**module, *flags);
+    flags.microbatches = c.microbatches;
+    EXPECT_TRUE(succeeded(addStrategyFlags(**module, flags)));
+    if (!table.empty())
+      dist::StrategyOp::of(**module).getOnly<dist::ScheduleOp>().setTable(table);
 
-    DifferentiateOptions differentiate;
-    differentiate.microbatches = c.microbatches;
     InsertOptimizerOptions optimizer;
-    optimizer.microbatches = c.microbatches;
     optimizer.clipNorm = c.clipNorm;
     optimizer.lr = 1e-2;
     mlir::PassManager passes(&context);
@@ -70,7 +70,7 @@ protected:
     if (c.bf16)
       passes.addPass(createLowerPrecision());
     passes.addPass(createAssignStages());
-    passes.addPass(createDifferentiate(differentiate));
+    passes.addPass(createDifferentiate());
     passes.addPass(createInsertOptimizer(optimizer));
     passes.addPass(createInsertInit(InsertInitOptions{7}));
     passes.addPass(mlir::createCanonicalizerPass());
@@ -79,13 +79,6 @@ protected:
     passes.addPass(createLabelStages());
     EXPECT_TRUE(succeeded(passes.run(**module)));
     return std::move(*module);
-  }
-
-  void writeStrategy(mlir::ModuleOp module, const StrategyFlags &flags) {
-    auto strategy = Strategy::fromFlags(flags, [&] { return module.emitError(); });
-    ASSERT_TRUE(succeeded(strategy));
-    auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
-    strategy->write(builder, module.getLoc(), "strategy");
   }
 
   /// Whole microbatches; those of several have a leading dimension.

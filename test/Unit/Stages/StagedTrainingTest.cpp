@@ -40,7 +40,7 @@ protected:
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
     passes.addPass(createLabelStages()); // so that collectives of two stages stay two
-    passes.addPass(coalesceCollectives());
+    passes.addPass(createCoalesceCollectives());
     passes.addPass(createLabelStages());
     ASSERT_TRUE(succeeded(passes.run(module)));
   }
@@ -131,8 +131,7 @@ void expectClosed(ModuleOp module) {
 TEST_P(StagedTraining, EqualsTheWholeProgram) {
   const StagedCase &c = GetParam();
   OwningOpRef<ModuleOp> whole = build(c.model);
-  StrategyFlags strategy = flags();
-  OwningOpRef<ModuleOp> staged = build(c.model, &strategy);
+  OwningOpRef<ModuleOp> staged = build(c.model, flags());
   ASSERT_FALSE(stage::countOf(*whole));
   ASSERT_TRUE(stage::countOf(*staged));
   expectClosed(*staged);

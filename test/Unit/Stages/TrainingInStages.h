@@ -42,6 +42,7 @@ protected:
     flags.schedule = c.schedule;
     flags.stages = c.split;
     flags.zero = c.zero;
+    flags.bucketBytes = 1000; // several buckets, though models are small
     return flags;
   }
 
@@ -51,13 +52,6 @@ protected:
     passes.addPass(createPropagateShardings());
     passes.addPass(createGlobalToLocal());
     passes.addPass(createApplyZero());
-  }
-
-  /// Several buckets, though models are small.
-  std::unique_ptr<mlir::Pass> coalesceCollectives() {
-    CoalesceCollectivesOptions options;
-    options.bucketBytes = 1000;
-    return createCoalesceCollectives(options);
   }
 
   /// Parameters of the whole program in \p one are those that \p lookup gives of \p staged, whose mirrors are equal to

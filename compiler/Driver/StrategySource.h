@@ -1,0 +1,26 @@
+//===- StrategySource.h - The strategy that a compilation has, from a file and from flags
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_DRIVER_STRATEGYSOURCE_H
+#define BOWLINE_COMPILER_DRIVER_STRATEGYSOURCE_H
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/Diagnostics.h"
+
+namespace bowline {
+
+/// Gives a module the one `dist.strategy` that all passes read: that of `options.strategyFile`, or its own, completed
+/// by `options.strategy`; none where neither says anything. A schedule that is a table gets the text of its file.
+///
+/// kInvalidArgument, with the place of the line or the flag, for a strategy that contradicts itself, the flags or
+/// `options.mode`, and for flags about phases that the module is behind.
+absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_DRIVER_STRATEGYSOURCE_H

@@ -1,0 +1,210 @@
+#ifndef BOWLINE_DIALECTS_DIST_DISTSTRATEGY_TD
+#define BOWLINE_DIALECTS_DIST_DISTSTRATEGY_TD
+
+include "dialects/Dist/DistAttrs.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Dist_StrategyOp : Dist_Op<"strategy", [
+    Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getDefaultDialect"]>]> {
+  let summary = "How a program is computed, as a person writes it: by which ranks, in which order, keeping what";
+  let description = [{
+    A strategy changes how a model is computed, never what. It stands beside the model, in the same file or in one of
+    its own, so that one model compiles under many. One line per choice, in any order; what is not there has its
+    default. All flags of `bowline-compile` that choose such things write this operation, and all passes read it.
+
+    ```mlir
+    dist.strategy @three_dimensions {
+      mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+      batch "dp"
+      tensor_parallel "tp"
+      shard "model.layers.*.self_attn.{q,k,v}_proj.weight" as <[{"tp"}, {} ]>
+      stages "pp" split "[0..5],[6..11]"
+      schedule "1f1b"
+      microbatches 8
+      zero level 1 axis "dp"
+      sequence_parallel "tp"
+      recompute "selective"
+      bucket_bytes 4194304
+      overlap_chunks auto
+    }
+    ```
+
+    Without a mesh there is one rank. Each line takes effect or is refused; what depends on the model, or on further
+    lines, is refused by the pass that needs it.
+
+    **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
+    tensor parallelism and the stages have axes of their own, and sequence parallelism none of the batch or the
+    stages.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The strategy of the module that `op` is or is in; null where there is none.
+    static StrategyOp of(::mlir::Operation *op);
+    /// Null for one rank.
+    MeshOp getMesh();
+    /// The only operation of a kind; null where there is none.
+    template <typename OpTy> OpTy getOnly() {
+      auto ops = getBody().front().getOps<OpTy>();
+      return ops.empty() ? OpTy() : *ops.begin();
+    }
+  }];
+}
+
+class Dist_StrategyLine<string name> : Dist_Op<name, [HasParent<"StrategyOp">]>;
+
+//===----------------------------------------------------------------------===//
+// Who computes what
+//===----------------------------------------------------------------------===//
+
+def Dist_BatchOp : Dist_StrategyLine<"batch"> {
+  let summary = "The axes among whose ranks the sequences of a batch are divided, the first one outermost";
+  let description = [{
+    Default: `"dp", "fsdp"`, those of them that the mesh has. Two axes allow hybrid sharding: ZeRO along one of them,
+    copies along the other.
+
+    **Constraints:** at least one axis, none twice.
+  }];
+  let arguments = (ins StrArrayAttr:$axes);
+  let assemblyFormat = "custom<AxisList>($axes) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_TensorParallelOp : Dist_StrategyLine<"tensor_parallel"> {
+  let summary = "The axis among whose ranks the projections of a layer are divided";
+  let description = [{
+    Default: `"tp"`, where the mesh has it. Which parameter is sharded how, if no `shard` says otherwise, follows from
+    its role: `passes/Sharding/TensorParallel.h`.
+  }];
+  let arguments = (ins StrAttr:$axis);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Dist_ShardOp : Dist_StrategyLine<"shard"> {
+  let summary = "The sharding of all parameters whose symbols or keys match a pattern";
+  let description = [{
+    `*` stands for any characters, `?` for one, `{q,k,v}` for one of the words, `[0-3]` for one of the characters. The
+    key is the parameter's name in safetensors files: `layers.*.attn.wo` and `model.layers.*.self_attn.o_proj.weight`
+    match the same parameters. Of several matching lines the last one counts.
+
+    **Constraints:** a well-formed pattern; no unreduced axes.
+  }];
+  let arguments = (ins StrAttr:$pattern, Dist_ShardingAttr:$sharding);
+  let assemblyFormat = "$pattern `as` $sharding attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
+  let summary = "What the ranks of an axis divide among themselves instead of keeping copies";
+  let description = [{
+    Level 1: the optimizer's states; 2: gradients too; 3: parameters too (Rajbhandari et al., ZeRO, 2020). The axis is
+    one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
+    else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of use, by default one.
+
+    **Constraints:** a level from 0 to 3; `prefetch` is not negative, and for level 3 alone.
+  }];
+  let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch);
+  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_SequenceParallelOp : Dist_StrategyLine<"sequence_parallel"> {
+  let summary = "The axis along which the sequence of the residual stream is sharded";
+  let description = [{
+    Korthikanti et al., 2022. Norms and additions between projections are then computed for a part of the positions by
+    each rank.
+  }];
+  let arguments = (ins StrAttr:$axis);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// When, and what is kept
+//===----------------------------------------------------------------------===//
+
+def Dist_MicrobatchesOp : Dist_StrategyLine<"microbatches"> {
+  let summary = "How many slices of the batch a step computes one after another";
+  let description = [{
+    Gradients are summed over them before the one update. Default: 1. **Constraints:** at least one.
+  }];
+  let arguments = (ins I64Attr:$count);
+  let assemblyFormat = "$count attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_StagesOp : Dist_StrategyLine<"stages"> {
+  let summary = "The axis along which layers are divided into pipeline stages";
+  let description = [{
+    `split` is `balanced`, or the layers of each stage, first and last, or the only one: `[0..5],[6..10],[11]`.
+    Default: `"pp"`, where the mesh has it, balanced.
+  }];
+  let arguments = (ins StrAttr:$axis, DefaultValuedAttr<StrAttr, "\"balanced\"">:$split);
+  let assemblyFormat = "$axis (`split` $split^)? attr-dict";
+}
+
+def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
+  let summary = "In which order a pipeline's ranks compute";
+  let description = [{
+    The schedules are those of `docs/schedules.md`; default: `"1f1b"`. One whose name ends with ".csv" is a table: the
+    text of the file of this name. `bowline-compile` reads the file, from the folder of the file that names it, and
+    writes its text behind the name, so that what is compiled does not depend on files any more.
+
+    ```mlir
+    schedule "two.csv" table "0F0,0B0\0A1F0,1B0\0A"
+    ```
+
+    **Constraints:** no table without such a name.
+  }];
+  let arguments = (ins StrAttr:$schedule, OptionalAttr<StrAttr>:$table);
+  let assemblyFormat = "$schedule (`table` $table^)? attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether the schedule is the text of a file.
+    bool isTable();
+  }];
+}
+
+def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
+  let summary = "Which activations the backward pass computes again";
+  let description = [{
+    `none` keeps all of them, which is the default; `selective` computes again what is cheap, `full` all but those
+    between layers, `auto` as little as a limit of memory allows. **Constraints:** one of these words.
+  }];
+  let arguments = (ins StrAttr:$activations);
+  let assemblyFormat = "$activations attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// How ranks exchange
+//===----------------------------------------------------------------------===//
+
+def Dist_BucketBytesOp : Dist_StrategyLine<"bucket_bytes"> {
+  let summary = "Most bytes of gradients or parameters that ranks exchange in one operation";
+  let description = [{
+    Where several could be joined; 0: each tensor alone. Default: 25 MiB. **Constraints:** not negative.
+  }];
+  let arguments = (ins I64Attr:$bytes);
+  let assemblyFormat = "$bytes attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_OverlapChunksOp : Dist_StrategyLine<"overlap_chunks"> {
+  let summary = "Into how many chunks matrix products and the exchanges beside them are divided";
+  let description = [{
+    One chunk is exchanged while the next one is computed. `auto`: what the cost model chooses. Default: 1.
+
+    **Constraints:** at least one.
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$count);
+  let assemblyFormat = "($count^) : (`auto`)? attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // BOWLINE_DIALECTS_DIST_DISTSTRATEGY_TD

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""A strategy is the same plan, byte for byte, whether flags or a file say it, and each of its lines changes the plan."""
+
+import tools
+
+MODEL = tools.MODELS / "llama-tiny"
+TABLE = "# each stage does all forwards first\n0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n"
+
+
+def mesh(**axes):
+    names = ", ".join(f'"{name}"' for name in axes)
+    return f"mesh @mesh [{names}] [{', '.join(map(str, axes.values()))}]"
+
+
+# Of each case: flags, lines of a file that say the same, those of the lines without which the plan is another one, and
+# what else it takes for that. What only names the usual axes, or is there for others to refer to, changes nothing by
+# itself.
+CASES = {
+    "axes": (["--mesh", "dp=2,tp=2"],
+             [mesh(dp=2, tp=2), 'batch "dp"', 'tensor_parallel "tp"'], []),
+    "other names": (["--mesh", "dp=2,tp=2"], [mesh(dp=2, tp=2)], [0]),
+    # What tensor parallelism does by itself, once by keys and once by symbols.
+    "patterns": (["--mesh", "tp=2"],
+                 [mesh(tp=2),
+                  'shard "{model.embed_tokens,lm_head}.weight" as <[{"tp"}, {}]>',
+                  'shard "model.layers.*.self_attn.{q,k,v}_proj.weight" as <[{"tp"}, {}]>',
+                  'shard "layers.[0-1].attn.wo" as <[{}, {"tp"}]>',
+                  'shard "layers.?.mlp.w_{gate,up}" as <[{"tp"}, {}]>',
+                  'shard "*.mlp.down_proj.weight" as <[{}, {"tp"}]>'], []),
+    "microbatches": (["--microbatches", "3"], ["microbatches 3"], [0]),
+    "recompute": (["--recompute", "full"], ['recompute "full"'], [0]),
+    "one rank": (["--microbatches", "2", "--recompute", "selective"],
+                 ['recompute "selective"', "microbatches 2"], [0, 1]),
+    "stages": (["--mesh", "pp=2", "--stages", "[0],[1]", "--microbatches", "2"],
+               [mesh(pp=2), 'stages "pp" split "[0],[1]"', "microbatches 2"], [2]),
+    "schedule": (["--mesh", "dp=2,pp=2", "--schedule", "gpipe", "--microbatches", "3"],
+                 [mesh(dp=2, pp=2), 'schedule "gpipe"', "microbatches 3"], [1, 2]),
+    "divided backward passes": (["--mesh", "pp=2", "--schedule", "zb_h1", "--microbatches", "3"],
+                                [mesh(pp=2), 'schedule "zb_h1"', "microbatches 3"], [1, 2]),
+    "recompute in stages": (["--mesh", "pp=2", "--recompute", "selective", "--microbatches", "3"],
+                            [mesh(pp=2), 'recompute "selective"', "microbatches 3"], [1, 2]),
+    "zero": (["--mesh", "dp=2", "--zero", "1"], [mesh(dp=2), "zero level 1"], [1]),
+    "gradients": (["--mesh", "dp=2", "--zero", "2"], [mesh(dp=2), "zero level 2"], [1]),
+    "axis of zero": (["--mesh", "dp=2,fsdp=3", "--zero", "2", "--zero-axis", "dp"],
+                     [mesh(dp=2, fsdp=3), 'zero level 2 axis "dp"'], [1]),
+    "prefetch": (["--mesh", "dp=2", "--zero", "3", "--prefetch", "2"],
+                 [mesh(dp=2), "zero level 3 prefetch 2"], [1]),
+    "sequence": (["--mesh", "dp=3,tp=2", "--sequence-parallel"],
+                 [mesh(dp=3, tp=2), 'sequence_parallel "tp"'], [1]),
+    "buckets": (["--mesh", "dp=2", "--bucket-bytes", "8KiB"], [mesh(dp=2), "bucket_bytes 8192"], [1]),
+    "chunks": (["--mesh", "tp=2", "--overlap-chunks", "2"], [mesh(tp=2), "overlap_chunks 2"], [1]),
+    "chosen chunks": (["--mesh", "tp=2", "--overlap-chunks", "auto", "--link", "bandwidth=20MB/s,latency=1us"],
+                      [mesh(tp=2), "overlap_chunks auto"], [1],
+                      {"model": tools.TEST_DIR.parent / "examples/first-model", "batch": 4, "seq": 128}),
+    "all": (["--mesh", "pp=2,dp=2,tp=2", "--sequence-parallel", "--zero", "3", "--prefetch", "2", "--zero-axis", "dp",
+             "--schedule", "gpipe", "--stages", "[0..0],[1]", "--microbatches", "3", "--recompute", "selective",
+             "--bucket-bytes", "4KiB", "--overlap-chunks", "2"],
+            [mesh(pp=2, dp=2, tp=2), 'sequence_parallel "tp"', 'zero level 3 axis "dp" prefetch 2', 'schedule "gpipe"',
+             'stages "pp" split "[0..0],[1]"', "microbatches 3", 'recompute "selective"', "bucket_bytes 4096",
+             "overlap_chunks 2"], [1, 2, 3, 5, 6, 7, 8], {"batch": 12}),
+}
+# Flags that are no part of a strategy go with the file too.
+MACHINE_FLAGS = ("--link", "--memory-limit")
+
+
+class StrategyFile(tools.ToolTest):
+    def plan(self, *flags, model=MODEL, batch=6, seq=8):
+        path = self.folder / "x.plan"
+        tools.succeed("bowline-compile", model, "--batch", batch, "--seq", seq, "--threads", 1, "--no-codegen", *flags,
+                      "-o", path)
+        return path.read_bytes()
+
+    def file(self, lines, name="strategy.mlir"):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("dist.strategy @any {\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
+        return path
+
+    def compare(self, flags, lines, **sizes):
+        """The plan of both, which must be one."""
+        by_flags = self.plan(*flags, **sizes)
+        machine = [word for at, flag in enumerate(flags) if flag in MACHINE_FLAGS for word in flags[at:at + 2]]
+        by_file = self.plan("--strategy", self.file(lines), *machine, **sizes)
+        self.assertTrue(by_file == by_flags, f"{flags} and {lines} give different plans")
+        return by_file, machine
+
+    def assertSame(self, plan, other):
+        self.assertTrue(plan == other, "the plans differ")
+
+    def test_flags_and_files_give_the_same_bytes(self):
+        for name, (flags, lines, telling, *more) in CASES.items():
+            sizes = more[0] if more else {}
+            with self.subTest(name):
+                plan, machine = self.compare(flags, lines, **sizes)
+                for line in telling:
+                    without = lines[:line] + lines[line + 1:]
+                    other = self.plan("--strategy", self.file(without), *machine, **sizes)
+                    self.assertTrue(other != plan, f"'{lines[line]}' changes nothing")
+
+    def test_axes_may_have_any_name_in_a_file(self):
+        lines = [mesh(data=2, model=2), 'batch "data"', 'tensor_parallel "model"', 'sequence_parallel "model"']
+        tools.succeed("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--strategy", self.file(lines), "--no-codegen",
+                      "-o", self.folder / "named.plan")
+        text = tools.succeed("bowline-check", self.folder / "named.plan").decode()
+        self.assertIn("4 (data=2, model=2)", text)
+
+    def test_patterns_need_not_be_what_tensor_parallelism_does(self):
+        whole = self.plan("--strategy", self.file([mesh(tp=2)]))
+        lines = [mesh(tp=2), 'shard "model.layers.0.mlp.*" as <[{}, {}]>']
+        self.assertTrue(self.plan("--strategy", self.file(lines)) != whole)
+
+    def test_what_the_memory_limit_chooses(self):
+        flags = ["--recompute", "auto", "--memory-limit", "740KiB"]
+        plan, machine = self.compare(flags, ['recompute "auto"'])
+        self.assertTrue(self.plan() != plan)
+
+    def test_a_table_is_read_from_the_folder_of_its_file(self):
+        (self.folder / "tables").mkdir()
+        (self.folder / "tables" / "two.csv").write_text(TABLE)
+        by_flags = self.plan("--mesh", "pp=2", "--microbatches", 2, "--schedule", self.folder / "tables" / "two.csv",
+                             "--stages", "[0],[1]")
+        lines = [mesh(pp=2), "microbatches 2", 'schedule "two.csv"', 'stages "pp" split "[0],[1]"']
+        self.assertSame(self.plan("--strategy", self.file(lines, "tables/strategy.mlir")), by_flags)
+        # Written into the file, it needs no other one.
+        text = TABLE.replace("\n", "\\0A")
+        lines[2] = f'schedule "two.csv" table "{text}"'
+        self.assertSame(self.plan("--strategy", self.file(lines)), by_flags)
+        self.assertTrue(self.plan("--mesh", "pp=2", "--microbatches", 2) != by_flags)
+
+    def test_flags_complete_a_file(self):
+        whole = self.plan("--mesh", "dp=2,tp=2", "--zero", 1, "--microbatches", 3, "--sequence-parallel")
+        file = self.file([mesh(dp=2, tp=2), "microbatches 3"])
+        self.assertSame(self.plan("--strategy", file, "--zero", 1, "--sequence-parallel"), whole)
+        # Said twice is said once.
+        self.assertSame(self.plan("--strategy", file, "--zero", 1, "--sequence-parallel", "--mesh", "dp=2,tp=2",
+                                   "--microbatches", 3), whole)
+
+    def test_a_model_may_bring_its_strategy(self):
+        model, plan = self.folder / "model.mlir", self.folder / "x.plan"
+        flags = ["--mesh", "dp=2", "--zero", 1, "--microbatches", 3]
+        sizes = ["--batch", 6, "--seq", 8, "--threads", 1, "--no-codegen"]
+        tools.succeed("bowline-compile", MODEL, *sizes, *flags, "--compile-to=input", "-o", model)
+        text = model.read_text()
+        self.assertIn("zero level 1", text)
+        tools.succeed("bowline-compile", model, "--threads", 1, "--no-codegen", "-o", plan)
+        self.assertEqual(tools.succeed("bowline-check", plan)[:200],
+                         self.checked(self.plan(*flags))[:200])
+
+    def checked(self, plan):
+        path = self.folder / "y.plan"
+        path.write_bytes(plan)
+        return tools.succeed("bowline-check", path)
+
+
+if __name__ == "__main__":
+    tools.main()

@@ -1,0 +1,104 @@
+// Roles say what tensor parallelism divides, whatever parameters are called; what it does not know, it names.
+// RUN: bowline-opt %s --apply-strategy --split-input-file --verify-diagnostics | FileCheck %s
+
+// CHECK-LABEL: module @roles
+module @roles {
+  dist.strategy @s { mesh @mesh ["tp"] [2] }
+  // CHECK: graph.param @up {{.*}}dist.sharding<[{}, {"tp"}]>
+  graph.param @up : tensor<4x8xf32> init(#graph.fill<0.0>) key("0") role(column)
+  // CHECK: graph.param @up_bias {{.*}}dist.sharding<[{"tp"}]>
+  graph.param @up_bias : tensor<8xf32> init(#graph.fill<0.0>) key("1") role(column)
+  // CHECK: graph.param @down {{.*}}dist.sharding<[{}, {"tp"}]>
+  graph.param @down : tensor<4x8xf32> init(#graph.fill<0.0>) key("2") role(row)
+  // CHECK: graph.param @scale {{.*}}dist.sharding<[{}]>
+  graph.param @scale : tensor<4xf32> init(#graph.fill<0.0>) key("3") role(none)
+  // CHECK: graph.param @words {{.*}}dist.sharding<[{"tp"}, {}]>
+  graph.param @words : tensor<6x4xf32> init(#graph.fill<0.0>) key("4") role(vocabulary)
+  // CHECK: graph.param @layers.0.attn.wq {{.*}}dist.sharding<[{}, {}]>
+  // expected-remark @+1 {{'layers.0.attn.wq' and 1 more parameter stay whole on all 2 ranks along "tp": no role says how they are divided; give them one, as in graph.param ... role(column), or a line 'shard'}}
+  graph.param @layers.0.attn.wq : tensor<4x4xf32> init(#graph.fill<0.0>) key("5")
+  graph.param @layers.0.attn.wk : tensor<4x4xf32> init(#graph.fill<0.0>) key("6")
+  // expected-remark @+1 {{'many' stays whole on all 2 ranks along "tp": tensor parallelism does not divide experts; a line 'shard' may}}
+  graph.param @many : tensor<2x4x4xf32> init(#graph.fill<0.0>) key("7") role(expert)
+  // expected-remark @+1 {{'idle' stays whole on all 2 ranks along "tp": no contraction with one input and one output dimension reads them}}
+  graph.param @idle : tensor<4x4xf32> init(#graph.fill<0.0>) key("8") role(column)
+  graph.func @loss(%tokens: tensor<3xi32>) -> tensor<3x4xf32> {
+    %words = graph.read @words : tensor<6x4xf32>
+    %x = graph.gather %words[%tokens] : (tensor<6x4xf32>, tensor<3xi32>) -> tensor<3x4xf32>
+    %up = graph.read @up : tensor<4x8xf32>
+    %h = graph.dot_general %x, %up contract [1] x [0] : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32>
+    %up_bias = graph.read @up_bias : tensor<8xf32>
+    %b = graph.broadcast %up_bias dims [1] : (tensor<8xf32>) -> tensor<3x8xf32>
+    %y = arith.addf %h, %b : tensor<3x8xf32>
+    %down = graph.read @down : tensor<4x8xf32>
+    %z = graph.dot_general %y, %down contract [1] x [1] : (tensor<3x8xf32>, tensor<4x8xf32>) -> tensor<3x4xf32>
+    graph.return %z : tensor<3x4xf32>
+  }
+}
+
+// -----
+
+// A line of the strategy decides before roles do.
+// CHECK-LABEL: module @patterns
+module @patterns {
+  dist.strategy @s {
+    mesh @mesh ["tp"] [2]
+    shard "key.of.many" as <[{"tp"}, {}, {}]>
+    shard "plain" as <[{}, {}]>
+  }
+  // CHECK: graph.param @many {{.*}}dist.sharding<[{"tp"}, {}, {}]>
+  graph.param @many : tensor<2x4x4xf32> init(#graph.fill<0.0>) key("key.of.many") role(expert)
+  // CHECK: graph.param @plain {{.*}}dist.sharding<[{}, {}]>
+  graph.param @plain : tensor<4x4xf32> init(#graph.fill<0.0>) key("1")
+}
+
+// -----
+
+// Queries, keys and values side by side: of one size each, and of others.
+// CHECK-LABEL: module @fused
+module @fused {
+  dist.strategy @s { mesh @mesh ["tp"] [2] }
+  // CHECK: graph.param @equal : tensor<4x2x8xf32> {{.*}}dist.sharding<[{}, {}, {"tp"}]>
+  graph.param @equal : tensor<4x16xf32> init(#graph.fill<0.0>) key("0") role(fused 8, 8)
+  // expected-remark @+1 {{'grouped' stays whole on all 2 ranks along "tp": their parts are not of one size}}
+  graph.param @grouped : tensor<4x16xf32> init(#graph.fill<0.0>) key("1") role(fused 8, 4, 4)
+  // expected-remark @+1 {{'wrong' stays whole on all 2 ranks along "tp": their output has not the size of their parts}}
+  graph.param @wrong : tensor<4x16xf32> init(#graph.fill<0.0>) key("2") role(fused 5, 5, 5)
+  graph.func @loss(%x: tensor<3x4xf32>) -> (tensor<3x8xf32>, tensor<3x16xf32>, tensor<3x16xf32>) {
+    %w0 = graph.read @equal : tensor<4x16xf32>
+    %0 = graph.dot_general %x, %w0 contract [1] x [0] : (tensor<3x4xf32>, tensor<4x16xf32>) -> tensor<3x16xf32>
+    %a = graph.slice %0 at [0, 0] sizes [3, 8] : (tensor<3x16xf32>) -> tensor<3x8xf32>
+    %w1 = graph.read @grouped : tensor<4x16xf32>
+    %1 = graph.dot_general %x, %w1 contract [1] x [0] : (tensor<3x4xf32>, tensor<4x16xf32>) -> tensor<3x16xf32>
+    %w2 = graph.read @wrong : tensor<4x16xf32>
+    %2 = graph.dot_general %x, %w2 contract [1] x [0] : (tensor<3x4xf32>, tensor<4x16xf32>) -> tensor<3x16xf32>
+    graph.return %a, %1, %2 : tensor<3x8xf32>, tensor<3x16xf32>, tensor<3x16xf32>
+  }
+}
+
+// -----
+
+// Fewer key heads than ranks: as many ranks as share the queries of one keep it. A bias goes the way of its projection.
+// CHECK-LABEL: module @keys
+module @keys {
+  dist.strategy @s { mesh @mesh ["tp"] [4] }
+  // CHECK: dist.mesh @mesh ["tp/0", "tp/1"] [2, 2]
+  // CHECK: graph.param @q {{.*}}dist.sharding<[{"tp/0", "tp/1"}, {}]>
+  graph.param @q : tensor<8x4xf32> init(#graph.fill<0.0>) key("0") role(column)
+  // CHECK: graph.param @k {{.*}}dist.sharding<[{"tp/0"}, {}]>
+  graph.param @k : tensor<4x4xf32> init(#graph.fill<0.0>) key("1") role(keys shared 2)
+  // CHECK: graph.param @k_bias {{.*}}dist.sharding<[{"tp/0"}]>
+  graph.param @k_bias : tensor<4xf32> init(#graph.fill<0.0>) key("2") role(keys shared 2)
+  graph.func @loss(%x: tensor<3x4xf32>) -> (tensor<3x4x2xf32>, tensor<3x2x2xf32>) {
+    %wq = graph.read @q : tensor<8x4xf32>
+    %0 = graph.dot_general %x, %wq contract [1] x [1] : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>
+    %1 = graph.reshape %0 : (tensor<3x8xf32>) -> tensor<3x4x2xf32>
+    %wk = graph.read @k : tensor<4x4xf32>
+    %2 = graph.dot_general %x, %wk contract [1] x [1] : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %bk = graph.read @k_bias : tensor<4xf32>
+    %3 = graph.broadcast %bk dims [1] : (tensor<4xf32>) -> tensor<3x4xf32>
+    %4 = arith.addf %2, %3 : tensor<3x4xf32>
+    %5 = graph.reshape %4 : (tensor<3x4xf32>) -> tensor<3x2x2xf32>
+    graph.return %1, %5 : tensor<3x4x2xf32>, tensor<3x2x2xf32>
+  }
+}
