@@ -161,7 +161,7 @@ class SameAsThreads(ProcessTest):
     def test_generation(self):
         flags = ["--weights", tools.MODELS / MODEL, "--prompt", "In the", "--max-new-tokens", 40, "--seed", 5, "--echo"]
         texts = set()
-        for mesh, ranks in (("", 1), ("tp=2", 2), ("tp=4", 4), ("pp=2", 2)):
+        for mesh, ranks in (("", 1), ("tp=2", 2), ("tp=4", 4)):
             plan = self.generation(mesh)
             for how in ([], ["--nproc", ranks]):
                 process = subprocess.run([tools.tool("bowline-run"), plan, *map(str, flags + how)], capture_output=True,
