@@ -13,11 +13,8 @@
 
 namespace bowline::codegen {
 
-/// On a maximum: its result where an element is NaN does not matter.
-inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";
-
-/// Replaces activations, norms, rope and the loss in `block` by elementwise operations, reductions and movements. The
-/// formulas do not overflow where their result does not.
+/// Replaces operations in `block` by what they say that they decompose into: elementwise operations, reductions and
+/// movements.
 void decomposeLayers(mlir::Block &block);
 
 } // namespace bowline::codegen

@@ -8,7 +8,7 @@
 
 #include "compiler/Codegen/Epilogue.h"
 #include "compiler/Codegen/KernelEmitter.h"
-#include "dialects/Graph/EpilogueRule.h"
+#include "dialects/Graph/FusionRole.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;

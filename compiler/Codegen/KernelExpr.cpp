@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/KernelExpr.h"
-#include "compiler/Codegen/Decompose.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -204,6 +203,7 @@ const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
       result.push_back(space.add(expr, space.constant(sign * amount)));
     return result;
   };
+  // What other operations decompose into (graph::FusionModel); nothing else gets here.
   return llvm::TypeSwitch<Operation *, const Expr *>(op)
       .Case([&](arith::ConstantOp constant) -> const Expr * {
         auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
@@ -284,7 +284,7 @@ const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
                        .type = body->type,
                        .operands = {body},
                        .isSum = reduceOp.getKind() == graph::ReduceKind::Sum,
-                       .ignoresNan = reduceOp->hasAttr(kIgnoresNan),
+                       .ignoresNan = reduceOp->hasAttr(graph::kIgnoresNan),
                        .dims = dims});
       })
       .Default([&](Operation *) -> const Expr * {

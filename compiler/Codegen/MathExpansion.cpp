@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/MathExpansion.h"
+#include "dialects/Graph/FusionRole.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -80,7 +81,7 @@ public:
   Value log(Value x);
   Value tanh(Value x);
   Value erf(Value x);
-  /// What kBesideOne asks for.
+  /// What graph::kBesideOne asks for.
   Value erfBesideOne(Value x);
 
 private:
@@ -306,14 +307,15 @@ Value codegen::expandMath(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Operati
   }
   if (getElementTypeOrSelf(type).isF32()) {
     Lanes lanes(b, cpu, type);
-    Value result = llvm::TypeSwitch<Operation *, Value>(op)
-                       .Case([&](math::ExpOp) { return lanes.exp(operands[0], op->hasAttr(kNeverAboveZero)); })
-                       .Case([&](math::LogOp) { return lanes.log(operands[0]); })
-                       .Case([&](math::TanhOp) { return lanes.tanh(operands[0]); })
-                       .Case([&](math::ErfOp) {
-                         return op->hasAttr(kBesideOne) ? lanes.erfBesideOne(operands[0]) : lanes.erf(operands[0]);
-                       })
-                       .Default([](Operation *) { return Value(); });
+    Value result =
+        llvm::TypeSwitch<Operation *, Value>(op)
+            .Case([&](math::ExpOp) { return lanes.exp(operands[0], op->hasAttr(graph::kNeverAboveZero)); })
+            .Case([&](math::LogOp) { return lanes.log(operands[0]); })
+            .Case([&](math::TanhOp) { return lanes.tanh(operands[0]); })
+            .Case([&](math::ErfOp) {
+              return op->hasAttr(graph::kBesideOne) ? lanes.erfBesideOne(operands[0]) : lanes.erf(operands[0]);
+            })
+            .Default([](Operation *) { return Value(); });
     if (result)
       return result;
   }

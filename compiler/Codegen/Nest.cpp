@@ -117,6 +117,7 @@ private:
 
   /// The first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns].
   static graph::ReduceOp columnSums(Value value) {
+    // By name: reductions and movements are what other operations decompose into, and code generation knows them.
     auto reduce = value.getDefiningOp<graph::ReduceOp>();
     if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1})
       return {};
@@ -133,6 +134,7 @@ private:
     if (!first || placed.count(output))
       return success();
     ArrayRef<int64_t> shape = shapeOf(first.getInput()), rowShape = shape;
+    // By name: as in columnSums.
     if (auto reshape = first.getInput().getDefiningOp<graph::ReshapeOp>())
       if (ArrayRef<int64_t> before = shapeOf(reshape.getInput()); !before.empty() && before.back() == shape.back())
         rowShape = before;

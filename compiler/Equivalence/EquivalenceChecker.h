@@ -68,7 +68,7 @@ private:
 
   /// One arithmetic, with what was seen of the last program in it.
   struct World {
-    const Arithmetic *arithmetic;
+    const graph::Arithmetic *arithmetic;
     bool isReal;
     Observation before;
   };
@@ -95,7 +95,7 @@ private:
   ObservedValues values;
   KernelBodies bodies;
   ModularArithmetic modular;
-  World worlds[2] = {{&Arithmetic::reals(), true, {}}, {&modular, false, {}}};
+  World worlds[2] = {{&graph::Arithmetic::reals(), true, {}}, {&modular, false, {}}};
   std::optional<mlir::OperationFingerPrint> fingerprint;
   // Of the last program.
   bool hadInit = false;

@@ -73,7 +73,7 @@ namespace {
 
 class Observer {
 public:
-  Observer(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values)
+  Observer(RunnableProgram &program, const graph::Arithmetic &arithmetic, ObservedValues &values)
       : program(program), arithmetic(arithmetic), values(values) {}
 
   FailureOr<Observation> observe(ArrayRef<std::string> names) {
@@ -89,7 +89,7 @@ public:
 private:
   HostTensor converted(HostTensor tensor, Type element) const {
     for (double &value : tensor.data)
-      value = arithmetic.number(value, element);
+      value = arithmetic.of(element).number(value);
     return tensor;
   }
 
@@ -129,13 +129,13 @@ private:
   }
 
   RunnableProgram &program;
-  const Arithmetic &arithmetic;
+  const graph::Arithmetic &arithmetic;
   ObservedValues &values;
 };
 
 } // namespace
 
-FailureOr<Observation> bowline::observe(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values,
-                                        ArrayRef<std::string> names) {
+FailureOr<Observation> bowline::observe(RunnableProgram &program, const graph::Arithmetic &arithmetic,
+                                        ObservedValues &values, ArrayRef<std::string> names) {
   return Observer(program, arithmetic, values).observe(names);
 }

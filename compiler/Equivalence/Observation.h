@@ -55,8 +55,8 @@ private:
 
 /// Runs the initialisation and each of `names`, from the same values of variables every time. Fails with a diagnostic
 /// where the interpreter does.
-llvm::FailureOr<Observation> observe(RunnableProgram &program, const Arithmetic &arithmetic, ObservedValues &values,
-                                     llvm::ArrayRef<std::string> names);
+llvm::FailureOr<Observation> observe(RunnableProgram &program, const graph::Arithmetic &arithmetic,
+                                     ObservedValues &values, llvm::ArrayRef<std::string> names);
 
 } // namespace bowline
 

@@ -29,14 +29,14 @@ bool PlanProgram::matches(ModuleOp module) {
 }
 
 FailureOr<std::unique_ptr<RunnableProgram>>
-PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic) {
+PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic) {
   std::unique_ptr<PlanProgram> program(new PlanProgram(std::move(module), bodies, arithmetic));
   if (failed(program->interpreter.load()))
     return failure();
   return std::unique_ptr<RunnableProgram>(std::move(program));
 }
 
-PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const Arithmetic &arithmetic)
+PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : RunnableProgram(std::move(owned)), interpreter(*module, bodies, arithmetic) {
   for (ModuleOp role : rolesOf(*module)) {
     auto axis = role->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);

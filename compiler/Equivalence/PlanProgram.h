@@ -22,7 +22,7 @@ public:
 
   /// `module` has a mesh. Fails with a diagnostic where a constant has no value in that arithmetic.
   static llvm::FailureOr<std::unique_ptr<RunnableProgram>>
-  create(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+  create(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
   llvm::LogicalResult initialize() override;
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) override { return interpreter.getVariable(name); }
@@ -34,7 +34,8 @@ public:
   }
 
 private:
-  PlanProgram(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+  PlanProgram(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies,
+              const graph::Arithmetic &arithmetic);
 
   void addStates(mlir::ModuleOp role, const RankGrid &grid);
   void addEntries(mlir::ModuleOp role, const RankGrid &grid);

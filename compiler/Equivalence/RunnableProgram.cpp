@@ -64,8 +64,8 @@ static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) 
 
 static bool isLabels(Value argument) {
   return llvm::any_of(argument.getUses(), [](OpOperand &use) {
-    auto loss = dyn_cast<graph::SoftmaxCrossEntropyOp>(use.getOwner());
-    return loss && use.get() == loss.getLabels();
+    auto user = dyn_cast<graph::Interpretable>(use.getOwner());
+    return user && user.takesAbsent(use.getOperandNumber());
   });
 }
 
@@ -238,7 +238,7 @@ namespace {
 
 class SingleProgram final : public RunnableProgram {
 public:
-  SingleProgram(OwningOpRef<ModuleOp> owned, StringRef fixedAxis, const Arithmetic &arithmetic)
+  SingleProgram(OwningOpRef<ModuleOp> owned, StringRef fixedAxis, const graph::Arithmetic &arithmetic)
       : RunnableProgram(std::move(owned)), interpreter(*module, fixedAxis, arithmetic), symbols(*module) {
     addVariables(*module);
     addCallables(*module, /*functionsToo=*/true);
@@ -289,7 +289,7 @@ private:
 /// The programs of a pipeline's ranks.
 class PipelineProgram final : public RunnableProgram {
 public:
-  PipelineProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const Arithmetic &arithmetic)
+  PipelineProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const graph::Arithmetic &arithmetic)
       : RunnableProgram(std::move(owned)), interpreter(*module, axis, arithmetic) {
     for (auto nested : module->getOps<ModuleOp>()) {
       addVariables(nested);
@@ -318,7 +318,7 @@ private:
 } // namespace
 
 FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const KernelBodies &bodies,
-                                                                    const Arithmetic &arithmetic) {
+                                                                    const graph::Arithmetic &arithmetic) {
   OwningOpRef<ModuleOp> module = given.clone();
   if (PlanProgram::matches(*module)) {
     addMesh(*module);

@@ -9,8 +9,9 @@
 #ifndef BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 #define BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 
-#include "compiler/Interp/Arithmetic.h"
 #include "compiler/Interp/KernelBodies.h"
+#include "dialects/Graph/Arithmetic.h"
+#include "dialects/Graph/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -61,7 +62,7 @@ public:
   /// Arithmetic and bodies outlive the program; the latter have learned the module. Fails with a diagnostic at the
   /// module where the interpreters have no meaning for it.
   static llvm::FailureOr<std::unique_ptr<RunnableProgram>> create(mlir::ModuleOp module, const KernelBodies &bodies,
-                                                                  const Arithmetic &arithmetic);
+                                                                  const graph::Arithmetic &arithmetic);
   virtual ~RunnableProgram();
 
   /// Everything but stashes, in the order of the module.

@@ -15,7 +15,8 @@ using namespace bowline;
 using namespace bowline::graph;
 using dist::DistDialect;
 
-DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis, const Arithmetic &arithmetic)
+DistributedInterpreter::DistributedInterpreter(ModuleOp module, StringRef fixedAxis,
+                                               const graph::Arithmetic &arithmetic)
     : module(module), arithmetic(&arithmetic), grid(dist::MeshOp::of(module), fixedAxis), symbols(module) {
   for (int64_t rank = 0; rank < grid.count(); ++rank)
     ranks.emplace_back(module, arithmetic);
@@ -166,9 +167,10 @@ LogicalResult DistributedInterpreter::execute(Operation *op, Environments &envir
 HostTensor DistributedInterpreter::combine(ArrayRef<const HostTensor *> values, dist::ReduceKind kind,
                                            Type element) const {
   HostTensor result = *values.front();
+  const graph::Arithmetic &numbers = arithmetic->of(element);
   for (const HostTensor *value : values.drop_front())
     for (auto [a, b] : llvm::zip_equal(result.data, value->data))
-      a = kind == dist::ReduceKind::Sum ? arithmetic->sum(a, b, element) : arithmetic->maximum(a, b, element);
+      a = kind == dist::ReduceKind::Sum ? numbers.add(a, b) : numbers.maximum(a, b);
   return result;
 }
 

@@ -26,7 +26,7 @@ public:
   /// `module` has a mesh, is verified and outlives the interpreter.
   /// With `fixedAxis`, it has the ranks of one coordinate along that axis alone.
   explicit DistributedInterpreter(mlir::ModuleOp module, llvm::StringRef fixedAxis = {},
-                                  const Arithmetic &arithmetic = Arithmetic::reals());
+                                  const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
   int64_t getRankCount() const { return static_cast<int64_t>(ranks.size()); }
 
@@ -65,7 +65,7 @@ private:
   HostTensor combine(llvm::ArrayRef<const HostTensor *> values, dist::ReduceKind kind, mlir::Type element) const;
 
   mlir::ModuleOp module;
-  const Arithmetic *arithmetic;
+  const graph::Arithmetic *arithmetic;
   RankGrid grid;
   mlir::SymbolTable symbols;
   std::vector<Interpreter> ranks;

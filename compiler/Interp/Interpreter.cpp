@@ -54,7 +54,7 @@ static RankedTensorType repeatedType(Type type, int64_t repeat) {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
-Interpreter::Interpreter(ModuleOp module, const Arithmetic &arithmetic)
+Interpreter::Interpreter(ModuleOp module, const graph::Arithmetic &arithmetic)
     : module(module), arithmetic(&arithmetic), symbols(module),
       kernels(std::make_shared<KernelInterpreter>(arithmetic)) {}
 
@@ -69,7 +69,7 @@ static LogicalResult drawNormal(Operation *variable, RankedTensorType type, Norm
   OwningOpRef<RandomOp> random =
       RandomOp::create(builder, variable->getLoc(), type, normal.getStddevAttr(), builder.getI64IntegerAttr(seed),
                        builder.getI64IntegerAttr(static_cast<int64_t>(stream)));
-  return random->interpret({}, value);
+  return random->interpret({}, value, graph::Arithmetic::reals());
 }
 
 LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &streamOf, bool runInit) {
@@ -87,7 +87,7 @@ LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &str
     else if (failed(drawNormal(&op, type, cast<NormalAttr>(init), seed, stream, value)))
       return failure();
     for (double &element : value.data)
-      element = arithmetic->number(element, type.getElementType());
+      element = arithmetic->of(type.getElementType()).number(element);
     variables[name] = std::move(value);
   }
   for (Operation &op : module.getOps())
@@ -171,8 +171,9 @@ void Interpreter::clearAccumulators() {
     if (state.getRole() != StateRole::Accumulator)
       continue;
     HostTensor start = emptyTensor(state.getTensorType());
-    llvm::fill(start.data,
-               arithmetic->number(cast<FillAttr>(state.getInit()).getValue(), state.getTensorType().getElementType()));
+    llvm::fill(
+        start.data,
+        arithmetic->of(state.getTensorType().getElementType()).number(cast<FillAttr>(state.getInit()).getValue()));
     variables[state.getSymName()] = std::move(start);
   }
 }

@@ -41,7 +41,7 @@ public:
   using StreamOf = std::function<uint64_t(llvm::StringRef variable)>;
 
   /// `module` must be verified; it and the arithmetic outlive the interpreter. Variables have no value yet.
-  explicit Interpreter(mlir::ModuleOp module, const Arithmetic &arithmetic = Arithmetic::reals());
+  explicit Interpreter(mlir::ModuleOp module, const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
   /// Gives every `graph.param` and `graph.state` its initial value, then runs `@init` if the module has one and
   /// `runInit` says so. Values of
@@ -84,7 +84,7 @@ private:
   graph::FuncOp lookupFunction(llvm::StringRef name);
 
   mlir::ModuleOp module;
-  const Arithmetic *arithmetic;
+  const graph::Arithmetic *arithmetic;
   mlir::SymbolTable symbols;
   std::shared_ptr<KernelInterpreter> kernels;
   llvm::StringMap<HostTensor> variables;

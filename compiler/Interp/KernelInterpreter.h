@@ -9,23 +9,24 @@
 #ifndef BOWLINE_COMPILER_INTERP_KERNELINTERPRETER_H
 #define BOWLINE_COMPILER_INTERP_KERNELINTERPRETER_H
 
-#include "compiler/Interp/Arithmetic.h"
+#include "dialects/Graph/Arithmetic.h"
+#include "dialects/Graph/HostTensor.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace bowline {
 
-/// Runs what `plan.kernel` operations stand for: a generated kernel's body; of a registered one the graph operation
-/// that select-kernels selects it for, and then the body of its epilogue. A packed matrix is the same matrix, row-major
-/// at the start of its buffer: only kernels know the order that they pack in.
+/// Runs what `plan.kernel` operations stand for: a generated kernel's body; of a registered one what the operation that
+/// selects it builds from its configuration, and then the body of its epilogue. A packed matrix is the same matrix,
+/// row-major at the start of its buffer: only kernels know the order that they pack in.
 class KernelInterpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = llvm::SmallVector<HostTensor>;
 
   /// The arithmetic outlives it.
-  explicit KernelInterpreter(const Arithmetic &arithmetic) : arithmetic(&arithmetic) {}
+  explicit KernelInterpreter(const graph::Arithmetic &arithmetic) : arithmetic(&arithmetic) {}
 
   /// Results of a kernel, in the order of the arguments that it writes and of their shapes, from those that it reads;
   /// both without workspace. `body` is the function that the kernel names, or named before code was generated; null if
@@ -34,10 +35,9 @@ public:
                                llvm::ArrayRef<HostTensor> operands);
 
 private:
-  llvm::FailureOr<Tensors> product(mlir::Operation *user, plan::KernelOp kernel, llvm::ArrayRef<HostTensor> operands);
   llvm::FailureOr<mlir::Block *> operationOf(mlir::Operation *user, plan::KernelOp kernel);
 
-  const Arithmetic *arithmetic;
+  const graph::Arithmetic *arithmetic;
   /// Graph operations of registered kernels.
   llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::func::FuncOp>> operations;
 };
@@ -45,11 +45,12 @@ private:
 /// Executes operations that touch no variable, given the block's arguments; returns the operands of its terminator.
 /// Fails with a diagnostic at the first operation without a reference semantics or a defined result.
 llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
-interpretBlock(mlir::Block &body, llvm::ArrayRef<graph::HostTensor> arguments, const Arithmetic &arithmetic);
+interpretBlock(mlir::Block &body, llvm::ArrayRef<graph::HostTensor> arguments, const graph::Arithmetic &arithmetic);
 
 /// One such operation.
-llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
-interpretOperation(mlir::Operation *op, llvm::ArrayRef<graph::HostTensor> operands, const Arithmetic &arithmetic);
+llvm::FailureOr<llvm::SmallVector<graph::HostTensor>> interpretOperation(mlir::Operation *op,
+                                                                         llvm::ArrayRef<graph::HostTensor> operands,
+                                                                         const graph::Arithmetic &arithmetic);
 
 } // namespace bowline
 

@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_INTERP_MODULARARITHMETIC_H
 #define BOWLINE_COMPILER_INTERP_MODULARARITHMETIC_H
 
-#include "compiler/Interp/Arithmetic.h"
+#include "dialects/Graph/Arithmetic.h"
 
 namespace bowline {
 
@@ -20,12 +20,28 @@ namespace bowline {
 /// nothing else. A maximum over a dimension, or over ranks, is zero: programs need it to shift exponents, which changes
 /// no result, and no shift is as good as any. Conversions between floating-point types change nothing; a conversion to
 /// integers has no meaning.
-class ModularArithmetic final : public Arithmetic {
+class ModularArithmetic final : public graph::Arithmetic {
 public:
-  llvm::LogicalResult interpret(mlir::Operation *op, Operands operands, Results results) const override;
-  double number(double value, mlir::Type element) const override;
-  double sum(double a, double b, mlir::Type element) const override;
-  double maximum(double a, double b, mlir::Type element) const override;
+  llvm::StringRef where() const override { return "modulo a prime"; }
+  double number(double value) const override;
+  double add(double a, double b) const override;
+  double subtract(double a, double b) const override;
+  double multiply(double a, double b) const override;
+  double divide(double a, double b) const override;
+  double negative(double a) const override;
+  double abs(double x) const override;
+  double cos(double x) const override;
+  double erf(double x) const override;
+  double exp(double x) const override;
+  double log(double x) const override;
+  double pow(double x, double y) const override;
+  double sin(double x) const override;
+  double sqrt(double x) const override;
+  double tanh(double x) const override;
+  double maximum(double a, double b) const override;
+  std::optional<double> truncated(double x) const override;
+  double sumOfProducts(const double *a, llvm::ArrayRef<int64_t> aOffsets, const double *b,
+                       llvm::ArrayRef<int64_t> bOffsets) const override;
 };
 
 } // namespace bowline

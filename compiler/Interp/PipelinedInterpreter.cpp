@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::graph;
 
-PipelinedInterpreter::PipelinedInterpreter(ModuleOp module, StringRef axis, const Arithmetic &arithmetic)
+PipelinedInterpreter::PipelinedInterpreter(ModuleOp module, StringRef axis, const graph::Arithmetic &arithmetic)
     : module(module), axis(axis.str()) {
   for (auto nested : module.getOps<ModuleOp>())
     ranks.push_back(std::make_unique<Rank>(Rank{nested, DistributedInterpreter(nested, axis, arithmetic), {}, {}}));

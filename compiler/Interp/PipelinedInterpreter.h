@@ -36,7 +36,8 @@ public:
   using Arguments = llvm::StringMap<HostTensor>;
 
   /// `module` is verified and outlives the interpreter; `axis` is that of the stages.
-  PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis, const Arithmetic &arithmetic = Arithmetic::reals());
+  PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis,
+                       const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
   /// Runs `@init` on every rank.
   llvm::LogicalResult initialize();

@@ -58,7 +58,7 @@ plan::BufferOp PlanInterpreter::Role::findState(StringRef name) {
   return {};
 }
 
-PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, const Arithmetic &arithmetic)
+PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : module(module), bodies(bodies), arithmetic(&arithmetic), kernels(arithmetic), grid(dist::MeshOp::of(module)) {
   for (auto nested : module.getOps<ModuleOp>()) {
     auto axis = nested->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
@@ -421,11 +421,11 @@ FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
       sources.push_back(std::move(*value));
     }
     HostTensor reduced = sources.front();
+    const graph::Arithmetic &numbers = arithmetic->of(element);
     if (op.getKind() == plan::CollectiveKind::AllReduce || op.getKind() == plan::CollectiveKind::ReduceScatter)
       for (const HostTensor &source : ArrayRef<HostTensor>(sources).drop_front())
         for (auto [sum, value] : llvm::zip_equal(reduced.data, source.data))
-          sum = op.getReduction() == plan::Reduction::Sum ? arithmetic->sum(sum, value, element)
-                                                          : arithmetic->maximum(sum, value, element);
+          sum = op.getReduction() == plan::Reduction::Sum ? numbers.add(sum, value) : numbers.maximum(sum, value);
     for (int64_t place = 0; place < places; ++place) {
       HostTensor result;
       switch (op.getKind()) {

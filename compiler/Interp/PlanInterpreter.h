@@ -40,7 +40,7 @@ public:
 
   /// `module` holds programs, or modules with them, one per coordinate along the axis that they name. It has a mesh
   /// (of one rank, if need be), is verified and outlives the interpreter, as do the other two.
-  PlanInterpreter(mlir::ModuleOp module, const KernelBodies &bodies, const Arithmetic &arithmetic);
+  PlanInterpreter(mlir::ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
   /// Fills constants. Fails with a diagnostic where one has no value in this arithmetic.
   llvm::LogicalResult load();
@@ -111,7 +111,7 @@ private:
 
   mlir::ModuleOp module;
   const KernelBodies &bodies;
-  const Arithmetic *arithmetic;
+  const graph::Arithmetic *arithmetic;
   KernelInterpreter kernels;
   RankGrid grid;
   std::vector<std::unique_ptr<Role>> roles;

@@ -131,7 +131,7 @@ std::vector<HostTensor> RankGrid::divide(const HostTensor &given, const dist::La
 }
 
 FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<const HostTensor &(int64_t)> heldBy,
-                                     Type element, const Arithmetic &arithmetic,
+                                     Type element, const graph::Arithmetic &arithmetic,
                                      function_ref<InFlightDiagnostic()> emitError) const {
   HostTensor padded(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
   std::vector<int64_t> strides = padded.strides();
@@ -169,7 +169,7 @@ FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<co
   padded = std::move(parts.front());
   for (const HostTensor &part : ArrayRef<HostTensor>(parts).drop_front())
     for (auto [sum, value] : llvm::zip_equal(padded.data, part.data))
-      sum = arithmetic.sum(sum, value, element);
+      sum = arithmetic.of(element).add(sum, value);
   HostTensor whole = resized(padded, layout.view);
   for (auto [value, expected] : llvm::zip_equal(padded.data, resized(whole, layout.padded).data))
     if (value != expected && (value == value || expected == expected))

@@ -9,8 +9,9 @@
 #ifndef BOWLINE_COMPILER_INTERP_RANKGRID_H
 #define BOWLINE_COMPILER_INTERP_RANKGRID_H
 
-#include "compiler/Interp/Arithmetic.h"
 #include "dialects/Dist/Layout.h"
+#include "dialects/Graph/Arithmetic.h"
+#include "dialects/Graph/HostTensor.h"
 
 #include <vector>
 
@@ -43,7 +44,7 @@ public:
   /// `emitError`, completed, where ranks that should hold equal pieces do not, or where padding is not zero.
   llvm::FailureOr<HostTensor> join(const dist::Layout &layout,
                                    llvm::function_ref<const HostTensor &(int64_t rank)> heldBy, mlir::Type element,
-                                   const Arithmetic &arithmetic,
+                                   const graph::Arithmetic &arithmetic,
                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
 
 private:

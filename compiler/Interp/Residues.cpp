@@ -134,8 +134,6 @@ double residues::opaque(uint64_t function, double x, double y) {
 
 double residues::sqrt(double x) { return opaque(100, x); }
 
-double residues::logistic(double x) { return divide(1, add(1, exp(negative(x)))); }
-
 double residues::odd(Odd function, double x) {
   if (!std::isfinite(x))
     return kNaN;

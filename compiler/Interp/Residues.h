@@ -17,8 +17,7 @@
 /// order of evaluation, and no rounding hides a difference. x / 0 is 0.
 ///
 /// Functions that are not rational are fixed functions that look random. The laws that they keep, and no others:
-/// exp(0) = 1, log(exp(x)) = x, 1/rsqrt(x) = sqrt(x), silu(x) = x logistic(x), logistic(x) = 1 / (1 + exp(-x)); odd and
-/// even functions are odd and even; what is zero at zero is.
+/// exp(0) = 1, log(exp(x)) = x, 1/rsqrt(x) = sqrt(x); odd and even functions are odd and even; what is zero at zero is.
 ///
 /// Two numbers have no residue. -inf is a number so low that its exponential is zero, +inf its negative: they absorb
 /// what is added to them, and cancel each other. NaN is where nothing is defined, as in 2 * inf.
@@ -41,7 +40,6 @@ double divide(double a, double b);
 double exp(double x);
 double log(double x);
 double sqrt(double x);
-double logistic(double x);
 double abs(double x);
 
 enum class Odd : uint64_t { Tanh = 1, Erf, Sin };

@@ -60,10 +60,9 @@ static bool isCommunication(Operation *op) {
 static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
 
 static bool isFusedLevel(Operation *op) {
-  return isKernelBody(op) || isCommunication(op) || isStrategy(op) ||
+  return isKernelBody(op) || isCommunication(op) || isStrategy(op) || graph::isView(op) ||
          isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
-             graph::ReadOp, graph::WriteOp, graph::ReshapeOp, arith::ConstantOp, plan::CallOp, plan::KernelOp,
-             plan::AttachmentOp>(op);
+             graph::ReadOp, graph::WriteOp, arith::ConstantOp, plan::CallOp, plan::KernelOp, plan::AttachmentOp>(op);
 }
 
 static bool isPlanLevel(Operation *op) {
@@ -123,7 +122,7 @@ static LogicalResult verifyLocal(Operation *op, Phase phase) {
   using dist::DistDialect;
   if (!hasSeveralRanks(op))
     return success();
-  if (isa<stage::TransferOp, stage::SumOp, stage::BroadcastOp>(op))
+  if (isa<stage::CrossesStages>(op))
     return refuse(op, phase, "the program of each rank sends and receives; run split-stages");
   if (isIn(op, "dist") && !isa<dist::MeshOp>(op) && !isStrategy(op) && !isCommunication(op))
     return refuse(op, phase, "ranks exchange contiguous parts, along the first dimension; run lower-collectives");

@@ -37,34 +37,37 @@ static double wrapped(Type type, uint64_t value) {
   return width == 1 ? value & 1 : static_cast<double>(llvm::SignExtend64(value, width));
 }
 
-static double eval(arith::AddFOp, Scalars x) { return x[0] + x[1]; }
-static double eval(arith::SubFOp, Scalars x) { return x[0] - x[1]; }
-static double eval(arith::MulFOp, Scalars x) { return x[0] * x[1]; }
-static double eval(arith::DivFOp, Scalars x) { return x[0] / x[1]; }
-static double eval(arith::NegFOp, Scalars x) { return -x[0]; }
-static double eval(arith::MaximumFOp, Scalars x) { return std::isnan(x[0]) ? x[0] : x[0] > x[1] ? x[0] : x[1]; }
-static double eval(arith::MinimumFOp, Scalars x) { return std::isnan(x[0]) ? x[0] : x[0] < x[1] ? x[0] : x[1]; }
-static double eval(arith::SelectOp, Scalars x) { return x[0] != 0 ? x[1] : x[2]; }
-static double eval(arith::ExtFOp, Scalars x) { return x[0]; }
-static double eval(arith::TruncFOp, Scalars x) { return x[0]; }
-static double eval(arith::SIToFPOp, Scalars x) { return x[0]; }
-static double eval(arith::UIToFPOp, Scalars x) { return x[0]; }
-static double eval(arith::FPToSIOp, Scalars x) { return std::trunc(x[0]); }
-static double eval(arith::AddIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) + bits(x[1])); }
-static double eval(arith::SubIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) - bits(x[1])); }
-static double eval(arith::MulIOp op, Scalars x) { return wrapped(op.getType(), bits(x[0]) * bits(x[1])); }
-static double eval(math::AbsFOp, Scalars x) { return std::fabs(x[0]); }
-static double eval(math::CosOp, Scalars x) { return std::cos(x[0]); }
-static double eval(math::ErfOp, Scalars x) { return std::erf(x[0]); }
-static double eval(math::ExpOp, Scalars x) { return std::exp(x[0]); }
-static double eval(math::LogOp, Scalars x) { return std::log(x[0]); }
-static double eval(math::PowFOp, Scalars x) { return std::pow(x[0], x[1]); }
-static double eval(math::RsqrtOp, Scalars x) { return 1 / std::sqrt(x[0]); }
-static double eval(math::SinOp, Scalars x) { return std::sin(x[0]); }
-static double eval(math::SqrtOp, Scalars x) { return std::sqrt(x[0]); }
-static double eval(math::TanhOp, Scalars x) { return std::tanh(x[0]); }
+using A = const Arithmetic &;
 
-static double eval(arith::CmpFOp op, Scalars x) {
+static double eval(arith::AddFOp, A a, Scalars x) { return a.add(x[0], x[1]); }
+static double eval(arith::SubFOp, A a, Scalars x) { return a.subtract(x[0], x[1]); }
+static double eval(arith::MulFOp, A a, Scalars x) { return a.multiply(x[0], x[1]); }
+static double eval(arith::DivFOp, A a, Scalars x) { return a.divide(x[0], x[1]); }
+static double eval(arith::NegFOp, A a, Scalars x) { return a.negative(x[0]); }
+// Numbers of an arithmetic without an order are compared as they are held: that keeps the laws of a total order.
+static double eval(arith::MaximumFOp, A, Scalars x) { return std::isnan(x[0]) ? x[0] : x[0] > x[1] ? x[0] : x[1]; }
+static double eval(arith::MinimumFOp, A, Scalars x) { return std::isnan(x[0]) ? x[0] : x[0] < x[1] ? x[0] : x[1]; }
+static double eval(arith::SelectOp, A, Scalars x) { return x[0] != 0 ? x[1] : x[2]; }
+static double eval(arith::ExtFOp, A, Scalars x) { return x[0]; }
+static double eval(arith::TruncFOp, A, Scalars x) { return x[0]; }
+static double eval(arith::SIToFPOp, A a, Scalars x) { return a.number(x[0]); }
+static double eval(arith::UIToFPOp, A a, Scalars x) { return a.number(x[0]); }
+static double eval(arith::FPToSIOp, A a, Scalars x) { return *a.truncated(x[0]); }
+static double eval(arith::AddIOp op, A, Scalars x) { return wrapped(op.getType(), bits(x[0]) + bits(x[1])); }
+static double eval(arith::SubIOp op, A, Scalars x) { return wrapped(op.getType(), bits(x[0]) - bits(x[1])); }
+static double eval(arith::MulIOp op, A, Scalars x) { return wrapped(op.getType(), bits(x[0]) * bits(x[1])); }
+static double eval(math::AbsFOp, A a, Scalars x) { return a.abs(x[0]); }
+static double eval(math::CosOp, A a, Scalars x) { return a.cos(x[0]); }
+static double eval(math::ErfOp, A a, Scalars x) { return a.erf(x[0]); }
+static double eval(math::ExpOp, A a, Scalars x) { return a.exp(x[0]); }
+static double eval(math::LogOp, A a, Scalars x) { return a.log(x[0]); }
+static double eval(math::PowFOp, A a, Scalars x) { return a.pow(x[0], x[1]); }
+static double eval(math::RsqrtOp, A a, Scalars x) { return a.divide(1, a.sqrt(x[0])); }
+static double eval(math::SinOp, A a, Scalars x) { return a.sin(x[0]); }
+static double eval(math::SqrtOp, A a, Scalars x) { return a.sqrt(x[0]); }
+static double eval(math::TanhOp, A a, Scalars x) { return a.tanh(x[0]); }
+
+static double eval(arith::CmpFOp op, A, Scalars x) {
   bool unordered = std::isnan(x[0]) || std::isnan(x[1]);
   switch (op.getPredicate()) {
   case arith::CmpFPredicate::OEQ:
@@ -103,7 +106,7 @@ static double eval(arith::CmpFOp op, Scalars x) {
   llvm_unreachable("unknown predicate");
 }
 
-static double eval(arith::CmpIOp op, Scalars x) {
+static double eval(arith::CmpIOp op, A, Scalars x) {
   switch (op.getPredicate()) {
   case arith::CmpIPredicate::eq:
     return x[0] == x[1];
@@ -228,17 +231,20 @@ static void vjp(math::TanhOp op, Math &m, Value g, Grads &grads) {
 namespace {
 
 template <typename OpTy> struct InterpretModel : Interpretable::ExternalModel<InterpretModel<OpTy>, OpTy> {
-  LogicalResult interpret(Operation *op, ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) const {
+  LogicalResult interpret(Operation *op, ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                          const Arithmetic &arithmetic) const {
     if (auto compare = dyn_cast<arith::CmpIOp>(op))
       if (compare.getPredicate() >= arith::CmpIPredicate::ult)
         return op->emitOpError("unsigned comparison has no reference semantics here; use a signed one");
+    if (isa<arith::FPToSIOp>(op) && !arithmetic.truncated(0))
+      return op->emitOpError("has no meaning ") << arithmetic.where();
     bool holdsIntegers = !isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
     SmallVector<double, 3> scalars(operands.size());
     for (size_t i = 0; i < results[0].data.size(); ++i) {
       // The condition of `select` may be one value for the whole tensor.
       for (size_t k = 0; k < operands.size(); ++k)
         scalars[k] = operands[k].data[operands[k].data.size() == 1 ? 0 : i];
-      double &result = results[0].data[i] = eval(cast<OpTy>(op), scalars);
+      double &result = results[0].data[i] = eval(cast<OpTy>(op), arithmetic, scalars);
       if (holdsIntegers && !(std::fabs(result) <= 0x1p53))
         return op->emitOpError("element ") << i << " of the result is " << result
                                            << ", which the reference semantics cannot hold exactly (2^53 is the limit)";
@@ -253,11 +259,40 @@ template <typename OpTy> struct CostModelOf : CostModel::ExternalModel<CostModel
     bool isFloat = type && isa<FloatType>(type.getElementType());
     return isFloat ? static_cast<double>(type.getNumElements()) : 0;
   }
+  RepeatCost repeatCost(Operation *op) const {
+    // What is read is narrower than what would be kept.
+    return isa<arith::ExtFOp>(op) ? RepeatCost::Free : repeatCostByTraits(op);
+  }
 };
 
 template <typename OpTy> struct AlignedModel : Factored::ExternalModel<AlignedModel<OpTy>, OpTy> {
   FactorRule factorRule(Operation *op) const { return alignedRule(op); }
 };
+
+template <typename OpTy> struct ShardingModelOf : ShardingModel::ExternalModel<ShardingModelOf<OpTy>, OpTy> {
+  bool isAdditive(Operation *op) const { return isa<arith::AddFOp, arith::ExtFOp>(op); }
+};
+
+template <typename OpTy> struct PaddingModelOf : PaddingModel::ExternalModel<PaddingModelOf<OpTy>, OpTy> {
+  std::optional<double> resultPadding(Operation *op, const PaddingContext &context, unsigned) const {
+    // Anything finite times zero is zero.
+    if (isa<arith::MulFOp>(op) && (context.numberIn(0) == 0.0 || context.numberIn(1) == 0.0))
+      return 0.0;
+    if (isa<arith::SelectOp>(op) && !context.numberIn(0))
+      return context.numberIn(1) == context.numberIn(2) ? context.numberIn(1) : std::nullopt;
+    return paddingByEvaluation(op, context);
+  }
+};
+
+template <typename OpTy> struct PrecisionModelOf : PrecisionModel::ExternalModel<PrecisionModelOf<OpTy>, OpTy> {
+  Precision precision(Operation *op) const {
+    if (isa<arith::ExtFOp>(op))
+      return Precision::Tolerate;
+    return isa<arith::TruncFOp>(op) ? Precision::Keep : precisionByTraits(op); // its operand is wider than its result
+  }
+};
+
+template <typename OpTy> struct FusionModelOf : FusionModel::ExternalModel<FusionModelOf<OpTy>, OpTy> {};
 
 template <typename OpTy> struct VjpModel : Differentiable::ExternalModel<VjpModel<OpTy>, OpTy> {
   LogicalResult buildVjp(Operation *op, OpBuilder &builder, ValueRange resultGrads,
@@ -268,39 +303,10 @@ template <typename OpTy> struct VjpModel : Differentiable::ExternalModel<VjpMode
   }
 };
 
-struct ConstantInterpretModel : Interpretable::ExternalModel<ConstantInterpretModel, arith::ConstantOp> {
-  LogicalResult interpret(Operation *op, ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) const {
-    auto elements = dyn_cast<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue());
-    if (!elements)
-      return op->emitOpError("only dense tensor constants can be interpreted");
-    size_t next = 0;
-    if (isa<FloatType>(elements.getElementType()))
-      for (APFloat value : elements.getValues<APFloat>()) {
-        bool losesInfo;
-        value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-        results[0].data[next++] = value.convertToDouble();
-      }
-    else
-      for (const APInt &value : elements.getValues<APInt>())
-        results[0].data[next++] = static_cast<double>(
-            value.getBitWidth() == 1 ? static_cast<int64_t>(value.getZExtValue()) : value.getSExtValue());
-    return success();
-  }
-};
-
-struct ConstantFactoredModel : Factored::ExternalModel<ConstantFactoredModel, arith::ConstantOp> {
-  FactorRule factorRule(Operation *op) const {
-    if (!isa<RankedTensorType>(op->getResult(0).getType()) ||
-        isa<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue()))
-      return alignedRule(op);
-    FactorRule rule;
-    rule.results = {rule.addDims(tensorType(op->getResult(0)).getShape(), FactorRule::Kind::Blocked)};
-    return rule;
-  }
-};
-
 template <typename... Ops> void attachModels(MLIRContext *context) {
-  (Ops::template attachInterface<InterpretModel<Ops>, CostModelOf<Ops>, AlignedModel<Ops>>(*context), ...);
+  (Ops::template attachInterface<InterpretModel<Ops>, CostModelOf<Ops>, AlignedModel<Ops>, ShardingModelOf<Ops>,
+                                 PaddingModelOf<Ops>, PrecisionModelOf<Ops>, FusionModelOf<Ops>>(*context),
+   ...);
 }
 template <typename... Ops> void attachVjp(MLIRContext *context) {
   (Ops::template attachInterface<VjpModel<Ops>>(*context), ...);
@@ -310,7 +316,7 @@ template <typename... Ops> void attachVjp(MLIRContext *context) {
 
 void bowline::graph::registerElementwiseModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
-    arith::ConstantOp::attachInterface<ConstantInterpretModel, ConstantFactoredModel>(*context);
+    attachConstantModels(context);
     attachModels<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
                  arith::MinimumFOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp, arith::ExtFOp, arith::TruncFOp,
                  arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(

@@ -23,21 +23,14 @@ namespace bowline::graph {
 ///
 /// To cut a factor of size F into P parts, where P divides F: part p of a tensor that has the factor is block p of P of
 /// it (strided, where the factor is not the outermost of its dimension); a tensor that lacks it is whole in every part.
-/// Each part is computed by the operation's local form, the operation on local types. The parts of a result that has
-/// the factor are blocks of the whole result; those of a result that lacks it are combined.
-///
-/// The local form is more than new types where an operation knows its place in the whole:
-///  - `iota` adds the offset of its part; `random` and constants take the elements at their global index;
-///  - `gather` whose table is cut in rows subtracts the part's first row from indices, and gives zeros where that falls
-///    outside of its rows; `scatter_add` whose result is cut in rows does the same, and drops the updates outside;
-///  - `softmax_cross_entropy` whose classes are cut shifts labels, so that those of another part are one past its own
-///    classes, combines the logsumexp of all parts, and adds up the logits of labels; its gradient shifts labels;
-///  - `slice` takes the local size of the dimensions that it leaves whole.
+/// Each part is computed by the operation's local form: the operation on local types, unless its ShardingModel says
+/// more. The parts of a result that has the factor are blocks of the whole result; those of a result that lacks it are
+/// combined.
 struct FactorRule {
   enum class Kind {
     Parallel,  ///< cutting it cuts operands and results alike
     Reduction, ///< in operands only: a cut leaves every result a sum (or maximum) of parts
-    Exchanged, ///< may be cut, but the parts must exchange values or shift indices: see the local forms below
+    Exchanged, ///< may be cut, but the parts must exchange values: see the operation's ShardingModel
     Blocked,   ///< stays whole: a part would need elements of the others
   };
 

@@ -15,8 +15,10 @@
 
 namespace bowline::graph {
 
-/// Attaches Differentiable, Interpretable and CostModel to the elementwise operations of `arith` and `math`.
+/// Attaches the interfaces of this dialect to `arith.constant` and the elementwise operations of `arith` and `math`.
 void registerElementwiseModels(mlir::DialectRegistry &registry);
+/// Of these, those of `arith.constant`, to a context that has the dialect.
+void attachConstantModels(mlir::MLIRContext *context);
 
 } // namespace bowline::graph
 

@@ -21,6 +21,7 @@ def Graph_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-// Include rule: GraphAttrs.td and GraphOpInterfaces.td include this file; GraphOps.td includes those two.
+// Include rule: GraphAttrs.td includes this file; GraphOpBase.td includes that and GraphOpInterfaces.td; operations
+// include GraphOpBase.td, and GraphOps.td includes them all.
 
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHDIALECT_TD

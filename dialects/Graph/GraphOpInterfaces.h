@@ -9,9 +9,54 @@
 #ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_H
 #define BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_H
 
+#include "dialects/Graph/Arithmetic.h"
+#include "dialects/Graph/DimSplit.h"
 #include "dialects/Graph/FactorRule.h"
+#include "dialects/Graph/FusionRole.h"
 #include "dialects/Graph/HostTensor.h"
+#include "dialects/Graph/KernelCall.h"
+#include "dialects/Graph/LocalContext.h"
+#include "dialects/Graph/PaddingContext.h"
+#include "dialects/Graph/Precision.h"
 #include "mlir/IR/OpDefinition.h"
+
+namespace bowline::graph {
+
+/// Bytes of all tensor operands and results.
+double bytesTouched(mlir::Operation *op);
+
+/// What computing results a second time costs beside keeping them.
+enum class RepeatCost {
+  Full,       ///< as much as the first time
+  Activation, ///< a function of one operand, which its derivative keeps anyway
+  Free,       ///< no time worth mentioning, and less memory
+};
+
+/// What the operation says, or what follows from its traits.
+RepeatCost repeatCostOf(mlir::Operation *op);
+RepeatCost repeatCostByTraits(mlir::Operation *op);
+
+/// Whether the result is the only operand, repeated along new dimensions; and which of its dimensions the operand has.
+bool isRepetition(mlir::Operation *op);
+llvm::SmallVector<int64_t> repeatedDims(mlir::Operation *repetition);
+
+/// The result has the bytes of the only operand: nothing is computed.
+template <typename ConcreteType> class View : public mlir::OpTrait::TraitBase<ConcreteType, View> {
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    static_assert(ConcreteType::template hasTrait<mlir::OpTrait::OneOperand>() &&
+                      ConcreteType::template hasTrait<mlir::OpTrait::OneResult>(),
+                  "a view is of one operand, as one result");
+    return mlir::success();
+  }
+};
+
+/// Sums products of the operands' elements: many operations for each element, in a kernel of its own.
+template <typename ConcreteType> class Contraction : public mlir::OpTrait::TraitBase<ConcreteType, Contraction> {};
+
+inline bool isView(mlir::Operation *op) { return op->hasTrait<View>(); }
+inline bool isContraction(mlir::Operation *op) { return op->hasTrait<Contraction>(); }
+
+} // namespace bowline::graph
 
 #include "dialects/Graph/GraphOpInterfaces.h.inc"
 

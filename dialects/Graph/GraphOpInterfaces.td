@@ -3,8 +3,19 @@
 
 include "mlir/IR/OpBase.td"
 
-def Graph_Differentiable : OpInterface<"Differentiable"> {
+// What operations say about themselves. Passes ask these and never an operation's name. The defaults of each model are
+// right for every operation, if not the best answer; an operation names each model in its traits, so that nobody takes
+// its defaults without knowing.
+
+class Graph_Interface<string name> : OpInterface<name> {
   let cppNamespace = "::bowline::graph";
+}
+
+//===----------------------------------------------------------------------===//
+// Meaning
+//===----------------------------------------------------------------------===//
+
+def Graph_Differentiable : Graph_Interface<"Differentiable"> {
   let description = [{
     An operation that can build its vector-Jacobian product. Upstream `arith` and `math` operations implement it
     through external models (`registerElementwiseModels`).
@@ -19,41 +30,197 @@ def Graph_Differentiable : OpInterface<"Differentiable"> {
          "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGrads)>];
 }
 
-def Graph_Interpretable : OpInterface<"Interpretable"> {
-  let cppNamespace = "::bowline::graph";
+def Graph_Interpretable : Graph_Interface<"Interpretable"> {
   let description = [{
-    The reference semantics of an operation, in f64: the definition that every faster implementation is tested against.
+    The reference semantics of an operation, over any arithmetic: the definition that every faster implementation is
+    tested against.
   }];
-  let methods = [InterfaceMethod<[{
+  let methods = [
+    InterfaceMethod<[{
       Computes the results from the operands' values. `results` holds one tensor of the right shape and kind per
       result. Fails with a diagnostic where the values have no defined result (an index out of range).
     }],
     "::llvm::LogicalResult", "interpret",
     (ins "::llvm::ArrayRef<::bowline::graph::HostTensor>":$operands,
-         "::llvm::MutableArrayRef<::bowline::graph::HostTensor>":$results)>];
-}
-
-def Graph_CostModel : OpInterface<"CostModel"> {
-  let cppNamespace = "::bowline::graph";
-  let description = [{
-    What an operation costs, as a function of its types only. The least traffic in bytes is the same for every
-    operation, the size of its operands and results, and needs no method.
+         "::llvm::MutableArrayRef<::bowline::graph::HostTensor>":$results,
+         "const ::bowline::graph::Arithmetic &":$arithmetic)>,
+    InterfaceMethod<"Whether an index below zero in this operand has a meaning: there is nothing.",
+    "bool", "takesAbsent", (ins "unsigned":$operand), "", "return false;">];
+  let extraClassDeclaration = [{
+    /// In f64.
+    ::llvm::LogicalResult interpret(::llvm::ArrayRef<::bowline::graph::HostTensor> operands,
+                                    ::llvm::MutableArrayRef<::bowline::graph::HostTensor> results) {
+      return interpret(operands, results, ::bowline::graph::Arithmetic::reals());
+    }
   }];
-  let methods = [InterfaceMethod<
-    "Floating-point operations of one execution; a multiply-add counts two, a transcendental function one.",
-    "double", "flops">];
 }
 
-def Graph_Factored : OpInterface<"Factored"> {
-  let cppNamespace = "::bowline::graph";
+def Graph_CostModel : Graph_Interface<"CostModel"> {
+  let description = "What an operation costs, as a function of its types only.";
+  let methods = [
+    InterfaceMethod<
+    "Floating-point operations of one execution; a multiply-add counts two, a transcendental function one.",
+    "double", "flops">,
+    InterfaceMethod<"Least traffic of one execution in bytes.", "double", "bytes", (ins), "",
+    "return ::bowline::graph::bytesTouched($_op);">,
+    InterfaceMethod<"What computing the results a second time costs beside keeping them.",
+    "::bowline::graph::RepeatCost", "repeatCost", (ins), "", "return ::bowline::graph::repeatCostByTraits($_op);">];
+}
+
+def Graph_Factored : Graph_Interface<"Factored"> {
   let description = [{
     An operation on tensors that says which dimensions of its operands and results are one, and hence along which of
-    them it can be computed in parts. `FactorRule.h` states what a rule promises and what the local form of each
-    operation does.
+    them it can be computed in parts. `FactorRule.h` states what a rule promises.
   }];
   let methods = [InterfaceMethod<
     "The rule for the operation's present types and attributes.",
     "::bowline::graph::FactorRule", "factorRule">];
 }
+
+//===----------------------------------------------------------------------===//
+// Parts on ranks
+//===----------------------------------------------------------------------===//
+
+def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
+  let description = [{
+    What a rank computes for its part, beyond what the factor rule says. By default the part is the same operation on
+    local types.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Makes the operation, whose types are those of one rank already, compute that rank's part: indices and attributes
+      that mean the whole tensor are changed, and ranks exchange what the factor rule calls exchanged.
+    }],
+    "void", "localize", (ins "::bowline::graph::LocalContext &":$context), "", "return;">,
+    InterfaceMethod<[{
+      Whether the operation of summands gives summands of the result, and whoever needs the sum may as well complete it
+      behind the operation.
+    }],
+    "bool", "isAdditive", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Whether dimensions of operands and results may be split. `byRule` says that the factor rule has nothing against
+      it: each of them is one factor that is not blocked.
+    }],
+    "bool", "canSplitDims",
+    (ins "bool":$byRule, "::llvm::ArrayRef<::bowline::graph::DimSplits>":$operands,
+         "::llvm::ArrayRef<::bowline::graph::DimSplits>":$results), "",
+    "return byRule && $_op->template hasTrait<::mlir::OpTrait::Elementwise>();">,
+    InterfaceMethod<[{
+      Changes attributes and result types after dimensions of the operands were split; in front of the operation and
+      behind it there may be reshapes then.
+    }],
+    "void", "splitDims",
+    (ins "::llvm::ArrayRef<::bowline::graph::DimSplits>":$operands,
+         "::llvm::ArrayRef<::bowline::graph::DimSplits>":$results), "",
+    "::bowline::graph::setSplitTypes($_op, results);">];
+}
+
+def Graph_PaddingModel : Graph_Interface<"PaddingModel"> {
+  let description = [{
+    What an operation does to dimensions that have grown by padding. By default it cannot combine elements along them,
+    and nothing is known about the padding of its results unless it is elementwise.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Whether the operation, where it sums or normalises over a dimension, or looks up elements along it, can be given
+      padding that changes nothing.
+    }],
+    "bool", "hasNeutralPadding", (ins), "", "return false;">,
+    InterfaceMethod<"Requires of the operands' padding what leaves results without padding as they are.",
+    "void", "requireNeutralPadding", (ins "::bowline::graph::PaddingContext &":$context), "", "return;">,
+    InterfaceMethod<"The one number that the padding of a result holds; none where it may be any.",
+    "::std::optional<double>", "resultPadding",
+    (ins "const ::bowline::graph::PaddingContext &":$context, "unsigned":$result), "",
+    "return ::bowline::graph::paddingByTraits($_op, context);">,
+    InterfaceMethod<"Gives a result a larger type: the elements of before stay where they are.",
+    "void", "growResult", (ins "unsigned":$result, "::mlir::RankedTensorType":$type), "",
+    "$_op->getResult(result).setType(type);">];
+}
+
+//===----------------------------------------------------------------------===//
+// Precision and code
+//===----------------------------------------------------------------------===//
+
+def Graph_PrecisionModel : Graph_Interface<"PrecisionModel"> {
+  let description = "What becomes of an operation in a program that computes in a narrower type than f32.";
+  let methods = [
+    InterfaceMethod<"What it does about precision.", "::bowline::graph::Precision", "precision", (ins), "",
+    "return ::bowline::graph::precisionByTraits($_op);">,
+    InterfaceMethod<"Whether an operand has f32 whatever the others have.",
+    "bool", "isWideOperand", (ins "unsigned":$operand), "", "return false;">,
+    InterfaceMethod<"Whether a result has f32 whatever the operands have.",
+    "bool", "isWideResult", (ins "unsigned":$result), "", "return false;">,
+    InterfaceMethod<
+    "Whether its only result may be f32 where the operands are narrower: what it is before it is rounded.",
+    "bool", "accumulatesWide", (ins), "", "return false;">];
+}
+
+def Graph_FusionModel : Graph_Interface<"FusionModel"> {
+  let description = "How an operation becomes generated code, together with others.";
+  let methods = [
+    InterfaceMethod<"The part that it takes in groups of operations that become one kernel.",
+    "::bowline::graph::FusionRole", "fusionRole", (ins), "", "return ::bowline::graph::fusionRoleByTraits($_op);">,
+    InterfaceMethod<"The shape whose rows it works on.",
+    "::llvm::ArrayRef<int64_t>", "fusionDomain", (ins), "", "return ::bowline::graph::fusionDomainByTraits($_op);">,
+    InterfaceMethod<[{
+      Computes the same by elementwise operations of `arith` and `math`, `reduce`, and operations that move elements;
+      nothing where the operation is one of these. The formulas do not overflow where their result does not.
+    }],
+    "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "", "return {};">];
+}
+
+def Graph_KernelModel : Graph_Interface<"KernelModel"> {
+  let description = [{
+    An operation that a hand-written kernel computes. The kernel's arguments are the operands, then the results.
+  }];
+  let methods = [
+    StaticInterfaceMethod<"The name of the kernel.", "::llvm::StringRef", "kernelName">,
+    InterfaceMethod<[{
+      Whether the kernel can compute it as it is. What still has none after prepareForKernel stays an operation: a
+      constant that the plan stores.
+    }],
+    "bool", "hasKernel", (ins), "", "return true;">,
+    InterfaceMethod<"Changes the operation, or puts another in its place, so that the kernel can compute it.",
+    "void", "prepareForKernel", (ins "::mlir::OpBuilder &":$builder), "", "return;">,
+    InterfaceMethod<"What the kernel is specialised on; with an epilogue, that decides where results go.",
+    "::mlir::DictionaryAttr", "kernelConfig", (ins "bool":$hasEpilogue)>,
+    InterfaceMethod<[{
+      How many of the first dimensions of the only result are rows of the matrix that the kernel hands to an epilogue,
+      tile by tile in f32; none where it takes no epilogue.
+    }],
+    "::std::optional<int64_t>", "epilogueRowDims", (ins), "", "return ::std::nullopt;">,
+    StaticInterfaceMethod<[{
+      The way back: builds what the kernel computes, and gives the results, or what an epilogue is given. Fails without
+      a diagnostic where the configuration has no meaning.
+    }],
+    "::llvm::LogicalResult", "buildFromKernel",
+    (ins "::mlir::ImplicitLocOpBuilder &":$builder, "const ::bowline::graph::KernelUse &":$use,
+         "::mlir::ValueRange":$operands, "::llvm::SmallVectorImpl<::mlir::Value> &":$results)>];
+}
+
+// The result has the bytes of the only operand: nothing is computed.
+def Graph_View : NativeOpTrait<"View"> {
+  let cppNamespace = "::bowline::graph";
+}
+
+// Sums products of the operands' elements: many operations for each element, in a kernel of its own.
+def Graph_Contraction : NativeOpTrait<"Contraction"> {
+  let cppNamespace = "::bowline::graph";
+}
+
+//===----------------------------------------------------------------------===//
+// In the traits of an operation: the answers that it gives itself, by the methods' names. The others are the defaults,
+// and methods that have none are always its own.
+//===----------------------------------------------------------------------===//
+
+class Interpretable<list<string> own = []> : DeclareOpInterfaceMethods<Graph_Interpretable, own>;
+class CostModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_CostModel, own>;
+class ShardingModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_ShardingModel, own>;
+class PaddingModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_PaddingModel, own>;
+class PrecisionModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_PrecisionModel, own>;
+class FusionModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_FusionModel, own>;
+class KernelModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_KernelModel, own>;
+defvar Differentiable = DeclareOpInterfaceMethods<Graph_Differentiable>;
+defvar Factored = DeclareOpInterfaceMethods<Graph_Factored>;
 
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_TD

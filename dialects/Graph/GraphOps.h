@@ -35,9 +35,6 @@ bool isStaticAndNotEmpty(mlir::Type type);
 mlir::RankedTensorType lookupVariableType(mlir::SymbolTableCollection &symbols, mlir::Operation *from,
                                           mlir::FlatSymbolRefAttr symbol);
 
-/// Least traffic of one execution: the bytes of all tensor operands and results.
-double bytesTouched(mlir::Operation *op);
-
 } // namespace bowline::graph
 
 #define GET_OP_CLASSES

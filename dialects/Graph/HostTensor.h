@@ -9,6 +9,9 @@
 #ifndef BOWLINE_DIALECTS_GRAPH_HOSTTENSOR_H
 #define BOWLINE_DIALECTS_GRAPH_HOSTTENSOR_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -16,8 +19,24 @@
 
 namespace bowline::graph {
 
-/// A dense row-major tensor of f64. Integers and booleans are held exactly (below 2^53) in the same storage, so that
-/// the reference semantics has one kind of value.
+/// Calls `body(index)` for every index of `shape` in row-major order.
+template <typename Body> void forEachIndex(const std::vector<int64_t> &shape, Body body) {
+  for (int64_t size : shape)
+    if (size == 0)
+      return;
+  std::vector<int64_t> index(shape.size(), 0);
+  while (true) {
+    body(index);
+    size_t dim = shape.size();
+    while (dim > 0 && ++index[dim - 1] == shape[dim - 1])
+      index[--dim] = 0;
+    if (dim == 0)
+      return;
+  }
+}
+
+/// A dense row-major tensor of the numbers of an Arithmetic, f64 or others that f64 can hold. Integers and booleans are
+/// held exactly (below 2^53) in the same storage, so that the reference semantics has one kind of value.
 struct HostTensor {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -44,23 +63,22 @@ struct HostTensor {
     }
     return result;
   }
-};
 
-/// Calls `body(index)` for every index of `shape` in row-major order.
-template <typename Body> void forEachIndex(const std::vector<int64_t> &shape, Body body) {
-  for (int64_t size : shape)
-    if (size == 0)
-      return;
-  std::vector<int64_t> index(shape.size(), 0);
-  while (true) {
-    body(index);
-    size_t dim = shape.size();
-    while (dim > 0 && ++index[dim - 1] == shape[dim - 1])
-      index[--dim] = 0;
-    if (dim == 0)
-      return;
+  /// One step along each of `dims`, for all indices within their sizes in row-major order.
+  llvm::SmallVector<int64_t> offsetsAlong(llvm::ArrayRef<int64_t> dims) const {
+    std::vector<int64_t> sizes, own = strides();
+    for (int64_t dim : dims)
+      sizes.push_back(shape[dim]);
+    llvm::SmallVector<int64_t> offsets;
+    forEachIndex(sizes, [&](const std::vector<int64_t> &index) {
+      int64_t offset = 0;
+      for (size_t i = 0; i < index.size(); ++i)
+        offset += index[i] * own[dims[i]];
+      offsets.push_back(offset);
+    });
+    return offsets;
   }
-}
+};
 
 /// The position of `index` in row-major order under `strides`.
 inline int64_t offsetOf(const std::vector<int64_t> &index, const std::vector<int64_t> &strides) {

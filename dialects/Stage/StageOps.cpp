@@ -15,6 +15,7 @@ using namespace bowline;
 using namespace bowline::stage;
 
 #include "dialects/Stage/StageDialect.cpp.inc"
+#include "dialects/Stage/StageOpInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Stage/StageOps.cpp.inc"
 
@@ -35,6 +36,11 @@ std::optional<int64_t> bowline::stage::countOf(Operation *op) {
 ArrayRef<int64_t> bowline::stage::indexOf(Operation *op) {
   auto index = op->getAttrOfType<DenseI64ArrayAttr>(StageDialect::kIndexAttr);
   return index ? index.asArrayRef() : ArrayRef<int64_t>();
+}
+
+bool bowline::stage::isForAll(Operation *op) {
+  auto crosses = dyn_cast<CrossesStages>(op);
+  return crosses && !crosses.stageOfResult();
 }
 
 bool bowline::stage::isBetweenStages(Operation *op) {
@@ -183,26 +189,39 @@ LogicalResult TransferOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, S
   return success();
 }
 
-LogicalResult TransferOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results) {
+LogicalResult TransferOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results,
+                                    const graph::Arithmetic &) {
   results[0].data = operands[0].data;
   return success();
 }
 double TransferOp::flops() { return 0; }
+graph::RepeatCost TransferOp::repeatCost() { return graph::RepeatCost::Full; }
 graph::FactorRule TransferOp::factorRule() { return graph::alignedRule(*this); }
 
-LogicalResult SumOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results) {
+LogicalResult SumOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results,
+                               const graph::Arithmetic &arithmetic) {
   double sum = operands[0].data[0];
   for (const graph::HostTensor &operand : operands.drop_front())
-    sum += operand.data[0];
+    sum = arithmetic.add(sum, operand.data[0]);
   results[0].data[0] = sum;
   return success();
 }
 double SumOp::flops() { return static_cast<double>(getInputs().size()) - 1; }
 graph::FactorRule SumOp::factorRule() { return graph::alignedRule(*this); }
 
-LogicalResult BroadcastOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results) {
+LogicalResult BroadcastOp::interpret(ArrayRef<graph::HostTensor> operands, MutableArrayRef<graph::HostTensor> results,
+                                     const graph::Arithmetic &) {
   results[0].data = operands[0].data;
   return success();
 }
 double BroadcastOp::flops() { return 0; }
 graph::FactorRule BroadcastOp::factorRule() { return graph::alignedRule(*this); }
+
+//===----------------------------------------------------------------------===//
+// Between which stages
+//===----------------------------------------------------------------------===//
+
+int64_t TransferOp::stageOfOperand(unsigned) { return static_cast<int64_t>(getFrom()); }
+std::optional<int64_t> TransferOp::stageOfResult() { return static_cast<int64_t>(getTo()); }
+int64_t SumOp::stageOfOperand(unsigned operand) { return getFrom()[operand]; }
+int64_t BroadcastOp::stageOfOperand(unsigned) { return static_cast<int64_t>(getFrom()); }

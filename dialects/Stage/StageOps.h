@@ -29,6 +29,7 @@ struct LinksResource : mlir::SideEffects::Resource::Base<LinksResource> {
 } // namespace bowline::stage
 
 #include "dialects/Stage/StageDialect.h.inc"
+#include "dialects/Stage/StageOpInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Stage/StageOps.h.inc"
 
@@ -39,6 +40,9 @@ std::optional<int64_t> countOf(mlir::Operation *op);
 
 /// The stages in `stage.index`; empty where there is none.
 llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
+
+/// Whether an operation is where all stages meet: its result is a value of each of them.
+bool isForAll(mlir::Operation *op);
 
 /// Whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a collective
 /// along the module's `stage.axis`. They have other programs, so such operations keep their order.

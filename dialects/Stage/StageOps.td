@@ -11,13 +11,24 @@ def Stage_Scalar : Type<And<[RankedTensorOf<[F32, F64]>.predicate,
                              CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 0">]>,
                         "tensor<f32> or tensor<f64>", "::mlir::RankedTensorType">;
 
-class Stage_Op<string name, list<Trait> traits = []> : Op<Stage_Dialect, name, !listconcat([
-    Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Graph_Interpretable>,
-    DeclareOpInterfaceMethods<Graph_CostModel>, DeclareOpInterfaceMethods<Graph_Factored>], traits)> {
+def Stage_CrossesStages : OpInterface<"CrossesStages"> {
+  let cppNamespace = "::bowline::stage";
+  let description = "An operation on values of several stages.";
+  let methods = [
+    InterfaceMethod<"The stage that an operand is a value of.", "int64_t", "stageOfOperand", (ins "unsigned":$operand)>,
+    InterfaceMethod<"The stage that the result is a value of; none where all stages get it.",
+    "::std::optional<int64_t>", "stageOfResult", (ins), "", "return ::std::nullopt;">];
+}
+
+// Passes see scalars that all stages share, and an identity: the models' defaults are right for both.
+class Stage_Op<string name, list<string> ownStages = [], list<string> ownCosts = [], list<Trait> traits = []>
+    : Op<Stage_Dialect, name, !listconcat([
+    Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Stage_CrossesStages, ownStages>, Interpretable<>,
+    CostModel<ownCosts>, Factored, ShardingModel<>, PaddingModel<>, PrecisionModel<>, FusionModel<>], traits)> {
   let hasVerifier = 1;
 }
 
-def Stage_TransferOp : Stage_Op<"transfer", [Elementwise, DeclareOpInterfaceMethods<Graph_Differentiable>]> {
+def Stage_TransferOp : Stage_Op<"transfer", ["stageOfResult"], ["repeatCost"], [Elementwise, Differentiable]> {
   let summary = "A value goes from one stage to another";
   let description = [{
     The identity: the operand is a value of stage `from`, the result the same value in stage `to`. Its gradient is the

@@ -9,7 +9,6 @@
 #include "passes/Fusion/EpilogueBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "passes/Fusion/EpilogueFusion.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -22,10 +21,10 @@ namespace {
 class BodyFlattener {
 public:
   BodyFlattener(graph::FusionOp fusion)
-      : body(fusion.getBody().front()), dot(EpilogueFusion::contractionOf(fusion)), rank(typeOf(dot).getRank()),
-        rowDims(dot.getLhsFree().size()) {
-    ArrayRef<int64_t> shape = typeOf(dot).getShape();
-    for (int64_t dim = 0; dim < rank; ++dim)
+      : body(fusion.getBody().front()), contraction(fusion.getContraction()), product(contraction->getResult(0)),
+        rowDims(*cast<graph::KernelModel>(contraction).epilogueRowDims()) {
+    ArrayRef<int64_t> shape = typeOf(product).getShape();
+    for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
       (dim < rowDims ? rows : columns) *= shape[dim];
   }
 
@@ -40,7 +39,7 @@ public:
     Block *entry = function.addEntryBlock();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(entry);
-    mapping.map(dot.getResult(), product(builder, entry->getArgument(0)));
+    mapping.map(product, roundedProduct(builder, entry->getArgument(0)));
     for (auto [before, after] : llvm::zip_equal(epilogueArguments(), entry->getArguments().drop_front()))
       mapping.map(before, after);
     for (Operation &op : llvm::drop_begin(body.without_terminator()))
@@ -52,32 +51,31 @@ public:
   }
 
 private:
-  ArrayRef<BlockArgument> epilogueArguments() { return body.getArguments().drop_front(2); }
+  ArrayRef<BlockArgument> epilogueArguments() { return body.getArguments().drop_front(contraction->getNumOperands()); }
 
   RankedTensorType flat(Value value) { return typeOf(value).clone({rows, columns}); }
 
   /// An argument that is repeated has the shape of a row, a column or a single value.
   RankedTensorType flatArgument(BlockArgument argument) {
     RankedTensorType type = typeOf(argument);
-    if (type.getShape() == typeOf(dot).getShape())
+    if (type.getShape() == typeOf(product).getShape())
       return flat(argument);
     return type.getRank() == 0 ? type : type.clone({type.getNumElements()});
   }
 
   /// The epilogue is given the sum before it is rounded.
-  Value product(OpBuilder &builder, Value tile) {
-    RankedTensorType wanted = flat(dot);
-    return wanted == tile.getType() ? tile : arith::TruncFOp::create(builder, dot.getLoc(), wanted, tile);
+  Value roundedProduct(OpBuilder &builder, Value tile) {
+    RankedTensorType wanted = flat(product);
+    return wanted == tile.getType() ? tile : arith::TruncFOp::create(builder, product.getLoc(), wanted, tile);
   }
 
   void clone(OpBuilder &builder, Operation &op) {
-    if (auto broadcast = dyn_cast<graph::BroadcastOp>(op)) {
-      SmallVector<int64_t> dims;
-      if (!broadcast.getDims().empty())
-        dims.push_back(broadcast.getDims().front() < rowDims ? 0 : 1);
-      mapping.map(broadcast.getResult(), graph::BroadcastOp::create(builder, op.getLoc(), flat(broadcast),
-                                                                    mapping.lookup(broadcast.getInput()), dims)
-                                             .getResult());
+    if (graph::isRepetition(&op)) {
+      SmallVector<int64_t> dims = graph::repeatedDims(&op);
+      if (!dims.empty())
+        dims = {dims.front() < rowDims ? 0 : 1};
+      Value input = mapping.lookup(op.getOperand(0)), result = op.getResult(0);
+      mapping.map(result, graph::BroadcastOp::create(builder, op.getLoc(), flat(result), input, dims).getResult());
       return;
     }
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -90,8 +88,9 @@ private:
   }
 
   Block &body;
-  graph::DotGeneralOp dot;
-  int64_t rank, rowDims, rows = 1, columns = 1;
+  Operation *contraction;
+  Value product;
+  int64_t rowDims, rows = 1, columns = 1;
   IRMapping mapping;
 };
 

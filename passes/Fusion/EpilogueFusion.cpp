@@ -7,12 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/EpilogueFusion.h"
-#include "dialects/Graph/EpilogueRule.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Fusion/FusionGroups.h"
-#include "passes/Fusion/StridedMatmul.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -36,31 +33,32 @@ struct TileShape {
   ArrayRef<int64_t> shape;
   int64_t rowDims; // the first ones; the others are columns
 
-  static std::optional<TileShape> of(graph::DotGeneralOp dot) {
-    std::optional<StridedMatmul> matmul = StridedMatmul::of(dot);
-    if (!matmul || !dot.getLhsBatch().empty() || dot.getLhsFree().empty() || dot.getRhsFree().empty() ||
-        !hasEpilogueElements(dot) || !hasEpilogueElements(dot.getLhs()))
+  static std::optional<TileShape> of(Operation *product) {
+    auto model = dyn_cast_or_null<graph::KernelModel>(product);
+    std::optional<int64_t> rowDims = model ? model.epilogueRowDims() : std::nullopt;
+    if (!rowDims || !hasEpilogueElements(product->getResult(0)) || !hasEpilogueElements(product->getOperand(0)))
       return std::nullopt;
-    return TileShape{typeOf(dot).getShape(), static_cast<int64_t>(dot.getLhsFree().size())};
+    return TileShape{typeOf(product->getResult(0)).getShape(), *rowDims};
   }
 
   bool fits(Value value) const { return typeOf(value).getShape() == shape && hasEpilogueElements(value); }
 
   /// One value for everything, or one per row, or one per column.
-  bool fits(graph::BroadcastOp broadcast) const {
-    if (!fits(broadcast.getResult()))
-      return false;
-    ArrayRef<int64_t> dims = broadcast.getDims();
+  bool isRepeated(Operation &op) const {
+    if (!graph::isRepetition(&op))
+      return op.getNumOperands() == 0; // a constant
+    SmallVector<int64_t> dims = graph::repeatedDims(&op);
     int64_t rank = shape.size();
     auto isRange = [&](int64_t begin, int64_t end) { return llvm::equal(dims, llvm::seq(begin, end)); };
     return dims.empty() || isRange(0, rowDims) || isRange(rowDims, rank);
   }
 
   bool fits(Operation &op) const {
-    if (auto broadcast = dyn_cast<graph::BroadcastOp>(op))
-      return fits(broadcast);
-    return graph::canBeInEpilogue(&op) && op.getNumResults() == 1 && fits(op.getResult(0)) &&
-           llvm::all_of(op.getOperands(), [&](Value operand) { return fits(operand); });
+    if (op.getNumResults() != 1 || !fits(op.getResult(0)) || !graph::canBeInEpilogue(&op))
+      return false;
+    if (graph::fusionRoleOf(&op) == graph::FusionRole::Repeated)
+      return isRepeated(op);
+    return llvm::all_of(op.getOperands(), [&](Value operand) { return fits(operand); });
   }
 
   bool fits(graph::FusionOp group) const {
@@ -80,14 +78,14 @@ static bool isUsedBehindOnly(Value value, graph::FusionOp group) {
 }
 
 std::optional<EpilogueFusion> EpilogueFusion::match(graph::FusionOp group) {
-  graph::DotGeneralOp best;
+  Operation *best = nullptr;
   for (Value input : group.getInputs()) {
-    auto dot = input.getDefiningOp<graph::DotGeneralOp>();
-    if (!dot || dot->getBlock() != group->getBlock() || !isUsedBehindOnly(dot, group))
+    Operation *product = input.getDefiningOp();
+    if (!product || product->getBlock() != group->getBlock() || !isUsedBehindOnly(input, group))
       continue;
-    auto tile = TileShape::of(dot);
-    if (tile && tile->fits(group) && (!best || best->isBeforeInBlock(dot)))
-      best = dot;
+    auto tile = TileShape::of(product);
+    if (tile && tile->fits(group) && (!best || best->isBeforeInBlock(product)))
+      best = product;
   }
   if (!best)
     return std::nullopt;
@@ -147,11 +145,8 @@ private:
 static std::optional<Slice> findPeelable(graph::FusionOp group) {
   Block &body = group.getBody().front();
   for (auto [input, argument] : llvm::zip_equal(group.getInputs(), body.getArguments())) {
-    auto dot = input.getDefiningOp<graph::DotGeneralOp>();
-    if (!dot || !dot->hasOneUse())
-      continue;
-    auto tile = TileShape::of(dot);
-    if (!tile)
+    auto tile = TileShape::of(input.getDefiningOp());
+    if (!tile || !input.hasOneUse())
       continue;
     for (Value result : body.getTerminator()->getOperands()) {
       if (isa<BlockArgument>(result))
@@ -228,59 +223,55 @@ graph::FusionOp EpilogueFusion::peel(graph::FusionOp group) {
 //===----------------------------------------------------------------------===//
 
 graph::FusionOp EpilogueFusion::fuse() {
-  bool keepsProduct = llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != group.getOperation(); });
-  SmallVector<Value> inputs{dot.getLhs(), dot.getRhs()};
+  Value result = product->getResult(0);
+  unsigned ownInputs = product->getNumOperands();
+  bool keepsProduct = llvm::any_of(product->getUsers(), [&](Operation *user) { return user != group; });
+  SmallVector<Value> inputs = llvm::to_vector(product->getOperands());
   for (Value input : group.getInputs())
-    if (input != dot.getResult())
+    if (input != result)
       inputs.push_back(input);
   SmallVector<Type> types = llvm::to_vector(group.getResultTypes());
   if (keepsProduct)
-    types.push_back(dot.getType());
+    types.push_back(result.getType());
 
   OpBuilder builder(group);
-  auto fused = graph::FusionOp::create(builder, FusedLoc::get(group.getContext(), {dot.getLoc(), group.getLoc()}),
+  auto fused = graph::FusionOp::create(builder, FusedLoc::get(group.getContext(), {product->getLoc(), group.getLoc()}),
                                        types, inputs);
   Block &body = fused.getBody().emplaceBlock();
   for (Value input : inputs)
     body.addArgument(input.getType(), input.getLoc());
   builder.setInsertionPointToStart(&body);
   // By position: both sides may be one value.
-  Operation *contraction = builder.clone(*dot);
-  contraction->setOperands(ValueRange(body.getArguments()).take_front(2));
-  Value product = contraction->getResult(0);
+  Operation *contraction = builder.clone(*product);
+  contraction->setOperands(ValueRange(body.getArguments()).take_front(ownInputs));
   IRMapping mapping;
-  unsigned next = 2;
+  unsigned next = ownInputs;
   for (auto [input, argument] : llvm::zip_equal(group.getInputs(), group.getBody().front().getArguments()))
-    mapping.map(argument, input == dot.getResult() ? product : body.getArgument(next++));
+    mapping.map(argument, input == result ? contraction->getResult(0) : Value(body.getArgument(next++)));
   for (Operation &op : group.getBody().front().without_terminator())
     builder.clone(op, mapping);
   SmallVector<Value> yielded = llvm::map_to_vector(group.getBody().front().getTerminator()->getOperands(),
                                                    [&](Value value) { return mapping.lookup(value); });
   if (keepsProduct)
-    yielded.push_back(product);
+    yielded.push_back(contraction->getResult(0));
   graph::YieldOp::create(builder, group.getLoc(), yielded);
 
   for (auto [before, after] : llvm::zip(group.getOutputs(), fused.getOutputs()))
     before.replaceAllUsesWith(after);
   group.erase();
   if (keepsProduct)
-    dot.getResult().replaceAllUsesWith(fused.getOutputs().back());
-  dot.erase();
+    result.replaceAllUsesWith(fused.getOutputs().back());
+  product->erase();
   return fused;
 }
 
 int64_t EpilogueFusion::savedBytes() const {
-  graph::DotGeneralOp product = dot;
   bool isKept = llvm::any_of(product->getUsers(), [&](Operation *user) { return user != group; });
-  return bytesOf(product) * (isKept ? 1 : 2);
+  return bytesOf(product->getResult(0)) * (isKept ? 1 : 2);
 }
 
 int64_t EpilogueFusion::operationCount() const {
   graph::FusionOp elementwise = group;
   auto operations = elementwise.getBody().front().without_terminator();
   return std::distance(operations.begin(), operations.end());
-}
-
-graph::DotGeneralOp EpilogueFusion::contractionOf(graph::FusionOp group) {
-  return dyn_cast<graph::DotGeneralOp>(group.getBody().front().front());
 }

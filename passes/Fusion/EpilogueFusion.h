@@ -36,14 +36,11 @@ public:
   /// How many operations the group had.
   int64_t operationCount() const;
 
-  /// The contraction of a group that `fuse` made; null for others.
-  static graph::DotGeneralOp contractionOf(graph::FusionOp group);
-
 private:
-  EpilogueFusion(graph::FusionOp group, graph::DotGeneralOp dot) : group(group), dot(dot) {}
+  EpilogueFusion(graph::FusionOp group, mlir::Operation *product) : group(group), product(product) {}
 
   graph::FusionOp group;
-  graph::DotGeneralOp dot;
+  mlir::Operation *product;
 };
 
 } // namespace bowline

@@ -7,62 +7,29 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/FusionGroups.h"
-#include "dialects/Graph/GraphOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/OpDefinition.h"
+#include "dialects/Graph/GraphOpInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace bowline;
+using graph::FusionRole;
 
 /// More operations than this in one kernel cost more to compile than they save.
 static constexpr size_t kMaxGroupSize = 48;
 
 static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-static bool isElementwise(Operation *op) { return op->hasTrait<OpTrait::Elementwise>(); }
-
-/// A sum or maximum over exactly the last dimension.
-static bool isRowReduction(Operation *op) {
-  auto reduce = dyn_cast<graph::ReduceOp>(op);
-  return reduce && reduce.getDims() == ArrayRef<int64_t>{static_cast<int64_t>(shapeOf(reduce.getInput()).size()) - 1};
+static bool joinsGroups(Operation *op) {
+  FusionRole role = graph::fusionRoleOf(op);
+  return role == FusionRole::Elementwise || role == FusionRole::Row || role == FusionRole::BlockSum;
 }
-
-/// Operations that compute each row of their first operand from that row.
-static bool isRowOperation(Operation *op) {
-  return isRowReduction(op) ||
-         isa<graph::RmsNormOp, graph::LayerNormOp, graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>(op);
-}
-
-/// The first stage of a sum over rows, as split-column-reductions makes it: one sum per block of rows.
-static graph::ReshapeOp blocksOf(Operation *op) {
-  auto reduce = dyn_cast<graph::ReduceOp>(op);
-  if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1} ||
-      shapeOf(reduce.getInput()).size() != 3)
-    return {};
-  auto blocks = reduce.getInput().getDefiningOp<graph::ReshapeOp>();
-  bool keepsRows = blocks && blocks->hasOneUse() && !shapeOf(blocks.getInput()).empty() &&
-                   shapeOf(blocks.getInput()).back() == shapeOf(reduce.getInput()).back();
-  return keepsRows ? blocks : graph::ReshapeOp();
-}
-
-static bool joinsGroups(Operation *op) { return isElementwise(op) || isRowOperation(op) || blocksOf(op); }
 
 bool FusionGroups::isRepeated(Operation *op) {
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr>(constant.getValue());
-  if (isa<graph::PadOp>(op))
-    return op->hasOneUse() && isElementwise(*op->user_begin());
-  if (auto reshape = dyn_cast<graph::ReshapeOp>(op))
-    return reshape->hasOneUse() && blocksOf(*reshape->user_begin()) == reshape;
-  return isa<graph::BroadcastOp>(op);
+  FusionRole role = graph::fusionRoleOf(op);
+  return role == FusionRole::Repeated || role == FusionRole::Absorbed;
 }
 
-bool FusionGroups::isFusible(Operation *op) {
-  return isElementwise(op) || isRowOperation(op) ||
-         isa<graph::ReduceOp, graph::BroadcastOp, graph::TransposeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
-             graph::IotaOp, graph::RopeOp, graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>(op);
-}
+bool FusionGroups::isFusible(Operation *op) { return graph::fusionRoleOf(op) != FusionRole::None; }
 
 FusionGroups::FusionGroups(Block &block, bool merge) : merge(merge) {
   for (auto [index, op] : llvm::enumerate(block))
@@ -130,16 +97,12 @@ static bool rowsFit(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
   return (lhs.drop_back() == rhs && !rhs.empty()) || (rhs.drop_back() == lhs && !lhs.empty());
 }
 
-/// The shape whose rows `op` works on.
-static ArrayRef<int64_t> domainOf(Operation *op) {
-  if (graph::ReshapeOp blocks = blocksOf(op))
-    return shapeOf(blocks.getInput());
-  return isElementwise(op) || op->getNumOperands() == 0 ? shapeOf(op->getResult(0)) : shapeOf(op->getOperand(0));
-}
-
 /// Whether `op` reduces values that a group with `rank` dimensions has one of per row: with it the group would have
 /// fewer rows to compute in parallel, down to one for a sum of everything.
-static bool reducesRows(Operation *op, size_t rank) { return isRowReduction(op) && domainOf(op).size() < rank; }
+static bool reducesRows(Operation *op, size_t rank) {
+  size_t own = graph::fusionDomainOf(op).size();
+  return graph::fusionRoleOf(op) == FusionRole::Row && shapeOf(op->getResult(0)).size() < own && own < rank;
+}
 
 bool FusionGroups::canMerge(ArrayRef<size_t> candidates, Operation *op, ArrayRef<int64_t> domain) const {
   size_t size = 1, rank = domain.size();
@@ -182,7 +145,7 @@ std::optional<size_t> FusionGroups::findSibling(Operation *op, ArrayRef<int64_t>
 }
 
 void FusionGroups::place(Operation *op) {
-  SmallVector<int64_t> domain = llvm::to_vector(domainOf(op));
+  SmallVector<int64_t> domain = llvm::to_vector(graph::fusionDomainOf(op));
   SmallVector<size_t> chosen;
   if (merge && joinsGroups(op)) {
     SmallVector<size_t> producers;

@@ -35,12 +35,11 @@ public:
   /// In the order of their last operations.
   llvm::SmallVector<const Group *> groups() const;
 
-  /// Whether an operation becomes generated code: it is elementwise, moves elements, reduces or normalises.
+  /// Whether an operation becomes generated code.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation is repeated in each group that reads it, rather than stored: a broadcast, a constant with one
-  /// value for all elements, zeros around what one elementwise operation reads, or the division into blocks of rows
-  /// that are summed.
+  /// Whether an operation is repeated in each group that reads it, rather than stored, or a part of how its reader
+  /// reads.
   static bool isRepeated(mlir::Operation *op);
 
 private:

@@ -136,7 +136,7 @@ public:
   void runOnOperation() override {
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       groupBlock(function.getBody().front());
-      storeRemainingBroadcasts(function.getBody().front());
+      storeRemainingRepeated(function.getBody().front());
     }
   }
 
@@ -161,27 +161,31 @@ private:
     eraseUnusedRepeated(block);
   }
 
-  /// A broadcast that a contraction or a write reads has to be stored after all: where it is first read, because the
-  /// group that computes its operand may stand behind the broadcast.
-  void storeRemainingBroadcasts(Block &block) {
-    auto broadcasts = llvm::to_vector(block.getOps<graph::BroadcastOp>());
-    // Last first: a broadcast that only another one reads becomes part of it.
-    for (graph::BroadcastOp broadcast : llvm::reverse(broadcasts)) {
-      if (broadcast->use_empty()) {
-        broadcast.erase();
+  /// What is repeated and a contraction or a write reads has to be stored after all: where it is first read, because
+  /// the group that computes its operand may stand behind it. Constants stay.
+  void storeRemainingRepeated(Block &block) {
+    SmallVector<Operation *> repeated;
+    for (Operation &op : block)
+      if (FusionGroups::isRepeated(&op) && !op.hasTrait<OpTrait::ConstantLike>())
+        repeated.push_back(&op);
+    // Last first: what only another one reads becomes part of it.
+    for (Operation *op : llvm::reverse(repeated)) {
+      if (op->use_empty()) {
+        op->erase();
         continue;
       }
-      broadcast->moveBefore(*llvm::min_element(
-          broadcast->getUsers(), [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); }));
-      FusionGroups::Group alone{{broadcast.getOperation()}, {}};
+      op->moveBefore(
+          *llvm::min_element(op->getUsers(), [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); }));
+      FusionGroups::Group alone{{op}, {}};
       Outliner(alone).outline();
     }
     eraseUnusedRepeated(block);
   }
 
+  /// What was repeated or seen otherwise for groups alone.
   static void eraseUnusedRepeated(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if ((FusionGroups::isRepeated(&op) || isa<graph::ReshapeOp, graph::PadOp>(op)) && op.use_empty())
+      if (op.use_empty() && (FusionGroups::isFusible(&op) || graph::isView(&op)))
         op.erase();
   }
 };

@@ -119,7 +119,8 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
   auto add = [&](plan::Access access, Type type) {
     arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), access, type));
   };
-  for (Type type : fusion.getInputs().take_front(2).getTypes())
+  size_t own = fusion.getContraction()->getNumOperands();
+  for (Type type : fusion.getInputs().take_front(own).getTypes())
     add(plan::Access::Read, type);
   for (Type type : llvm::drop_begin(body.getArgumentTypes()))
     add(plan::Access::Read, type);
@@ -134,7 +135,7 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
 static std::string nameOf(graph::FusionOp fusion) {
   llvm::SetVector<StringRef> names;
   for (Operation &op : fusion.getBody().front().without_terminator())
-    if (!isa<graph::BroadcastOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
+    if (graph::fusionRoleOf(&op) != graph::FusionRole::Repeated)
       names.insert(op.getName().stripDialect());
   if (names.empty())
     return "broadcast";

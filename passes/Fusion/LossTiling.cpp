@@ -47,6 +47,7 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
   for (Operation *user : last->getUsers()) {
     if (user == loss)
       continue;
+    // By name: the pattern is this loss, whose gradient needs the logits and a number per position alone.
     auto gradient = dyn_cast<graph::SoftmaxCrossEntropyGradOp>(user);
     if (!gradient || tiling.gradient || !tiling.matchGradient(gradient))
       return std::nullopt;
@@ -70,16 +71,16 @@ bool LossTiling::matchLogits(Value value) {
     return true;
   if (!op || op->getBlock() != loss->getBlock())
     return false;
+  // By name: the pattern is the loss behind a linear layer; tiles are such layers with fewer rows.
   if (auto dot = dyn_cast<graph::DotGeneralOp>(op)) {
     if (logits && logits != dot)
       return false;
     logits = dot;
     return true;
   }
-  auto broadcast = dyn_cast<graph::BroadcastOp>(op);
   masks.insert(op);
-  if (broadcast)
-    return broadcast.getDims() == ArrayRef<int64_t>{rankOf(value) - 1};
+  if (graph::isRepetition(op))
+    return ArrayRef<int64_t>(graph::repeatedDims(op)) == ArrayRef<int64_t>{rankOf(value) - 1};
   return op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return matchLogits(operand); });
 }
@@ -96,6 +97,7 @@ bool LossTiling::matchGradient(graph::SoftmaxCrossEntropyGradOp op) {
     return false;
   gradient = op;
   return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    // By name: as in matchLogits.
     auto product = dyn_cast<graph::DotGeneralOp>(user);
     return product && matchProduct(product);
   });
@@ -233,9 +235,8 @@ Value LossTiling::tileLogits(OpBuilder &builder, IRMapping &tile, Value value) {
   Operation *op = value.getDefiningOp();
   if (isSplat(value)) {
     tile.map(value, splat(builder, value, type));
-  } else if (auto broadcast = dyn_cast<graph::BroadcastOp>(op)) {
-    tile.map(value,
-             graph::BroadcastOp::create(builder, op->getLoc(), type, broadcast.getInput(), ArrayRef<int64_t>{1}));
+  } else if (graph::isRepetition(op)) {
+    tile.map(value, graph::BroadcastOp::create(builder, op->getLoc(), type, op->getOperand(0), ArrayRef<int64_t>{1}));
   } else {
     for (Value operand : op->getOperands())
       tileLogits(builder, tile, operand);

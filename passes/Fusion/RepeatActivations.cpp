@@ -31,7 +31,7 @@ public:
     int64_t barriers = 0;
     for (auto [index, op] : llvm::enumerate(block)) {
       // No group reaches across a contraction that reads its results.
-      barriers += isa<graph::DotGeneralOp, graph::AttentionOp, graph::AttentionGradOp>(op);
+      barriers += graph::isContraction(&op);
       position[&op] = index;
       barriersBefore[&op] = barriers;
     }
@@ -57,7 +57,7 @@ public:
       // Not the copies, which stand where they are read.
       SmallVector<Operation *> activations;
       for (Operation &op : block)
-        if (isActivation(&op))
+        if (graph::repeatCostOf(&op) == graph::RepeatCost::Activation)
           activations.push_back(&op);
       for (Operation *op : activations)
         repeat(op, positions);
@@ -65,12 +65,6 @@ public:
   }
 
 private:
-  /// One value from one value.
-  static bool isActivation(Operation *op) {
-    return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
-           op->getOperand(0).getType() == op->getResult(0).getType();
-  }
-
   void repeat(Operation *op, const Positions &positions) {
     int64_t repeated = 0;
     for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {

@@ -31,7 +31,7 @@ static int64_t bytesRead(Value value) {
 
 int64_t bowline::trafficOf(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->hasTrait<OpTrait::ConstantLike>() || FusionGroups::isRepeated(op) ||
-      isa<graph::ReadOp, graph::WriteOp, graph::ReshapeOp>(op))
+      graph::isView(op) || isa<graph::ReadOp, graph::WriteOp>(op))
     return 0;
   int64_t bytes = 0;
   for (Value operand : op->getOperands())

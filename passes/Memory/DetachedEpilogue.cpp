@@ -44,7 +44,7 @@ private:
 
   /// False where the contraction itself is needed.
   bool collect(Operation *op) {
-    if (isa<graph::DotGeneralOp>(op))
+    if (op == group.getContraction())
       return false;
     for (Value operand : op->getOperands())
       if (isa<BlockArgument>(operand) || isStored(operand))
@@ -92,7 +92,7 @@ private:
 std::vector<DetachedEpilogue> bowline::detachEpilogue(graph::FusionOp group) {
   std::vector<DetachedEpilogue> detached;
   Block &body = group.getBody().front();
-  if (body.getOps<graph::DotGeneralOp>().empty())
+  if (!group.getContraction())
     return detached;
   Detacher detacher(group);
   for (Operation &op : body.without_terminator())

@@ -59,8 +59,8 @@ Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward)
 }
 
 void Recomputation::addOperation(Operation *op, bool forward) {
-  if (auto reshape = dyn_cast<graph::ReshapeOp>(op)) {
-    idOf[reshape.getResult()] = idOf.lookup(reshape.getInput());
+  if (graph::isView(op)) {
+    idOf[op->getResult(0)] = idOf.lookup(op->getOperand(0));
     return;
   }
   if (isa<graph::WriteOp, graph::ReturnOp>(op)) {
@@ -236,13 +236,8 @@ Recomputation::Choice Recomputation::keepAll() const {
 
 /// Code generated for elementwise and row operations.
 bool Recomputation::isCheap(const OpInfo &info) const {
-  if (!isa<graph::FusionOp>(info.op))
-    return false;
-  WalkResult products = info.op->walk([](Operation *op) {
-    return isa<graph::DotGeneralOp, graph::AttentionOp, graph::AttentionGradOp>(op) ? WalkResult::interrupt()
-                                                                                    : WalkResult::advance();
-  });
-  return !products.wasInterrupted();
+  auto fusion = dyn_cast<graph::FusionOp>(info.op);
+  return fusion && !fusion.getContraction();
 }
 
 int64_t Recomputation::savedBytes() const {
@@ -418,7 +413,7 @@ void Recomputation::apply(const Choice &choice) {
       return known;
     Operation *op = value.getDefiningOp();
     const OpInfo &info = ops[values[idOf.lookup(value)].producer];
-    bool isPart = !isa<graph::ReshapeOp>(op) && info.whole >= 0 &&
+    bool isPart = !graph::isView(op) && info.whole >= 0 &&
                   !comesWithWhole(info, [&](int id) { return !isDropped(values[id].value); });
     if (isPart)
       op = info.op;
@@ -434,8 +429,8 @@ void Recomputation::apply(const Choice &choice) {
   for (int op : forwardOps)
     forward.insert(ops[op].op);
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    // Reshapes of what is computed again are cloned with it: others may use them in the forward part.
-    if (forward.contains(&op) || isa<graph::ReshapeOp>(op))
+    // Views of what is computed again are cloned with it: others may use them in the forward part.
+    if (forward.contains(&op) || graph::isView(&op))
       continue;
     OpBuilder builder(&op);
     for (OpOperand &operand : op.getOpOperands())

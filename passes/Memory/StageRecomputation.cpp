@@ -95,7 +95,7 @@ Value StageRecomputation::inBackward(Value value, OpBuilder &builder) {
                                     argument.getLoc());
       result = backward.getArgument(index);
     }
-  } else if (Operation *op = value.getDefiningOp(); isa<graph::ReadOp, arith::ConstantOp, graph::ReshapeOp>(op)) {
+  } else if (Operation *op = value.getDefiningOp(); isa<graph::ReadOp, arith::ConstantOp>(op) || graph::isView(op)) {
     IRMapping operands;
     for (Value operand : op->getOperands())
       operands.map(operand, inBackward(operand, builder));

@@ -21,10 +21,21 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 static double bytesOf(Value value) { return static_cast<double>(plan::byteCount(typeOf(value))); }
 
-/// Whether the rows of the result are those of the left operand.
-static bool hasRows(graph::DotGeneralOp product) {
-  SmallVector<int64_t> free = product.getLhsFree();
-  return product.getLhsBatch().empty() && !free.empty() && free.front() == 0;
+/// A contraction whose rows, the first dimension of the result, are those of the first operand and of no other.
+static bool isProductOfRows(Operation *op) {
+  auto factored = dyn_cast_or_null<graph::Factored>(op);
+  if (!factored || !graph::isContraction(op) || op->getNumResults() != 1 ||
+      llvm::is_contained(llvm::drop_begin(op->getOperands()), op->getOperand(0)))
+    return false;
+  graph::FactorRule rule = factored.factorRule();
+  if (rule.operands.front().empty() || rule.results.front().empty())
+    return false;
+  ArrayRef<int64_t> rows = rule.results.front().front();
+  return rows.size() == 1 && ArrayRef<int64_t>(rule.operands.front().front()) == rows &&
+         rule.factors[rows.front()].kind == graph::FactorRule::Kind::Parallel &&
+         llvm::none_of(llvm::drop_begin(rule.operands), [&](const graph::FactorRule::TensorFactors &other) {
+           return graph::hasFactor(other, rows.front());
+         });
 }
 
 /// Chunk \p index of \p count along the first dimension.
@@ -84,12 +95,12 @@ int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double whol
 bool CollectiveChunking::divideProduct(Operation *collective) {
   auto reduce = dyn_cast<dist::AllReduceOp>(collective);
   auto scatter = dyn_cast<dist::ReduceScatterOp>(collective);
-  auto product = collective->getOperand(0).getDefiningOp<graph::DotGeneralOp>();
-  if (!product || !product->hasOneUse() || !hasRows(product) || (scatter && scatter.getDim() == 0))
+  Operation *product = collective->getOperand(0).getDefiningOp();
+  if (!isProductOfRows(product) || !product->hasOneUse() || (scatter && scatter.getDim() == 0))
     return false;
-  Value lhs = product.getLhs(), result = collective->getResult(0);
+  Value lhs = product->getOperand(0), whole = product->getResult(0), result = collective->getResult(0);
   int64_t count =
-      chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(*product).flops(), bytesOf(product.getResult()),
+      chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(product).flops(), bytesOf(whole),
                    bytesOf(lhs) + bytesOf(result), collective->getAttrOfType<ArrayAttr>("axes"), reduce ? 2 : 1);
   if (count < 2)
     return false;
@@ -97,7 +108,7 @@ bool CollectiveChunking::divideProduct(Operation *collective) {
   SmallVector<Value> parts;
   for (int64_t index = 0; index < count; ++index) {
     Value part = onChunk(builder, product, lhs, slice(builder, lhs, index, count), count);
-    parts.push_back(onChunk(builder, collective, product.getResult(), part, count));
+    parts.push_back(onChunk(builder, collective, whole, part, count));
     number(parts.back(), index);
   }
   result.replaceAllUsesWith(join(builder, collective->getLoc(), result.getType(), parts));
@@ -108,15 +119,14 @@ bool CollectiveChunking::divideProduct(Operation *collective) {
 
 bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
   Value whole = gather.getResult(), source = gather.getInput();
-  SmallVector<graph::DotGeneralOp> products;
+  SmallVector<Operation *> products;
   double flops = 0, copied = bytesOf(source);
   for (Operation *user : whole.getUsers()) {
-    auto product = dyn_cast<graph::DotGeneralOp>(user);
-    if (!product || product.getLhs() != whole || product.getRhs() == whole || !hasRows(product))
+    if (!isProductOfRows(user) || user->getOperand(0) != whole)
       continue;
-    products.push_back(product);
-    flops += cast<graph::CostModel>(*product).flops();
-    copied += bytesOf(product.getResult());
+    products.push_back(user);
+    flops += cast<graph::CostModel>(user).flops();
+    copied += bytesOf(user->getResult(0));
   }
   if (products.empty() || gather.getDim() == 0)
     return false;
@@ -130,12 +140,13 @@ bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
     parts.push_back(onChunk(builder, gather, source, slice(builder, source, index, count), count));
     number(parts.back(), index);
   }
-  for (graph::DotGeneralOp product : products) {
+  for (Operation *product : products) {
     builder.setInsertionPoint(product);
     SmallVector<Value> results;
     for (Value part : parts)
       results.push_back(onChunk(builder, product, whole, part, count));
-    product.getResult().replaceAllUsesWith(join(builder, product.getLoc(), product.getType(), results));
+    Value all = product->getResult(0);
+    all.replaceAllUsesWith(join(builder, product->getLoc(), all.getType(), results));
     product->erase();
   }
   if (!whole.use_empty()) { // the gradient of a weight adds up all rows

@@ -254,6 +254,10 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
   if (isa<stage::SendOp, stage::ReceiveOp>(op) && !module->hasAttr(stage::StageDialect::kAxisAttr))
     return op->emitOpError("needs the mesh axis of the stages, '")
            << stage::StageDialect::kAxisAttr << "' of the module; run split-stages first";
+  if (graph::isView(op)) {
+    state.bufferOf[op->getResult(0)] = state.bufferOf.lookup(op->getOperand(0));
+    return success();
+  }
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](plan::CallOp call) {
         buildCall(state, commands, call);
@@ -267,10 +271,6 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
         Value source = state.bufferOf.lookup(write.getValue()), variable = variableBuffer(state, write.getVariable());
         if (source != variable) // else it has that value already
           plan::CopyOp::create(commands, write.getLoc(), source, variable, kPassName);
-        return success();
-      })
-      .Case([&](graph::ReshapeOp reshape) {
-        state.bufferOf[reshape.getResult()] = state.bufferOf.lookup(reshape.getInput());
         return success();
       })
       .Case([&](arith::ConstantOp constant) {
@@ -336,11 +336,11 @@ void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::C
   plan::LaunchOp::create(commands, call.getLoc(), kernel.getName(), operands, kPassName);
 }
 
-/// Whether `value` or a reshape of it is used after `op` in its block.
+/// Whether `value` or a view of it is used after `op` in its block.
 static bool isUsedAfter(Value value, Operation *op) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (auto reshape = dyn_cast<graph::ReshapeOp>(user))
-      return isUsedAfter(reshape.getResult(), op);
+    if (graph::isView(user))
+      return isUsedAfter(user->getResult(0), op);
     return op->isBeforeInBlock(user);
   });
 }

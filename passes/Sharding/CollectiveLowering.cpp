@@ -94,6 +94,7 @@ void CollectiveLowering::run(graph::FuncOp function) {
                          return isAlone ? constant(builder, typeOf(place), 0) : place.getResult();
                        })
                        .Case([&](dist::AllReduceOp all) { return isAlone ? all.getInput() : all.getResult(); })
+                       // By name: each operation of dist that has axes has a form of its own, dist.slice too.
                        .Case<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp, dist::SliceOp>(
                            [&](auto collective) -> Value {
                              return isAlone ? Value(collective.getInput()) : lower(builder, collective);

@@ -20,13 +20,14 @@ static int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
+bool bowline::repeatsScalar(Operation *op) { return graph::isRepetition(op) && rankOf(op->getOperand(0)) == 0; }
+
 void bowline::repeatFreeValues(ModuleOp module) {
   llvm::DenseSet<Value> free;
   auto isFree = [&](Value value) { return free.contains(value) || isFreeConstant(value); };
   auto makesFree = [&](Operation &op) {
-    if (auto broadcast = dyn_cast<graph::BroadcastOp>(op))
-      return broadcast.getInput().getType().getRank() == 0;
-    return op.hasTrait<OpTrait::Elementwise>() && rankOf(op.getResult(0)) > 0 && llvm::all_of(op.getOperands(), isFree);
+    return repeatsScalar(&op) || (op.hasTrait<OpTrait::Elementwise>() && rankOf(op.getResult(0)) > 0 &&
+                                  llvm::all_of(op.getOperands(), isFree));
   };
   for (auto function : module.getOps<graph::FuncOp>()) {
     for (Operation &op : function.getBody().front())

@@ -16,6 +16,9 @@
 
 namespace bowline {
 
+/// Whether an operation repeats a scalar along new dimensions: its result may have any shape, and be in any pieces.
+bool repeatsScalar(mlir::Operation *op);
+
 /// Gives every user a copy of its own of a value that says nothing about its dimensions: a scalar that is repeated, and
 /// what is computed from such values alone. Users of one shape share them, which would make their dimensions one.
 void repeatFreeValues(mlir::ModuleOp module);

@@ -35,29 +35,21 @@ public:
 
 private:
   using Class = DimensionClasses::Class;
-  struct Request {
-    int64_t parts, rest;
-  };
-  /// Which dimensions of a tensor become two, with the number of parts; 0 for those that stay.
-  using Map = llvm::SmallVector<Request>;
   struct Rewrite {
     mlir::Operation *op;
-    llvm::SmallVector<Map> operands, results;
+    llvm::SmallVector<graph::DimSplits> operands, results;
   };
 
-  template <typename ClassOf> Map mapOf(int64_t rank, ClassOf classOf) const;
-  bool collect(mlir::Operation *op, std::vector<Rewrite> &rewrites);
+  Rewrite rewriteOf(mlir::Operation *op, llvm::function_ref<graph::DimSplit(Class)> splitOf);
+  void collect(mlir::Operation *op, std::vector<Rewrite> &rewrites);
   void findObstacles();
-  bool canSplit(mlir::Operation *op, Class wanted, const Request &request);
+  bool canSplit(mlir::Operation *op, Class wanted, const graph::DimSplit &request);
   void rewrite(const Rewrite &rewrite);
-  void rewriteSlice(graph::SliceOp slice, const Map &input, const Map &result);
-  void rewritePad(graph::PadOp pad, const Map &input, const Map &result);
-  void rewriteConcat(graph::ConcatOp concat, llvm::ArrayRef<Map> inputs, const Map &result);
   void splitVariables();
 
   mlir::ModuleOp module;
   DimensionClasses classes;
-  llvm::MapVector<Class, Request> requests;
+  llvm::MapVector<Class, graph::DimSplit> requests;
   llvm::SmallSetVector<Class, 4> obstructed;
   llvm::StringMap<llvm::SmallBitVector> split;
 };

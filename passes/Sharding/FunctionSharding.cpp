@@ -9,9 +9,10 @@
 #include "passes/Sharding/FunctionSharding.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Sharding/DimensionClasses.h"
+#include "passes/Sharding/ShardingState.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -20,6 +21,11 @@ using dist::DistDialect;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
+
+/// A sum over dimensions of its only operand.
+static bool isSum(Operation *op) {
+  return op->getNumOperands() == 1 && op->getNumResults() == 1 && isAdditive(op) && reduces(op);
+}
 
 FunctionSharding::FunctionSharding(graph::FuncOp function, const FlatShards &shards, const SymbolTable &symbols,
                                    const Variables &variables, int64_t prefetch)
@@ -170,11 +176,12 @@ Value FunctionSharding::shardOf(Value whole) {
   DenseElementsAttr constant;
   if (matchPattern(whole, m_Constant(&constant)) && constant.isSplat()) {
     setShard(whole, splat(constant, whole.getLoc()), matchPattern(whole, m_AnyZeroFloat()));
-  } else if (auto spread = dyn_cast_or_null<graph::BroadcastOp>(op); spread && isScalar(spread.getInput())) {
-    Value shard =
-        graph::BroadcastOp::create(builder, shards.shardOf(typeOf(whole)), spread.getInput(), ArrayRef<int64_t>{});
+  } else if (op && repeatsScalar(op)) {
+    Value shard = builder.clone(*op)->getResult(0);
+    shard.setType(shards.shardOf(typeOf(whole)));
     setShard(whole, shard, /*isZeroPadded=*/false);
   } else {
+    // By name: nothing else is made of elements that know only their place in the whole.
     auto random = dyn_cast_or_null<graph::RandomOp>(op);
     Value drawn = random ? shards.draw(builder, random) : Value();
     setShard(whole, drawn ? drawn : shards.slice(builder, whole), /*isZeroPadded=*/true);
@@ -213,8 +220,8 @@ void FunctionSharding::rewrite(Operation *op) {
     rewriteGradientSum(all);
   } else if (op->getNumResults() == 1 && summands.contains(op->getResult(0))) {
     rewriteSummand(op);
-  } else if (auto reduce = dyn_cast<graph::ReduceOp>(op); reduce && divided.contains(reduce.getInput())) {
-    rewriteSum(reduce);
+  } else if (isSum(op) && divided.contains(op->getOperand(0))) {
+    rewriteSum(op);
   } else if (op->getNumResults() == 1 && (divided.contains(op->getResult(0)) || wanted.contains(op->getResult(0)))) {
     rewriteElementwise(op);
   }
@@ -253,14 +260,30 @@ void FunctionSharding::rewriteWrite(graph::WriteOp write) {
   write.getValueMutable().assign(shard);
 }
 
+namespace {
+/// What is behind the last element of the shards that an elementwise operation reads: zeros, or nothing that is known.
+class ZeroContext final : public graph::PaddingContext {
+public:
+  ZeroContext(Operation *op, const llvm::DenseSet<Value> &zeroPadded) : op(op), zeroPadded(zeroPadded) {}
+
+  graph::FactorRule::Kind kind() const override { return graph::FactorRule::Kind::Parallel; }
+  std::optional<int64_t> dimOfOperand(unsigned) const override { return 0; }
+  std::optional<int64_t> dimOfResult(unsigned) const override { return 0; }
+  Number numberIn(unsigned operand) const override {
+    return zeroPadded.contains(op->getOperand(operand)) ? Number(0.0) : std::nullopt;
+  }
+  void require(unsigned, double) override { llvm_unreachable("nothing is required of a shard"); }
+
+private:
+  Operation *op;
+  const llvm::DenseSet<Value> &zeroPadded;
+};
+} // namespace
+
 /// Whether zeros give zeros.
 bool FunctionSharding::keepsZeros(Operation *op) const {
-  auto isZero = [&](Value operand) { return zeroPadded.contains(operand); };
-  if (isa<arith::MulFOp>(op))
-    return llvm::any_of(op->getOperands(), isZero);
-  return isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::TruncFOp, arith::ExtFOp, math::SqrtOp, math::AbsFOp,
-             stage::TransferOp>(op) &&
-         llvm::all_of(op->getOperands(), isZero);
+  auto model = dyn_cast<graph::PaddingModel>(op);
+  return model && model.resultPadding(ZeroContext(op, zeroPadded), 0) == 0.0;
 }
 
 void FunctionSharding::rewriteElementwise(Operation *op) {
@@ -289,18 +312,18 @@ void FunctionSharding::rewriteGradientSum(dist::AllReduceOp all) {
 }
 
 /// A sum over all dimensions, perhaps by several operations: first over the shard, then over the ranks.
-bool FunctionSharding::rewriteSum(graph::ReduceOp reduce) {
-  Value shard = shardOf(reduce.getInput());
-  SmallVector<Operation *> chain = {reduce};
-  for (graph::ReduceOp last = reduce; !isScalar(last) || last.getKind() != graph::ReduceKind::Sum;) {
-    auto next = last->hasOneUse() ? dyn_cast<graph::ReduceOp>(*last->user_begin()) : graph::ReduceOp();
-    if (last.getKind() != graph::ReduceKind::Sum || !next)
+bool FunctionSharding::rewriteSum(Operation *sum) {
+  Value shard = shardOf(sum->getOperand(0));
+  SmallVector<Operation *> chain = {sum};
+  while (!isScalar(chain.back()->getResult(0))) {
+    Operation *last = chain.back();
+    if (!last->hasOneUse() || !isSum(*last->user_begin()))
       return false;
-    chain.push_back(last = next);
+    chain.push_back(*last->user_begin());
   }
   if (!zeroPadded.contains(shard))
     return false;
-  ImplicitLocOpBuilder builder(reduce.getLoc(), chain.back());
+  ImplicitLocOpBuilder builder(sum->getLoc(), chain.back());
   Value part = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, shard, ArrayRef<int64_t>{0});
   Value total =
       dist::AllReduceOp::create(builder, part.getType(), dist::ReduceKind::Sum, part,

@@ -68,7 +68,7 @@ private:
   void rewriteSummand(mlir::Operation *op);
   void rewriteElementwise(mlir::Operation *op);
   void rewriteGradientSum(dist::AllReduceOp all);
-  bool rewriteSum(graph::ReduceOp reduce);
+  bool rewriteSum(mlir::Operation *sum);
   mlir::Value shardOf(mlir::Value whole);
   mlir::Value summandShardOf(mlir::Value summand, llvm::StringRef why);
   mlir::Value splat(mlir::DenseElementsAttr value, mlir::Location location);

@@ -7,10 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/Localization.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Sharding/ReshardPlan.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -125,8 +123,6 @@ void Localization::localizeFunction(graph::FuncOp function) {
       FunctionType::get(context, body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
 }
 
-LocalForms::Axes Localization::axesOf(Value value, int64_t dim) { return shardingOf(value).getAxes(dim); }
-
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -137,22 +133,8 @@ void Localization::localize(Operation *op) {
   op->removeAttr(DistDialect::kShardingsAttr);
   for (OpResult result : op->getResults())
     result.setType(localType(result.getType(), shardingOf(result)));
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](arith::ConstantOp constant) {
-        auto type = cast<RankedTensorType>(constant.getType());
-        if (auto value = dyn_cast<DenseElementsAttr>(constant.getValue()); value && value.isSplat())
-          constant.setValueAttr(value.resizeSplat(type));
-      })
-      // A dimension that is cut is one that the slice leaves whole.
-      .Case([&](graph::SliceOp slice) { slice.setSizes(cast<RankedTensorType>(slice.getType()).getShape()); })
-      .Case([&](graph::RandomOp random) { forms.localize(random, shardingOf(random)); })
-      .Case([&](graph::IotaOp iota) { forms.localize(iota, axesOf(iota, iota.getDim())); })
-      .Case([&](graph::GatherOp gather) { forms.localize(gather, axesOf(gather.getTable(), 0)); })
-      .Case([&](graph::ScatterAddOp scatter) { forms.localize(scatter, axesOf(scatter, 0)); })
-      .Case<graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>([&](auto loss) {
-        forms.localize(loss,
-                       axesOf(loss.getLogits(), cast<RankedTensorType>(loss.getLogits().getType()).getRank() - 1));
-      });
+  if (auto model = dyn_cast<graph::ShardingModel>(op))
+    model.localize(context);
 }
 
 void Localization::localizeReshard(dist::ReshardOp reshard) {

@@ -12,7 +12,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/Sharding/LocalForms.h"
+#include "passes/Sharding/RankContext.h"
 
 namespace bowline {
 
@@ -25,7 +25,10 @@ class Localization {
 public:
   Localization(mlir::ModuleOp module, dist::MeshOp mesh)
       : module(module), mesh(mesh),
-        forms(mesh, [this](mlir::Value result, mlir::Value other) { shardings[other] = shardingOf(result); }) {}
+        context(
+            mesh, [this](mlir::Value value) { return shardingOf(value); },
+            [this](mlir::Value result, mlir::Value other) { shardings[other] = shardingOf(result); }) {}
+
   /// Fails with a diagnostic, having changed nothing, where something has no sharding or its axes do not divide it.
   llvm::LogicalResult run();
 
@@ -36,7 +39,6 @@ private:
   llvm::LogicalResult checkAll();
   mlir::RankedTensorType localType(mlir::Type global, dist::ShardingAttr sharding);
   dist::ShardingAttr shardingOf(mlir::Value value);
-  LocalForms::Axes axesOf(mlir::Value value, int64_t dim);
   void localizeVariable(mlir::Operation *op, mlir::TypeAttr type);
   void localizeFunction(graph::FuncOp function);
   void localize(mlir::Operation *op);
@@ -44,7 +46,7 @@ private:
 
   mlir::ModuleOp module;
   dist::MeshOp mesh;
-  LocalForms forms;
+  RankContext context;
   /// Shardings of the values of the present function, while attributes go.
   llvm::DenseMap<mlir::Value, dist::ShardingAttr> shardings;
 };

@@ -7,25 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOpInterfaces.h"
-#include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Sharding/Padding.h"
 #include "passes/Sharding/ShardingState.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace bowline;
 using graph::FactorRule;
-using graph::HostTensor;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// A finite number of the type whose exponential, less that of any logit, is zero.
-static double absentLogit(Type type) { return cast<RankedTensorType>(type).getElementType().isF16() ? -6e4 : -1e30; }
 
 static Value splat(ImplicitLocOpBuilder &builder, RankedTensorType type, double value) {
   Attribute element = isa<FloatType>(type.getElementType())
@@ -99,6 +93,44 @@ Value NeutralPadding::mask(Value value, int64_t dim, double number) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// The dimension of a tensor that is the factor; none if it has none.
+static std::optional<int64_t> dimOf(const FactorRule &rule, const FactorRule::TensorFactors &tensor, int64_t factor) {
+  for (auto [dim, factors] : llvm::enumerate(tensor))
+    if (soleFactor(rule, factors) == factor)
+      return static_cast<int64_t>(dim);
+  return std::nullopt;
+}
+
+/// One factor of an operation that has grown.
+class NeutralPadding::Context final : public graph::PaddingContext {
+public:
+  Context(NeutralPadding &padding, Operation *op, const FactorRule &rule, int64_t factor)
+      : padding(padding), op(op), rule(rule), factor(factor) {}
+
+  FactorRule::Kind kind() const override { return rule.factors[factor].kind; }
+  std::optional<int64_t> dimOfOperand(unsigned operand) const override {
+    return dimOf(rule, rule.operands[operand], factor);
+  }
+  std::optional<int64_t> dimOfResult(unsigned result) const override {
+    return dimOf(rule, rule.results[result], factor);
+  }
+  Number numberIn(unsigned operand) const override {
+    if (Number constant = splatOf(op->getOperand(operand)))
+      return constant;
+    std::optional<int64_t> dim = dimOfOperand(operand);
+    return dim ? padding.numberIn(op->getOperand(operand), *dim) : std::nullopt;
+  }
+  void require(unsigned operand, double number) override {
+    padding.require(op->getOpOperand(operand), *dimOfOperand(operand), number);
+  }
+
+private:
+  NeutralPadding &padding;
+  Operation *op;
+  const FactorRule &rule;
+  int64_t factor;
+};
+
 void NeutralPadding::run(graph::FuncOp function) {
   SmallVector<Operation *> ops;
   for (Operation &op : function.getBody().front())
@@ -135,105 +167,18 @@ void NeutralPadding::visit(Operation *op) {
   rule = factorRuleOf(op);
   collect(op->getOperands(), rule->operands);
   collect(op->getResults(), rule->results);
+  auto model = dyn_cast<graph::PaddingModel>(op);
   for (int64_t factor : grown) {
-    requireNeutral(op, *rule, factor);
-    for (auto [index, tensor] : llvm::enumerate(rule->results))
-      for (auto [dim, factors] : llvm::enumerate(tensor))
-        if (soleFactor(*rule, factors) == factor)
-          if (Number number = infer(op, *rule, factor, static_cast<int64_t>(index)); number && std::isfinite(*number))
-            numbers[{op->getResult(index).getAsOpaquePointer(), static_cast<int64_t>(dim)}] = *number;
+    Context context(*this, op, *rule, factor);
+    if (model)
+      model.requireNeutralPadding(context);
+    for (unsigned result = 0; result < op->getNumResults(); ++result)
+      if (std::optional<int64_t> dim = context.dimOfResult(result)) {
+        Number number = model ? model.resultPadding(context, result) : graph::paddingByTraits(op, context);
+        if (number && std::isfinite(*number))
+          numbers[{op->getResult(result).getAsOpaquePointer(), *dim}] = *number;
+      }
   }
-}
-
-/// The dimension of a tensor that is the factor; none if it has none.
-static std::optional<int64_t> dimOf(const FactorRule &rule, const FactorRule::TensorFactors &tensor, int64_t factor) {
-  for (auto [dim, factors] : llvm::enumerate(tensor))
-    if (soleFactor(rule, factors) == factor)
-      return static_cast<int64_t>(dim);
-  return std::nullopt;
-}
-
-/// Padding of the operands that goes into results without padding changes nothing.
-void NeutralPadding::requireNeutral(Operation *op, const FactorRule &rule, int64_t factor) {
-  auto dimIn = [&](unsigned operand) { return dimOf(rule, rule.operands[operand], factor); };
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](graph::DotGeneralOp dot) {
-        std::optional<int64_t> lhs = dimIn(0), rhs = dimIn(1);
-        if (rule.factors[factor].kind != FactorRule::Kind::Reduction || numberIn(dot.getLhs(), *lhs) == Number(0.0) ||
-            numberIn(dot.getRhs(), *rhs) == Number(0.0))
-          return;
-        bool left = typeOf(dot.getLhs()).getNumElements() < typeOf(dot.getRhs()).getNumElements();
-        require(op->getOpOperand(left ? 0 : 1), left ? *lhs : *rhs, 0.0);
-      })
-      .Case([&](graph::ReduceOp reduce) {
-        if (!llvm::is_contained(reduce.getDims(), *dimIn(0)))
-          return;
-        bool isSum = reduce.getKind() == graph::ReduceKind::Sum;
-        require(op->getOpOperand(0), *dimIn(0), isSum ? 0.0 : absentLogit(reduce.getInput().getType()));
-      })
-      .Case<graph::SoftmaxCrossEntropyOp, graph::SoftmaxCrossEntropyGradOp>([&](auto loss) {
-        RankedTensorType logits = typeOf(loss.getLogits());
-        if (dimIn(0) == logits.getRank() - 1)
-          require(op->getOpOperand(0), *dimIn(0), absentLogit(logits));
-      });
-}
-
-/// What an operand's padding holds.
-NeutralPadding::Number NeutralPadding::carried(Operation *op, const FactorRule &rule, int64_t factor,
-                                               unsigned operand) {
-  std::optional<int64_t> dim = dimOf(rule, rule.operands[operand], factor);
-  return dim ? numberIn(op->getOperand(operand), *dim) : std::nullopt;
-}
-
-NeutralPadding::Number NeutralPadding::infer(Operation *op, const FactorRule &rule, int64_t factor, int64_t result) {
-  auto carry = [&](unsigned operand) { return carried(op, rule, factor, operand); };
-  auto ifZero = [](Number number) { return number == Number(0.0) ? number : std::nullopt; };
-  if (op->hasTrait<OpTrait::Elementwise>())
-    return evaluate(op, *dimOf(rule, rule.results[result], factor));
-  return llvm::TypeSwitch<Operation *, Number>(op)
-      .Case([](graph::RandomOp) { return 0.0; })
-      .Case<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::GatherOp,
-            stage::TransferOp>([&](auto) { return carry(0); })
-      .Case<graph::PadOp, graph::ReduceOp>([&](auto) { return ifZero(carry(0)); })
-      .Case([&](graph::ConcatOp) {
-        bool zero = llvm::all_of(llvm::seq(op->getNumOperands()), [&](unsigned i) { return carry(i) == Number(0.0); });
-        return zero ? Number(0.0) : std::nullopt;
-      })
-      .Case([&](graph::DotGeneralOp) {
-        return carry(0) == Number(0.0) || carry(1) == Number(0.0) ? Number(0.0) : std::nullopt;
-      })
-      // Rows that no index names; else the columns of the updates.
-      .Case([&](graph::ScatterAddOp) { return dimOf(rule, rule.results[0], factor) == 0 ? 0.0 : ifZero(carry(0)); })
-      .Case([&](graph::SoftmaxCrossEntropyGradOp grad) {
-        bool isClasses = dimOf(rule, rule.results[0], factor) == typeOf(grad.getResult()).getRank() - 1;
-        return isClasses ? Number(0.0) : std::nullopt; // the exponential of an absent logit
-      })
-      .Default([](Operation *) { return std::nullopt; });
-}
-
-/// The operation on the numbers that its operands hold. Anything finite times zero is zero.
-NeutralPadding::Number NeutralPadding::evaluate(Operation *op, int64_t dim) {
-  SmallVector<Number> known;
-  for (Value operand : op->getOperands())
-    known.push_back(numberIn(operand, dim));
-  if (isa<arith::MulFOp>(op) && llvm::is_contained(known, Number(0.0)))
-    return 0.0;
-  if (isa<arith::SelectOp>(op) && !known[0])
-    return known[1] == known[2] ? known[1] : std::nullopt;
-  auto interpretable = dyn_cast<graph::Interpretable>(op);
-  if (!interpretable || llvm::is_contained(known, std::nullopt) || op->getNumResults() != 1)
-    return std::nullopt;
-  SmallVector<HostTensor> operands;
-  for (Number number : known) {
-    operands.emplace_back(std::vector<int64_t>{1});
-    operands.back().data[0] = *number;
-  }
-  SmallVector<HostTensor> results(1, HostTensor(std::vector<int64_t>{1}));
-  // What cannot be evaluated is not known.
-  ScopedDiagnosticHandler handler(op->getContext(), [](Diagnostic &) { return success(); });
-  if (failed(interpretable.interpret(operands, results)))
-    return std::nullopt;
-  return results[0].data[0];
 }
 
 /// Callers get values as they were.

@@ -75,10 +75,9 @@ void Padding::collect() {
   }
 }
 
-/// Whether an operation that sums or normalises over a dimension can be given padding that changes nothing.
-static bool canIgnorePadding(Operation *op) {
-  return isa<graph::DotGeneralOp, graph::ReduceOp, graph::GatherOp, graph::SoftmaxCrossEntropyOp,
-             graph::SoftmaxCrossEntropyGradOp>(op);
+static bool hasNeutralPadding(Operation *op) {
+  auto model = dyn_cast<graph::PaddingModel>(op);
+  return model && model.hasNeutralPadding();
 }
 
 /// Whether the class is a factor over which \p op combines elements, or exchanges them.
@@ -104,7 +103,7 @@ void Padding::findObstacles() {
         for (Class grown : classes.classesOf(&op))
           note(grown, [&] {
             std::string obstacle = classes.findObstacle(&op, grown);
-            if (obstacle.empty() && !canIgnorePadding(&op) && combines(&op, classes, grown))
+            if (obstacle.empty() && !hasNeutralPadding(&op) && combines(&op, classes, grown))
               obstacle = op.getName().getStringRef().str() + " combines all of it";
             return obstacle;
           });
@@ -189,11 +188,10 @@ void Padding::growValues(graph::FuncOp function) {
   for (auto [value, type] : values) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
     oldShapes[value] = llvm::to_vector(shape);
-    if (auto random = value.getDefiningOp<graph::RandomOp>(); random && !random.getWhole())
-      random.setWhole(shape);
-    value.setType(type);
-    if (auto slice = value.getDefiningOp<graph::SliceOp>())
-      slice.setSizes(type.getShape());
+    if (auto model = value.getDefiningOp<graph::PaddingModel>())
+      model.growResult(cast<OpResult>(value).getResultNumber(), type);
+    else
+      value.setType(type);
   }
   NeutralPadding(oldShapes).run(function);
 }

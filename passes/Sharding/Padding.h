@@ -77,16 +77,13 @@ public:
 
 private:
   using Number = std::optional<double>;
+  class Context;
 
   bool isGrown(mlir::Value value, int64_t dim) const;
   Number numberIn(mlir::Value value, int64_t dim) const;
   void require(mlir::OpOperand &operand, int64_t dim, double number);
   mlir::Value mask(mlir::Value value, int64_t dim, double number);
   void visit(mlir::Operation *op);
-  void requireNeutral(mlir::Operation *op, const graph::FactorRule &rule, int64_t factor);
-  Number infer(mlir::Operation *op, const graph::FactorRule &rule, int64_t factor, int64_t result);
-  Number evaluate(mlir::Operation *op, int64_t dim);
-  Number carried(mlir::Operation *op, const graph::FactorRule &rule, int64_t factor, unsigned operand);
   void restore(graph::ReturnOp op);
 
   OldShapes &oldShapes;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Sharding/DimensionClasses.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Propagation.h"
 #include "passes/Sharding/ReshardInsertion.h"
@@ -53,12 +54,12 @@ private:
 
   /// A repeated scalar can be made in any pieces, so that each user gets one of its own.
   void duplicateRepeatedScalars() {
-    getOperation().walk([](graph::BroadcastOp broadcast) {
-      if (broadcast.getInput().getType().getRank() != 0)
+    getOperation().walk([](Operation *op) {
+      if (!repeatsScalar(op))
         return;
-      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(broadcast->getUses()))) {
-        OpBuilder builder(broadcast);
-        use.set(builder.clone(*broadcast)->getResult(0));
+      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(op->getUses()))) {
+        OpBuilder builder(op);
+        use.set(builder.clone(*op)->getResult(0));
       }
     });
   }

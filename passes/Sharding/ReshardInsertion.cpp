@@ -35,13 +35,16 @@ static Axes completedSums(const Cut &from, const Cut &to) {
   return axes;
 }
 
+/// Additive, one element of the result for each of the only operand.
+static bool isLinear(Operation *op) { return isAdditive(op) && op->getNumOperands() == 1 && !reduces(op); }
+
 /// Why a result of `op`, computed as `from`, becomes `to` at once. Where it is from is the location.
 static std::string reasonOfResult(Operation *op, const Cut &from, const Cut &to) {
   std::string name = op->getName().getStringRef().str();
   Axes sums = completedSums(from, to);
   if (sums.empty())
     return "propagate-shardings: users of the " + name + " need it in other pieces";
-  if (isa<graph::DotGeneralOp>(op))
+  if (graph::isContraction(op) && reduces(op))
     return "propagate-shardings: sum of partial products, whose contraction is cut over " + describe(sums);
   return "propagate-shardings: sum over " + describe(sums) + " of the partial results of " + name;
 }
@@ -52,9 +55,6 @@ static std::string reasonOfOperand(Operation *user, const Cut &from, const Cut &
   std::string needs = sums.empty() ? "needs other pieces of it" : "needs the sum over " + describe(sums);
   return "propagate-shardings: " + describe(user) + " " + needs;
 }
-
-/// Whether `op` of parts that are summands gives parts that are summands.
-static bool isLinear(Operation *op) { return isa<graph::ReshapeOp, graph::TransposeOp, arith::ExtFOp>(op); }
 
 static bool sameAxes(const Cut &a, const Cut &b) {
   return a.unreduced == b.unreduced &&
@@ -181,8 +181,7 @@ void ReshardInsertion::completeLate() {
       sums[add.getResult()] = lhs;
       return;
     }
-    auto reduce = dyn_cast<graph::ReduceOp>(op);
-    if (!isLinear(op) && !(reduce && reduce.getKind() == graph::ReduceKind::Sum))
+    if (!isAdditive(op) || op->getNumOperands() != 1)
       return;
     Axes parts = partsOf(op->getOperand(0));
     if (parts.empty())
@@ -246,10 +245,10 @@ void ReshardInsertion::useOwnConstant(OpOperand &operand, const Cut &required) {
 
 /// Whether \p op computes parts of its result from parts of its operands.
 bool ReshardInsertion::takesParts(Operation *op) {
-  if (!isLinear(op) && !isa<arith::AddFOp, graph::ReduceOp>(op))
+  if (!isAdditive(op))
     return false;
   Cut *cut = state.find(op->getResult(0));
-  return sums.contains(op->getResult(0)) || (cut && !cut->unreduced.empty() && !isa<graph::ReduceOp>(op));
+  return sums.contains(op->getResult(0)) || (cut && !cut->unreduced.empty() && !reduces(op));
 }
 
 /// An operation that says nothing about its dimensions works on whole tensors.

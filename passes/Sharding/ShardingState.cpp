@@ -62,6 +62,18 @@ std::optional<FactorRule> bowline::factorRuleOf(Operation *op) {
   return std::nullopt;
 }
 
+bool bowline::isAdditive(Operation *op) {
+  auto model = dyn_cast<graph::ShardingModel>(op);
+  return model && model.isAdditive();
+}
+
+bool bowline::reduces(Operation *op) {
+  std::optional<FactorRule> rule = factorRuleOf(op);
+  return rule && llvm::any_of(rule->factors, [](const FactorRule::Factor &factor) {
+           return factor.kind == FactorRule::Kind::Reduction;
+         });
+}
+
 bool bowline::isFreeConstant(Value value) {
   DenseElementsAttr elements;
   return matchPattern(value, m_Constant(&elements)) && elements.isSplat();

@@ -44,6 +44,11 @@ struct Cut {
 /// None for operations without tensors.
 std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
 
+/// Whether the operation of summands gives summands of its result.
+bool isAdditive(mlir::Operation *op);
+/// Whether the operation adds up elements or finds their maximum, so that its results may be parts to be combined.
+bool reduces(mlir::Operation *op);
+
 /// A constant of equal elements: every cut of it is free, so it has none.
 bool isFreeConstant(mlir::Value value);
 

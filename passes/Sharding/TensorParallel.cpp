@@ -26,16 +26,16 @@ static StringRef parameterOf(Value value) {
 static int64_t findHeads(Value projection) {
   int64_t rank = cast<RankedTensorType>(projection.getType()).getRank();
   for (Operation *user : projection.getUsers()) {
+    // By name: what stands between a projection and its heads, as the layers of frontends/hf are written.
     if (isa<arith::AddFOp, arith::TruncFOp, arith::ExtFOp, graph::SliceOp>(user)) {
       if (int64_t heads = findHeads(user->getResult(0)))
         return heads;
       continue;
     }
-    auto reshape = dyn_cast<graph::ReshapeOp>(user);
-    if (!reshape)
+    if (!graph::isView(user))
       continue;
     auto before = cast<RankedTensorType>(projection.getType());
-    auto after = cast<RankedTensorType>(reshape.getResult().getType());
+    auto after = cast<RankedTensorType>(user->getResult(0).getType());
     if (after.getRank() == rank + 1 && after.getShape().take_front(rank - 1) == before.getShape().drop_back())
       return after.getDimSize(rank - 1);
   }
@@ -46,10 +46,10 @@ static int64_t findHeads(Value projection) {
 static int64_t findJoinedHeads(Value activations) {
   while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(activations.getDefiningOp()))
     activations = activations.getDefiningOp()->getOperand(0);
-  auto reshape = activations.getDefiningOp<graph::ReshapeOp>();
-  if (!reshape)
+  Operation *view = activations.getDefiningOp();
+  if (!view || !graph::isView(view))
     return 0;
-  ArrayRef<int64_t> before = cast<RankedTensorType>(reshape.getInput().getType()).getShape();
+  ArrayRef<int64_t> before = cast<RankedTensorType>(view->getOperand(0).getType()).getShape();
   ArrayRef<int64_t> after = cast<RankedTensorType>(activations.getType()).getShape();
   return before.size() == after.size() + 1 && before.drop_back(2) == after.drop_back() ? before[after.size() - 1] : 0;
 }

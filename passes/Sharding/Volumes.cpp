@@ -29,6 +29,7 @@ int64_t Volumes::ofVariables() const {
 int64_t Volumes::sentBy(Operation *op) {
   dist::MeshOp mesh = dist::MeshOp::of(op);
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
+  // By name: a dist.slice has axes as collectives have, and takes from what the rank has.
   if (!mesh || !axes || op->getNumOperands() == 0 || isa<dist::SliceOp>(op))
     return 0;
   int64_t ranks = mesh.getSize(llvm::to_vector(axes.getAsRange<StringAttr>())), bytes = 0;

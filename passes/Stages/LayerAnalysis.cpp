@@ -78,15 +78,10 @@ bool LayerAnalysis::isActivation(Operation *op) const {
 }
 
 static double costOf(Operation *op) {
-  if (isa<graph::ReadOp, graph::ReshapeOp>(op))
+  if (isa<graph::ReadOp>(op) || graph::isView(op))
     return 0;
-  double bytes = graph::bytesTouched(op);
-  if (auto gather = dyn_cast<graph::GatherOp>(op)) { // reads the rows that it gives, not the table
-    auto rows = cast<RankedTensorType>(gather.getResult().getType());
-    bytes = 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
-  }
   auto model = dyn_cast<graph::CostModel>(op);
-  return std::max(model ? model.flops() : 0, kFlopsPerByte * bytes);
+  return std::max(model ? model.flops() : 0, kFlopsPerByte * (model ? model.bytes() : graph::bytesTouched(op)));
 }
 
 std::vector<double> LayerAnalysis::costs() const {

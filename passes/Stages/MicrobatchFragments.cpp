@@ -138,16 +138,8 @@ MicrobatchFragments::Fragment *MicrobatchFragments::homeOf(Value value) {
 
 static bool isComputation(StepKind kind) { return kind <= StepKind::BackwardWeight; }
 
-/// What costs no more memory to make again than to keep, and no time worth mentioning. The operand of an activation is
-/// kept for its derivative anyway.
-static bool isRepeated(Operation *op) {
-  if (!op || isa<stage::TransferOp>(op))
-    return false;
-  if (isa<graph::ReshapeOp, graph::BroadcastOp, arith::ExtFOp>(op))
-    return true;
-  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
-         op->getOperand(0).getType() == op->getResult(0).getType();
-}
+/// What costs no more memory to make again than to keep, and no time worth mentioning.
+static bool isRepeated(Operation *op) { return op && graph::repeatCostOf(op) != graph::RepeatCost::Full; }
 
 //===----------------------------------------------------------------------===//
 // Functions

@@ -26,7 +26,7 @@ void RankFunction::run() {
       transfer(move);
     else if (auto addition = dyn_cast<stage::SumOp>(op))
       sum(addition);
-    else if (auto copy = dyn_cast<stage::BroadcastOp>(op))
+    else if (auto copy = dyn_cast<stage::BroadcastOp>(op)) // By name: each of the three becomes other communication.
       broadcast(copy);
     else if (llvm::any_of(stage::indexOf(&op), [&](int64_t stage) { return isHere(stage); }))
       part.clone(&op);

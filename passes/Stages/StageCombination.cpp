@@ -16,7 +16,7 @@ using namespace bowline;
 
 bool StageCombination::run() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
-    if (!isa<stage::TransferOp, stage::SumOp, stage::BroadcastOp>(op))
+    if (!isa<stage::CrossesStages>(op))
       visit(&op);
   // Only now: an operation made in between must not be taken for one that was erased.
   while (!dead.empty()) {

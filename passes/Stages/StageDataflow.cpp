@@ -53,14 +53,8 @@ std::optional<int64_t> StageDataflow::stageOf(StringRef variable) const {
 }
 
 std::optional<int64_t> StageDataflow::takenIn(OpOperand &operand) {
-  Operation *op = operand.getOwner();
-  if (auto transfer = dyn_cast<stage::TransferOp>(op))
-    return transfer.getFrom();
-  if (auto broadcast = dyn_cast<stage::BroadcastOp>(op))
-    return broadcast.getFrom();
-  if (auto sum = dyn_cast<stage::SumOp>(op))
-    return sum.getFrom()[operand.getOperandNumber()];
-  return std::nullopt;
+  auto crosses = dyn_cast<stage::CrossesStages>(operand.getOwner());
+  return crosses ? std::optional(crosses.stageOfOperand(operand.getOperandNumber())) : std::nullopt;
 }
 
 StageDataflow::OperandStages StageDataflow::operandStages(Operation *op) const {
@@ -92,10 +86,8 @@ bool StageDataflow::addsStages(Operation *op) const {
 
 /// Scalars of several stages alone will be combined for all stages; beside tensors they go where those are.
 std::optional<int64_t> StageDataflow::resultStage(Operation *op) const {
-  if (auto transfer = dyn_cast<stage::TransferOp>(op))
-    return transfer.getTo();
-  if (isa<stage::SumOp, stage::BroadcastOp>(op))
-    return std::nullopt;
+  if (auto crosses = dyn_cast<stage::CrossesStages>(op))
+    return crosses.stageOfResult();
   if (auto read = dyn_cast<graph::ReadOp>(op))
     return stageOf(read.getVariable());
   if (combinations.contains(op))
@@ -135,7 +127,7 @@ StageDataflow::Stages StageDataflow::only(int64_t stage) const {
 }
 
 StageDataflow::Stages StageDataflow::stagesOf(Operation *op) const {
-  if (numStages == 1 || isa<stage::SumOp, stage::BroadcastOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+  if (numStages == 1 || stage::isForAll(op) || op->hasTrait<OpTrait::IsTerminator>())
     return all();
   if (auto transfer = dyn_cast<stage::TransferOp>(op)) {
     Stages stages = only(transfer.getFrom());
@@ -160,7 +152,7 @@ StageDataflow::Stages StageDataflow::stagesOfVariable(StringRef variable) const 
 
 /// Whether the results of an operation have no stage and are not known to be there for all.
 bool StageDataflow::needsAreCollected(Operation *op) const {
-  return op->getNumResults() > 0 && !stageOf(op->getResult(0)) && !isa<stage::SumOp, stage::BroadcastOp>(op);
+  return op->getNumResults() > 0 && !stageOf(op->getResult(0)) && !stage::isForAll(op);
 }
 
 /// The stages that use a floating value, as far as they are known.

@@ -137,7 +137,7 @@ LogicalResult StageLabels::checkFunction(graph::FuncOp function) {
     if (auto transfer = dyn_cast<stage::TransferOp>(op);
         transfer && phases && failed(checkTransfer(transfer, phases->phaseOf(transfer))))
       return failure();
-    if (isStep && isa<stage::SumOp, stage::BroadcastOp>(op))
+    if (isStep && stage::isForAll(&op))
       return op.emitOpError("must not run per microbatch: all stages would wait for each other");
   }
   return success();

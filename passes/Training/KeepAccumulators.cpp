@@ -34,11 +34,12 @@ public:
 
 private:
   void keep(arith::ExtFOp cast) {
-    auto dot = cast.getIn().getDefiningOp<graph::DotGeneralOp>();
-    if (!dot || !dot->hasOneUse() || !getElementTypeOrSelf(cast.getType()).isF32())
+    Value sum = cast.getIn();
+    auto model = sum.getDefiningOp<graph::PrecisionModel>();
+    if (!model || !model.accumulatesWide() || !sum.hasOneUse() || !getElementTypeOrSelf(cast.getType()).isF32())
       return;
-    dot.getResult().setType(llvm::cast<RankedTensorType>(cast.getType()));
-    cast.replaceAllUsesWith(dot.getResult());
+    sum.setType(cast.getType());
+    cast.replaceAllUsesWith(sum);
     cast.erase();
   }
 };

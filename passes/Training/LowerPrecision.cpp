@@ -18,58 +18,24 @@ namespace bowline {
 
 using namespace mlir;
 using namespace bowline;
+using graph::Precision;
 
 namespace {
-
-/// What an operation does about precision.
-enum class Rule {
-  Narrow,   ///< computes in bf16, whatever it is given
-  Follow,   ///< computes in bf16 where an operand is bf16 already
-  Promote,  ///< as Follow, but in f32 where another operand is f32 and no parameter or constant
-  Tolerate, ///< takes bf16, gives the same as before
-  Keep      ///< takes and gives what it did before
-};
-
-Rule ruleOf(Operation *op) {
-  if (isa<graph::DotGeneralOp, graph::AttentionOp>(op))
-    return Rule::Narrow;
-  if (isa<graph::SoftmaxCrossEntropyOp, arith::ExtFOp>(op))
-    return Rule::Tolerate;
-  if (isa<arith::TruncFOp>(op)) // its operand is wider than its result
-    return Rule::Keep;
-  if (op->hasTrait<OpTrait::Elementwise>())
-    return Rule::Promote;
-  if (isa<graph::BroadcastOp, graph::TransposeOp, graph::ReshapeOp, graph::SliceOp, graph::PadOp, graph::ConcatOp,
-          graph::GatherOp, graph::RopeOp>(op))
-    return Rule::Follow;
-  return Rule::Keep;
-}
 
 bool isF32(Value value) { return getElementTypeOrSelf(value.getType()).isF32(); }
 bool isBF16(Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); }
 
 Type withElements(Value value, Type elementType) { return cast<RankedTensorType>(value.getType()).clone(elementType); }
 
-/// An f32 value that the program computes, such as the residual stream: parameters, constants and what repeats them
-/// round without harm, a sum over all layers does not.
+/// An f32 value that the program computes, such as the residual stream: parameters, constants and what moves their
+/// elements round without harm, a sum over all layers does not.
 bool isWideActivation(Value value) {
   if (!isF32(value))
     return false;
   Operation *op = value.getDefiningOp();
-  while (op && isa<graph::BroadcastOp, graph::ReshapeOp>(op))
+  while (op && op->getNumOperands() == 1 && graph::precisionOf(op) == Precision::Follow)
     op = op->getOperand(0).getDefiningOp();
   return !op || !(isa<graph::ReadOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
-}
-
-/// Operands that have f32 whatever the others have.
-bool isStatisticOperand(OpOperand &operand) {
-  auto rope = dyn_cast<graph::RopeOp>(operand.getOwner());
-  return rope && operand.get() != rope.getInput();
-}
-
-/// Results that have f32 whatever the operands have.
-bool isStatisticResult(OpResult result) {
-  return isa<graph::AttentionOp>(result.getOwner()) && result.getResultNumber() > 0;
 }
 
 /// Rewrites the operations of one block, in order.
@@ -80,12 +46,12 @@ public:
 
   void run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      Rule rule = ruleOf(&op);
-      bool follows = rule == Rule::Follow || rule == Rule::Promote;
-      bool isPromoted = rule == Rule::Promote && llvm::any_of(op.getOperands(), isWideActivation);
-      if (rule == Rule::Narrow || (follows && !isPromoted && llvm::any_of(op.getOperands(), isBF16)))
+      Precision rule = graph::precisionOf(&op);
+      bool follows = rule == Precision::Follow || rule == Precision::Promote;
+      bool isPromoted = rule == Precision::Promote && llvm::any_of(op.getOperands(), isWideActivation);
+      if (rule == Precision::Narrow || (follows && !isPromoted && llvm::any_of(op.getOperands(), isBF16)))
         lower(&op);
-      else if (rule == Rule::Keep || isPromoted)
+      else if (rule == Precision::Keep || isPromoted)
         widenOperands(&op);
     }
   }
@@ -93,11 +59,12 @@ public:
 private:
   void lower(Operation *op) {
     Type bf16 = BFloat16Type::get(op->getContext());
+    auto model = dyn_cast<graph::PrecisionModel>(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (isF32(operand.get()) && !isStatisticOperand(operand))
+      if (isF32(operand.get()) && !(model && model.isWideOperand(operand.getOperandNumber())))
         operand.set(narrowed(operand.get()));
     for (OpResult result : op->getResults())
-      if (isF32(result) && !isStatisticResult(result)) {
+      if (isF32(result) && !(model && model.isWideResult(result.getResultNumber()))) {
         result.setType(cast<RankedTensorType>(withElements(result, bf16)));
         lowered.insert(result);
       }

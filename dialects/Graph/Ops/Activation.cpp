@@ -6,17 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Graph/Ops/OpSupport.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "dialects/Graph/Ops/TensorMath.h"
 
 #include <cmath>
 #include <numbers>
 
 using namespace mlir;
 using namespace bowline::graph;
-
-static double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 static const double kSqrtTwoOverPi = std::sqrt(2 / std::numbers::pi);
 static constexpr double kGeluCubic = 0.044715;
@@ -40,13 +36,18 @@ LogicalResult LogisticOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, S
   return success();
 }
 
-LogicalResult LogisticOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  return mapElements(operands, results, logistic);
+LogicalResult LogisticOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                    const Arithmetic &arithmetic) {
+  return mapElements(operands, results, [&](double x) { return arithmetic.logistic(x); });
 }
 
 FactorRule LogisticOp::factorRule() { return alignedRule(*this); }
 
 double LogisticOp::flops() { return 3.0 * tensorType(getResult()).getNumElements(); }
+
+SmallVector<Value> LogisticOp::decompose(OpBuilder &builder) {
+  return {TensorMath(builder, *this).logistic(getInput())};
+}
 
 //===----------------------------------------------------------------------===//
 // SiluOp
@@ -63,13 +64,19 @@ LogicalResult SiluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Small
   return success();
 }
 
-LogicalResult SiluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  return mapElements(operands, results, [](double x) { return x * logistic(x); });
+LogicalResult SiluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                const Arithmetic &arithmetic) {
+  return mapElements(operands, results, [&](double x) { return arithmetic.multiply(x, arithmetic.logistic(x)); });
 }
 
 FactorRule SiluOp::factorRule() { return alignedRule(*this); }
 
 double SiluOp::flops() { return 4.0 * tensorType(getResult()).getNumElements(); }
+
+SmallVector<Value> SiluOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  return {m.mul(m.finiteBelow(getInput()), m.logistic(getInput()))};
+}
 
 //===----------------------------------------------------------------------===//
 // GeluOp
@@ -100,13 +107,32 @@ LogicalResult GeluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Small
   return success();
 }
 
-LogicalResult GeluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult GeluOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
+  auto half = [&](double x, double inner) { return a.multiply(a.divide(x, 2), a.add(1, inner)); };
   if (getKind() == GeluKind::Erf)
-    return mapElements(operands, results, [](double x) { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2)); });
-  return mapElements(operands, results,
-                     [](double x) { return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + kGeluCubic * x * x * x))); });
+    return mapElements(operands, results,
+                       [&](double x) { return half(x, a.erf(a.divide(x, a.number(std::numbers::sqrt2)))); });
+  return mapElements(operands, results, [&](double x) {
+    double cube = a.multiply(a.multiply(a.multiply(a.number(kGeluCubic), x), x), x);
+    return half(x, a.tanh(a.multiply(a.number(kSqrtTwoOverPi), a.add(x, cube))));
+  });
 }
 
 FactorRule GeluOp::factorRule() { return alignedRule(*this); }
 
 double GeluOp::flops() { return 8.0 * tensorType(getResult()).getNumElements(); }
+
+SmallVector<Value> GeluOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  Value x = getInput();
+  if (getKind() == GeluKind::Erf) {
+    Value inner = m.marked(m.create<math::ErfOp>(m.mul(x, m.constant(x, std::numbers::sqrt2 / 2))), kBesideOne);
+    Value half = m.mul(m.constant(x, 0.5), m.finiteBelow(x));
+    return {m.add(m.mul(half, inner), half)};
+  }
+  // (1 + tanh u) / 2 is the logistic function of 2 u.
+  Value cubic = m.add(m.constant(x, 1), m.mul(m.constant(x, kGeluCubic), m.mul(x, x)));
+  return {m.mul(m.finiteBelow(x), m.logistic(m.mul(m.mul(m.constant(x, 2 * kSqrtTwoOverPi), x), cubic)))};
+}

@@ -8,7 +8,6 @@
 
 #include "dialects/Graph/Ops/OpSupport.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -42,34 +41,39 @@ static RankedTensorType logsumexpType(Type queryType) {
 }
 
 namespace {
-/// Index arithmetic of one attention problem.
-struct Problem {
+/// The pairs of a query and a key that attention looks at.
+struct Pairs {
+  const Arithmetic &a;
+  const HostTensor &query, &key;
   int64_t batch, queries, heads, width, keys, keyHeads;
   bool causal;
   double scale;
+  SmallVector<int64_t> along; ///< a head
 
-  Problem(const HostTensor &query, const HostTensor &key, bool causal, double scale)
-      : batch(query.shape[0]), queries(query.shape[1]), heads(query.shape[2]), width(query.shape[3]),
-        keys(key.shape[1]), keyHeads(key.shape[2]), causal(causal), scale(scale) {}
+  Pairs(const Arithmetic &arithmetic, const HostTensor &query, const HostTensor &key, bool causal, const APFloat &scale)
+      : a(arithmetic), query(query), key(key), batch(query.shape[0]), queries(query.shape[1]), heads(query.shape[2]),
+        width(query.shape[3]), keys(key.shape[1]), keyHeads(key.shape[2]), causal(causal),
+        scale(a.number(scale.convertToDouble())), along(llvm::to_vector(llvm::seq<int64_t>(0, width))) {}
 
-  int64_t queryRow(int64_t b, int64_t s, int64_t h) const { return ((b * queries + s) * heads + h) * width; }
-  int64_t keyRow(int64_t b, int64_t t, int64_t h) const {
-    return ((b * keys + t) * keyHeads + h / (heads / keyHeads)) * width;
-  }
-  int64_t statistic(int64_t b, int64_t h, int64_t s) const { return (b * heads + h) * queries + s; }
-  int64_t visible(int64_t s) const { return causal ? s + keys - queries + 1 : keys; }
-
-  template <typename Body> void forEachQuery(Body body) const {
+  /// Calls body(first element of a query, its place in the statistics, first elements of the keys that it sees).
+  void forEachQuery(function_ref<void(int64_t, int64_t, ArrayRef<int64_t>)> body) const {
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t h = 0; h < heads; ++h)
-        for (int64_t s = 0; s < queries; ++s)
-          body(b, h, s);
+        for (int64_t s = 0; s < queries; ++s) {
+          SmallVector<int64_t> rows;
+          for (int64_t t = 0; t < (causal ? s + keys - queries + 1 : keys); ++t)
+            rows.push_back(((b * keys + t) * keyHeads + h / (heads / keyHeads)) * width);
+          body(((b * queries + s) * heads + h) * width, (b * heads + h) * queries + s, rows);
+        }
   }
   double dot(const HostTensor &x, int64_t xRow, const HostTensor &y, int64_t yRow) const {
-    double sum = 0;
+    return a.sumOfProducts(&x.data[xRow], along, &y.data[yRow], along);
+  }
+  double score(int64_t q, int64_t k) const { return a.multiply(scale, dot(query, q, key, k)); }
+  /// Adds `factor` times a row of `from` to a row of `into`.
+  void accumulate(HostTensor &into, int64_t at, double factor, const HostTensor &from, int64_t row) const {
     for (int64_t d = 0; d < width; ++d)
-      sum += x.data[xRow + d] * y.data[yRow + d];
-    return sum;
+      into.data[at + d] = a.add(into.data[at + d], a.multiply(factor, from.data[row + d]));
   }
 };
 
@@ -120,26 +124,44 @@ LogicalResult AttentionOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   return success();
 }
 
-LogicalResult AttentionOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  const HostTensor &query = operands[0], &key = operands[1], &value = operands[2];
-  Problem p(query, key, getCausal(), getScale().convertToDouble());
-  std::fill(results[0].data.begin(), results[0].data.end(), 0.0);
-  p.forEachQuery([&](int64_t b, int64_t h, int64_t s) {
-    std::vector<double> scores(p.visible(s));
-    double maximum = -std::numeric_limits<double>::infinity();
-    for (int64_t t = 0; t < p.visible(s); ++t) {
-      scores[t] = p.scale * p.dot(query, p.queryRow(b, s, h), key, p.keyRow(b, t, h));
-      maximum = std::max(maximum, scores[t]);
+LogicalResult AttentionOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                     const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
+  Pairs pairs(a, operands[0], operands[1], getCausal(), getScale());
+  llvm::fill(results[0].data, 0.0);
+  pairs.forEachQuery([&](int64_t q, int64_t statistic, ArrayRef<int64_t> keys) {
+    SmallVector<double> scores;
+    double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t k : keys) {
+      scores.push_back(pairs.score(q, k));
+      maximum = a.maximum(maximum, scores.back());
     }
-    double sum = 0;
     for (double score : scores)
-      sum += std::exp(score - maximum);
-    double logsumexp = maximum + std::log(sum);
-    results[1].data[p.statistic(b, h, s)] = logsumexp;
-    for (int64_t t = 0; t < p.visible(s); ++t)
-      for (int64_t d = 0; d < p.width; ++d)
-        results[0].data[p.queryRow(b, s, h) + d] += std::exp(scores[t] - logsumexp) * value.data[p.keyRow(b, t, h) + d];
+      sum = a.add(sum, a.exp(a.subtract(score, maximum)));
+    double logsumexp = results[1].data[statistic] = a.add(maximum, a.log(sum));
+    for (auto [score, k] : llvm::zip_equal(scores, keys))
+      pairs.accumulate(results[0], q, a.exp(a.subtract(score, logsumexp)), operands[2], k);
   });
+  return success();
+}
+
+Precision AttentionOp::precision() { return Precision::Narrow; }
+
+bool AttentionOp::isWideResult(unsigned result) { return result > 0; } // the logsumexp
+
+static DictionaryAttr attentionConfig(MLIRContext *context, bool causal, const APFloat &scale) {
+  return KernelConfig(context).integer("causal", causal).real("scale", scale.convertToDouble()).get();
+}
+
+StringRef AttentionOp::kernelName() { return "attention_forward"; }
+
+DictionaryAttr AttentionOp::kernelConfig(bool) { return attentionConfig(getContext(), getCausal(), getScale()); }
+
+LogicalResult AttentionOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                           SmallVectorImpl<Value> &results) {
+  auto op = AttentionOp::create(builder, operands[0], operands[1], operands[2], use.real("scale"),
+                                use.integer("causal") != 0);
+  llvm::append_range(results, op->getResults());
   return success();
 }
 
@@ -176,24 +198,23 @@ LogicalResult AttentionGradOp::inferReturnTypes(MLIRContext *, std::optional<Loc
   return success();
 }
 
-LogicalResult AttentionGradOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult AttentionGradOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                         const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
   const HostTensor &query = operands[0], &key = operands[1], &value = operands[2], &output = operands[3],
                    &logsumexp = operands[4], &grad = operands[5];
-  Problem p(query, key, getCausal(), getScale().convertToDouble());
+  Pairs pairs(a, query, key, getCausal(), getScale());
   for (HostTensor &result : results)
-    std::fill(result.data.begin(), result.data.end(), 0.0);
-  p.forEachQuery([&](int64_t b, int64_t h, int64_t s) {
-    int64_t q = p.queryRow(b, s, h);
-    double delta = p.dot(output, q, grad, q);
-    for (int64_t t = 0; t < p.visible(s); ++t) {
-      int64_t k = p.keyRow(b, t, h);
-      double probability = std::exp(p.scale * p.dot(query, q, key, k) - logsumexp.data[p.statistic(b, h, s)]);
-      double scoreGrad = probability * (p.dot(grad, q, value, k) - delta) * p.scale;
-      for (int64_t d = 0; d < p.width; ++d) {
-        results[0].data[q + d] += scoreGrad * key.data[k + d];
-        results[1].data[k + d] += scoreGrad * query.data[q + d];
-        results[2].data[k + d] += probability * grad.data[q + d];
-      }
+    llvm::fill(result.data, 0.0);
+  pairs.forEachQuery([&](int64_t q, int64_t statistic, ArrayRef<int64_t> keys) {
+    double delta = pairs.dot(output, q, grad, q);
+    for (int64_t k : keys) {
+      double probability = a.exp(a.subtract(pairs.score(q, k), logsumexp.data[statistic]));
+      double slope = a.subtract(pairs.dot(grad, q, value, k), delta);
+      double scoreGrad = a.multiply(a.multiply(probability, slope), pairs.scale);
+      pairs.accumulate(results[0], q, scoreGrad, key, k);
+      pairs.accumulate(results[1], k, scoreGrad, query, q);
+      pairs.accumulate(results[2], k, probability, grad, q);
     }
   });
   return success();
@@ -208,3 +229,15 @@ FactorRule AttentionGradOp::factorRule() {
 }
 
 double AttentionGradOp::flops() { return attentionFlops(getQuery().getType(), getKey().getType(), getCausal(), 5); }
+
+StringRef AttentionGradOp::kernelName() { return "attention_backward"; }
+
+DictionaryAttr AttentionGradOp::kernelConfig(bool) { return attentionConfig(getContext(), getCausal(), getScale()); }
+
+LogicalResult AttentionGradOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                               SmallVectorImpl<Value> &results) {
+  auto op = AttentionGradOp::create(builder, operands[0], operands[1], operands[2], operands[3], operands[4],
+                                    operands[5], use.real("scale"), use.integer("causal") != 0);
+  llvm::append_range(results, op->getResults());
+  return success();
+}

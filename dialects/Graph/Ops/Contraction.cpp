@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/Ops/StridedMatmul.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -130,37 +131,16 @@ LogicalResult DotGeneralOp::buildVjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-LogicalResult DotGeneralOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult DotGeneralOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                      const Arithmetic &arithmetic) {
   const HostTensor &lhs = operands[0], &rhs = operands[1];
-  std::vector<int64_t> lhsStrides = lhs.strides(), rhsStrides = rhs.strides();
-  SmallVector<int64_t> lhsFree = getLhsFree(), rhsFree = getRhsFree();
-  std::vector<int64_t> contracted;
-  for (int64_t dim : getLhsContract())
-    contracted.push_back(lhs.shape[dim]);
-
-  int64_t next = 0;
-  forEachIndex(results[0].shape, [&](const std::vector<int64_t> &index) {
-    int64_t lhsBase = 0, rhsBase = 0;
-    size_t position = 0;
-    for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch())) {
-      lhsBase += index[position] * lhsStrides[l];
-      rhsBase += index[position++] * rhsStrides[r];
-    }
-    for (int64_t dim : lhsFree)
-      lhsBase += index[position++] * lhsStrides[dim];
-    for (int64_t dim : rhsFree)
-      rhsBase += index[position++] * rhsStrides[dim];
-    double sum = 0;
-    forEachIndex(contracted, [&](const std::vector<int64_t> &inner) {
-      int64_t l = lhsBase, r = rhsBase;
-      for (size_t i = 0; i < inner.size(); ++i) {
-        l += inner[i] * lhsStrides[getLhsContract()[i]];
-        r += inner[i] * rhsStrides[getRhsContract()[i]];
-      }
-      sum += lhs.data[l] * rhs.data[r];
-    });
-    results[0].data[next++] = sum;
-  });
+  SmallVector<int64_t> lhsInner = lhs.offsetsAlong(getLhsContract()), lhsOuter = lhs.offsetsAlong(getLhsFree());
+  SmallVector<int64_t> rhsInner = rhs.offsetsAlong(getRhsContract()), rhsOuter = rhs.offsetsAlong(getRhsFree());
+  auto next = results[0].data.begin();
+  for (auto [l, r] : llvm::zip_equal(lhs.offsetsAlong(getLhsBatch()), rhs.offsetsAlong(getRhsBatch())))
+    for (int64_t row : lhsOuter)
+      for (int64_t column : rhsOuter)
+        *next++ = arithmetic.sumOfProducts(&lhs.data[l + row], lhsInner, &rhs.data[r + column], rhsInner);
   return success();
 }
 
@@ -186,4 +166,166 @@ double DotGeneralOp::flops() {
   for (int64_t dim : getLhsContract())
     contracted *= tensorType(getLhs()).getDimSize(dim);
   return 2 * contracted * tensorType(getResult()).getNumElements();
+}
+
+//===----------------------------------------------------------------------===//
+// Parts on ranks
+//===----------------------------------------------------------------------===//
+
+bool DotGeneralOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) { return byRule; }
+
+void DotGeneralOp::splitDims(ArrayRef<DimSplits> operands, ArrayRef<DimSplits> results) {
+  setLhsBatch(graph::splitDims(operands[0], getLhsBatch()));
+  setRhsBatch(graph::splitDims(operands[1], getRhsBatch()));
+  setLhsContract(graph::splitDims(operands[0], getLhsContract()));
+  setRhsContract(graph::splitDims(operands[1], getRhsContract()));
+  setSplitTypes(*this, results);
+}
+
+bool DotGeneralOp::hasNeutralPadding() { return true; }
+
+void DotGeneralOp::requireNeutralPadding(PaddingContext &context) {
+  if (context.kind() != FactorRule::Kind::Reduction || context.numberIn(0) == 0.0 || context.numberIn(1) == 0.0)
+    return;
+  bool isLeftSmaller = tensorType(getLhs()).getNumElements() < tensorType(getRhs()).getNumElements();
+  context.require(isLeftSmaller ? 0 : 1, 0.0);
+}
+
+std::optional<double> DotGeneralOp::resultPadding(const PaddingContext &context, unsigned) {
+  return context.numberIn(0) == 0.0 || context.numberIn(1) == 0.0 ? std::optional(0.0) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+Precision DotGeneralOp::precision() { return Precision::Narrow; }
+
+bool DotGeneralOp::accumulatesWide() { return true; }
+
+StringRef DotGeneralOp::kernelName() { return "matmul"; }
+
+bool DotGeneralOp::hasKernel() { return StridedMatmul::of(*this).has_value(); }
+
+DictionaryAttr DotGeneralOp::kernelConfig(bool hasEpilogue) {
+  StridedMatmul matmul = *StridedMatmul::of(*this);
+  KernelConfig config(getContext());
+  config.integer("batch", matmul.batch).integer("m", matmul.m).integer("n", matmul.n).integer("k", matmul.k);
+  config.integers("a_strides", matmul.aStrides).integers("b_strides", matmul.bStrides);
+  if (!hasEpilogue)
+    config.integers("c_strides", matmul.cStrides);
+  return config.get();
+}
+
+std::optional<int64_t> DotGeneralOp::epilogueRowDims() {
+  if (!hasKernel() || !getLhsBatch().empty() || getLhsFree().empty() || getRhsFree().empty())
+    return std::nullopt;
+  return static_cast<int64_t>(getLhsFree().size());
+}
+
+/// A transpose in a fusion of its own, as every generated operation is when kernels are selected.
+static Value storedTranspose(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> perm) {
+  if (llvm::is_sorted(perm))
+    return value;
+  RankedTensorType type = tensorType(value);
+  SmallVector<int64_t> shape = llvm::map_to_vector(perm, [&](int64_t dim) { return type.getDimSize(dim); });
+  auto fusion = FusionOp::create(builder, TypeRange{type.clone(shape)}, value);
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = fusion.getBody().emplaceBlock();
+  Value argument = body.addArgument(type, builder.getLoc());
+  builder.setInsertionPointToStart(&body);
+  Value transposed = TransposeOp::create(builder, argument, perm);
+  YieldOp::create(builder, transposed);
+  return fusion.getResult(0);
+}
+
+/// Operands that strides cannot express get their dimensions in the order batch, free, contracted.
+void DotGeneralOp::prepareForKernel(OpBuilder &builder) {
+  if (hasKernel())
+    return;
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  auto rearrange = [&](Value side, ArrayRef<int64_t> batch, ArrayRef<int64_t> free, ArrayRef<int64_t> contract) {
+    SmallVector<int64_t> perm = llvm::to_vector(llvm::concat<const int64_t>(batch, free, contract));
+    return storedTranspose(b, side, perm);
+  };
+  Value lhs = rearrange(getLhs(), getLhsBatch(), getLhsFree(), getLhsContract());
+  Value rhs = rearrange(getRhs(), getRhsBatch(), getRhsFree(), getRhsContract());
+  int64_t batch = getLhsBatch().size(), contract = getLhsContract().size();
+  auto range = [](int64_t begin, int64_t end) { return llvm::to_vector(llvm::seq(begin, end)); };
+  int64_t lhsRank = getLhs().getType().getRank(), rhsRank = getRhs().getType().getRank();
+  auto strided = DotGeneralOp::create(b, lhs, rhs, range(0, batch), range(0, batch), range(lhsRank - contract, lhsRank),
+                                      range(rhsRank - contract, rhsRank));
+  strided.getResult().setType(getType());
+  replaceAllUsesWith(strided.getResult());
+  erase();
+}
+
+/// The order of strides that decrease, for the dimensions that have a step; the others come first. None where memory
+/// with these strides is not dense.
+static std::optional<SmallVector<int64_t>> denseOrder(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  if (strides.size() != sizes.size())
+    return std::nullopt;
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()));
+  auto step = [&](int64_t dim) { return sizes[dim] == 1 ? std::numeric_limits<int64_t>::max() : strides[dim]; };
+  llvm::stable_sort(order, [&](int64_t a, int64_t b) { return step(a) > step(b); });
+  int64_t covered = 1;
+  for (int64_t dim : llvm::reverse(order)) {
+    if (sizes[dim] != 1 && strides[dim] != covered)
+      return std::nullopt;
+    covered *= sizes[dim];
+  }
+  return order;
+}
+
+static Value reshaped(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> shape) {
+  return ReshapeOp::create(builder, tensorType(value).clone(shape), value);
+}
+
+/// The matrices [batch, rows, columns] that are in dense memory with these strides; null where memory holds more.
+static Value matricesOf(ImplicitLocOpBuilder &builder, Value memory, ArrayRef<int64_t> sizes,
+                        ArrayRef<int64_t> strides) {
+  std::optional<SmallVector<int64_t>> order = denseOrder(sizes, strides);
+  if (!order || llvm::product_of(sizes) != tensorType(memory).getNumElements())
+    return {};
+  SmallVector<int64_t> stored, perm(sizes.size());
+  for (auto [place, dim] : llvm::enumerate(*order)) {
+    stored.push_back(sizes[dim]);
+    perm[dim] = static_cast<int64_t>(place);
+  }
+  return TransposeOp::create(builder, reshaped(builder, memory, stored), perm);
+}
+
+LogicalResult DotGeneralOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                            SmallVectorImpl<Value> &results) {
+  int64_t batch = use.integer("batch"), m = use.integer("m"), n = use.integer("n"), k = use.integer("k");
+  if (use.integer("accumulate") || batch < 1 || m < 1 || n < 1 || k < 1)
+    return failure();
+  Value lhs = matricesOf(builder, operands[0], {batch, m, k}, use.integers("a_strides")), rhs = operands[1];
+  if (use.integer("b_packed")) { // row-major, with zeros behind it
+    int64_t whole = tensorType(rhs).getNumElements();
+    if (whole < batch * k * n)
+      return failure();
+    Value flat = reshaped(builder, rhs, {whole});
+    rhs = reshaped(builder, SliceOp::create(builder, flat, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{batch * k * n}),
+                   {batch, k, n});
+  } else {
+    rhs = matricesOf(builder, rhs, {batch, k, n}, use.integers("b_strides"));
+  }
+  if (!lhs || !rhs)
+    return failure();
+  using Dims = ArrayRef<int64_t>;
+  auto dot = DotGeneralOp::create(builder, lhs, rhs, Dims{0}, Dims{0}, Dims{2}, Dims{1});
+  // An epilogue gets the sum as it is; else it is rounded to the type of the result.
+  Type sum = use.hasEpilogue ? Type(builder.getF32Type()) : use.results[0].getElementType();
+  dot.getResult().setType(tensorType(dot).clone(sum));
+  if (use.hasEpilogue) {
+    results.push_back(reshaped(builder, dot, {m, n}));
+    return success();
+  }
+  int64_t sizes[] = {batch, m, n};
+  std::optional<SmallVector<int64_t>> order = denseOrder(sizes, use.integers("c_strides"));
+  if (!order || llvm::product_of(ArrayRef(sizes)) != use.results[0].getNumElements())
+    return failure();
+  results.push_back(reshaped(builder, TransposeOp::create(builder, dot, *order), use.results[0].getShape()));
+  return success();
 }

@@ -21,4 +21,9 @@ LogicalResult FusionOp::verify() {
   return success();
 }
 
+Operation *FusionOp::getContraction() {
+  auto first = dyn_cast<KernelModel>(getBody().front().front());
+  return first && first.epilogueRowDims() ? first.getOperation() : nullptr;
+}
+
 void YieldOp::build(OpBuilder &, OperationState &) {}

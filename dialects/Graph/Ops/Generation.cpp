@@ -8,6 +8,7 @@
 
 #include "dialects/Graph/Ops/OpSupport.h"
 #include "kernels/registry/philox.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,7 +20,7 @@ LogicalResult IotaOp::verify() {
                    /*increasing=*/true);
 }
 
-LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
+LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results, const Arithmetic &) {
   int64_t next = 0;
   forEachIndex(results[0].shape, [&](const std::vector<int64_t> &index) { results[0].data[next++] = index[getDim()]; });
   return success();
@@ -28,6 +29,24 @@ LogicalResult IotaOp::interpret(ArrayRef<HostTensor>, MutableArrayRef<HostTensor
 FactorRule IotaOp::factorRule() { return alignedRule(*this); }
 
 double IotaOp::flops() { return 0; }
+
+FusionRole IotaOp::fusionRole() { return FusionRole::Alone; }
+
+// Counts from the first index of the part.
+void IotaOp::localize(LocalContext &context) {
+  LocalContext::Axes axes = context.axesOf(getResult(), getDim());
+  if (axes.empty())
+    return;
+  ImplicitLocOpBuilder builder(getLoc(), getContext());
+  builder.setInsertionPointAfter(*this);
+  RankedTensorType type = getType();
+  Value place = context.placeAlong(builder, axes);
+  Value first = arith::MulIOp::create(
+      builder, place, constantLike(builder, place.getType(), static_cast<double>(type.getDimSize(getDim()))));
+  Value firsts = BroadcastOp::create(builder, type, first, ArrayRef<int64_t>{});
+  auto sum = arith::AddIOp::create(builder, getResult(), firsts);
+  context.replace(getResult(), sum, llvm::SmallPtrSet<Operation *, 1>{sum});
+}
 
 LogicalResult RandomOp::verify() {
   if (!getStddev().isFinite() || getStddev().isNegative())
@@ -52,7 +71,8 @@ LogicalResult RandomOp::verify() {
   return success();
 }
 
-LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                  const Arithmetic &arithmetic) {
   PhiloxKey key = MixKey(getSeed(), getStream());
   double stddev = getStddev().convertToDouble();
   std::vector<int64_t> first(results[0].shape.size(), 0);
@@ -72,7 +92,7 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
       inside &= at < size;
     }
     int64_t global = offsetOf(index, strides);
-    results[0].data[next++] = inside ? stddev * NormalBlock(key, global / 4)[global % 4] : 0.0;
+    results[0].data[next++] = inside ? arithmetic.number(stddev * NormalBlock(key, global / 4)[global % 4]) : 0.0;
   });
   return success();
 }
@@ -80,3 +100,73 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
 FactorRule RandomOp::factorRule() { return alignedRule(*this); }
 
 double RandomOp::flops() { return 10.0 * tensorType(getResult()).getNumElements(); }
+
+// Draws the values at their places in the whole.
+void RandomOp::localize(LocalContext &context) {
+  ImplicitLocOpBuilder builder(getLoc(), *this);
+  SmallVector<Value> places;
+  bool isPadded = getWhole().has_value();
+  SmallVector<int64_t> dims, whole = llvm::to_vector(isPadded ? *getWhole() : getType().getShape());
+  for (int64_t dim = 0; dim < getType().getRank(); ++dim) {
+    LocalContext::Axes axes = context.axesOf(getResult(), dim);
+    if (axes.empty())
+      continue;
+    if (!isPadded)
+      whole[dim] *= context.countAlong(axes);
+    dims.push_back(dim);
+    places.push_back(context.placeAlong(builder, axes));
+  }
+  if (places.empty())
+    return;
+  getPlacesMutable().assign(places);
+  setCutDims(dims);
+  setWhole(whole);
+}
+
+bool RandomOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) {
+  return byRule && !getWhole(); // whose dimensions are those of before
+}
+
+std::optional<double> RandomOp::resultPadding(const PaddingContext &, unsigned) { return 0.0; }
+
+void RandomOp::growResult(unsigned, RankedTensorType type) {
+  if (!getWhole())
+    setWhole(getType().getShape());
+  getResult().setType(type);
+}
+
+/// Whether a part may go beyond the end of the whole.
+static bool mayLeaveWhole(RandomOp op) {
+  if (!op.getWhole())
+    return false;
+  return llvm::any_of(llvm::enumerate(*op.getWhole(), op.getType().getShape()), [&](auto sizes) {
+    auto [dim, whole, part] = sizes;
+    return llvm::is_contained(op.getCutDims(), static_cast<int64_t>(dim)) ? whole % part != 0 : whole < part;
+  });
+}
+
+StringRef RandomOp::kernelName() { return "random_normal"; }
+
+DictionaryAttr RandomOp::kernelConfig(bool) {
+  ArrayRef<int64_t> shape = getType().getShape();
+  KernelConfig config(getContext());
+  config.integer("seed", getSeed()).integer("key", getStream());
+  config.real("mean", 0.0).real("stddev", getStddev().convertToDouble());
+  config.integers("global_shape", getWhole().value_or(shape));
+  config.integers("offsets", SmallVector<int64_t>(shape.size(), 0));
+  if (!getPlaces().empty())
+    config.integers("cut_dims", getCutDims());
+  if (mayLeaveWhole(*this))
+    config.integer("padded", 1);
+  return config.get();
+}
+
+LogicalResult RandomOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  if (!use.real("mean").isZero() || !llvm::all_of(use.integers("offsets"), [](int64_t offset) { return offset == 0; }))
+    return failure();
+  results.push_back(RandomOp::create(builder, use.results[0], use.real("stddev"), use.integer("seed"),
+                                     use.integer("key"), operands, use.integers("cut_dims"),
+                                     builder.getDenseI64ArrayAttr(use.integers("global_shape"))));
+  return success();
+}

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/Ops/LocalParts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace bowline::graph;
@@ -29,6 +30,12 @@ static LogicalResult checkIndex(Operation *op, double index, int64_t rows) {
   return op->emitOpError("index ") << static_cast<int64_t>(index) << " is outside of the table's " << rows << " rows";
 }
 
+/// Indices [N...] repeated along the last dimensions of `rows` [N..., D...].
+static Value alongRows(ImplicitLocOpBuilder &builder, Value indices, RankedTensorType rows) {
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(indices).getRank()));
+  return BroadcastOp::create(builder, RankedTensorType::get(rows.getShape(), builder.getI32Type()), indices, dims);
+}
+
 //===----------------------------------------------------------------------===//
 // GatherOp
 //===----------------------------------------------------------------------===//
@@ -48,7 +55,8 @@ LogicalResult GatherOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Sma
   return success();
 }
 
-LogicalResult GatherOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult GatherOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                  const Arithmetic &) {
   const HostTensor &table = operands[0], &indices = operands[1];
   int64_t rows = table.shape[0], rowSize = rows == 0 ? 0 : table.count() / rows;
   for (auto [i, index] : llvm::enumerate(indices.data)) {
@@ -74,6 +82,47 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
+/// Reads the rows that it gives, not the table.
+double GatherOp::bytes() {
+  RankedTensorType rows = getType();
+  return 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
+}
+
+Precision GatherOp::precision() { return Precision::Follow; }
+
+// Rows that this rank does not have are zero: the results of all ranks add up.
+void GatherOp::localize(LocalContext &context) {
+  LocalContext::Axes axes = context.axesOf(getTable(), 0);
+  if (axes.empty())
+    return;
+  ImplicitLocOpBuilder builder(getLoc(), *this);
+  int64_t part = tensorType(getTable()).getDimSize(0);
+  Value index = shiftedToPart(context, builder, getIndices(), axes, part);
+  getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
+  builder.setInsertionPointAfter(*this);
+  RankedTensorType type = getType();
+  Value own = whereOwn(builder, alongRows(builder, index, type), part, getResult(), constantLike(builder, type, 0));
+  llvm::SmallPtrSet<Operation *, 2> keep;
+  for (Operation *user : getResult().getUsers())
+    if (isa<arith::SelectOp>(user) && user->getBlock() == (*this)->getBlock() && user->getResult(0).hasOneUse() &&
+        *user->getResult(0).getUsers().begin() == own.getDefiningOp())
+      keep.insert(user);
+  context.replace(getResult(), own, keep);
+}
+
+bool GatherOp::hasNeutralPadding() { return true; } // rows that no index names
+
+std::optional<double> GatherOp::resultPadding(const PaddingContext &context, unsigned) { return context.numberIn(0); }
+
+StringRef GatherOp::kernelName() { return "gather_rows"; }
+DictionaryAttr GatherOp::kernelConfig(bool) { return KernelConfig(getContext()).get(); }
+
+LogicalResult GatherOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  results.push_back(GatherOp::create(builder, operands[0], operands[1]));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // ScatterAddOp
 //===----------------------------------------------------------------------===//
@@ -89,16 +138,19 @@ LogicalResult ScatterAddOp::verify() {
   return success();
 }
 
-LogicalResult ScatterAddOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult ScatterAddOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                      const Arithmetic &arithmetic) {
   const HostTensor &updates = operands[0], &indices = operands[1];
   HostTensor &result = results[0];
-  std::fill(result.data.begin(), result.data.end(), 0.0);
+  llvm::fill(result.data, 0.0);
   int64_t rows = result.shape[0], rowSize = rows == 0 ? 0 : result.count() / rows;
   for (auto [i, index] : llvm::enumerate(indices.data)) {
     if (failed(checkIndex(*this, index, rows)))
       return failure();
-    for (int64_t d = 0; d < rowSize; ++d)
-      result.data[static_cast<int64_t>(index) * rowSize + d] += updates.data[i * rowSize + d];
+    for (int64_t d = 0; d < rowSize; ++d) {
+      double &sum = result.data[static_cast<int64_t>(index) * rowSize + d];
+      sum = arithmetic.add(sum, updates.data[i * rowSize + d]);
+    }
   }
   return success();
 }
@@ -118,3 +170,33 @@ FactorRule ScatterAddOp::factorRule() {
 }
 
 double ScatterAddOp::flops() { return tensorType(getUpdates()).getNumElements(); }
+
+// Updates of rows that this rank does not have are dropped.
+void ScatterAddOp::localize(LocalContext &context) {
+  LocalContext::Axes axes = context.axesOf(getResult(), 0);
+  if (axes.empty())
+    return;
+  ImplicitLocOpBuilder builder(getLoc(), *this);
+  int64_t part = getType().getDimSize(0);
+  Value index = shiftedToPart(context, builder, getIndices(), axes, part);
+  Value updates = getUpdates();
+  Value own = whereOwn(builder, alongRows(builder, index, tensorType(updates)), part, updates,
+                       constantLike(builder, updates.getType(), 0));
+  getUpdatesMutable().assign(own);
+  getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
+}
+
+std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context, unsigned) {
+  // Rows that no index names; else the columns of the updates.
+  bool isZero = context.dimOfResult(0) == 0 || context.numberIn(0) == 0.0;
+  return isZero ? std::optional(0.0) : std::nullopt;
+}
+
+StringRef ScatterAddOp::kernelName() { return "scatter_add_rows"; }
+DictionaryAttr ScatterAddOp::kernelConfig(bool) { return KernelConfig(getContext()).get(); }
+
+LogicalResult ScatterAddOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                            SmallVectorImpl<Value> &results) {
+  results.push_back(ScatterAddOp::create(builder, use.results[0], operands[0], operands[1]));
+  return success();
+}

@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Graph/Ops/OpSupport.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "dialects/Graph/Ops/TensorMath.h"
 
 #include <cmath>
 
@@ -43,6 +41,11 @@ static FactorRule rowRule(Operation *norm) {
   rule.operands[0] = input;
   rule.results = {input};
   return rule;
+}
+
+/// 1 / sqrt(square + eps).
+static double inverseRoot(const Arithmetic &arithmetic, double square, const APFloat &eps) {
+  return arithmetic.divide(1, arithmetic.sqrt(arithmetic.add(square, arithmetic.number(eps.convertToDouble()))));
 }
 
 namespace {
@@ -106,16 +109,18 @@ LogicalResult RmsNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Sm
   return success();
 }
 
-LogicalResult RmsNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult RmsNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                   const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
   const HostTensor &input = operands[0], &scale = operands[1];
   int64_t width = input.shape.back();
   for (int64_t row = 0; row < input.count(); row += width) {
     double squares = 0;
     for (int64_t i = 0; i < width; ++i)
-      squares += input.data[row + i] * input.data[row + i];
-    double inverse = 1 / std::sqrt(squares / width + getEps().convertToDouble());
+      squares = a.add(squares, a.multiply(input.data[row + i], input.data[row + i]));
+    double inverse = inverseRoot(a, a.divide(squares, static_cast<double>(width)), getEps());
     for (int64_t i = 0; i < width; ++i)
-      results[0].data[row + i] = input.data[row + i] * inverse * scale.data[i];
+      results[0].data[row + i] = a.multiply(a.multiply(input.data[row + i], inverse), scale.data[i]);
   }
   return success();
 }
@@ -123,6 +128,16 @@ LogicalResult RmsNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRe
 FactorRule RmsNormOp::factorRule() { return rowRule(*this); }
 
 double RmsNormOp::flops() { return 4.0 * tensorType(getInput()).getNumElements(); }
+
+FusionRole RmsNormOp::fusionRole() { return FusionRole::Row; }
+
+SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  Value x = m.wide(getInput());
+  Value inverse = m.inverseRoot(m.mean(m.mul(x, x)), getEps().convertToDouble());
+  Value normalised = m.mul(x, m.acrossRow(inverse, x));
+  return {m.narrow(m.mul(normalised, m.acrossRows(m.wide(getScale()), x)), getType())};
+}
 
 //===----------------------------------------------------------------------===//
 // LayerNormOp
@@ -153,19 +168,25 @@ LogicalResult LayerNormOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   return success();
 }
 
-LogicalResult LayerNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult LayerNormOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                     const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
   const HostTensor &input = operands[0], &scale = operands[1], &bias = operands[2];
   int64_t width = input.shape.back();
   for (int64_t row = 0; row < input.count(); row += width) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < width; ++i)
-      sum += input.data[row + i];
-    double mean = sum / width;
-    for (int64_t i = 0; i < width; ++i)
-      squares += (input.data[row + i] - mean) * (input.data[row + i] - mean);
-    double inverse = 1 / std::sqrt(squares / width + getEps().convertToDouble());
-    for (int64_t i = 0; i < width; ++i)
-      results[0].data[row + i] = (input.data[row + i] - mean) * inverse * scale.data[i] + bias.data[i];
+      sum = a.add(sum, input.data[row + i]);
+    double mean = a.divide(sum, static_cast<double>(width));
+    for (int64_t i = 0; i < width; ++i) {
+      double centred = a.subtract(input.data[row + i], mean);
+      squares = a.add(squares, a.multiply(centred, centred));
+    }
+    double inverse = inverseRoot(a, a.divide(squares, static_cast<double>(width)), getEps());
+    for (int64_t i = 0; i < width; ++i) {
+      double normal = a.multiply(a.subtract(input.data[row + i], mean), inverse);
+      results[0].data[row + i] = a.add(a.multiply(normal, scale.data[i]), bias.data[i]);
+    }
   }
   return success();
 }
@@ -173,3 +194,15 @@ LogicalResult LayerNormOp::interpret(ArrayRef<HostTensor> operands, MutableArray
 FactorRule LayerNormOp::factorRule() { return rowRule(*this); }
 
 double LayerNormOp::flops() { return 7.0 * tensorType(getInput()).getNumElements(); }
+
+FusionRole LayerNormOp::fusionRole() { return FusionRole::Row; }
+
+SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  Value x = m.wide(getInput());
+  Value centred = m.sub(x, m.acrossRow(m.mean(x), x));
+  Value inverse = m.inverseRoot(m.mean(m.mul(centred, centred)), getEps().convertToDouble());
+  Value normalised = m.mul(centred, m.acrossRow(inverse, x));
+  Value scaled = m.mul(normalised, m.acrossRows(m.wide(getScale()), x));
+  return {m.narrow(m.add(scaled, m.acrossRows(m.wide(getBias()), x)), getType())};
+}

@@ -112,15 +112,4 @@ bool isStaticAndNotEmpty(Type type) {
   return tensor && tensor.hasStaticShape() && !llvm::is_contained(tensor.getShape(), 0);
 }
 
-double bytesTouched(Operation *op) {
-  double bytes = 0;
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes += static_cast<double>(tensor.getNumElements()) * llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
-  };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
-  return bytes;
-}
-
 } // namespace bowline::graph

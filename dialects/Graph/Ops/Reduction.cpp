@@ -9,7 +9,6 @@
 #include "dialects/Graph/Ops/OpSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -41,24 +40,20 @@ LogicalResult ReduceOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Sma
   return success();
 }
 
-LogicalResult ReduceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult ReduceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                  const Arithmetic &arithmetic) {
+  const Arithmetic &numbers = arithmetic.of(getType().getElementType());
   bool isSum = getKind() == ReduceKind::Sum;
-  HostTensor &result = results[0];
-  std::fill(result.data.begin(), result.data.end(), isSum ? 0.0 : -std::numeric_limits<double>::infinity());
-  std::vector<int64_t> strides = result.strides();
-  SmallVector<int64_t> kept = otherDims(operands[0].rank(), getDims());
-  int64_t next = 0;
-  forEachIndex(operands[0].shape, [&](const std::vector<int64_t> &index) {
-    int64_t offset = 0;
-    for (auto [i, dim] : llvm::enumerate(kept))
-      offset += index[dim] * strides[i];
-    double value = operands[0].data[next++];
-    double &combined = result.data[offset];
-    if (isSum)
-      combined += value;
-    else if (!(value <= combined)) // a NaN wins and stays
-      combined = std::isnan(combined) ? combined : value;
-  });
+  const HostTensor &input = operands[0];
+  SmallVector<int64_t> inner = input.offsetsAlong(getDims());
+  SmallVector<int64_t> outer = input.offsetsAlong(otherDims(input.rank(), getDims()));
+  for (auto [result, offset] : llvm::zip_equal(results[0].data, outer)) {
+    result = isSum ? 0.0 : -std::numeric_limits<double>::infinity();
+    for (int64_t step : inner) {
+      double value = input.data[offset + step];
+      result = isSum ? numbers.add(result, value) : numbers.maximum(result, value);
+    }
+  }
   return success();
 }
 
@@ -77,6 +72,50 @@ FactorRule ReduceOp::factorRule() {
 }
 
 double ReduceOp::flops() { return tensorType(getInput()).getNumElements(); }
+
+bool ReduceOp::isAdditive() { return getKind() == ReduceKind::Sum; }
+
+bool ReduceOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) { return byRule; }
+
+void ReduceOp::splitDims(ArrayRef<DimSplits> operands, ArrayRef<DimSplits> results) {
+  setDims(graph::splitDims(operands[0], getDims()));
+  setSplitTypes(*this, results);
+}
+
+bool ReduceOp::hasNeutralPadding() { return true; }
+
+void ReduceOp::requireNeutralPadding(PaddingContext &context) {
+  if (!llvm::is_contained(getDims(), context.dimOfOperand(0)))
+    return;
+  Type element = getType().getElementType();
+  context.require(0, getKind() == ReduceKind::Sum ? 0.0 : absentLogit(element));
+}
+
+std::optional<double> ReduceOp::resultPadding(const PaddingContext &context, unsigned) {
+  return context.numberIn(0) == 0.0 ? std::optional(0.0) : std::nullopt;
+}
+
+/// The rows that a sum of their blocks adds up, as split-column-reductions makes it; none for another reduction.
+static ReshapeOp blocksOf(ReduceOp op) {
+  if (op.getKind() != ReduceKind::Sum || op.getDims() != ArrayRef<int64_t>{1} ||
+      tensorType(op.getInput()).getRank() != 3)
+    return {};
+  auto blocks = op.getInput().getDefiningOp<ReshapeOp>();
+  bool keepsRows = blocks && blocks->hasOneUse() && tensorType(blocks.getInput()).getRank() > 0 &&
+                   tensorType(blocks.getInput()).getShape().back() == tensorType(op.getInput()).getShape().back();
+  return keepsRows ? blocks : ReshapeOp();
+}
+
+FusionRole ReduceOp::fusionRole() {
+  if (getDims() == ArrayRef<int64_t>{tensorType(getInput()).getRank() - 1})
+    return FusionRole::Row;
+  return blocksOf(*this) ? FusionRole::BlockSum : FusionRole::Alone;
+}
+
+ArrayRef<int64_t> ReduceOp::fusionDomain() {
+  ReshapeOp blocks = blocksOf(*this);
+  return tensorType(blocks ? blocks.getInput() : getInput()).getShape();
+}
 
 //===----------------------------------------------------------------------===//
 // BroadcastOp
@@ -112,7 +151,8 @@ LogicalResult BroadcastOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   return success();
 }
 
-LogicalResult BroadcastOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult BroadcastOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                     const Arithmetic &) {
   std::vector<int64_t> strides = operands[0].strides();
   int64_t next = 0;
   forEachIndex(results[0].shape, [&](const std::vector<int64_t> &index) {
@@ -135,3 +175,20 @@ FactorRule BroadcastOp::factorRule() {
 }
 
 double BroadcastOp::flops() { return 0; }
+
+RepeatCost BroadcastOp::repeatCost() { return RepeatCost::Free; }
+
+bool BroadcastOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) { return byRule; }
+
+void BroadcastOp::splitDims(ArrayRef<DimSplits>, ArrayRef<DimSplits> results) {
+  setDims(graph::splitDims(results[0], getDims()));
+  setSplitTypes(*this, results);
+}
+
+std::optional<double> BroadcastOp::resultPadding(const PaddingContext &context, unsigned) {
+  return context.numberIn(0);
+}
+
+Precision BroadcastOp::precision() { return Precision::Follow; }
+
+FusionRole BroadcastOp::fusionRole() { return FusionRole::Repeated; }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/Ops/TensorMath.h"
 
 #include <cmath>
 
@@ -30,13 +30,14 @@ LogicalResult RopeAnglesOp::verify() {
   return success();
 }
 
-LogicalResult RopeAnglesOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult RopeAnglesOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                      const Arithmetic &arithmetic) {
   int64_t half = results[0].shape[1];
   for (auto [s, position] : llvm::enumerate(operands[0].data))
     for (int64_t i = 0; i < half; ++i) {
       double angle = position * std::pow(getTheta().convertToDouble(), -static_cast<double>(i) / half);
-      results[0].data[s * half + i] = std::cos(angle);
-      results[1].data[s * half + i] = std::sin(angle);
+      results[0].data[s * half + i] = arithmetic.number(std::cos(angle));
+      results[1].data[s * half + i] = arithmetic.number(std::sin(angle));
     }
   return success();
 }
@@ -51,6 +52,19 @@ FactorRule RopeAnglesOp::factorRule() {
 }
 
 double RopeAnglesOp::flops() { return 4.0 * tensorType(getCosine()).getNumElements(); }
+
+StringRef RopeAnglesOp::kernelName() { return "rope_angles"; }
+
+DictionaryAttr RopeAnglesOp::kernelConfig(bool) {
+  return KernelConfig(getContext()).real("theta", getTheta().convertToDouble()).get();
+}
+
+LogicalResult RopeAnglesOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
+                                            SmallVectorImpl<Value> &results) {
+  auto op = RopeAnglesOp::create(builder, use.results[0], use.results[1], operands[0], use.real("theta"));
+  llvm::append_range(results, op->getResults());
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // RopeOp
@@ -77,17 +91,20 @@ LogicalResult RopeOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Small
   return success();
 }
 
-LogicalResult RopeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult RopeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                const Arithmetic &arithmetic) {
+  const Arithmetic &a = arithmetic;
   const HostTensor &input = operands[0], &cosine = operands[1], &sine = operands[2];
   int64_t length = input.shape[1], heads = input.shape[2], width = input.shape[3], half = width / 2;
   for (int64_t row = 0; row < input.count() / width; ++row) {
     int64_t position = row / heads % length;
     for (int64_t i = 0; i < half; ++i) {
-      double c = cosine.data[position * half + i];
-      double s = sine.data[position * half + i] * (getInverse() ? -1 : 1);
+      double c = cosine.data[position * half + i], s = sine.data[position * half + i];
+      if (getInverse())
+        s = a.negative(s);
       double low = input.data[row * width + i], high = input.data[row * width + i + half];
-      results[0].data[row * width + i] = low * c - high * s;
-      results[0].data[row * width + i + half] = high * c + low * s;
+      results[0].data[row * width + i] = a.subtract(a.multiply(low, c), a.multiply(high, s));
+      results[0].data[row * width + i + half] = a.add(a.multiply(high, c), a.multiply(low, s));
     }
   }
   return success();
@@ -106,3 +123,24 @@ FactorRule RopeOp::factorRule() {
 }
 
 double RopeOp::flops() { return 3.0 * tensorType(getInput()).getNumElements(); }
+
+Precision RopeOp::precision() { return Precision::Follow; }
+
+bool RopeOp::isWideOperand(unsigned operand) { return operand > 0; } // angles
+
+FusionRole RopeOp::fusionRole() { return FusionRole::Alone; }
+
+SmallVector<Value> RopeOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  Value x = m.wide(getInput());
+  SmallVector<int64_t> sizes = llvm::to_vector(tensorType(x).getShape());
+  int64_t half = sizes[3] /= 2;
+  Value low = m.create<SliceOp>(x, ArrayRef<int64_t>{0, 0, 0, 0}, sizes);
+  Value high = m.create<SliceOp>(x, ArrayRef<int64_t>{0, 0, 0, half}, sizes);
+  Value cosine = m.broadcast(m.wide(getCosine()), low, {1, 3}), sine = m.broadcast(m.wide(getSine()), low, {1, 3});
+  if (getInverse())
+    sine = m.create<arith::NegFOp>(sine);
+  Value rotatedLow = m.sub(m.mul(low, cosine), m.mul(high, sine));
+  Value rotatedHigh = m.add(m.mul(high, cosine), m.mul(low, sine));
+  return {m.narrow(m.create<ConcatOp>(ValueRange{rotatedLow, rotatedHigh}, int64_t(3)), getType())};
+}

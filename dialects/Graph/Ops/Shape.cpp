@@ -1,4 +1,4 @@
-//===- Shape.cpp - transpose, reshape, slice, pad, concat
+//===- Shape.cpp - transpose, reshape
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -56,7 +56,8 @@ LogicalResult TransposeOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
   return success();
 }
 
-LogicalResult TransposeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult TransposeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                     const Arithmetic &) {
   std::vector<int64_t> strides = operands[0].strides();
   int64_t next = 0;
   forEachIndex(results[0].shape, [&](const std::vector<int64_t> &index) {
@@ -79,6 +80,23 @@ FactorRule TransposeOp::factorRule() {
 }
 
 double TransposeOp::flops() { return 0; }
+
+bool TransposeOp::isAdditive() { return true; }
+
+bool TransposeOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) { return byRule; }
+
+void TransposeOp::splitDims(ArrayRef<DimSplits> operands, ArrayRef<DimSplits> results) {
+  setPerm(graph::splitDims(operands[0], getPerm()));
+  setSplitTypes(*this, results);
+}
+
+std::optional<double> TransposeOp::resultPadding(const PaddingContext &context, unsigned) {
+  return context.numberIn(0);
+}
+
+Precision TransposeOp::precision() { return Precision::Follow; }
+
+FusionRole TransposeOp::fusionRole() { return FusionRole::Alone; }
 
 //===----------------------------------------------------------------------===//
 // ReshapeOp
@@ -116,7 +134,8 @@ LogicalResult ReshapeOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, Sm
   return success();
 }
 
-LogicalResult ReshapeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+LogicalResult ReshapeOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                   const Arithmetic &) {
   results[0].data = operands[0].data;
   return success();
 }
@@ -127,157 +146,16 @@ FactorRule ReshapeOp::factorRule() {
 
 double ReshapeOp::flops() { return 0; }
 
-//===----------------------------------------------------------------------===//
-// SliceOp
-//===----------------------------------------------------------------------===//
+RepeatCost ReshapeOp::repeatCost() { return RepeatCost::Free; }
 
-LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
-                                        SmallVectorImpl<Type> &results) {
-  RankedTensorType input = tensorType(adaptor.getInput());
-  size_t rank = input.getRank();
-  if (adaptor.getOffsets().size() != rank || adaptor.getSizes().size() != rank)
-    return emitOptionalError(loc, "needs one offset and one size for each of ", rank, " dimensions");
-  for (auto [dim, offset, size] : llvm::enumerate(adaptor.getOffsets(), adaptor.getSizes()))
-    if (offset < 0 || size < 1 || size > input.getDimSize(dim) || offset > input.getDimSize(dim) - size) {
-      int64_t end = 0;
-      if (llvm::AddOverflow(offset, size, end))
-        end = std::numeric_limits<int64_t>::max();
-      return emitOptionalError(loc, "the range [", offset, ", ", end, ") of dimension ", dim,
-                               " is empty or outside of its size ", input.getDimSize(dim));
-    }
-  results.push_back(RankedTensorType::get(adaptor.getSizes(), input.getElementType()));
-  return success();
+bool ReshapeOp::isAdditive() { return true; }
+
+std::optional<double> ReshapeOp::resultPadding(const PaddingContext &context, unsigned) { return context.numberIn(0); }
+
+Precision ReshapeOp::precision() { return Precision::Follow; }
+
+/// Memory stays as it is, but for rows that are seen as blocks of rows: these would be stored first.
+FusionRole ReshapeOp::fusionRole() {
+  bool makesBlocks = (*this)->hasOneUse() && fusionRoleOf(*(*this)->user_begin()) == FusionRole::BlockSum;
+  return makesBlocks ? FusionRole::Absorbed : FusionRole::None;
 }
-
-OpFoldResult SliceOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : Value(); }
-
-LogicalResult SliceOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  SmallVector<int64_t> high;
-  for (auto [total, offset, size] : llvm::zip_equal(tensorType(getInput()).getShape(), getOffsets(), getSizes()))
-    high.push_back(total - offset - size);
-  operandGrads[0] = PadOp::create(b, resultGrads[0], getOffsets(), high);
-  return success();
-}
-
-/// Copies the box of `to`'s shape that starts at `offsets` in `from`.
-static void copyBox(const HostTensor &from, HostTensor &to, ArrayRef<int64_t> offsets) {
-  std::vector<int64_t> strides = from.strides();
-  int64_t next = 0;
-  forEachIndex(to.shape, [&](const std::vector<int64_t> &index) {
-    int64_t offset = 0;
-    for (auto [dim, start] : llvm::enumerate(offsets))
-      offset += (index[dim] + start) * strides[dim];
-    to.data[next++] = from.data[offset];
-  });
-}
-
-/// Copies all of `from` into the box of `to` that starts at `offsets`.
-static void pasteBox(const HostTensor &from, HostTensor &to, ArrayRef<int64_t> offsets) {
-  std::vector<int64_t> strides = to.strides();
-  int64_t next = 0;
-  forEachIndex(from.shape, [&](const std::vector<int64_t> &index) {
-    int64_t offset = 0;
-    for (auto [dim, start] : llvm::enumerate(offsets))
-      offset += (index[dim] + start) * strides[dim];
-    to.data[offset] = from.data[next++];
-  });
-}
-
-LogicalResult SliceOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  copyBox(operands[0], results[0], getOffsets());
-  return success();
-}
-
-FactorRule SliceOp::factorRule() { return alignedRule(*this); }
-
-double SliceOp::flops() { return 0; }
-
-//===----------------------------------------------------------------------===//
-// PadOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
-                                      SmallVectorImpl<Type> &results) {
-  RankedTensorType input = tensorType(adaptor.getInput());
-  size_t rank = input.getRank();
-  if (adaptor.getLow().size() != rank || adaptor.getHigh().size() != rank)
-    return emitOptionalError(loc, "needs one amount on each side for each of ", rank, " dimensions");
-  SmallVector<int64_t> shape;
-  for (auto [dim, size, low, high] : llvm::enumerate(input.getShape(), adaptor.getLow(), adaptor.getHigh())) {
-    if (low < 0 || high < 0)
-      return emitOptionalError(loc, "amounts of padding must not be negative");
-    int64_t padded;
-    if (llvm::AddOverflow(low, size, padded) || llvm::AddOverflow(padded, high, padded))
-      return emitOptionalError(loc, "dimension ", dim, " padded by ", low, " and ", high, " is larger than any tensor");
-    shape.push_back(padded);
-  }
-  results.push_back(RankedTensorType::get(shape, input.getElementType()));
-  return success();
-}
-
-LogicalResult PadOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  operandGrads[0] = SliceOp::create(b, resultGrads[0], getLow(), tensorType(getInput()).getShape());
-  return success();
-}
-
-LogicalResult PadOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  std::fill(results[0].data.begin(), results[0].data.end(), 0.0);
-  pasteBox(operands[0], results[0], getLow());
-  return success();
-}
-
-FactorRule PadOp::factorRule() { return alignedRule(*this); }
-
-double PadOp::flops() { return 0; }
-
-//===----------------------------------------------------------------------===//
-// ConcatOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
-                                         SmallVectorImpl<Type> &results) {
-  if (adaptor.getInputs().empty())
-    return emitOptionalError(loc, "needs at least one operand");
-  RankedTensorType first = tensorType(adaptor.getInputs().front());
-  int64_t dim = adaptor.getDim();
-  if (failed(checkDims(loc, "concatenated", dim, first.getRank(), /*increasing=*/true)))
-    return failure();
-  SmallVector<int64_t> shape = llvm::to_vector(first.getShape());
-  for (Value input : adaptor.getInputs().drop_front()) {
-    RankedTensorType type = tensorType(input);
-    if (type.getElementType() != first.getElementType() || type.getRank() != first.getRank() ||
-        withoutDims(type.getShape(), dim) != withoutDims(first.getShape(), dim))
-      return emitOptionalError(loc, "operands may differ only along dimension ", dim, ", got ", type, " after ", first);
-    shape[dim] += type.getDimSize(dim);
-  }
-  results.push_back(RankedTensorType::get(shape, first.getElementType()));
-  return success();
-}
-
-OpFoldResult ConcatOp::fold(FoldAdaptor) { return getInputs().size() == 1 ? getInputs().front() : Value(); }
-
-LogicalResult ConcatOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  SmallVector<int64_t> offsets(tensorType(getResult()).getRank(), 0);
-  for (auto [i, input] : llvm::enumerate(getInputs())) {
-    ArrayRef<int64_t> sizes = tensorType(input).getShape();
-    operandGrads[i] = SliceOp::create(b, resultGrads[0], offsets, sizes);
-    offsets[getDim()] += sizes[getDim()];
-  }
-  return success();
-}
-
-LogicalResult ConcatOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
-  SmallVector<int64_t> offsets(results[0].rank(), 0);
-  for (const HostTensor &operand : operands) {
-    pasteBox(operand, results[0], offsets);
-    offsets[getDim()] += operand.shape[getDim()];
-  }
-  return success();
-}
-
-FactorRule ConcatOp::factorRule() { return alignedRule(*this); }
-
-double ConcatOp::flops() { return 0; }

@@ -68,9 +68,10 @@ void bowline::test::addElementwiseCases(std::vector<RuleCase> &cases) {
   cases.push_back(elementwise<arith::SelectOp>({Element::I1, Element::F64, Element::F64}));
 
   using Ops = ValueRange;
-  cases.push_back(pointwise("graph.gelu", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
-    return GeluOp::create(b, x[0].getType(), GeluKind::Tanh, x[0]);
-  }));
+  for (GeluKind kind : {GeluKind::Tanh, GeluKind::Erf})
+    cases.push_back(pointwise("graph.gelu", {Element::F64}, [=](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+      return GeluOp::create(b, x[0].getType(), kind, x[0]);
+    }));
   cases.push_back(pointwise("arith.truncf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
     return arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
   }));

@@ -11,10 +11,10 @@
 #include <cmath>
 
 #include "dialects/Graph/GraphOps.h"
-#include "kernels/registry/philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -83,86 +83,82 @@ static Tensors emptyResults(Operation *op) {
 }
 
 namespace {
-/// The operation on the types of one part, and what it computes.
-class LocalForm {
+/// What an operation computes for one part, on local types, as it says itself.
+class LocalForm final : graph::LocalContext {
 public:
-  LocalForm(Operation *whole, const FactorRule &rule, Cut cut) : rule(rule), cut(cut), op(whole->clone()) {
-    auto localType = [&](Type type, const TensorFactors &factors) -> Type {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      return tensor ? tensor.clone(localShape(tensor.getShape(), factors, cut)) : type;
-    };
-    for (auto [operand, factors] : llvm::zip_equal(op->getOpOperands(), rule.operands))
-      operand.set(arguments.addArgument(localType(operand.get().getType(), factors), op->getLoc()));
+  LocalForm(Operation *whole, const FactorRule &rule, Cut cut, int64_t part)
+      : rule(rule), cut(cut), part(part), builder(whole->getLoc(), whole->getContext()),
+        function(FuncOp::create(builder, "part", builder.getFunctionType({}, {}))) {
+    Block *body = builder.createBlock(&function->getBody());
+    for (auto [operand, factors] : llvm::zip_equal(whole->getOperands(), rule.operands))
+      arguments.push_back(body->addArgument(localType(operand.getType(), factors), whole->getLoc()));
+    op = builder.clone(*whole);
+    op->setOperands(arguments);
     for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
       result.setType(localType(result.getType(), factors));
-    if (auto slice = dyn_cast<SliceOp>(op))
-      slice.setSizes(cast<RankedTensorType>(slice.getType()).getShape());
-    if (auto constant = dyn_cast<arith::ConstantOp>(op))
-      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-        constant.setValueAttr(splat.resizeSplat(cast<ShapedType>(constant.getType())));
+    results = llvm::to_vector(llvm::map_range(op->getResults(), [](OpResult result) -> Value { return result; }));
+    if (auto model = dyn_cast<ShardingModel>(op))
+      model.localize(*this);
   }
-  ~LocalForm() { op->destroy(); }
 
   Operation *operation() { return op; }
   bool isValid() { return succeeded(verify(op)); }
+  /// Whether the part is the same operation, and nothing more.
+  bool isPlain() const { return plain; }
 
-  FailureOr<Tensors> compute(Tensors operands, int64_t part) {
-    Tensors results = emptyResults(op);
-    if (auto random = dyn_cast<RandomOp>(op)) {
-      computeRandom(random, results[0], part);
-      return results;
+  FailureOr<Tensors> compute(Tensors operands) {
+    DenseMap<Value, HostTensor> values;
+    for (auto [argument, operand] : llvm::zip_equal(arguments, operands))
+      values[argument] = operand;
+    for (Operation &each : function->getBody().front()) {
+      Tensors own, computed = emptyResults(&each);
+      for (Value operand : each.getOperands())
+        own.push_back(values.at(operand));
+      if (failed(cast<Interpretable>(each).interpret(own, computed)))
+        return failure();
+      for (auto [value, tensor] : llvm::zip_equal(each.getResults(), computed))
+        values[value] = tensor;
     }
-    // Positions in `indices` of rows that the part does not have.
-    std::vector<int64_t> absent;
-    if (isa<GatherOp>(op) && isCut(rule.operands[0][0]))
-      absent = localiseIndices(operands[1], part, operands[0].shape[0]);
-    if (isa<ScatterAddOp>(op) && isCut(rule.results[0][0]))
-      dropRows(operands[0], localiseIndices(operands[1], part, results[0].shape[0]), operands[1].count());
-    if (failed(cast<Interpretable>(op).interpret(operands, results)))
-      return failure();
-    if (isa<GatherOp>(op))
-      dropRows(results[0], absent, operands[1].count());
-    if (auto iota = dyn_cast<IotaOp>(op))
-      if (isCut(rule.results[0][iota.getDim()]))
-        for (double &value : results[0].data)
-          value += static_cast<double>(part * results[0].shape[iota.getDim()]);
-    return results;
+    return llvm::map_to_vector(results, [&](Value result) { return values.at(result); });
   }
 
 private:
-  bool isCut(ArrayRef<int64_t> dim) const { return llvm::is_contained(dim, cut.factor); }
-
-  /// Subtracts the part's first row; an index outside of its rows becomes 0, and its position is returned.
-  static std::vector<int64_t> localiseIndices(HostTensor &indices, int64_t part, int64_t rows) {
-    std::vector<int64_t> absent;
-    for (auto [position, index] : llvm::enumerate(indices.data)) {
-      index -= static_cast<double>(part * rows);
-      if (index >= 0 && index < static_cast<double>(rows))
-        continue;
-      index = 0;
-      absent.push_back(position);
-    }
-    return absent;
+  Type localType(Type type, const TensorFactors &factors) const {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? tensor.clone(localShape(tensor.getShape(), factors, cut)) : type;
   }
 
-  /// Zeros in the given rows of `tensor`, which has `count` of them.
-  static void dropRows(HostTensor &tensor, ArrayRef<int64_t> rows, int64_t count) {
-    int64_t size = tensor.count() / count;
-    for (int64_t row : rows)
-      std::fill_n(tensor.data.begin() + row * size, size, 0.0);
+  Axes axesOf(Value value, int64_t dim) override {
+    const TensorFactors *tensor = nullptr;
+    for (auto [argument, factors] : llvm::zip_equal(arguments, rule.operands))
+      tensor = argument == value ? &factors : tensor;
+    for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
+      tensor = result == value ? &factors : tensor;
+    return llvm::is_contained((*tensor)[dim], cut.factor) ? Axes(axis) : Axes();
   }
-
-  /// The definition, at the elements' indices in the whole.
-  void computeRandom(RandomOp random, HostTensor &result, int64_t part) const {
-    PhiloxKey key = MixKey(random.getSeed(), random.getStream());
-    forEachOfBlock(rule, rule.results[0], cut, part, [&](int64_t element, int64_t local) {
-      result.data[local] = random.getStddev().convertToDouble() * NormalBlock(key, element / 4)[element % 4];
-    });
+  int64_t countAlong(Axes) override { return cut.parts; }
+  Value placeAlong(ImplicitLocOpBuilder &b, Axes) override {
+    plain = false;
+    auto type = RankedTensorType::get({}, b.getI32Type());
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, static_cast<int32_t>(part)));
+  }
+  Value combine(ImplicitLocOpBuilder &, ReduceKind, Value value, Axes, const Twine &) override {
+    ADD_FAILURE() << "what parts exchange is tested where programs become local";
+    return value;
+  }
+  void replace(Value result, Value other, const SmallPtrSetImpl<Operation *> &except) override {
+    result.replaceUsesWithIf(other, [&](OpOperand &use) { return !except.contains(use.getOwner()); });
+    llvm::replace(results, result, other);
   }
 
   const FactorRule &rule;
   Cut cut;
-  Block arguments;
+  int64_t part;
+  bool plain = true;
+  ImplicitLocOpBuilder builder;
+  OwningOpRef<FuncOp> function;
+  StringAttr axis = builder.getStringAttr("axis");
+  SmallVector<Value> arguments, results;
   Operation *op;
 };
 } // namespace
@@ -199,11 +195,11 @@ static std::string checkCut(Operation *op, const FactorRule &rule, ArrayRef<Host
   Tensors expected = emptyResults(op), actual = emptyResults(op);
   if (failed(cast<Interpretable>(op).interpret(operands, expected)))
     return "the whole cannot be computed";
-  LocalForm local(op, rule, cut);
-  if (!local.isValid())
-    return "the local form is not valid";
   for (int64_t part = 0; part < cut.parts; ++part) {
-    FailureOr<Tensors> results = local.compute(blocksOf(operands, rule, cut, part), part);
+    LocalForm local(op, rule, cut, part);
+    if (!local.isValid())
+      return "the local form is not valid";
+    FailureOr<Tensors> results = local.compute(blocksOf(operands, rule, cut, part));
     if (failed(results))
       return "part " + std::to_string(part) + " cannot be computed";
     for (auto [i, result] : llvm::enumerate(*results))
@@ -247,9 +243,9 @@ static RuleReport checkCuts(Operation *op, const FactorRule &rule, ArrayRef<Host
 }
 
 static std::string checkPart(Operation *op, const FactorRule &rule, ArrayRef<HostTensor> operands, Cut cut) {
-  if (isa<GatherOp, IotaOp, RandomOp, ScatterAddOp>(op))
-    return ""; // their local form is more than the operation on local types
-  LocalForm local(op, rule, cut);
+  LocalForm local(op, rule, cut, /*part=*/0);
+  if (!local.isPlain())
+    return "";
   FactorRule localRule = rule;
   localRule.factors[cut.factor].size /= cut.parts;
   return checkCuts(local.operation(), localRule, blocksOf(operands, rule, cut, /*part=*/0), /*again=*/false).problem;

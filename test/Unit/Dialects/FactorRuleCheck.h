@@ -25,7 +25,7 @@ struct RuleReport {
 };
 
 /// Verifies `rule`, cuts every factor of it that may be cut in two and in three where that divides it, computes the
-/// parts by the local forms that FactorRule.h defines, puts them together and compares with the operation on the whole
+/// parts by the operation's own local form, puts them together and compares with the operation on the whole
 /// operands: parallel parts and maxima bit for bit, sums to the rounding of f64. Parts are cut once more by the same
 /// rule.
 RuleReport checkRule(mlir::Operation *op, const graph::FactorRule &rule, llvm::ArrayRef<HostTensor> operands);

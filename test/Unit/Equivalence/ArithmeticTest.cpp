@@ -42,7 +42,8 @@ protected:
     if (isModular)
       for (HostTensor &tensor : converted)
         llvm::transform(tensor.data, tensor.data.begin(), residues::of);
-    Interpreter interpreter(module, isModular ? static_cast<const Arithmetic &>(modular) : Arithmetic::reals());
+    Interpreter interpreter(module,
+                            isModular ? static_cast<const graph::Arithmetic &>(modular) : graph::Arithmetic::reals());
     auto results = interpreter.run(name, converted);
     EXPECT_TRUE(succeeded(results));
     return succeeded(results) ? std::move(*results) : SmallVector<HostTensor>();

@@ -198,10 +198,10 @@ void checkBody(Random &random, graph::FusionOp fused, int64_t rows, int64_t colu
 
   Block &body = fused.getBody().front();
   Tensors arguments = drawArguments(random, body);
-  graph::DotGeneralOp dot = EpilogueFusion::contractionOf(fused);
+  auto dot = cast<graph::DotGeneralOp>(fused.getContraction());
   for (Rounding rounding : {Rounding::None, Rounding::ToType}) {
     Tensors product(1, HostTensor(dot.getType().getShape().vec()));
-    ASSERT_TRUE(succeeded(dot.interpret({arguments[0], arguments[1]}, product)));
+    ASSERT_TRUE(succeeded(dot.interpret({arguments[0], arguments[1]}, product, graph::Arithmetic::reals())));
     product[0].shape = {rows, columns};
     Tensors flat = {product[0]};
     for (auto [index, input] : llvm::enumerate(function.getArgumentTypes().drop_front())) {
@@ -238,14 +238,14 @@ TEST(EpilogueFusion, RandomEpiloguesComputeTheSame) {
     group(*after);
     SmallVector<graph::FusionOp> groups = groupsOf(*after);
     ASSERT_EQ(groups.size(), 1u);
-    EXPECT_FALSE(EpilogueFusion::contractionOf(groups[0]));
+    EXPECT_FALSE(groups[0].getContraction());
 
     auto epilogue = EpilogueFusion::match(groups[0]);
     ASSERT_TRUE(epilogue);
     EXPECT_EQ(epilogue->savedBytes(), writer.productBytes() * (keepsProduct ? 1 : 2));
     graph::FusionOp fused = epilogue->fuse();
     ASSERT_TRUE(succeeded(verify(*after)));
-    EXPECT_TRUE(EpilogueFusion::contractionOf(fused));
+    EXPECT_TRUE(fused.getContraction());
     EXPECT_TRUE(bodyOf(*after).getOps<graph::DotGeneralOp>().empty());
     expectSameProgram(random, *before, *after);
     checkBody(random, fused, writer.rowCount(), writer.columnCount());

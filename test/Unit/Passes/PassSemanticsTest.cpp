@@ -74,7 +74,7 @@ void runPasses(Random &random, ModuleOp module, Counts &counts) {
   ASSERT_TRUE(succeeded(grouping.run(module)));
   module.walk([&](graph::FusionOp fusion) {
     ++counts.groups;
-    counts.epilogues += EpilogueFusion::contractionOf(fusion) != nullptr;
+    counts.epilogues += fusion.getContraction() != nullptr;
   });
 }
 

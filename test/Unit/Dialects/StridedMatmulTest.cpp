@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/StridedMatmul.h"
+#include "dialects/Graph/Ops/StridedMatmul.h"
 #include "mlir/IR/Builders.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "gtest/gtest.h"
@@ -14,6 +14,7 @@
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
+using graph::StridedMatmul;
 
 namespace {
 

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Fusion/StridedMatmul.h"
+#include "dialects/Graph/Ops/StridedMatmul.h"
 
 using namespace mlir;
-using namespace bowline;
+using namespace bowline::graph;
 
 namespace {
 struct Walk {
@@ -35,7 +35,7 @@ static std::optional<Walk> collapse(ArrayRef<int64_t> shape, ArrayRef<int64_t> d
   return walk;
 }
 
-std::optional<StridedMatmul> StridedMatmul::of(graph::DotGeneralOp op) {
+std::optional<StridedMatmul> StridedMatmul::of(DotGeneralOp op) {
   ArrayRef<int64_t> lhs = op.getLhs().getType().getShape(), rhs = op.getRhs().getType().getShape();
   auto lhsBatch = collapse(lhs, op.getLhsBatch()), rhsBatch = collapse(rhs, op.getRhsBatch());
   auto lhsFree = collapse(lhs, op.getLhsFree()), rhsFree = collapse(rhs, op.getRhsFree());

@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H
-#define BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H
+#ifndef BOWLINE_DIALECTS_GRAPH_OPS_STRIDEDMATMUL_H
+#define BOWLINE_DIALECTS_GRAPH_OPS_STRIDEDMATMUL_H
 
 #include "dialects/Graph/GraphOps.h"
 
 #include <array>
 #include <optional>
 
-namespace bowline {
+namespace bowline::graph {
 
 /// `C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]` on dense row-major tensors, strides in elements.
 struct StridedMatmul {
@@ -24,9 +24,9 @@ struct StridedMatmul {
   std::array<int64_t, 3> cStrides; // batch, m, n
 
   /// The matrix product that computes `op`; none where the dimensions of one role cannot be walked with one stride.
-  static std::optional<StridedMatmul> of(graph::DotGeneralOp op);
+  static std::optional<StridedMatmul> of(DotGeneralOp op);
 };
 
-} // namespace bowline
+} // namespace bowline::graph
 
-#endif // BOWLINE_PASSES_FUSION_STRIDEDMATMUL_H
+#endif // BOWLINE_DIALECTS_GRAPH_OPS_STRIDEDMATMUL_H

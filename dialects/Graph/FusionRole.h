@@ -1,0 +1,54 @@
+//===- FusionRole.h - How operations become generated code
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_FUSIONROLE_H
+#define BOWLINE_DIALECTS_GRAPH_FUSIONROLE_H
+
+#include "mlir/IR/Operation.h"
+
+namespace bowline::graph {
+
+/// The part that an operation takes in groups of operations that become one kernel.
+enum class FusionRole {
+  None,        ///< no code is generated for it
+  Alone,       ///< generated code, in a kernel that nothing else joins
+  Elementwise, ///< an element of the results follows from the elements at its place
+  Row,         ///< a row of its domain follows from that row, or the row is reduced to one value
+  BlockSum,    ///< the first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns]
+  Repeated,    ///< computed again in every kernel that reads it: a constant, or few elements repeated
+  Absorbed,    ///< a part of how its only reader reads: zeros around an elementwise operand, rows seen as blocks
+};
+
+/// What the operation says, or what follows from its traits.
+FusionRole fusionRoleOf(mlir::Operation *op);
+
+/// Whether `op` can be part of a contraction's epilogue, which is computed on one tile of the result at a time: each
+/// element of its result comes from the same element of its operands (elementwise), from the same row or column, or
+/// from one value (repeated). The one rule for those who form epilogues and those who generate their code; what shapes
+/// and element types fit is a question of each.
+bool canBeInEpilogue(mlir::Operation *op);
+
+/// The shape whose rows the operation works on. Operations that join one group have domains that are equal, or one has
+/// a value per row of the other's.
+llvm::ArrayRef<int64_t> fusionDomainOf(mlir::Operation *op);
+
+/// The defaults of the interface FusionModel.
+FusionRole fusionRoleByTraits(mlir::Operation *op);
+llvm::ArrayRef<int64_t> fusionDomainByTraits(mlir::Operation *op);
+
+/// Attributes by which a decomposition tells the code generator what it need not care for.
+/// On a maximum: its result where an element is NaN does not matter.
+inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";
+/// On a math.exp: what its result is where the argument is positive does not matter.
+inline constexpr llvm::StringLiteral kNeverAboveZero = "never_above_zero";
+/// On a math.erf: its error matters only beside one, because one is added to it.
+inline constexpr llvm::StringLiteral kBesideOne = "beside_one";
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_FUSIONROLE_H

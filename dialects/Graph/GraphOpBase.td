@@ -1,0 +1,51 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHOPBASE_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHOPBASE_TD
+
+include "dialects/Graph/GraphAttrs.td"
+include "dialects/Graph/GraphOpInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Types and classes
+//===----------------------------------------------------------------------===//
+
+// Static shapes only: memory is decided at compile time. No dimension of size zero: a maximum, a mean or a norm over
+// nothing has no value, and no kernel needs to care.
+class Graph_TensorOf<list<Type> elements, string elementSummary>
+    : Type<And<[HasRankPred, CPred<"::bowline::graph::isStaticAndNotEmpty($_self)">,
+                Concat<"[](::mlir::Type elementType) { return ",
+                       SubstLeaves<"$_self", "elementType", AnyTypeOf<elements>.predicate>,
+                       "; }(::llvm::cast<::mlir::ShapedType>($_self).getElementType())">]>,
+           "tensor of " # elementSummary # " with a static shape without zeros", "::mlir::RankedTensorType">;
+
+def Graph_Tensor : Graph_TensorOf<[F32, F64, BF16, F16, I32, I64, I1], "f32, f64, bf16, f16, i32, i64 or i1">;
+def Graph_FloatTensor : Graph_TensorOf<[F32, F64, BF16, F16], "f32, f64, bf16 or f16">;
+def Graph_StatTensor : Graph_TensorOf<[F32, F64], "f32 or f64">;
+def Graph_IntTensor : Graph_TensorOf<[I32, I64], "i32 or i64">;
+def Graph_IndexTensor : Graph_TensorOf<[I32], "i32">;
+
+// A number that a rank knows about itself.
+def Graph_Place : Type<And<[Graph_IndexTensor.predicate, CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 0">]>,
+                       "tensor<i32>", "::mlir::RankedTensorType">,
+                  BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI32Type())">;
+
+class Graph_Op<string name, list<Trait> traits = []> : Op<Graph_Dialect, name, traits>;
+
+// A pure function of tensors. `models` says which questions of passes it answers itself: each model is named, with
+// nothing where its defaults are the answer.
+class Graph_ComputeOp<string name, list<OpInterface> models, list<Trait> traits = []> : Graph_Op<name, !listconcat(
+    [Pure, Factored], !foreach(model, models, !cast<Trait>(model)), traits)> {
+  defvar named = !foreach(model, models, model.cppInterfaceName);
+  defvar missing = !filter(model, ["Interpretable", "CostModel", "ShardingModel", "PaddingModel", "PrecisionModel",
+                                   "FusionModel"], !empty(!filter(it, named, !eq(it, model))));
+  assert !empty(missing), "graph." # name # " says nothing about its " # !interleave(missing, ", ") #
+                          ": name each of them, with the answers of its own or without any";
+}
+
+// Result types follow from operands and attributes: the verifier checks them and builders do not ask for them.
+class Graph_InferredOp<string name, list<OpInterface> models, list<Trait> traits = []>
+    : Graph_ComputeOp<name, models, !listconcat([InferTypeOpAdaptor], traits)>;
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPBASE_TD

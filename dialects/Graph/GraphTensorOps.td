@@ -1,0 +1,227 @@
+#ifndef BOWLINE_DIALECTS_GRAPH_GRAPHTENSOROPS_TD
+#define BOWLINE_DIALECTS_GRAPH_GRAPHTENSOROPS_TD
+
+include "dialects/Graph/GraphOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Contraction and reduction
+//===----------------------------------------------------------------------===//
+
+def Graph_DotGeneralOp : Graph_ComputeOp<"dot_general", [
+    Interpretable<>, CostModel<>, ShardingModel<["canSplitDims", "splitDims"]>,
+    PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>,
+    PrecisionModel<["precision", "accumulatesWide"]>, FusionModel<>,
+    KernelModel<["hasKernel", "prepareForKernel", "epilogueRowDims"]>],
+    [InferTypeOpAdaptorWithIsCompatible, Differentiable, Graph_Contraction]> {
+  let summary = "Tensor contraction with batch dimensions";
+  let description = [{
+    `result[batch..., lhs free..., rhs free...] = sum over contracted of lhs * rhs`, free dimensions in their order.
+    Accumulates in f32 or wider; the sum is rounded to the result's element type once.
+
+    ```mlir
+    %y = graph.dot_general %x, %w contract [2] x [1] : (tensor<8x128x384xf32>, tensor<1024x384xf32>) -> tensor<8x128x1024xf32>
+    ```
+
+    **Constraints:** dimension lists of both sides have equal length, are in range and name no dimension twice; paired
+    dimensions have equal size; element types of the operands agree, and the result has theirs, or f32 where theirs is
+    narrower.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs,
+    DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+    DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs custom<PairedDimensions>($lhs_batch, $rhs_batch, $lhs_contract, $rhs_contract) attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Dimensions of a side that are neither batch nor contracted, in order.
+    ::llvm::SmallVector<int64_t> getLhsFree();
+    ::llvm::SmallVector<int64_t> getRhsFree();
+  }];
+}
+
+def Graph_ReduceOp : Graph_InferredOp<"reduce", [
+    Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
+    PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,
+    FusionModel<["fusionRole", "fusionDomain"]>], [Differentiable]> {
+  let summary = "Combines elements along dimensions, which disappear";
+  let description = [{
+    The order of combination is not specified, but fixed for a plan. `max` is differentiable where the maximum is
+    unique; elsewhere every maximal element gets the gradient.
+
+    **Constraints:** dimensions are in range and strictly increasing.
+  }];
+  let arguments = (ins Graph_ReduceKind:$kind, Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_BroadcastOp : Graph_ComputeOp<"broadcast", [
+    Interpretable<>, CostModel<["repeatCost"]>, ShardingModel<["canSplitDims", "splitDims"]>,
+    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+  let summary = "Repeats a tensor along new dimensions";
+  let description = [{
+    `dims[i]` is the result dimension that operand dimension i becomes; the others are new.
+
+    **Constraints:** one entry per operand dimension, in range and strictly increasing; sizes agree; element types agree.
+  }];
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+def Graph_TransposeOp : Graph_InferredOp<"transpose", [
+    Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
+    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+  let summary = "Permutes dimensions";
+  let description = [{
+    Result dimension i is operand dimension `perm[i]`.
+
+    **Constraints:** `perm` is a permutation of the operand's dimensions.
+  }];
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$perm);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `perm` $perm attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def Graph_ReshapeOp : Graph_ComputeOp<"reshape", [
+    Interpretable<>, CostModel<["repeatCost"]>, ShardingModel<["isAdditive"]>, PaddingModel<["resultPadding"]>,
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable, Graph_View]> {
+  let summary = "The same elements in row-major order under another shape";
+  let description = "**Constraints:** the element count and the element type do not change.";
+  let arguments = (ins Graph_Tensor:$input);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def Graph_SliceOp : Graph_InferredOp<"slice", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize", "canSplitDims", "splitDims"]>,
+    PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>],
+    [Differentiable]> {
+  let summary = "A contiguous box of a tensor";
+  let description = "**Constraints:** one offset and one size per dimension; sizes are positive; the box lies inside.";
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$sizes);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `at` $offsets `sizes` $sizes attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+def Graph_PadOp : Graph_InferredOp<"pad", [
+    Interpretable<>, CostModel<>, ShardingModel<["canSplitDims", "splitDims"]>, PaddingModel<["resultPadding"]>,
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+  let summary = "Surrounds a tensor with zeros";
+  let description = "**Constraints:** one amount per dimension on each side, none negative.";
+  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$input `low` $low `high` $high attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_ConcatOp : Graph_InferredOp<"concat", [
+    Interpretable<>, CostModel<>, ShardingModel<["canSplitDims", "splitDims"]>, PaddingModel<["resultPadding"]>,
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+  let summary = "Joins tensors along one dimension";
+  let description = [{
+    **Constraints:** at least one operand; equal ranks and element types; sizes agree except along `dim`, which is in
+    range.
+  }];
+  let arguments = (ins Variadic<Graph_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$inputs `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing and generation
+//===----------------------------------------------------------------------===//
+
+def Graph_GatherOp : Graph_InferredOp<"gather", [
+    Interpretable<>, CostModel<["bytes"]>, ShardingModel<["localize"]>,
+    PaddingModel<["hasNeutralPadding", "resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<>, KernelModel<>],
+    [Differentiable]> {
+  let summary = "Rows of a table by index";
+  let description = [{
+    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller, checked where
+    the indices enter the program.
+
+    **Constraints:** the table has at least one dimension.
+  }];
+  let arguments = (ins Graph_Tensor:$table, Graph_IndexTensor:$indices);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$table `[` $indices `]` attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<["resultPadding"]>, PrecisionModel<>,
+    FusionModel<>, KernelModel<>]> {
+  let summary = "Adds rows into a table of zeros by index: the transpose of gather";
+  let description = [{
+    `result[r, d...] = sum over i with indices[i...] = r of updates[i..., d...]`, in increasing order of i.
+
+    **Constraints:** updates have the indices' dimensions, then the result's dimensions after the first.
+  }];
+  let arguments = (ins Graph_FloatTensor:$updates, Graph_IndexTensor:$indices);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$updates `at` $indices attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_IotaOp : Graph_ComputeOp<"iota", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<>, PrecisionModel<>,
+    FusionModel<["fusionRole"]>]> {
+  let summary = "Element values equal their index along one dimension";
+  let description = "**Constraints:** the dimension is in range.";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Graph_IntTensor:$result);
+  let assemblyFormat = "`dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_RandomOp : Graph_ComputeOp<"random", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize", "canSplitDims"]>,
+    PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<>, FusionModel<>, KernelModel<>]> {
+  let summary = "Independent normal values from a counter-based generator";
+  let description = [{
+    Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
+    Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
+
+    The result may be a part of a tensor of shape `whole` that is cut along `cut_dims` into parts of the result's sizes;
+    `places` says, per cut dimension, which part it is, from 0. An element that lies outside of the whole is zero: a
+    part may go beyond its end.
+
+    ```mlir
+    %w = graph.random normal(0.02) seed(1) stream(7) : tensor<256x384xf32>
+    %p = graph.random normal(0.02) seed(1) stream(7) part %i along [0] of [256, 384] : tensor<128x384xf32>
+    %z = graph.random normal(0.02) seed(1) stream(7) of [250, 384] : tensor<256x384xf32>
+    ```
+
+    **Constraints:** the standard deviation is finite and not negative; one place per cut dimension, which differ and are
+    in range, and the whole shape with them; along other dimensions the result has at least the size of the whole.
+  }];
+  let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream, Variadic<Graph_Place>:$places,
+                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$cut_dims, OptionalAttr<DenseI64ArrayAttr>:$whole);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    `normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)`
+    (`part` $places^ `along` $cut_dims)? (`of` $whole^)? attr-dict `:` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::FloatAttr":$stddev, "::mlir::IntegerAttr":$seed,
+                                 "::mlir::IntegerAttr":$stream), [{
+    build($_builder, $_state, result, stddev, seed, stream, ::mlir::ValueRange{},
+          $_builder.getDenseI64ArrayAttr({}), ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let hasVerifier = 1;
+}
+
+#endif // BOWLINE_DIALECTS_GRAPH_GRAPHTENSOROPS_TD

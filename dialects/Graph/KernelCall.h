@@ -1,0 +1,55 @@
+//===- KernelCall.h - Calls of hand-written kernels, as operations see them
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_KERNELCALL_H
+#define BOWLINE_DIALECTS_GRAPH_KERNELCALL_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/OperationSupport.h"
+
+namespace bowline::graph {
+
+/// What a kernel is specialised on, by name: integers (i64), lists of integers, numbers (f64) and texts.
+class KernelConfig {
+public:
+  explicit KernelConfig(mlir::MLIRContext *context) : builder(context) {}
+
+  KernelConfig &integer(llvm::StringRef name, int64_t value);
+  KernelConfig &integers(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+  KernelConfig &real(llvm::StringRef name, double value);
+
+  mlir::DictionaryAttr get() const;
+
+private:
+  mlir::Builder builder;
+  llvm::SmallVector<mlir::NamedAttribute> attributes;
+};
+
+/// A kernel with its configuration, and the types of its arguments: those that it reads, then those that it writes,
+/// without workspace.
+struct KernelUse {
+  mlir::DictionaryAttr config; ///< null where the kernel has none
+  llvm::SmallVector<mlir::RankedTensorType> operands, results;
+  /// The results are those of generated code that is given what the kernel computes, in f32.
+  bool hasEpilogue = false;
+
+  /// What the configuration says; 0 or nothing where it lacks the name.
+  int64_t integer(llvm::StringRef name) const;
+  llvm::ArrayRef<int64_t> integers(llvm::StringRef name) const;
+  llvm::APFloat real(llvm::StringRef name) const;
+};
+
+/// The operation that selects the kernel of this name; none where it stands for no single operation. The dialects that
+/// have such operations are loaded.
+std::optional<mlir::RegisteredOperationName> operationOfKernel(mlir::MLIRContext *context, llvm::StringRef kernel);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_KERNELCALL_H

@@ -1,0 +1,25 @@
+//===- LocalParts.h - Indices of a rank's part
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_OPS_LOCALPARTS_H
+#define BOWLINE_DIALECTS_GRAPH_OPS_LOCALPARTS_H
+
+#include "dialects/Graph/Ops/OpSupport.h"
+
+namespace bowline::graph {
+
+/// Global indices as seen from the first one of this rank's part, which has `part` of them.
+Value shiftedToPart(LocalContext &context, mlir::ImplicitLocOpBuilder &builder, Value indices, LocalContext::Axes axes,
+                    int64_t part);
+
+/// `value` where 0 <= index < part, `other` elsewhere; all of one shape.
+Value whereOwn(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t part, Value value, Value other);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_OPS_LOCALPARTS_H

@@ -1,0 +1,48 @@
+//===- PaddingContext.h - What padding holds, as an operation sees it
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_GRAPH_PADDINGCONTEXT_H
+#define BOWLINE_DIALECTS_GRAPH_PADDINGCONTEXT_H
+
+#include "dialects/Graph/FactorRule.h"
+
+#include <optional>
+
+namespace bowline::graph {
+
+/// One factor of an operation has grown: the dimensions that are this factor have padding behind their elements of
+/// before.
+class PaddingContext {
+public:
+  using Number = std::optional<double>;
+
+  virtual ~PaddingContext() = default;
+
+  virtual FactorRule::Kind kind() const = 0;
+  /// The dimension that the factor is; none in a tensor that lacks it.
+  virtual std::optional<int64_t> dimOfOperand(unsigned operand) const = 0;
+  virtual std::optional<int64_t> dimOfResult(unsigned result) const = 0;
+  /// The one number that the padding of an operand holds, or all of a constant. None where it is not known, or the
+  /// operand has no padding of the factor.
+  virtual Number numberIn(unsigned operand) const = 0;
+  /// Makes the padding of an operand hold `number`, or a lower number where it is negative.
+  virtual void require(unsigned operand, double number) = 0;
+};
+
+/// A finite number of the type whose exponential, less that of any logit, is zero.
+double absentLogit(mlir::Type elementType);
+
+/// The number that an elementwise operation gives for the numbers that its operands' padding holds.
+PaddingContext::Number paddingByEvaluation(mlir::Operation *op, const PaddingContext &context);
+
+/// The default of the interface PaddingModel: an elementwise operation is evaluated, of others nothing is known.
+PaddingContext::Number paddingByTraits(mlir::Operation *op, const PaddingContext &context);
+
+} // namespace bowline::graph
+
+#endif // BOWLINE_DIALECTS_GRAPH_PADDINGCONTEXT_H
