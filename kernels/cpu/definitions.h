@@ -1,23 +1,16 @@
 #ifndef BOWLINE_KERNELS_CPU_DEFINITIONS_H_
 #define BOWLINE_KERNELS_CPU_DEFINITIONS_H_
 
-// The CPU kernels, one function per registry entry. A new kernel is declared here, defined in its family's folder and
-// listed in registry/registry.cc.
+// The CPU kernels, one function per registry entry: those that CMake registers (bowline_register_kernels), each defined
+// in its family's folder.
 
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
 
-KernelDefinition AttentionBackwardDefinition();
-KernelDefinition AttentionForwardDefinition();
-KernelDefinition FillDefinition();
-KernelDefinition GatherRowsDefinition();
-KernelDefinition MatmulDefinition();
-KernelDefinition PackMatrixDefinition();
-KernelDefinition RandomNormalDefinition();
-KernelDefinition RandomUniformDefinition();
-KernelDefinition RopeAnglesDefinition();
-KernelDefinition ScatterAddRowsDefinition();
+#define BOWLINE_KERNEL(name) KernelDefinition name##Definition();
+#include "kernels/cpu/definitions.inc"  // IWYU pragma: keep
+#undef BOWLINE_KERNEL
 
 }  // namespace bowline::kernels
 

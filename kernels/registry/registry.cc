@@ -1,5 +1,6 @@
 #include "kernels/registry/registry.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -78,12 +79,16 @@ absl::StatusOr<std::vector<int64_t>> Signature::Ints(std::string_view name) cons
 }
 
 absl::Span<const KernelDefinition> AllKernels() {
-  static const std::array<KernelDefinition, 10> kernels = {
-      AttentionBackwardDefinition(), AttentionForwardDefinition(), FillDefinition(),
-      GatherRowsDefinition(),        MatmulDefinition(),           PackMatrixDefinition(),
-      RandomNormalDefinition(),      RandomUniformDefinition(),    RopeAnglesDefinition(),
-      ScatterAddRowsDefinition(),
-  };
+  static const std::vector<KernelDefinition> kernels = [] {
+    std::vector<KernelDefinition> all = {
+#define BOWLINE_KERNEL(name) name##Definition(),
+#include "kernels/cpu/definitions.inc"
+#undef BOWLINE_KERNEL
+    };
+    std::sort(all.begin(), all.end(),
+              [](const KernelDefinition& a, const KernelDefinition& b) { return a.name < b.name; });
+    return all;
+  }();
   return kernels;
 }
 
