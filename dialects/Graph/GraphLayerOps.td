@@ -33,6 +33,15 @@ def Graph_GeluOp : Graph_ElementwiseOp<"gelu"> {
   let assemblyFormat = "$kind $input attr-dict `:` type($result)";
 }
 
+def Graph_SoftcapOp : Graph_ElementwiseOp<"softcap"> {
+  let summary = "cap * tanh(x / cap): keeps values between -cap and cap (Gemma Team, 2024)";
+  let description = "**Constraints:** the cap is finite and positive.";
+  let arguments = (ins Graph_FloatTensor:$input, F64Attr:$cap);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `cap` custom<Real>($cap) attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_RmsNormOp : Graph_InferredOp<"rms_norm", [
     Interpretable<>, CostModel<>, ShardingModel<>, PaddingModel<>, PrecisionModel<>,
     FusionModel<["fusionRole", "decompose"]>], [Differentiable]> {

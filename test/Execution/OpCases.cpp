@@ -70,6 +70,12 @@ static void addFloatCases(Random &random, std::vector<Case> &cases) {
   }
   Shape shape = pickShape(random, 2);
   std::string type = tensorType(shape);
+  // Half a unit each for 1 / 30 and the product with it, 2.5 for tanh, and half a unit for the product with 30.
+  cases.push_back({"graph.softcap",
+                   {{shape, "f32", -200, 200}},
+                   {type},
+                   formatv("%r = graph.softcap %0 cap 30.0 : {0}", type),
+                   {4 * kUlp, 0}});
   cases.push_back({"math.powf",
                    {{shape, "f32", 0.1, 3}, {shape, "f32", -3, 3}},
                    {type},

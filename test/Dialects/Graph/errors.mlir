@@ -1265,3 +1265,24 @@ graph.func @f() -> tensor<3xf32> {
   %0 = graph.random normal(1.0) seed(0) stream(0) of [3, 2] : tensor<3xf32>
   graph.return %0 : tensor<3xf32>
 }
+
+// -----
+
+// A cap is positive.
+graph.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{the cap must be finite and positive, got}}
+  %0 = graph.softcap %x cap 0.0 : tensor<3xf32>
+  graph.return
+}
+
+// -----
+
+// A cap is a number.
+graph.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{the cap must be finite and positive, got}}
+  %0 = graph.softcap %x cap 0x7FF8000000000000 : tensor<3xf32>
+  graph.return
+}
+
+// -----
+

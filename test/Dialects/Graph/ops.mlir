@@ -123,6 +123,8 @@ graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor
   %2 = graph.gelu erf %v : tensor<6xf32>
   // CHECK: graph.gelu tanh %{{.*}} : tensor<6xf32>
   %3 = graph.gelu tanh %v : tensor<6xf32>
+  // CHECK: graph.softcap %{{.*}} cap 30.0 : tensor<6xf32>
+  %capped = graph.softcap %v cap 30.0 : tensor<6xf32>
   // CHECK: graph.rms_norm %{{.*}}, %{{.*}} eps 1.0e-05 : (tensor<2x3x4x6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
   %4 = graph.rms_norm %x, %v eps 1.0e-5 : (tensor<2x3x4x6xf32>, tensor<6xf32>) -> tensor<2x3x4x6xf32>
   // CHECK: graph.layer_norm %{{.*}}, %{{.*}}, %{{.*}} eps 0.0 : {{.*}} -> tensor<2x3x4x6xf32>

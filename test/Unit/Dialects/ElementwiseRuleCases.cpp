@@ -72,6 +72,9 @@ void bowline::test::addElementwiseCases(std::vector<RuleCase> &cases) {
     cases.push_back(pointwise("graph.gelu", {Element::F64}, [=](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
       return GeluOp::create(b, x[0].getType(), kind, x[0]);
     }));
+  cases.push_back(pointwise("graph.softcap", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+    return SoftcapOp::create(b, x[0].getType(), x[0], APFloat(1.5));
+  }));
   cases.push_back(pointwise("arith.truncf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
     return arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
   }));

@@ -30,6 +30,15 @@ TEST(LayerGradient, Gelu) {
                       });
 }
 
+TEST(LayerGradient, Softcap) {
+  Random random;
+  for (int round = 0; round < kRounds; ++round)
+    expectGradients(random, {{random.reals(random.shape(2), -4, 4)}},
+                    [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+                      return SoftcapOp::create(b, x[0].getType(), x[0], APFloat(1.5));
+                    });
+}
+
 TEST(LayerGradient, RmsNorm) {
   Random random;
   for (int round = 0; round < kRounds; ++round) {

@@ -51,6 +51,17 @@ TEST(Layer, Gelu) {
   }
 }
 
+TEST(Layer, Softcap) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  HostTensor x = random.reals(random.shape(3), -100, 100);
+  OpHarness harness({{x}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    return SoftcapOp::create(b, x[0].getType(), x[0], APFloat(30.0));
+  });
+  expectNear(harness.forward().front(),
+             tensorOf(x.shape, [&](const Index &index) { return 30 * tanhl(at(x, index) / 30.0L); }));
+}
+
 TEST(Layer, Norms) {
   Random random;
   SCOPED_TRACE(random.trace());

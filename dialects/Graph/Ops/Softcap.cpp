@@ -1,0 +1,49 @@
+//===- Softcap.cpp - softcap
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Graph/Ops/TensorMath.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bowline::graph;
+
+LogicalResult SoftcapOp::verify() {
+  double cap = getCap().convertToDouble();
+  if (!std::isfinite(cap) || cap <= 0)
+    return emitOpError("the cap must be finite and positive, got ") << cap;
+  return success();
+}
+
+LogicalResult SoftcapOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
+  // With t = y / cap = tanh(x / cap): 1 - t^2.
+  TensorMath m(builder, *this);
+  Value t = m.mul(getResult(), m.constant(getResult(), 1 / getCap().convertToDouble()));
+  Value slope = m.sub(m.constant(t, 1), m.mul(t, t));
+  operandGrads[0] = m.mul(resultGrads[0], slope);
+  return success();
+}
+
+LogicalResult SoftcapOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
+                                   const Arithmetic &a) {
+  double cap = a.number(getCap().convertToDouble());
+  llvm::transform(operands[0].data, results[0].data.begin(),
+                  [&](double x) { return a.multiply(cap, a.tanh(a.divide(x, cap))); });
+  return success();
+}
+
+FactorRule SoftcapOp::factorRule() { return alignedRule(*this); }
+
+double SoftcapOp::flops() { return 3.0 * tensorType(getResult()).getNumElements(); }
+
+SmallVector<Value> SoftcapOp::decompose(OpBuilder &builder) {
+  TensorMath m(builder, *this);
+  double cap = getCap().convertToDouble();
+  Value inner = m.create<math::TanhOp>(m.mul(getInput(), m.constant(getInput(), 1 / cap)));
+  return {m.mul(inner, m.constant(inner, cap))};
+}
