@@ -41,6 +41,53 @@ def Graph_DotGeneralOp : Graph_ComputeOp<"dot_general", [
   }];
 }
 
+def Graph_GroupedDotOp : Graph_ComputeOp<"grouped_dot", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>,
+    PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>,
+    PrecisionModel<["precision", "accumulatesWide"]>, FusionModel<>, KernelModel<>],
+    [InferTypeOpAdaptorWithIsCompatible, Differentiable, Graph_Contraction]> {
+  let summary = "Rows in groups, each group times a matrix of its own";
+  let description = [{
+    rows [N, K], matrices [G, K, M] or, `transposed`, [G, M, K], offsets [G + 1] or fewer:
+    `result[r] = rows[r] * matrices[g]` for `offsets[g] <= r < offsets[g + 1]`; zeros for rows of no group. Accumulates in
+    f32 or wider; the sum is rounded to the result's element type once. Offsets that do not ascend from 0 to N are an error
+    of the caller; kernels take the nearest that do.
+
+    ```mlir
+    %y = graph.grouped_dot %x, %experts at %offsets
+      : (tensor<64x16xf32>, tensor<4x16x32xf32>, tensor<5xi32>) -> tensor<64x32xf32>
+    ```
+
+    **Constraints:** two dimensions of rows, three of matrices, one of offsets; a row has as many elements as a matrix has
+    rows; offsets have at least 2 elements and at most one more than there are matrices; element types of rows and
+    matrices agree, and the result has theirs, or f32 where theirs is narrower.
+  }];
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_FloatTensor:$matrices, Graph_IndexTensor:$offsets,
+                   UnitAttr:$transposed);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{
+    (`transposed` $transposed^)? $rows `,` $matrices `at` $offsets attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Graph_GroupedOuterOp : Graph_ComputeOp<"grouped_outer", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<["hasNeutralPadding", "resultPadding"]>,
+    PrecisionModel<["precision", "accumulatesWide"]>, FusionModel<>, KernelModel<>],
+    [Differentiable, Graph_Contraction]> {
+  let summary = "Sums of outer products of the rows of each group: the gradient of grouped_dot's matrices";
+  let description = [{
+    lhs [N, K], rhs [N, M], offsets as for grouped_dot: `result[g] = sum over r of group g of lhs[r]^T * rhs[r]`, a result
+    [G, K, M]; zeros for groups without rows, and for those that offsets lack.
+
+    **Constraints:** two dimensions of lhs and rhs, as many rows; offsets have at least 2 elements and at most one more
+    than the result has groups; element types as for grouped_dot.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs, Graph_IndexTensor:$offsets);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `at` $offsets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,

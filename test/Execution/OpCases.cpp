@@ -426,6 +426,30 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
                    {1e-5, 1e-4}});
 }
 
+static void addGrouped(Random &random, std::vector<Case> &cases) {
+  int64_t rows = random.pick({1, 2, 7, 40}), groups = random.integer(1, 5), k = random.pick({1, 3, 16, 33}),
+          columns = random.pick({1, 2, 17, 40});
+  Argument offsets{{random.integer(2, groups + 1)}, "i32", 0, static_cast<double>(rows), /*ascends=*/true};
+  bool transposed = random.flip();
+  Shape x{rows, k}, m = transposed ? Shape{groups, columns, k} : Shape{groups, k, columns}, y{rows, columns};
+  // A sum of k products of numbers up to 2, and of as many as there are rows.
+  double eachOfK = kUlp * 4 * static_cast<double>(k), eachRow = kUlp * 4 * static_cast<double>(rows);
+  cases.push_back(
+      {"grouped_dot",
+       {{x}, {m}, offsets},
+       {tensorType(y)},
+       formatv("%r = graph.grouped_dot {0}%0, %1 at %2 : ({1}, {2}, {3}) -> {4}", transposed ? "transposed " : "",
+               tensorType(x), tensorType(m), offsets.type(), tensorType(y)),
+       {0, eachOfK * static_cast<double>(k)}});
+  Shape sums{groups, k, columns};
+  cases.push_back({"grouped_outer",
+                   {{x}, {y}, offsets},
+                   {tensorType(sums)},
+                   formatv("%r = graph.grouped_outer %0, %1 at %2 : ({0}, {1}, {2}) -> {3}", tensorType(x),
+                           tensorType(y), offsets.type(), tensorType(sums)),
+                   {0, eachRow * static_cast<double>(rows)}});
+}
+
 static void addLoss(Random &random, std::vector<Case> &cases) {
   Shape positions = pickShape(random, random.integer(1, 2));
   while (HostTensor(positions).count() > 300)
@@ -456,6 +480,7 @@ std::vector<Case> test::layerCases(Random &random) {
     addNorms(random, cases);
     addRope(random, cases);
     addAttention(random, cases);
+    addGrouped(random, cases);
     addLoss(random, cases);
   }
   return cases;

@@ -36,7 +36,10 @@ HostTensor Argument::draw(Random &random) const {
       value = static_cast<float>(value);
     return tensor;
   }
-  return random.integers(shape, static_cast<int64_t>(low), static_cast<int64_t>(high));
+  HostTensor tensor = random.integers(shape, static_cast<int64_t>(low), static_cast<int64_t>(high));
+  if (ascends)
+    llvm::sort(tensor.data);
+  return tensor;
 }
 
 int64_t test::pickSize(Random &random) { return random.pick({1, 2, 3, 7, 8, 13, 16, 17, 31, 33, 64, 67}); }

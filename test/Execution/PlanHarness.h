@@ -25,6 +25,7 @@ struct Argument {
   Shape shape;
   std::string element = "f32";
   double low = -2, high = 2;
+  bool ascends = false;
 
   std::string type() const;
   HostTensor draw(Random &random) const;

@@ -1286,3 +1286,76 @@ graph.func @f(%x: tensor<3xf32>) {
 
 // -----
 
+// Rows have two dimensions, matrices three.
+graph.func @f(%x: tensor<4x3x1xf32>, %m: tensor<2x3x5xf32>, %o: tensor<3xi32>) {
+  // expected-error @+2 {{the rows must have two dimensions and the matrices three, got 'tensor<4x3x1xf32>' and 'tensor<2x3x5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.grouped_dot %x, %m at %o : (tensor<4x3x1xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  graph.return
+}
+
+// -----
+
+// Rows fit their matrices.
+graph.func @f(%x: tensor<4x5xf32>, %m: tensor<2x3x5xf32>, %o: tensor<3xi32>) {
+  // expected-error @+2 {{dimension 1 of the matrices has size 3, but rows have 5 elements}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.grouped_dot %x, %m at %o : (tensor<4x5xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  graph.return
+}
+
+// -----
+
+// Every group has a matrix.
+graph.func @f(%x: tensor<4x3xf32>, %m: tensor<2x3x5xf32>, %o: tensor<4xi32>) {
+  // expected-error @+2 {{the offsets must have one dimension of 2 to 3 elements, one more than groups, got 'tensor<4xi32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.grouped_dot %x, %m at %o : (tensor<4x3xf32>, tensor<2x3x5xf32>, tensor<4xi32>) -> tensor<4x5xf32>
+  graph.return
+}
+
+// -----
+
+// Both sides have one type.
+graph.func @f(%x: tensor<4x3xbf16>, %m: tensor<2x3x5xf32>, %o: tensor<3xi32>) {
+  // expected-error @+2 {{element types of both sides must agree, got 'bf16' and 'f32'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = graph.grouped_dot %x, %m at %o : (tensor<4x3xbf16>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  graph.return
+}
+
+// -----
+
+// Both sides have the same rows.
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<5x2xf32>, %o: tensor<3xi32>) {
+  // expected-error @+1 {{both sides must have two dimensions and the same number of rows, got 'tensor<4x3xf32>' and 'tensor<5x2xf32>'}}
+  %0 = graph.grouped_outer %x, %y at %o : (tensor<4x3xf32>, tensor<5x2xf32>, tensor<3xi32>) -> tensor<2x3x2xf32>
+  graph.return
+}
+
+// -----
+
+// A group's outer products have the sides' columns.
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>, %o: tensor<3xi32>) {
+  // expected-error @+1 {{the result must be a matrix of 3 x 2 for each group, got 'tensor<2x2x3xf32>'}}
+  %0 = graph.grouped_outer %x, %y at %o : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<3xi32>) -> tensor<2x2x3xf32>
+  graph.return
+}
+
+// -----
+
+// Every group has a place in the result.
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>, %o: tensor<4xi32>) {
+  // expected-error @+1 {{the offsets must have one dimension of 2 to 3 elements, one more than groups, got 'tensor<4xi32>'}}
+  %0 = graph.grouped_outer %x, %y at %o : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<4xi32>) -> tensor<2x3x2xf32>
+  graph.return
+}
+
+// -----
+
+// Sums are f32 or the sides' type.
+graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>, %o: tensor<3xi32>) {
+  // expected-error @+1 {{the result must have the elements of both sides, or f32 where these are narrower}}
+  %0 = graph.grouped_outer %x, %y at %o : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<3xi32>) -> tensor<2x3x2xbf16>
+  graph.return
+}

@@ -71,6 +71,18 @@ graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2
   // The sum of narrow products may be given as it is.
   // CHECK: graph.dot_general %{{.*}}, %{{.*}} contract [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<f32>
   %wide = graph.dot_general %s, %s contract [0] x [0] : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<f32>
+  // CHECK: graph.grouped_dot %{{.*}}, %{{.*}} at %{{.*}} : (tensor<4x3xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  %offsets = arith.constant dense<[0, 1, 4]> : tensor<3xi32>
+  %experts = arith.constant dense<0.5> : tensor<2x3x5xf32>
+  %rows = graph.grouped_dot %w, %experts at %offsets
+      : (tensor<4x3xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  // CHECK: graph.grouped_dot transposed %{{.*}}, %{{.*}} at %{{.*}} : (tensor<4x5xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x3xf32>
+  %back = graph.grouped_dot transposed %rows, %experts at %offsets
+      : (tensor<4x5xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> tensor<4x3xf32>
+  // Groups that the offsets lack.
+  // CHECK: graph.grouped_outer %{{.*}}, %{{.*}} at %{{.*}} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi32>) -> tensor<7x3x5xf32>
+  %outer = graph.grouped_outer %back, %rows at %offsets
+      : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi32>) -> tensor<7x3x5xf32>
   // CHECK: graph.reduce sum %{{.*}} dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   %4 = graph.reduce sum %x dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   // CHECK: graph.reduce max %{{.*}} dims [] : (tensor<4x3xf32>) -> tensor<4x3xf32>

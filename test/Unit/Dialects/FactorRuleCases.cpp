@@ -51,6 +51,31 @@ static Example drawDotGeneral(Random &random) {
           }};
 }
 
+/// Offsets that ascend within the rows, for `groups` or fewer.
+static HostTensor drawOffsets(Random &random, int64_t rows, int64_t groups) {
+  HostTensor offsets = random.integers({random.integer(2, groups + 1)}, 0, rows);
+  llvm::sort(offsets.data);
+  return offsets;
+}
+
+static Example drawGroupedDot(Random &random) {
+  int64_t rows = random.size(), groups = random.size(), k = random.size(), columns = random.size();
+  bool transposed = random.flip();
+  Shape matrices = transposed ? Shape{groups, columns, k} : Shape{groups, k, columns};
+  return {{{random.reals({rows, k})}, {random.reals(matrices)}, {drawOffsets(random, rows, groups), Element::I32}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return GroupedDotOp::create(b, x[0], x[1], x[2], transposed);
+          }};
+}
+
+static Example drawGroupedOuter(Random &random) {
+  int64_t rows = random.size(), groups = random.size(), m = random.size(), n = random.size();
+  return {{{random.reals({rows, m})}, {random.reals({rows, n})}, {drawOffsets(random, rows, groups), Element::I32}},
+          [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+            return GroupedOuterOp::create(b, f64Type({groups, m, n}), x[0], x[1], x[2]);
+          }};
+}
+
 static Example drawReduce(Random &random) {
   Shape shape = random.shape(3);
   SmallVector<int64_t> dims = random.selection(3);
@@ -293,6 +318,8 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.concat", drawConcat},
       {"graph.dot_general", drawDotGeneral},
       {"graph.gather", drawGather},
+      {"graph.grouped_dot", drawGroupedDot},
+      {"graph.grouped_outer", drawGroupedOuter},
       {"graph.iota", drawIota},
       {"graph.layer_norm", drawNorm<LayerNormOp>},
       {"graph.pad", drawPad},

@@ -39,6 +39,32 @@ TEST(LayerGradient, Softcap) {
                     });
 }
 
+/// Sorted offsets for all but perhaps a few of the groups.
+static Operand drawOffsets(Random &random, int64_t rows, int64_t groups) {
+  HostTensor offsets = random.integers({random.integer(2, groups + 1)}, 0, rows);
+  llvm::sort(offsets.data);
+  return {offsets, Element::I32};
+}
+
+TEST(LayerGradient, GroupedDotAndOuter) {
+  Random random;
+  for (int round = 0; round < kRounds; ++round) {
+    int64_t rows = random.size(), groups = random.size(), k = random.size(), columns = random.size();
+    bool transposed = random.flip();
+    Operand offsets = drawOffsets(random, rows, groups);
+    HostTensor matrices = random.reals(transposed ? Shape{groups, columns, k} : Shape{groups, k, columns});
+    expectGradients(random, {{random.reals({rows, k})}, {matrices}, offsets},
+                    [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+                      return GroupedDotOp::create(b, x[0], x[1], x[2], transposed);
+                    });
+    expectGradients(random, {{random.reals({rows, k})}, {random.reals({rows, columns})}, offsets},
+                    [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+                      Type type = RankedTensorType::get({groups, k, columns}, b.getF64Type());
+                      return GroupedOuterOp::create(b, type, x[0], x[1], x[2]);
+                    });
+  }
+}
+
 TEST(LayerGradient, RmsNorm) {
   Random random;
   for (int round = 0; round < kRounds; ++round) {

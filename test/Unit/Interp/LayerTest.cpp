@@ -62,6 +62,67 @@ TEST(Layer, Softcap) {
              tensorOf(x.shape, [&](const Index &index) { return 30 * tanhl(at(x, index) / 30.0L); }));
 }
 
+TEST(Layer, GroupedDotMultipliesEachRowWithTheMatrixOfItsGroup) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  for (bool transposed : {false, true}) {
+    // Rows 0 and 7 are of no group, the third group has no rows, and the last matrix no group.
+    HostTensor rows = random.reals({8, 3}), matrices = random.reals(transposed ? Shape{5, 4, 3} : Shape{5, 3, 4});
+    HostTensor offsets({5});
+    offsets.data = {1, 3, 4, 4, 7};
+    const int64_t groupOf[] = {-1, 0, 0, 1, 3, 3, 3, -1};
+    OpHarness harness({{rows}, {matrices}, {offsets, Element::I32}},
+                      [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+                        return GroupedDotOp::create(b, x[0], x[1], x[2], transposed);
+                      });
+    expectNear(harness.forward().front(), tensorOf({8, 4}, [&](const Index &index) {
+                 Number sum = 0;
+                 int64_t row = index[0], column = index[1], group = groupOf[row];
+                 for (int64_t i = 0; group >= 0 && i < 3; ++i)
+                   sum += static_cast<Number>(at(rows, {row, i})) *
+                          (transposed ? at(matrices, {group, column, i}) : at(matrices, {group, i, column}));
+                 return sum;
+               }));
+  }
+}
+
+TEST(Layer, GroupedOuterSumsTheRowsOfAGroup) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  HostTensor lhs = random.reals({8, 3}), rhs = random.reals({8, 2}), offsets({4});
+  offsets.data = {1, 3, 3, 7};
+  OpHarness harness({{lhs}, {rhs}, {offsets, Element::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    return GroupedOuterOp::create(b, RankedTensorType::get({4, 3, 2}, b.getF64Type()), x[0], x[1], x[2]);
+  });
+  expectNear(harness.forward().front(), tensorOf({4, 3, 2}, [&](const Index &index) {
+               Number sum = 0;
+               for (int64_t row = 0; row < 8; ++row)
+                 if (index[0] < 3 && row >= offsets.data[index[0]] && row < offsets.data[index[0] + 1])
+                   sum += static_cast<Number>(at(lhs, {row, index[1]})) * at(rhs, {row, index[2]});
+               return sum;
+             }));
+}
+
+TEST(Layer, OffsetsAscendWithinTheRows) {
+  HostTensor rows({4, 2}), matrices({3, 2, 2});
+  for (const std::vector<double> &wrong : {std::vector<double>{-1, 1, 2, 4}, {0, 3, 2, 4}, {0, 1, 2, 5}}) {
+    HostTensor offsets({4});
+    offsets.data = wrong;
+    OpHarness harness({{rows}, {matrices}, {offsets, Element::I32}},
+                      [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+                        return GroupedDotOp::create(b, x[0], x[1], x[2], false);
+                      });
+    std::string message;
+    ScopedDiagnosticHandler handler(&context(), [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    Tensors results(1, HostTensor(Shape{4, 2}));
+    EXPECT_TRUE(failed(cast<Interpretable>(harness.operation()).interpret({rows, matrices, offsets}, results)));
+    EXPECT_NE(message.find("do not ascend within the 4 rows"), std::string::npos) << message;
+  }
+}
+
 TEST(Layer, Norms) {
   Random random;
   SCOPED_TRACE(random.trace());

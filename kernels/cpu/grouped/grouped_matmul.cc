@@ -1,0 +1,145 @@
+#include <cstring>
+
+#include "kernels/cpu/definitions.h"
+#include "kernels/cpu/float_type.h"
+#include "kernels/cpu/grouped/grouped_shape.h"
+#include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/parallel/parallel.h"
+#include "kernels/registry/signature_check.h"
+
+namespace bowline::kernels {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Shape {
+  int64_t rows, k, n, groups;  // groups that offsets speak of; there may be more matrices
+  bool transposed;             // matrices are [n, k]
+  DType operands, result;
+};
+
+// A piece of work is a block of a group's rows and a strip of its matrix's columns. How work is divided changes no bit
+// of the result (gemm.h).
+class GroupedMatmul : public Kernel {
+ public:
+  GroupedMatmul(const Shape& shape, int threads)
+      : shape_(shape),
+        threads_(threads),
+        loop_(threads),
+        gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
+        functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
+        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
+    // Strips so wide that packing a block of rows for each is little work beside multiplying it.
+    constexpr int64_t kStrip = 256;
+    strip_ = CeilDiv(std::min(kStrip, shape.n), gemm_.tile_n) * gemm_.tile_n;
+    block_ = CeilDiv(std::min(kBlock, shape.rows), functions_.tile_m) * functions_.tile_m;
+    const GemmSums sums = shape.result == DType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
+    scratch_bytes_ = sizeof(float) * functions_.scratch_words(std::min(block_, shape.rows), std::min(strip_, shape.n),
+                                                              shape.k, sums, /*b_packed=*/false);
+  }
+
+  size_t ScratchBytes() const override { return scratch_bytes_ * static_cast<size_t>(threads_); }
+
+  void Run(absl::Span<void* const> arguments, void* scratch) const override {
+    const Operands operands = {static_cast<const char*>(arguments[0]), static_cast<const char*>(arguments[1]),
+                               static_cast<const int32_t*>(arguments[2]), static_cast<char*>(arguments[3])};
+    int64_t blocks = 0, first = shape_.rows, last = shape_.rows;
+    ForEachGroup(operands.offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
+      if (group.group == 0) first = group.begin;
+      last = group.begin + group.count;
+      blocks += CeilDiv(group.count, block_);
+    });
+    // Rows of no group stand before the first and behind the last.
+    const size_t row_bytes = static_cast<size_t>(shape_.n * result_bytes_);
+    std::memset(operands.result, 0, static_cast<size_t>(first) * row_bytes);
+    std::memset(operands.result + static_cast<size_t>(last) * row_bytes, 0,
+                static_cast<size_t>(shape_.rows - last) * row_bytes);
+    const int64_t strips = CeilDiv(shape_.n, strip_);
+    loop_.RunMembers(blocks * strips, [&](int member, int64_t begin, int64_t end) {
+      float* own_scratch =
+          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * scratch_bytes_);
+      int64_t at = 0;  // of the group's first piece
+      ForEachGroup(operands.offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
+        const int64_t count = CeilDiv(group.count, block_) * strips;
+        for (int64_t piece = std::max(begin, at); piece < std::min(end, at + count); ++piece) {
+          Multiply(operands, group, (piece - at) / strips * block_, (piece - at) % strips * strip_, own_scratch);
+        }
+        at += count;
+      });
+    });
+  }
+
+ private:
+  static constexpr int64_t kBlock = 512;  // rows
+
+  struct Operands {
+    const char *rows, *matrices;
+    const int32_t* offsets;
+    char* result;
+  };
+
+  void Multiply(const Operands& operands, const RowGroup& group, int64_t row, int64_t column, float* scratch) const {
+    const int64_t m = std::min(block_, group.count - row), n = std::min(strip_, shape_.n - column);
+    const int64_t b_k = shape_.transposed ? 1 : shape_.n, b_n = shape_.transposed ? shape_.k : 1;
+    const GemmShape piece = {m, n, shape_.k, shape_.k, 1, b_k, b_n, shape_.n, 1, /*accumulate=*/false};
+    const GemmResult kind = shape_.result == DType::kBF16 ? GemmResult::kBf16 : GemmResult::kF32;
+    const int64_t first = group.begin + row;
+    functions_.run(piece, operands.rows + first * shape_.k * operand_bytes_,
+                   operands.matrices + (group.group * shape_.k * shape_.n + column * b_n) * operand_bytes_,
+                   {kind, operands.result + (first * shape_.n + column) * result_bytes_}, scratch);
+  }
+
+  const Shape shape_;
+  const int threads_;
+  const ParallelLoop loop_;
+  const GemmTable& gemm_;
+  const GemmFunctions& functions_;
+  const int64_t operand_bytes_, result_bytes_;
+  int64_t strip_, block_;
+  size_t scratch_bytes_;  // of each thread
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
+  Shape shape;
+  shape.operands = FloatTypeOf(signature, 0);
+  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
+                                                {{"rows", Access::kRead, shape.operands, 2},
+                                                 {"matrices", Access::kRead, shape.operands, 3},
+                                                 {"offsets", Access::kRead, DType::kI32, 1},
+                                                 {"out", Access::kWrite, shape.result, 2}},
+                                                {"transposed"}));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t transposed, signature.Int("transposed"));
+  if (transposed != 0 && transposed != 1) return Refuse(signature, "attribute 'transposed' must be 0 or 1");
+  shape.transposed = transposed == 1;
+  const std::vector<int64_t>& matrices = signature.arguments[1].shape;
+  shape.rows = signature.arguments[0].shape[0];
+  shape.k = signature.arguments[0].shape[1];
+  shape.n = matrices[shape.transposed ? 1 : 2];
+  shape.groups = signature.arguments[2].shape[0] - 1;
+  if (shape.groups < 1 || shape.groups > matrices[0]) {
+    return Refuse(signature, "'offsets' must have 2 elements or more, and at most one more than there are matrices");
+  }
+  const int64_t first = shape.transposed ? shape.n : shape.k, second = shape.transposed ? shape.k : shape.n;
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(
+      signature, 1, "matrices", {matrices[0], first, second},
+      shape.transposed ? "[groups, columns of out, columns of rows]" : "[groups, columns of rows, columns of out]"));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 3, "out", {shape.rows, shape.n},
+                                            "a row for each of 'rows', a column for each of a matrix"));
+  return std::make_unique<GroupedMatmul>(shape, signature.threads);
+}
+
+}  // namespace
+
+KernelDefinition GroupedMatmulDefinition() {
+  return {
+      "grouped_matmul",
+      "out[r] = rows[r] matrices[g] for offsets[g] <= r < offsets[g+1], zeros elsewhere; rows [N, K] and matrices "
+      "[G, K, M], with 'transposed' [G, M, K], both f32 or both bf16; offsets i32, at most G + 1; out [N, M] f32 or, "
+      "of bf16, bf16; sums in f32; int transposed; offsets that do not ascend within the rows count as the nearest "
+      "that do",
+      &Create};
+}
+
+}  // namespace bowline::kernels

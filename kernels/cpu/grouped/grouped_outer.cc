@@ -1,0 +1,120 @@
+#include <cstring>
+
+#include "kernels/cpu/definitions.h"
+#include "kernels/cpu/float_type.h"
+#include "kernels/cpu/grouped/grouped_shape.h"
+#include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/parallel/parallel.h"
+#include "kernels/registry/signature_check.h"
+
+namespace bowline::kernels {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Shape {
+  int64_t rows, m, n;
+  int64_t groups, matrices;  // groups that offsets speak of, and matrices of the result, which may be more
+  DType operands, result;
+};
+
+// A piece of work is a strip of rows of one group's matrix.
+class GroupedOuter : public Kernel {
+ public:
+  GroupedOuter(const Shape& shape, int threads)
+      : shape_(shape),
+        threads_(threads),
+        loop_(threads),
+        gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
+        functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
+        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
+    constexpr int64_t kStrip = 128;
+    strip_ = CeilDiv(std::min(kStrip, shape.m), functions_.tile_m) * functions_.tile_m;
+    const GemmSums sums = shape.result == DType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
+    scratch_bytes_ = sizeof(float) * functions_.scratch_words(std::min(strip_, shape.m), shape.n, shape.rows, sums,
+                                                              /*b_packed=*/false);
+  }
+
+  size_t ScratchBytes() const override { return scratch_bytes_ * static_cast<size_t>(threads_); }
+
+  void Run(absl::Span<void* const> arguments, void* scratch) const override {
+    const int32_t* offsets = static_cast<const int32_t*>(arguments[2]);
+    const int64_t strips = CeilDiv(shape_.m, strip_);
+    const int64_t matrix_bytes = shape_.m * shape_.n * result_bytes_;
+    char* result = static_cast<char*>(arguments[3]);
+    std::memset(result + shape_.groups * matrix_bytes, 0,
+                static_cast<size_t>((shape_.matrices - shape_.groups) * matrix_bytes));
+    loop_.RunMembers(shape_.groups * strips, [&](int member, int64_t begin, int64_t end) {
+      float* own_scratch =
+          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * scratch_bytes_);
+      ForEachGroup(offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
+        const int64_t first = group.group * strips;
+        for (int64_t piece = std::max(begin, first); piece < std::min(end, first + strips); ++piece) {
+          Multiply(static_cast<const char*>(arguments[0]), static_cast<const char*>(arguments[1]),
+                   result + group.group * matrix_bytes, group, (piece - first) * strip_, own_scratch);
+        }
+      });
+    });
+  }
+
+ private:
+  void Multiply(const char* lhs, const char* rhs, char* matrix, const RowGroup& group, int64_t row,
+                float* scratch) const {
+    const int64_t m = std::min(strip_, shape_.m - row);
+    char* out = matrix + row * shape_.n * result_bytes_;
+    if (group.count == 0) {
+      std::memset(out, 0, static_cast<size_t>(m * shape_.n * result_bytes_));
+      return;
+    }
+    const GemmShape piece = {m, shape_.n, group.count, 1, shape_.m, shape_.n, 1, shape_.n, 1, /*accumulate=*/false};
+    const GemmResult kind = shape_.result == DType::kBF16 ? GemmResult::kBf16 : GemmResult::kF32;
+    functions_.run(piece, lhs + (group.begin * shape_.m + row) * operand_bytes_,
+                   rhs + group.begin * shape_.n * operand_bytes_, {kind, out}, scratch);
+  }
+
+  const Shape shape_;
+  const int threads_;
+  const ParallelLoop loop_;
+  const GemmTable& gemm_;
+  const GemmFunctions& functions_;
+  const int64_t operand_bytes_, result_bytes_;
+  int64_t strip_;
+  size_t scratch_bytes_;  // of each thread
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
+  Shape shape;
+  shape.operands = FloatTypeOf(signature, 0);
+  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
+                                                {{"lhs", Access::kRead, shape.operands, 2},
+                                                 {"rhs", Access::kRead, shape.operands, 2},
+                                                 {"offsets", Access::kRead, DType::kI32, 1},
+                                                 {"out", Access::kWrite, shape.result, 3}},
+                                                {}));
+  shape.rows = signature.arguments[0].shape[0];
+  shape.m = signature.arguments[0].shape[1];
+  shape.n = signature.arguments[1].shape[1];
+  shape.groups = signature.arguments[2].shape[0] - 1;
+  shape.matrices = signature.arguments[3].shape[0];
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "rhs", {shape.rows, shape.n}, "as many rows as 'lhs' has"));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(
+      CheckShape(signature, 3, "out", {shape.matrices, shape.m, shape.n}, "[groups, columns of lhs, columns of rhs]"));
+  if (shape.groups < 1 || shape.groups > shape.matrices) {
+    return Refuse(signature, "'offsets' must have 2 elements or more, and at most one more than 'out' has matrices");
+  }
+  return std::make_unique<GroupedOuter>(shape, signature.threads);
+}
+
+}  // namespace
+
+KernelDefinition GroupedOuterDefinition() {
+  return {"grouped_outer",
+          "out[g] = sum of lhs[r]^T rhs[r] over offsets[g] <= r < offsets[g+1]; lhs [N, K] and rhs [N, M] both f32 or "
+          "both bf16, offsets i32, at most G + 1, out [G, K, M] f32 or, of bf16, bf16, zeros for groups that offsets "
+          "lacks; sums in f32; offsets that do not ascend within the rows count as the nearest that do",
+          &Create};
+}
+
+}  // namespace bowline::kernels
