@@ -111,18 +111,19 @@ def Graph_AttentionOp : Graph_InferredOp<"attention", [
   let summary = "Scaled dot-product attention with grouped heads (Vaswani et al., 2017; Ainslie et al., 2023)";
   let description = [{
     query [B, S, H, D], key and value [B, T, K, D]; query head h uses key head h / (H / K).
-    `scores = scale * query . key`; with `causal`, query s sees keys t <= s + T - S. Results: the weighted values
-    [B, S, H, D], and the logarithm of the sum of exponentials of each row of scores [B, H, S], which the backward
-    pass uses. Only the first result is differentiable.
+    `scores = scale * query . key`; with `causal`, query s sees keys t <= s + T - S, and with `window` W the last W of
+    these alone (Beltagy et al., 2020). Results: the weighted values [B, S, H, D], and the logarithm of the sum of
+    exponentials of each row of scores [B, H, S], which the backward pass uses. Only the first result is differentiable.
 
     **Constraints:** four dimensions each; key and value have equal types; B and D agree; K divides H; with `causal`,
-    S <= T; element types agree.
+    S <= T; a window is positive (0, the default, is none) and needs `causal`; element types agree.
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, F64Attr:$scale,
-                   UnitAttr:$causal);
+                   UnitAttr:$causal, DefaultValuedOptionalAttr<I64Attr, "0">:$window);
   let results = (outs Graph_FloatTensor:$result, Graph_StatTensor:$logsumexp);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value `scale` custom<Real>($scale) attr-dict `:` functional-type(operands, results)
+    (`causal` $causal^)? (`window` $window^)? $query `,` $key `,` $value `scale` custom<Real>($scale)
+    attr-dict `:` functional-type(operands, results)
   }];
 }
 
@@ -137,11 +138,11 @@ def Graph_AttentionGradOp : Graph_InferredOp<"attention_grad", [
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value,
                    Graph_FloatTensor:$result, Graph_StatTensor:$logsumexp, Graph_FloatTensor:$result_grad,
-                   F64Attr:$scale, UnitAttr:$causal);
+                   F64Attr:$scale, UnitAttr:$causal, DefaultValuedOptionalAttr<I64Attr, "0">:$window);
   let results = (outs Graph_FloatTensor:$query_grad, Graph_FloatTensor:$key_grad, Graph_FloatTensor:$value_grad);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value `,` $result `,` $logsumexp `,` $result_grad `scale` custom<Real>($scale)
-    attr-dict `:` functional-type(operands, results)
+    (`causal` $causal^)? (`window` $window^)? $query `,` $key `,` $value `,` $result `,` $logsumexp `,` $result_grad
+    `scale` custom<Real>($scale) attr-dict `:` functional-type(operands, results)
   }];
 }
 

@@ -16,14 +16,22 @@ double Dot(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t count
   return sum;
 }
 
-int64_t Visible(const AttentionSize& s, int64_t query) { return s.causal ? query + s.keys - s.queries + 1 : s.keys; }
+// The keys that a query sees: [begin, end).
+struct Keys {
+  int64_t begin, end;
+
+  Keys(const AttentionSize& s, int64_t query) : begin(0), end(s.causal ? query + s.keys - s.queries + 1 : s.keys) {
+    if (s.window > 0 && s.window < end) begin = end - s.window;
+  }
+};
 
 // Scaled scores of one query over the keys it sees.
 std::vector<double> Scores(const AttentionSize& s, const Tensor& q, const Tensor& k, int64_t b, int64_t i, int64_t h) {
-  std::vector<double> scores(Visible(s, i));
+  const Keys keys(s, i);
+  std::vector<double> scores(keys.end - keys.begin);
   for (std::size_t j = 0; j < scores.size(); ++j) {
-    scores[j] = s.scale * Dot(q, At(b, i, h, s.queries, s.heads, s.head_dim), k,
-                              At(b, j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim), s.head_dim);
+    const int64_t key = At(b, keys.begin + j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
+    scores[j] = s.scale * Dot(q, At(b, i, h, s.queries, s.heads, s.head_dim), k, key, s.head_dim);
   }
   return scores;
 }
@@ -46,7 +54,7 @@ AttentionOutput Attention(const AttentionSize& s, const Tensor& q, const Tensor&
         const double lse = LogSumExp(scores);
         result.lse[(b * s.heads + h) * s.queries + i] = lse;
         for (std::size_t j = 0; j < scores.size(); ++j) {
-          const int64_t value = At(b, j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
+          const int64_t value = At(b, Keys(s, i).begin + j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
           const int64_t out = At(b, i, h, s.queries, s.heads, s.head_dim);
           const double p = std::exp(scores[j] - lse);
           for (int64_t d = 0; d < s.head_dim; ++d) result.out[out + d] += p * v[value + d];
@@ -69,13 +77,13 @@ AttentionGradients AttentionBackward(const AttentionSize& s, const Tensor& q, co
         std::vector<double> p(scores.size()), dp(scores.size());
         double mean = 0;  // sum_j p_j dp_j: the Jacobian of softmax is diag(p) - p p^T
         for (std::size_t j = 0; j < scores.size(); ++j) {
-          const int64_t key = At(b, j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
+          const int64_t key = At(b, Keys(s, i).begin + j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
           p[j] = std::exp(scores[j] - lse);
           dp[j] = Dot(dout, query, v, key, s.head_dim);
           mean += p[j] * dp[j];
         }
         for (std::size_t j = 0; j < scores.size(); ++j) {
-          const int64_t key = At(b, j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
+          const int64_t key = At(b, Keys(s, i).begin + j, h / (s.heads / s.kv_heads), s.keys, s.kv_heads, s.head_dim);
           const double ds = p[j] * (dp[j] - mean);
           for (int64_t d = 0; d < s.head_dim; ++d) {
             g.dq[query + d] += s.scale * ds * k[key + d];

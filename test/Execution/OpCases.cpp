@@ -412,6 +412,8 @@ static void addAttention(Random &random, std::vector<Case> &cases) {
   Shape q{batch, queries, heads, width}, k{batch, keys, keyHeads, width}, rows{batch, heads, queries};
   std::string query = tensorType(q), key = tensorType(k), row = tensorType(rows);
   std::string word = causal ? "causal " : "";
+  if (causal && random.flip())
+    word += formatv("window {0} ", random.pick({1, 2, 5, 16, 40, 100}));
   std::string forward = formatv("%r0, %r1 = graph.attention {0}%0, %1, %2 scale 0.375 : ({1}, {2}, {2}) -> ({1}, {3})",
                                 word, query, key, row);
   // Scores of up to 0.375 * 4 * 17, where a unit in the last place is about 2e-6.

@@ -15,7 +15,7 @@ using namespace bowline::graph;
 
 /// Shapes of query [B, S, H, D] and of key and value [B, T, K, D].
 static LogicalResult checkAttention(std::optional<Location> loc, Type queryType, Type keyType, Type valueType,
-                                    bool causal) {
+                                    bool causal, int64_t window) {
   RankedTensorType query = tensorType(queryType), key = tensorType(keyType);
   if (query.getRank() != 4 || key.getRank() != 4)
     return emitOptionalError(loc, "query, key and value must have four dimensions, got ", query, " and ", key);
@@ -31,6 +31,10 @@ static LogicalResult checkAttention(std::optional<Location> loc, Type queryType,
   if (causal && query.getDimSize(1) > key.getDimSize(1))
     return emitOptionalError(loc, "causal attention needs at least as many keys as queries, got ", key.getDimSize(1),
                              " and ", query.getDimSize(1));
+  if (window < 0)
+    return emitOptionalError(loc, "a window must have at least one key, got ", window);
+  if (window > 0 && !causal)
+    return emitOptionalError(loc, "a window is of the last keys that a query sees: it needs causal attention");
   return success();
 }
 
@@ -47,13 +51,16 @@ struct Pairs {
   const HostTensor &query, &key;
   int64_t batch, queries, heads, width, keys, keyHeads;
   bool causal;
+  int64_t window;
   double scale;
   SmallVector<int64_t> along; ///< a head
 
-  Pairs(const Arithmetic &arithmetic, const HostTensor &query, const HostTensor &key, bool causal, const APFloat &scale)
+  template <typename Op>
+  Pairs(const Arithmetic &arithmetic, const HostTensor &query, const HostTensor &key, Op op)
       : a(arithmetic), query(query), key(key), batch(query.shape[0]), queries(query.shape[1]), heads(query.shape[2]),
-        width(query.shape[3]), keys(key.shape[1]), keyHeads(key.shape[2]), causal(causal),
-        scale(a.number(scale.convertToDouble())), along(llvm::to_vector(llvm::seq<int64_t>(0, width))) {}
+        width(query.shape[3]), keys(key.shape[1]), keyHeads(key.shape[2]), causal(op.getCausal()),
+        window(op.getWindow()), scale(a.number(op.getScale().convertToDouble())),
+        along(llvm::to_vector(llvm::seq<int64_t>(0, width))) {}
 
   /// Calls body(first element of a query, its place in the statistics, first elements of the keys that it sees).
   void forEachQuery(function_ref<void(int64_t, int64_t, ArrayRef<int64_t>)> body) const {
@@ -61,7 +68,8 @@ struct Pairs {
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t s = 0; s < queries; ++s) {
           SmallVector<int64_t> rows;
-          for (int64_t t = 0; t < (causal ? s + keys - queries + 1 : keys); ++t)
+          int64_t end = causal ? s + keys - queries + 1 : keys, begin = window > 0 ? end - window : 0;
+          for (int64_t t = std::max<int64_t>(begin, 0); t < end; ++t)
             rows.push_back(((b * keys + t) * keyHeads + h / (heads / keyHeads)) * width);
           body(((b * queries + s) * heads + h) * width, (b * heads + h) * queries + s, rows);
         }
@@ -104,7 +112,8 @@ struct AttentionFactors {
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
                                             SmallVectorImpl<Type> &results) {
   Type query = adaptor.getQuery().getType();
-  if (failed(checkAttention(loc, query, adaptor.getKey().getType(), adaptor.getValue().getType(), adaptor.getCausal())))
+  if (failed(checkAttention(loc, query, adaptor.getKey().getType(), adaptor.getValue().getType(), adaptor.getCausal(),
+                            adaptor.getWindow())))
     return failure();
   results.assign({query, logsumexpType(query)});
   return success();
@@ -117,7 +126,7 @@ LogicalResult AttentionOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
     return success();
   ImplicitLocOpBuilder b(getLoc(), builder);
   auto grad = AttentionGradOp::create(b, getQuery(), getKey(), getValue(), getResult(), getLogsumexp(), resultGrads[0],
-                                      getScaleAttr(), getCausalAttr());
+                                      getScale(), getCausal(), getWindow());
   operandGrads[0] = grad.getQueryGrad();
   operandGrads[1] = grad.getKeyGrad();
   operandGrads[2] = grad.getValueGrad();
@@ -127,7 +136,7 @@ LogicalResult AttentionOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, 
 LogicalResult AttentionOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results,
                                      const Arithmetic &arithmetic) {
   const Arithmetic &a = arithmetic;
-  Pairs pairs(a, operands[0], operands[1], getCausal(), getScale());
+  Pairs pairs(a, operands[0], operands[1], *this);
   llvm::fill(results[0].data, 0.0);
   pairs.forEachQuery([&](int64_t q, int64_t statistic, ArrayRef<int64_t> keys) {
     SmallVector<double> scores;
@@ -149,26 +158,34 @@ Precision AttentionOp::precision() { return Precision::Narrow; }
 
 bool AttentionOp::isWideResult(unsigned result) { return result > 0; } // the logsumexp
 
-static DictionaryAttr attentionConfig(MLIRContext *context, bool causal, const APFloat &scale) {
-  return KernelConfig(context).integer("causal", causal).real("scale", scale.convertToDouble()).get();
+template <typename Op> static DictionaryAttr attentionConfig(Op op) {
+  KernelConfig config(op.getContext());
+  config.integer("causal", op.getCausal()).real("scale", op.getScale().convertToDouble());
+  if (op.getWindow() != 0)
+    config.integer("window", op.getWindow());
+  return config.get();
 }
 
 StringRef AttentionOp::kernelName() { return "attention_forward"; }
 
-DictionaryAttr AttentionOp::kernelConfig(bool) { return attentionConfig(getContext(), getCausal(), getScale()); }
+DictionaryAttr AttentionOp::kernelConfig(bool) { return attentionConfig(*this); }
 
 LogicalResult AttentionOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                            SmallVectorImpl<Value> &results) {
   auto op = AttentionOp::create(builder, operands[0], operands[1], operands[2], use.real("scale"),
-                                use.integer("causal") != 0);
+                                use.integer("causal") != 0, use.integer("window"));
   llvm::append_range(results, op->getResults());
   return success();
 }
 
-/// Multiply-adds of `products` matrix products of size S x T x D, half of them masked where causal.
-static double attentionFlops(Type queryType, Type keyType, bool causal, int products) {
-  RankedTensorType query = tensorType(queryType), key = tensorType(keyType);
-  double pairs = static_cast<double>(query.getDimSize(1)) * key.getDimSize(1) * (causal ? 0.5 : 1.0);
+/// Multiply-adds of `products` matrix products of size S x T x D, half of them masked where causal, and of each row all
+/// but the window.
+template <typename Op> static double attentionFlops(Op op, int products) {
+  RankedTensorType query = tensorType(op.getQuery()), key = tensorType(op.getKey());
+  double seen = static_cast<double>(key.getDimSize(1)) * (op.getCausal() ? 0.5 : 1.0);
+  if (op.getWindow() != 0)
+    seen = std::min(seen, static_cast<double>(op.getWindow()));
+  double pairs = static_cast<double>(query.getDimSize(1)) * seen;
   return 2.0 * products * query.getDimSize(0) * query.getDimSize(2) * query.getDimSize(3) * pairs;
 }
 
@@ -179,7 +196,7 @@ FactorRule AttentionOp::factorRule() {
   return f.rule;
 }
 
-double AttentionOp::flops() { return attentionFlops(getQuery().getType(), getKey().getType(), getCausal(), 2); }
+double AttentionOp::flops() { return attentionFlops(*this, 2); }
 
 //===----------------------------------------------------------------------===//
 // AttentionGradOp
@@ -188,7 +205,7 @@ double AttentionOp::flops() { return attentionFlops(getQuery().getType(), getKey
 LogicalResult AttentionGradOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
                                                 SmallVectorImpl<Type> &results) {
   Type query = adaptor.getQuery().getType(), key = adaptor.getKey().getType();
-  if (failed(checkAttention(loc, query, key, adaptor.getValue().getType(), adaptor.getCausal())))
+  if (failed(checkAttention(loc, query, key, adaptor.getValue().getType(), adaptor.getCausal(), adaptor.getWindow())))
     return failure();
   if (adaptor.getResult().getType() != query || adaptor.getResultGrad().getType() != query)
     return emitOptionalError(loc, "result and its gradient must have the query's type ", query);
@@ -203,7 +220,7 @@ LogicalResult AttentionGradOp::interpret(ArrayRef<HostTensor> operands, MutableA
   const Arithmetic &a = arithmetic;
   const HostTensor &query = operands[0], &key = operands[1], &value = operands[2], &output = operands[3],
                    &logsumexp = operands[4], &grad = operands[5];
-  Pairs pairs(a, query, key, getCausal(), getScale());
+  Pairs pairs(a, query, key, *this);
   for (HostTensor &result : results)
     llvm::fill(result.data, 0.0);
   pairs.forEachQuery([&](int64_t q, int64_t statistic, ArrayRef<int64_t> keys) {
@@ -228,16 +245,16 @@ FactorRule AttentionGradOp::factorRule() {
   return f.rule;
 }
 
-double AttentionGradOp::flops() { return attentionFlops(getQuery().getType(), getKey().getType(), getCausal(), 5); }
+double AttentionGradOp::flops() { return attentionFlops(*this, 5); }
 
 StringRef AttentionGradOp::kernelName() { return "attention_backward"; }
 
-DictionaryAttr AttentionGradOp::kernelConfig(bool) { return attentionConfig(getContext(), getCausal(), getScale()); }
+DictionaryAttr AttentionGradOp::kernelConfig(bool) { return attentionConfig(*this); }
 
 LogicalResult AttentionGradOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                                SmallVectorImpl<Value> &results) {
   auto op = AttentionGradOp::create(builder, operands[0], operands[1], operands[2], operands[3], operands[4],
-                                    operands[5], use.real("scale"), use.integer("causal") != 0);
+                                    operands[5], use.real("scale"), use.integer("causal") != 0, use.integer("window"));
   llvm::append_range(results, op->getResults());
   return success();
 }

@@ -103,6 +103,14 @@ absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t causal, signature.Int("causal"));
   if (causal != 0 && causal != 1) return Refuse(signature, "attribute 'causal' must be 0 or 1");
   s.causal = causal == 1;
+  s.window = 0;
+  if (signature.Find("window") != nullptr) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t window, signature.Int("window"));
+    if (window < 1 || !s.causal) {
+      return Refuse(signature, "attribute 'window' must be at least 1, and needs 'causal' to be 1");
+    }
+    if (window < s.keys) s.window = window;
+  }
   s.bf16 = FloatTypeOf(signature, 0) == DType::kBF16;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double scale, FiniteFloat(signature, "scale"));
   s.scale = static_cast<float>(scale);
@@ -145,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const Signature& signature
                                                  {"v", Access::kRead, element, 4},
                                                  {"out", Access::kWrite, element, 4},
                                                  {"lse", Access::kWrite, DType::kF32, 3}},
-                                                {"causal", "scale"}));
+                                                {"causal", "scale", "window"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseShape(signature));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 1, "k"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 2, "v"));
@@ -166,7 +174,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signatur
                                                  {"dq", Access::kWrite, element, 4},
                                                  {"dk", Access::kWrite, element, 4},
                                                  {"dv", Access::kWrite, element, 4}},
-                                                {"causal", "scale"}));
+                                                {"causal", "scale", "window"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseShape(signature));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 1, "k"));
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckLikeK(signature, shape, 2, "v"));
@@ -185,16 +193,16 @@ KernelDefinition AttentionForwardDefinition() {
   return {
       "attention_forward",
       "out, lse = softmax(scale q k^T) v: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, all f32 or all bf16, "
-      "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; float scale; summed in f32; same bits for "
-      "every number of threads",
+      "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; optional int window, with causal: of these the "
+      "last window alone; float scale; summed in f32; same bits for every number of threads",
       &CreateForward};
 }
 
 KernelDefinition AttentionBackwardDefinition() {
   return {
       "attention_backward",
-      "dq, dk, dv of attention_forward from q, k, v, out, lse, dout, all f32 or all but lse bf16; int causal, float "
-      "scale; summed in f32; same bits for every number of threads",
+      "dq, dk, dv of attention_forward from q, k, v, out, lse, dout, all f32 or all but lse bf16; int causal, optional "
+      "int window, float scale; summed in f32; same bits for every number of threads",
       &CreateBackward};
 }
 

@@ -6,7 +6,8 @@
 // pass recomputes probabilities from the log-sum-exp that the forward pass kept. Memory is linear in the sequence
 // length.
 //
-//   s[i,j] = scale * q[i] . k[j]        for the keys that query i sees: all, or with `causal` j <= i + keys - queries
+//   s[i,j] = scale * q[i] . k[j]        for the keys that query i sees: all, or with `causal` j <= i + keys - queries,
+//                                       and with a window the last `window` of these alone
 //   lse[i] = log sum_j exp(s[i,j]),  p[i,j] = exp(s[i,j] - lse[i]),  out[i] = sum_j p[i,j] v[j]
 //   dv[j] = sum_i p[i,j] dout[i],  ds[i,j] = p[i,j] (dout[i] . v[j] - dout[i] . out[i])
 //   dq[i] = scale sum_j ds[i,j] k[j],  dk[j] = scale sum_i ds[i,j] q[i]
@@ -28,6 +29,7 @@ struct AttentionShape {
   int64_t batch, queries, keys, heads, kv_heads, head_dim;
   bool causal, bf16;
   float scale;
+  int64_t window;  // 0 where it hides nothing, else 1 to keys - 1 with `causal`
 };
 
 // Tensors in the element type of the shape.

@@ -49,9 +49,9 @@ struct Scratch {
 template <typename T>
 void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Matrix& k, const Matrix& v, float scale,
                    const Scratch<T>& s, int64_t strip) {
-  const auto rows = [&](int n) { return Smaller(RoundUp(mask.seen[n], kTileRows), keys); };
+  const auto to = [&](int n) { return Smaller(RoundUp(mask.seen[n], kTileRows), keys); };
   StripMask::Split(
-      rows(0), rows(1), [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
+      mask.from, to(0), to(1), [&](auto vectors, int first, int64_t begin, int64_t end) __attribute__((always_inline)) {
         constexpr int kVectors = vectors.value;
         const int64_t lane = strip + first * kLanes;
         const float *q = s.q_strips + strip * words + first * kLanes, *dout = s.dout_strips + (q - s.q_strips);
@@ -66,13 +66,15 @@ void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Mat
             for (int n = 0; n < kVectors; ++n)
               p[i][n] = Exponential<T>(p[i][n], scale, Load(s.lse + lane + n * kLanes));
           }
-          if (key + kRows > mask.all) {
+          if (key + kRows > mask.all || key < Larger(mask.hidden[0], mask.hidden[1])) {
 #pragma clang loop unroll(full)
             for (int i = 0; i < kRows; ++i) {
 #pragma clang loop unroll(full)
               for (int n = 0; n < kVectors; ++n) {
-                const IntVec visible = mask.visible + (first + n) * mask.step;
+                const IntVec visible = mask.visible + (first + n) * mask.step,
+                             starts = mask.first + (first + n) * mask.step;
                 p[i][n] = visible > static_cast<int>(key + i) ? p[i][n] : Vec(0.0f);
+                p[i][n] = starts > static_cast<int>(key + i) ? Vec(0.0f) : p[i][n];
               }
             }
           }
@@ -96,10 +98,10 @@ void Differentiate(const StripMask& mask, int64_t keys, int64_t words, const Mat
 }
 
 // dv[j] += sum_i p[j][i] dout[i] and dk[j] += sum_i ds[j][i] q[i] for the keys of a block, where query i of `queries`
-// sees key j from i = j - visible_to_first + 1 on.
+// sees key j from i = j - visible_to_first + 1 on, and `window` of them do if it is not 0.
 template <typename T>
 void AddKeyGradients(const Scratch<T>& s, int64_t keys, int64_t queries, int64_t head_dim, int64_t visible_to_first,
-                     float* dk, float* dv) {
+                     int64_t window, float* dk, float* dv) {
   constexpr int64_t kSteps = kStepsOf<T>, kRow = kBlockQ / kSteps;
   const int64_t padded = RoundUp(head_dim, kStrip), words = CeilDiv(queries, kSteps);
   for (int64_t d = 0; d < head_dim; d += kStrip) {
@@ -107,11 +109,14 @@ void AddKeyGradients(const Scratch<T>& s, int64_t keys, int64_t queries, int64_t
     const auto add = [&](auto vectors) __attribute__((always_inline)) {
       ForRowTiles(keys, [&](auto tile, int64_t j) __attribute__((always_inline)) {
         const int64_t first = Larger(0, j - visible_to_first + 1) / kSteps, at = j * kRow + first;
-        if (first >= words) return;
+        const int64_t end =
+            window == 0 ? words
+                        : Smaller(words, CeilDiv(Larger(0, j + tile.value - visible_to_first + window), kSteps));
+        if (first >= end) return;
         using Operand = OperandOf<T>;
-        AddProduct<Operand, tile.value, vectors.value>(words - first, s.p + at, kRow, 1, dout + first * kStrip, kStrip,
+        AddProduct<Operand, tile.value, vectors.value>(end - first, s.p + at, kRow, 1, dout + first * kStrip, kStrip,
                                                        dv + j * padded + d, padded);
-        AddProduct<Operand, tile.value, vectors.value>(words - first, s.ds + at, kRow, 1, q + first * kStrip, kStrip,
+        AddProduct<Operand, tile.value, vectors.value>(end - first, s.ds + at, kRow, 1, q + first * kStrip, kStrip,
                                                        dk + j * padded + d, padded);
       });
     };
@@ -158,10 +163,12 @@ void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch
   const int64_t words = CeilDiv(dim, kStepsOf<T>);
   const int64_t count = Smaller(shape.queries - q0, kBlockQ);
   const int64_t limit = Smaller(VisibleKeys(shape, q0 + count - 1), key_end);
-  if (limit <= key_begin) return;
+  // Blocks of keys are the same for all units, so that sums are.
+  const int64_t start = Larger(key_begin, FirstKey(shape, q0) / kBlockK * kBlockK);
+  if (limit <= start) return;
   PackQueries(shape, part, s, head, q0, count);
   __builtin_memset(s.dq, 0, static_cast<size_t>(kBlockQ * dim) * sizeof(float));
-  for (int64_t k0 = key_begin; k0 < limit; k0 += kBlockK) {
+  for (int64_t k0 = start; k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
     const T* block_k = head.k + k0 * kv_stride;
     const Matrix k = RowsAlong(keys, dim, block_k, kv_stride, s.k);
@@ -175,7 +182,7 @@ void BackwardBlock(const AttentionShape& shape, BackwardPart part, const Scratch
     }
     if (part == BackwardPart::kQueries) continue;
     const int64_t at = (k0 - key_begin) * padded;
-    AddKeyGradients(s, keys, count, dim, VisibleKeys(shape, q0) - k0, s.dk + at, s.dv + at);
+    AddKeyGradients(s, keys, count, dim, VisibleKeys(shape, q0) - k0, shape.window, s.dk + at, s.dv + at);
   }
   if (part == BackwardPart::kKeys) return;
   const int64_t stride = shape.heads * dim;

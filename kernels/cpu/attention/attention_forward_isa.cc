@@ -31,7 +31,7 @@ struct Scratch {
 // Products [key][query] of a strip, minus infinity where a query does not see the key.
 template <typename T>
 void Scores(const StripMask& mask, int64_t words, const Matrix& k, const float* q, float* scores) {
-  StripMask::Split(mask.seen[0], mask.seen[1],
+  StripMask::Split(mask.from, mask.seen[0], mask.seen[1],
                    [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
                      ForRowTiles(end - begin, [&](auto tile, int64_t row) __attribute__((always_inline)) {
                        const int64_t key = begin + row;
@@ -47,20 +47,24 @@ void Scores(const StripMask& mask, int64_t words, const Matrix& k, const float* 
                      });
                    });
   for (int n = 0; n < 2; ++n) {
-    const IntVec visible = mask.visible + n * mask.step;
-    for (int64_t key = Larger(0, mask.all); key < mask.seen[n]; ++key) {
+    const IntVec visible = mask.visible + n * mask.step, first = mask.first + n * mask.step;
+    for (int64_t key = Larger(mask.from, mask.all); key < mask.seen[n]; ++key) {
       float* score = scores + key * kStrip + n * kLanes;
       Store(score, visible > static_cast<int>(key) ? Load(score) : Vec(-__builtin_inff()));
+    }
+    for (int64_t key = mask.from; key < mask.hidden[n]; ++key) {
+      float* score = scores + key * kStrip + n * kLanes;
+      Store(score, first > static_cast<int>(key) ? Vec(-__builtin_inff()) : Load(score));
     }
   }
 }
 
 // The largest of `largest` and the scores of each query. Four chains, because one would wait for itself.
 template <typename T>
-Vec LargestScore(int64_t keys, const float* products, float scale, Vec largest) {
+Vec LargestScore(int64_t from, int64_t keys, const float* products, float scale, Vec largest) {
   const auto larger = [](Vec score, Vec than) __attribute__((always_inline)) { return score > than ? score : than; };
   Vec x[4] = {largest, largest, largest, largest};
-  int64_t j = 0;
+  int64_t j = from;
   for (; j + 4 <= keys; j += 4) {
 #pragma clang loop unroll(full)
     for (int n = 0; n < 4; ++n) x[n] = larger(Scaled<T>(Load(products + (j + n) * kStrip), scale), x[n]);
@@ -69,11 +73,12 @@ Vec LargestScore(int64_t keys, const float* products, float scale, Vec largest) 
   return larger(larger(x[0], x[1]), larger(x[2], x[3]));
 }
 
-// Turns products of one vector of queries into 2^(score - maximum), as words of keys, rescaling what was summed under
-// the maximum so far. The sum is of what was not rounded.
+// Turns products of one vector of queries with keys [from, keys) into 2^(score - maximum), as words of keys, rescaling
+// what was summed under the maximum so far. The sum is of what was not rounded.
 template <typename T>
-void UpdateSoftmax(int64_t keys, int64_t head_dim, float scale, float* scores, float* out, float* maximum, float* sum) {
-  const Vec old = Load(maximum), largest = LargestScore<T>(keys, scores, scale, old);
+void UpdateSoftmax(int64_t from, int64_t keys, int64_t head_dim, float scale, float* scores, float* out, float* maximum,
+                   float* sum) {
+  const Vec old = Load(maximum), largest = LargestScore<T>(from, keys, scores, scale, old);
   if (__builtin_reduce_or(largest > old) != 0) {
     const Vec shrink = Exp2NonPositive(old - largest);
     for (int64_t d = 0; d < head_dim; ++d) Store(out + d * kStrip, Load(out + d * kStrip) * shrink);
@@ -83,7 +88,7 @@ void UpdateSoftmax(int64_t keys, int64_t head_dim, float scale, float* scores, f
   constexpr int kSteps = kStepsOf<T>;
   if (keys % kSteps != 0) Store(scores + keys * kStrip, Vec(-__builtin_inff()));
   Vec total = Vec(0.0f);
-  for (int64_t j = 0; j < keys; j += kSteps) {
+  for (int64_t j = from; j < keys; j += kSteps) {
     Vec p[kSteps];
 #pragma clang loop unroll(full)
     for (int step = 0; step < kSteps; ++step) {
@@ -117,7 +122,9 @@ void AttendBlock(const AttentionShape& shape, const Scratch<T>& s, const Head<T>
   }
 
   const int64_t limit = VisibleKeys(shape, q0 + count - 1);
-  for (int64_t k0 = 0; k0 < limit; k0 += kBlockK) {
+  // Every query sees a key of the first block, so that its maximum is a number from there on.
+  static_assert(kBlockQ <= kBlockK);
+  for (int64_t k0 = FirstKey(shape, q0); k0 < limit; k0 += kBlockK) {
     const int64_t keys = Smaller(limit - k0, kBlockK);
     const T *block_k = head.k + k0 * kv_stride, *block_v = head.v + k0 * kv_stride;
     const Matrix k = RowsAlong(keys, dim, block_k, kv_stride, s.k);
@@ -126,8 +133,8 @@ void AttendBlock(const AttentionShape& shape, const Scratch<T>& s, const Head<T>
       const StripMask mask(shape, q0 + i, Smaller(count - i, kStrip), k0, keys);
       Scores<T>(mask, words, k, s.q + i * words, s.scores);
       for (int n = 0; n < 2; ++n) {
-        if (mask.seen[n] == 0) continue;
-        UpdateSoftmax<T>(mask.seen[n], dim, scale, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
+        if (mask.seen[n] <= mask.from) continue;
+        UpdateSoftmax<T>(mask.from, mask.seen[n], dim, scale, s.scores + n * kLanes, s.out + i * dim + n * kLanes,
                          s.maximum + i + n * kLanes, s.sum + i + n * kLanes);
       }
       AddWeightedRows<OperandOf<T>>(mask, dim, v, s.scores, kStrip, s.out + i * dim);

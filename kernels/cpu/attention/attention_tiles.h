@@ -46,6 +46,10 @@ BOWLINE_ALWAYS_INLINE int64_t FromBothEnds(int64_t index, int64_t count) {
 BOWLINE_ALWAYS_INLINE int64_t VisibleKeys(const AttentionShape& shape, int64_t query) {
   return shape.causal ? query + shape.keys - shape.queries + 1 : shape.keys;
 }
+// The first of the keys that the query sees.
+BOWLINE_ALWAYS_INLINE int64_t FirstKey(const AttentionShape& shape, int64_t query) {
+  return shape.window == 0 ? 0 : Larger(0, VisibleKeys(shape, query) - shape.window);
+}
 
 // 2^x for x <= 0 or rounded up from there, within 1.5 units in the last place; below -126, where the result would be
 // subnormal, zero. x = n + r with |r| <= 1/2, exactly; 2^r by the polynomial of degree 6 with least relative error,
@@ -132,35 +136,49 @@ struct Matrix {
   const float* Row(int64_t row) const { return data + row * stride; }
 };
 
-// What the queries of a strip see of the keys [k0, k0 + keys). In each of its two vectors the last query sees the most.
+// What the queries of a strip see of the keys [k0, k0 + keys): all that is said of keys counts from k0. In each of its
+// two vectors the window of the last query begins and ends last.
 struct StripMask {
-  int64_t all;      // keys of the block that every query sees; may be negative
-  int64_t seen[2];  // keys of the block that some query of the vector sees; 0 for a vector without queries
-  IntVec visible;   // keys of the block that each query of the first vector sees; the second sees kLanes more if causal
-  int step;         // kLanes if causal
+  int64_t from;       // no query sees keys before this one, a multiple of kTileRows
+  int64_t all;        // no key before this one is behind what some query sees; may be negative
+  int64_t seen[2];    // end of the keys that some query of the vector sees; 0 for a vector without queries
+  int64_t hidden[2];  // end of the keys that are before the window of some query of the vector
+  IntVec first;       // where the window of each query of the first vector begins
+  IntVec visible;     // and where it ends; windows of the second begin and end kLanes later if causal
+  int step;           // kLanes if causal
 
   StripMask(const AttentionShape& shape, int64_t first_query, int64_t queries, int64_t k0, int64_t keys) {
     for (int v = 0; v < 2; ++v) {
       const int64_t lanes = Smaller(queries - v * kLanes, kLanes);
       const int64_t last = first_query + v * kLanes + lanes - 1;
       seen[v] = lanes <= 0 ? 0 : Larger(0, Smaller(VisibleKeys(shape, last) - k0, keys));
+      hidden[v] = lanes <= 0 ? 0 : Larger(0, Smaller(FirstKey(shape, last) - k0, seen[v]));
     }
-    // Bounded so that it fits: a strip that sees less than nothing is not computed.
-    const int64_t first = Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - k0, keys));
-    all = Smaller(first, keys);
-    for (int i = 0; i < kLanes; ++i) visible[i] = static_cast<int>(first) + (shape.causal ? i : 0);
+    // Bounded so that they fit: a strip that sees less than nothing is not computed, and one whose windows begin before
+    // the block sees from its first key on.
+    const int64_t end = Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - k0, keys));
+    const int64_t begin = shape.window == 0
+                              ? -kStrip
+                              : Larger(-kStrip, Smaller(VisibleKeys(shape, first_query) - shape.window - k0, keys));
+    all = Smaller(end, keys);
+    from = Larger(0, begin) / kTileRows * kTileRows;
+    for (int i = 0; i < kLanes; ++i) {
+      visible[i] = static_cast<int>(end) + (shape.causal ? i : 0);
+      first[i] = static_cast<int>(begin) + i;
+    }
     step = shape.causal ? kLanes : 0;
   }
 
   int64_t Any() const { return Larger(seen[0], seen[1]); }
 
-  // body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of the strip.
+  // body(Constant<vectors>(), first vector, begin, end): keys [begin, end) concern that many vectors of the strip,
+  // whose keys are [from, end0) and [from, end1).
   template <typename Body>
-  BOWLINE_ALWAYS_INLINE void Split(int64_t seen0, int64_t seen1, Body body) {
-    const int64_t both = Smaller(seen0, seen1);
-    if (both > 0) body(Constant<2>(), 0, int64_t{0}, both);
-    if (seen0 > both) body(Constant<1>(), 0, both, seen0);
-    if (seen1 > both) body(Constant<1>(), 1, both, seen1);
+  BOWLINE_ALWAYS_INLINE void Split(int64_t from, int64_t end0, int64_t end1, Body body) {
+    const int64_t both = Larger(from, Smaller(end0, end1));
+    if (both > from) body(Constant<2>(), 0, from, both);
+    if (end0 > both) body(Constant<1>(), 0, both, end0);
+    if (end1 > both) body(Constant<1>(), 1, both, end1);
   }
 };
 
@@ -171,7 +189,7 @@ template <typename Operand>
 BOWLINE_ALWAYS_INLINE void AddWeightedRows(const StripMask& mask, int64_t head_dim, const Matrix& rows,
                                            const float* weights, int64_t ld, float* out) {
   constexpr int kSteps = Operand::kStepsPerWord;
-  StripMask::Split(CeilDiv(mask.seen[0], kSteps), CeilDiv(mask.seen[1], kSteps),
+  StripMask::Split(mask.from / kSteps, CeilDiv(mask.seen[0], kSteps), CeilDiv(mask.seen[1], kSteps),
                    [&](auto vectors, int v, int64_t begin, int64_t end) __attribute__((always_inline)) {
                      ForRowTiles(head_dim, [&](auto tile, int64_t d) __attribute__((always_inline)) {
                        AddProduct<Operand, tile.value, vectors.value>(end - begin, rows.Row(begin) + d, 1, rows.stride,

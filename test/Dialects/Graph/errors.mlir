@@ -1026,6 +1026,28 @@ graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x2x2x6xf32>, %v: tensor<2x2x2
 
 // -----
 
+// A window has keys.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>) {
+  // expected-error @+2 {{a window must have at least one key, got -1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention causal window -1 %q, %k, %k scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
+// A window is of the last keys that a query sees.
+graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>) {
+  // expected-error @+2 {{a window is of the last keys that a query sees: it needs causal attention}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = graph.attention window 2 %q, %k, %k scale 1.0
+    : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  graph.return
+}
+
+// -----
+
 // The result of attention is like the query.
 graph.func @f(%q: tensor<2x3x4x6xf32>, %k: tensor<2x5x2x6xf32>, %r: tensor<2x3x4x5xf32>, %l: tensor<2x4x3xf32>, %g: tensor<2x3x4x6xf32>) {
   // expected-error @+2 {{result and its gradient must have the query's type 'tensor<2x3x4x6xf32>'}}

@@ -166,6 +166,9 @@ graph.func @layers(%x: tensor<2x3x4x6xf32>, %kv: tensor<2x5x2x6xf32>, %v: tensor
   // CHECK: %[[OUT:.*]], %[[LSE:.*]] = graph.attention causal %{{.*}}, %{{.*}}, %{{.*}} scale 0.5
   %10, %11 = graph.attention causal %x, %kv, %kv scale 0.5
      : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
+  // CHECK: graph.attention causal window 2 %{{.*}}, %{{.*}}, %{{.*}} scale 0.5
+  %near:2 = graph.attention causal window 2 %x, %kv, %kv scale 0.5
+      : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>) -> (tensor<2x3x4x6xf32>, tensor<2x4x3xf32>)
   // CHECK: graph.attention_grad causal %{{.*}}, %{{.*}}, %{{.*}}, %[[OUT]], %[[LSE]], %{{.*}} scale 0.5
   %12, %13, %14 = graph.attention_grad causal %x, %kv, %kv, %10, %11, %x scale 0.5
      : (tensor<2x3x4x6xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32>, tensor<2x3x4x6xf32>, tensor<2x4x3xf32>,

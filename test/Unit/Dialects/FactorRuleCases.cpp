@@ -248,23 +248,28 @@ static std::vector<Operand> drawHeads(Random &random, bool causal) {
           {random.reals({batch, keys, heads, width}, -1, 1)}};
 }
 
+/// How many keys a causal query sees; 0 for all.
+static int64_t drawWindow(Random &random, bool causal) { return causal && random.flip() ? random.integer(1, 3) : 0; }
+
 static Example drawAttention(Random &random) {
   bool causal = random.flip();
+  int64_t window = drawWindow(random, causal);
   return {drawHeads(random, causal), [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-            return AttentionOp::create(b, x[0], x[1], x[2], APFloat(0.5), causal);
+            return AttentionOp::create(b, x[0], x[1], x[2], APFloat(0.5), causal, window);
           }};
 }
 
 /// On any values: the rule does not depend on whether result and logsumexp belong to the query.
 static Example drawAttentionGrad(Random &random) {
   bool causal = random.flip();
+  int64_t window = drawWindow(random, causal);
   std::vector<Operand> operands = drawHeads(random, causal);
   const Shape query = operands[0].value.shape;
   operands.push_back({random.reals(query, -1, 1)});
   operands.push_back({random.reals({query[0], query[2], query[1]}, 3, 5)});
   operands.push_back({random.reals(query, -1, 1)});
   return {operands, [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-            return AttentionGradOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], APFloat(0.5), causal);
+            return AttentionGradOp::create(b, x[0], x[1], x[2], x[3], x[4], x[5], APFloat(0.5), causal, window);
           }};
 }
 

@@ -111,12 +111,13 @@ TEST(LayerGradient, Attention) {
     int64_t batch = random.integer(1, 2), queries = random.integer(1, 5), width = random.integer(1, 5);
     int64_t keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3);
     int64_t keys = causal ? queries + random.integer(0, 3) : random.integer(1, 5);
+    int64_t window = causal && random.flip() ? random.integer(1, keys + 1) : 0;
     APFloat scale(random.real(0.2, 1.5));
     Shape keyShape{batch, keys, keyHeads, width};
     expectGradients(
         random, {{random.reals({batch, queries, heads, width})}, {random.reals(keyShape)}, {random.reals(keyShape)}},
         [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-          return AttentionOp::create(b, x[0], x[1], x[2], scale, causal);
+          return AttentionOp::create(b, x[0], x[1], x[2], scale, causal, window);
         },
         /*results=*/{true, false});
   }

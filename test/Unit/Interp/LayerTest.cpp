@@ -188,7 +188,7 @@ namespace {
 /// A random attention problem and the naive formulas of its probabilities.
 struct AttentionCase {
   bool causal;
-  int64_t batch, queries, keys, keyHeads, heads, width;
+  int64_t batch, queries, keys, keyHeads, heads, width, window;
   double scale;
   HostTensor query, key, value;
 
@@ -197,6 +197,7 @@ struct AttentionCase {
     batch = random.integer(1, 2), queries = random.size(), width = random.size();
     keyHeads = random.integer(1, 3), heads = keyHeads * random.integer(1, 3);
     keys = causal ? queries + random.integer(0, 3) : random.size();
+    window = causal && random.flip() ? random.integer(1, keys + 1) : 0;
     scale = random.real(0.2, 1.5);
     query = random.reals({batch, queries, heads, width});
     key = random.reals({batch, keys, keyHeads, width});
@@ -207,6 +208,8 @@ struct AttentionCase {
   /// exp(scale q.k), or 0 where the key is masked: scores are small enough here.
   Number weight(int64_t b, int64_t s, int64_t h, int64_t t) const {
     if (causal && t > s + keys - queries)
+      return 0;
+    if (window > 0 && t <= s + keys - queries - window)
       return 0;
     Number score = 0;
     for (int64_t d = 0; d < width; ++d)
@@ -229,7 +232,7 @@ TEST(Layer, Attention) {
     AttentionCase c(random);
     Tensors results =
         OpHarness({{c.query}, {c.key}, {c.value}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-          return AttentionOp::create(b, x[0], x[1], x[2], APFloat(c.scale), c.causal);
+          return AttentionOp::create(b, x[0], x[1], x[2], APFloat(c.scale), c.causal, c.window);
         }).forward();
     expectNear(results[0], tensorOf(c.query.shape, [&](const Index &i) {
                  Number sum = 0;

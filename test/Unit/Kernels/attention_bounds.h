@@ -59,9 +59,10 @@ class HeadBounds {
     std::vector<RoundedSum> dk(s_.keys * dim), dv(s_.keys * dim);
     for (int64_t i = 0; i < s_.queries; ++i) {
       const int64_t row = Query(i), seen = s_.causal ? i + s_.keys - s_.queries + 1 : s_.keys;
+      const int64_t first = s_.window > 0 ? std::max<int64_t>(0, seen - s_.window) : 0;
       std::vector<double> p(seen), mean_k(dim);
       std::vector<RoundedSum> of_out(dim), of_dq(dim);
-      for (int64_t j = 0; j < seen; ++j) {
+      for (int64_t j = first; j < seen; ++j) {
         p[j] = std::exp(s_.scale * Dot(q, row, k, Key(j)) - lse[(batch_ * s_.heads + head_) * s_.queries + i]);
         for (int64_t d = 0; d < dim; ++d) {
           of_out[d].Add(p[j] * v[Key(j) + d]);
@@ -75,7 +76,7 @@ class HeadBounds {
         of_delta += std::abs(dout[row + d]) * (stored + 0x1p-8 * (std::abs(out[row + d]) + stored));
       }
       const double delta = Dot(dout, row, out, row);
-      for (int64_t j = 0; j < seen; ++j) {
+      for (int64_t j = first; j < seen; ++j) {
         const double ds = p[j] * (Dot(dout, row, v, Key(j)) - delta);
         for (int64_t d = 0; d < dim; ++d) {
           of_dq[d].Add(ds * k[Key(j) + d]);

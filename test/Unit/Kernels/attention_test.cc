@@ -37,11 +37,17 @@ Inputs RandomInputs(std::mt19937_64& random, const AttentionSize& s, DType dtype
           RandomStored(random, dtype, QueryElements(s))};
 }
 
+std::vector<Attribute> Attributes(const AttentionSize& s) {
+  std::vector<Attribute> attributes = {Int("causal", s.causal), Float("scale", s.scale)};
+  if (s.window != 0) attributes.push_back(Int("window", s.window));
+  return attributes;
+}
+
 Signature ForwardSignature(const AttentionSize& s, int threads, DType dtype = DType::kF32) {
   const std::vector<int64_t> q = {s.batch, s.queries, s.heads, s.head_dim},
                              k = {s.batch, s.keys, s.kv_heads, s.head_dim};
   return {"attention_forward",
-          {Int("causal", s.causal), Float("scale", s.scale)},
+          Attributes(s),
           {In(q, dtype), In(k, dtype), In(k, dtype), Out(q, dtype), Out({s.batch, s.heads, s.queries})},
           threads};
 }
@@ -50,7 +56,7 @@ Signature BackwardSignature(const AttentionSize& s, int threads, DType dtype = D
   const std::vector<int64_t> q = {s.batch, s.queries, s.heads, s.head_dim},
                              k = {s.batch, s.keys, s.kv_heads, s.head_dim};
   return {"attention_backward",
-          {Int("causal", s.causal), Float("scale", s.scale)},
+          Attributes(s),
           {In(q, dtype), In(k, dtype), In(k, dtype), In(q, dtype), In({s.batch, s.heads, s.queries}), In(q, dtype),
            Out(q, dtype), Out(k, dtype), Out(k, dtype)},
           threads};
@@ -94,8 +100,9 @@ void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std
 
 void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const Result& r, const Expected& expected) {
   SCOPED_TRACE(::testing::Message() << "B " << s.batch << " S " << s.queries << " T " << s.keys << " H " << s.heads
-                                    << " KV " << s.kv_heads << " D " << s.head_dim << " causal " << s.causal << " "
-                                    << NameOf(dtype) << " ISA " << static_cast<int>(ActiveIsa()));
+                                    << " KV " << s.kv_heads << " D " << s.head_dim << " causal " << s.causal
+                                    << " window " << s.window << " " << NameOf(dtype) << " ISA "
+                                    << static_cast<int>(ActiveIsa()));
   AttentionBounds bounds;
   if (dtype == DType::kBF16) {
     bounds = BoundAttention(s, AttentionPrefersPairs(), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(), x.dout.Doubles(),
@@ -148,6 +155,130 @@ TEST_P(AttentionTest, GroupedHeadsOfOddSizes) {
   }
 }
 
+// Windows that begin and end inside of tiles, strips and blocks, of 1 key, and of as many as there are or more.
+TEST_P(AttentionTest, WindowsAgreeWithReference) {
+  std::mt19937_64 random(9);
+  const std::vector<int64_t> windows = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 128, 130, 200};
+  const std::vector<int64_t> dims = {1, 3, 16, 31, 33, 64, 80};
+  for (int i = 0; i < 90; ++i) {
+    AttentionSize s{};
+    s.batch = 1 + random() % 2;
+    s.queries = 1 + random() % 210;
+    s.keys = s.queries + (i % 3 == 0 ? random() % 150 : 0);
+    // One key head for more threads than that: keys and queries are differentiated apart.
+    s.kv_heads = i % 4 == 0 ? 1 : 1 + random() % 2;
+    s.heads = s.kv_heads * (1 + random() % 2);
+    s.head_dim = dims[random() % dims.size()];
+    s.causal = true;
+    s.scale = 1 / std::sqrt(static_cast<double>(s.head_dim));
+    s.window = i % 10 == 0 ? s.keys - 1 + random() % 3 : windows[random() % windows.size()];
+    s.window = std::max<int64_t>(s.window, 1);
+    CheckAgainstReference(random, s, 1 + i % 3, i % 2 == 0 ? DType::kBF16 : DType::kF32);
+  }
+}
+
+TEST_P(AttentionTest, WindowOfOneKeyIsItsValue) {
+  std::mt19937_64 random(10);
+  const AttentionSize s = {2, 70, 90, 2, 2, 20, true, 0.3, 1};
+  const Inputs x = RandomInputs(random, s, DType::kF32);
+  const Result r = Attend(s, DType::kF32, x, 2);
+  const Floats out = r.out.Values(), v = x.v.Values(), dv = r.dv.Values(), dout = x.dout.Values();
+  const int64_t row = s.heads * s.head_dim;
+  for (int64_t b = 0; b < s.batch; ++b) {
+    for (int64_t j = 0; j < s.keys; ++j) {
+      const int64_t query = j - (s.keys - s.queries);
+      for (int64_t d = 0; d < row; ++d) {
+        const int64_t key_at = (b * s.keys + j) * row + d, query_at = (b * s.queries + query) * row + d;
+        if (query >= 0) {
+          EXPECT_NEAR(out[query_at], v[key_at], 1e-6);
+          EXPECT_NEAR(dv[key_at], dout[query_at], 1e-6);
+        } else {
+          EXPECT_EQ(dv[key_at], 0.0f);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, WindowOfAllKeysChangesNoBit) {
+  std::mt19937_64 random(11);
+  AttentionSize s = {2, 77, 201, 6, 3, 40, true, 0.15};
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    const Inputs x = RandomInputs(random, s, dtype);
+    s.window = 0;
+    const Result whole = Attend(s, dtype, x, 2);
+    for (int64_t window : {s.keys, s.keys + 1, int64_t{1} << 40, INT64_MAX}) {
+      s.window = window;
+      EXPECT_TRUE(Attend(s, dtype, x, 2) == whole) << window;
+    }
+    s.window = s.keys - 1;  // hides one key of one query
+    EXPECT_FALSE(Attend(s, dtype, x, 2) == whole);
+  }
+}
+
+// What a key holds that a window hides reaches no query behind it.
+TEST_P(AttentionTest, HiddenKeysChangeNoBit) {
+  std::mt19937_64 random(12);
+  const AttentionSize s = {1, 300, 300, 2, 1, 24, true, 0.2, 90};
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    Inputs x = RandomInputs(random, s, dtype);
+    const Result before = Attend(s, dtype, x, 2);
+    constexpr int64_t kChanged = 101;  // keys before this one
+    for (Stored* tensor : {&x.k, &x.v}) {
+      Floats values = tensor->Values();
+      for (int64_t i = 0; i < kChanged * s.kv_heads * s.head_dim; ++i) values[i] = -3 * values[i];
+      *tensor = Stored(dtype, values);
+    }
+    const Result after = Attend(s, dtype, x, 2);
+    const auto differ = [](const Stored& a, const Stored& b, int64_t row, int64_t begin, int64_t end) {
+      const Floats first = a.Values(), second = b.Values();
+      return !std::equal(first.begin() + begin * row, first.begin() + end * row, second.begin() + begin * row);
+    };
+    const int64_t row = s.heads * s.head_dim, seen_until = kChanged + s.window - 1;
+    EXPECT_TRUE(differ(before.out, after.out, row, seen_until - 1, seen_until));
+    EXPECT_FALSE(differ(before.out, after.out, row, seen_until, s.queries));
+    EXPECT_TRUE(differ(before.dq, after.dq, row, seen_until - 1, seen_until));
+    EXPECT_FALSE(differ(before.dq, after.dq, row, seen_until, s.queries));
+    // Keys whose queries all stayed as they were.
+    const int64_t kv_row = s.kv_heads * s.head_dim;
+    EXPECT_FALSE(differ(before.dk, after.dk, kv_row, seen_until, s.keys));
+    EXPECT_FALSE(differ(before.dv, after.dv, kv_row, seen_until, s.keys));
+  }
+}
+
+// Zero times NaN is NaN: tiles of keys before all windows of a block of queries, and of queries behind all windows that
+// have a key, are not multiplied.
+TEST_P(AttentionTest, TilesOutsideOfTheWindowAreSkipped) {
+  std::mt19937_64 random(13);
+  const AttentionSize s = {1, 600, 600, 2, 1, 24, true, 0.2, 90};
+  // These keys and queries are NaN.
+  constexpr int64_t kKeysBefore = 101, kQueriesFrom = 448;
+  // Blocks of 64 queries that see none of these keys, nor another one of the tile of the last of them, and keys whose
+  // queries are before those queries, at least by a tile.
+  constexpr int64_t kFirstBlock = 256, kLastKey = kQueriesFrom - 90 - 8;
+  const int64_t q_row = s.heads * s.head_dim, kv_row = s.kv_heads * s.head_dim;
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    Inputs x = RandomInputs(random, s, dtype);
+    const Result expected = Attend(s, dtype, x, 2);
+    const auto spoil = [&](Stored& tensor, int64_t begin, int64_t end) {
+      Floats values = tensor.Values();
+      std::fill(values.begin() + begin, values.begin() + end, NAN);
+      tensor = Stored(dtype, values);
+    };
+    for (Stored* tensor : {&x.k, &x.v}) spoil(*tensor, 0, kKeysBefore * kv_row);
+    for (Stored* tensor : {&x.q, &x.dout}) spoil(*tensor, kQueriesFrom * q_row, s.queries * q_row);
+    const Result r = Attend(s, dtype, x, 2);
+    const auto expect_same = [](const Stored& actual, const Stored& expected, int64_t begin, int64_t end) {
+      const Floats a = actual.Values(), b = expected.Values();
+      EXPECT_TRUE(std::equal(a.begin() + begin, a.begin() + end, b.begin() + begin));
+    };
+    expect_same(r.out, expected.out, kFirstBlock * q_row, kQueriesFrom * q_row);
+    expect_same(r.dq, expected.dq, kFirstBlock * q_row, kQueriesFrom * q_row);
+    expect_same(r.dk, expected.dk, kFirstBlock * kv_row, kLastKey * kv_row);
+    expect_same(r.dv, expected.dv, kFirstBlock * kv_row, kLastKey * kv_row);
+  }
+}
+
 TEST_P(AttentionTest, SharpDistributions) {
   // Scores in the hundreds: the running maximum must keep every exponential in range.
   std::mt19937_64 random(3);
@@ -170,7 +301,7 @@ TEST_P(AttentionTest, SameBitsForEveryNumberOfThreads) {
   // The second has fewer key heads than threads, where the backward pass computes dq and dk, dv apart.
   for (const AttentionSize& s :
        {AttentionSize{3, 77, 201, 6, 3, 40, true, 0.15}, AttentionSize{1, 400, 700, 3, 1, 40, true, 0.15},
-        AttentionSize{1, 300, 513, 1, 1, 17, false, 0.2}}) {
+        AttentionSize{1, 300, 513, 1, 1, 17, false, 0.2}, AttentionSize{1, 400, 700, 3, 1, 40, true, 0.15, 150}}) {
     for (DType dtype : {DType::kF32, DType::kBF16}) {
       const Inputs x = RandomInputs(random, s, dtype);
       const Result one = Attend(s, dtype, x, 1);
@@ -219,7 +350,6 @@ TEST_P(AttentionTest, NanStaysInItsHead) {
 }
 
 // The reference is slow: computed once for all instruction sets.
-// The reference is slow: computed once for all instruction sets.
 void CheckLengths(DType dtype) {
   std::mt19937_64 random(1);
   const Isa best = ActiveIsa();
@@ -262,8 +392,8 @@ TEST(AttentionScratch, IsLinearInTheSequence) {
 
 TEST(AttentionReference, GradientsAreFiniteDifferences) {
   std::mt19937_64 random(5);
-  for (bool causal : {false, true}) {
-    const AttentionSize s = {1, 3, 5, 4, 2, 3, causal, 0.7};
+  for (int window : {-1, 0, 1, 3}) {
+    const AttentionSize s = {1, 3, 5, 4, 2, 3, window >= 0, 0.7, std::max(window, 0)};
     const Inputs x = RandomInputs(random, s, DType::kF32);
     std::vector<double> q = x.q.Doubles(), k = x.k.Doubles(), v = x.v.Doubles();
     const std::vector<double> dout = x.dout.Doubles();
@@ -323,6 +453,17 @@ TEST(AttentionRefusals, EverythingUnsafe) {
     Signature bad = s;
     bad.attributes[0].ints = {2};
     ExpectRefused(bad, "'causal' must be 0 or 1");
+    bad.attributes = s.attributes;
+    bad.attributes.push_back(Int("window", 0));
+    ExpectRefused(bad, "'window' must be at least 1");
+    bad.attributes.back().ints = {-3};
+    ExpectRefused(bad, "'window' must be at least 1");
+    bad.attributes.back() = Int("window", 2);
+    EXPECT_TRUE(CreateKernel(bad).ok());
+    bad.attributes[0].ints = {0};
+    ExpectRefused(bad, "needs 'causal' to be 1");
+    bad.attributes.back() = Float("window", 2);
+    ExpectRefused(bad, "'window'");
     bad.attributes = s.attributes;
     bad.attributes[1].floats = {NAN};
     ExpectRefused(bad, "must be finite");
