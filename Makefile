@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-fast check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ check: packages  ## Build and run every test; the last line is "N passed, N fail
 check-fast: configure  ## Build and run the fast tests: two minutes after a build
 	@cmake --build --preset release --target fast-tests
 	@ctest --test-dir build/release -L '^fast$$' -j 2 --output-on-failure --no-tests=error
+
+check-mutants: configure  ## Make each of the recorded mistakes, and say which of them the fast tests find (an hour)
+	@scripts/check-mutants.py $(NAMES)
 
 check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), and 200 (COUNT=N) random strategies
 	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
