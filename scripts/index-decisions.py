@@ -37,6 +37,7 @@ AREAS = {
     "plans": "What a plan holds",
     "proofs": "Certificates, the checker, equivalence",
     "communication": "Ranks that are threads, ranks that are processes, what they exchange",
+    "devices": "Memory, streams and launches of devices, drivers and how they are found",
     "training": "Steps, optimizer, checkpoints",
     "command line": "What tools accept, print and return",
 }

@@ -71,8 +71,7 @@ absl::Status Compare(int a, const Values& first, int b, const Values& second) {
 
 }  // namespace
 
-absl::Status AgreeOn(hal::Communicator& members, hal::Stream& stream,
-                     absl::Span<const std::pair<std::string, std::string>> values) {
+absl::Status AgreeOn(hal::Exchange& members, absl::Span<const std::pair<std::string, std::string>> values) {
   Values sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   std::string own;
@@ -83,13 +82,14 @@ absl::Status AgreeOn(hal::Communicator& members, hal::Stream& stream,
   const auto size = static_cast<size_t>(members.size());
   const auto length = static_cast<int64_t>(own.size());
   std::vector<int64_t> lengths(size);
-  BOWLINE_RETURN_IF_ERROR(members.AllGather(stream, {{&length, lengths.data(), 1}}, kernels::DType::kI64));
-  BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
+  const auto gather = [&](const void* from, void* to, size_t count, kernels::DType dtype) {
+    return members.Run({.kind = hal::OperationKind::kAllGather, .dtype = dtype}, {{from, to, count}});
+  };
+  BOWLINE_RETURN_IF_ERROR(gather(&length, lengths.data(), 1, kernels::DType::kI64));
   const auto longest = static_cast<size_t>(*std::max_element(lengths.begin(), lengths.end()));
   own.resize(longest);
   std::string all(size * longest, '\0');
-  BOWLINE_RETURN_IF_ERROR(members.AllGather(stream, {{own.data(), all.data(), longest}}, kernels::DType::kU8));
-  BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
+  BOWLINE_RETURN_IF_ERROR(gather(own.data(), all.data(), longest, kernels::DType::kU8));
 
   const auto values_of = [&](size_t member) {
     return Decode(absl::string_view(all).substr(member * longest, static_cast<size_t>(lengths[member])));

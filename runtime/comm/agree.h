@@ -5,19 +5,16 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "runtime/hal/communicator.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
-// Compares named values among the members of a communicator whose device memory is the host's: all call it with their
-// own, say the plan's hash and the options of the run, before they do anything that presumes them equal. Returns when
-// all were compared.
+// Compares named values among the members of an exchange: all call it with their own, say the plan's hash and the
+// options of the run, before they do anything that presumes them equal. Returns when all were compared.
 //
 // kFailedPrecondition on every member, with the same text, when one has another value or another set of names: names
-// the first such name, two members and what each has. The communicator goes on in that case. Other errors are those of
-// the communicator.
-absl::Status AgreeOn(hal::Communicator& members, hal::Stream& stream,
-                     absl::Span<const std::pair<std::string, std::string>> values);
+// the first such name, two members and what each has. The exchange goes on in that case. Other errors are its own.
+absl::Status AgreeOn(hal::Exchange& members, absl::Span<const std::pair<std::string, std::string>> values);
 
 }  // namespace bowline
 

@@ -7,29 +7,28 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/link.h"
-#include "runtime/hal/communicator.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
-// All ranks of a run, as one of them sees them: where its communicators come from.
-class CommunicatorGroup {
+// All ranks of a run, as one of them sees them: where some of them meet to exchange bytes.
+class RankGroup {
  public:
-  virtual ~CommunicatorGroup() = default;
+  virtual ~RankGroup() = default;
 
   // This rank, and how many there are.
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
 
-  // The communicator `name` of `members`, ranks of the group, this one among them. Each member asks for its own, once,
-  // with the same members in the same order and the same link; any number of communicators may have the same members.
-  // Where ranks are processes, a member waits here for the others, so all members ask for communicators that they share
-  // in the same order. Communicators must be destroyed before the group. Operations take at least as long as `link`
-  // would.
-  // kInvalidArgument saying what is wrong, kDeadlineExceeded naming the members that did not ask for it in time, or the
-  // error that broke the group.
-  virtual absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
-                                                                                absl::Span<const int> members,
-                                                                                const LinkOptions& link = {}) = 0;
+  // For a communicator `name` of `members`, ranks of the group, this one among them. Each member asks for its own,
+  // once, with the same members in the same order and the same link; any number of communicators may have the same
+  // members. Where ranks are processes, a member waits here for the others, so all members ask for communicators that
+  // they share in the same order. Exchanges must be destroyed before the group. Operations take at least as long as
+  // `link` would. kInvalidArgument saying what is wrong, kDeadlineExceeded naming the members that did not ask for it
+  // in time, or the error that broke the group.
+  virtual absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name,
+                                                                        absl::Span<const int> members,
+                                                                        const LinkOptions& link = {}) = 0;
 
   // Ends all operations of all ranks, and all that come later, with `why`: for a rank that cannot go on, so that the
   // others do not wait for it. The first error stays. Does nothing when `why` is OK.
@@ -39,7 +38,7 @@ class CommunicatorGroup {
   virtual absl::Status status() const = 0;
 
   // Contract
-  //   All methods may be called from several threads. An error of any communicator breaks the group, on every rank.
+  //   All methods may be called from several threads. An error of any exchange breaks the group, on every rank.
 };
 
 // kInvalidArgument unless `members` are different ranks below `ranks` and `rank` is among them.

@@ -16,4 +16,22 @@ std::chrono::nanoseconds LinkTime(const LinkOptions& link, int steps, double byt
   return std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(std::fmin(total, kLongest))));
 }
 
+std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const hal::Operation& operation, uint64_t total,
+                                    int members) {
+  const int others = members - 1;
+  const double bytes = static_cast<double>(total) * static_cast<double>(kernels::SizeOf(operation.dtype));
+  switch (operation.kind) {
+    case hal::OperationKind::kAllReduce:
+      return LinkTime(link, 2 * others, bytes * 2 * others / members);
+    case hal::OperationKind::kAllGather:
+    case hal::OperationKind::kReduceScatter:
+    case hal::OperationKind::kAllToAll:
+      return LinkTime(link, others, bytes * others);  // (n-1)/n of n parts
+    case hal::OperationKind::kBarrier:
+      return LinkTime(link, 2 * others, 0);
+    default:
+      return LinkTime(link, 1, bytes);
+  }
+}
+
 }  // namespace bowline

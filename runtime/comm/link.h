@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "kernels/registry/link.h"
+#include "runtime/hal/operation.h"
 
 namespace bowline {
 
@@ -18,6 +19,10 @@ using kernels::LinkOptions;
 // (all-gather: Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005;
 // all-reduce: Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, 2009.)
 std::chrono::nanoseconds LinkTime(const LinkOptions& link, int steps, double bytes);
+
+// What `operation` of `total` elements of one of `members` takes on a link.
+std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const hal::Operation& operation, uint64_t total,
+                                    int members);
 
 }  // namespace bowline
 

@@ -73,19 +73,6 @@ void ReduceAs(absl::Span<const void* const> from, void* to, size_t count, hal::R
 
 }  // namespace
 
-bool CanReduce(kernels::DType dtype) {
-  switch (dtype) {
-    case kernels::DType::kF32:
-    case kernels::DType::kF64:
-    case kernels::DType::kBF16:
-    case kernels::DType::kI32:
-    case kernels::DType::kI64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels::DType dtype, hal::ReduceOp op) {
   switch (dtype) {
     case kernels::DType::kF32:

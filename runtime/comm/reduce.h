@@ -5,14 +5,12 @@
 
 #include "absl/types/span.h"
 #include "kernels/registry/registry.h"
-#include "runtime/hal/communicator.h"
+#include "runtime/hal/operation.h"
 
 namespace bowline {
 
-bool CanReduce(kernels::DType dtype);
-
 // to[0, count) = op over `from`, combined in their order; each is read once. `to` may be one of `from`, no other
-// overlap. Numerics as hal::Communicator says. CanReduce(dtype), and `from` is not empty.
+// overlap. Numerics as hal::Exchange says. hal::CanReduce(dtype), and `from` is not empty.
 void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels::DType dtype, hal::ReduceOp op);
 
 }  // namespace bowline

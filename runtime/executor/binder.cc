@@ -30,6 +30,11 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
   return result;
 }
 
+hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
+  if (kernel.origin() != fbs::KernelOrigin::Generated) return {};
+  return hal::Extent{static_cast<int64_t>(kernel.parallel_extent())};
+}
+
 bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0; }
 
 // A plan may share bytes between arguments only where the kernel's author said so.
@@ -51,6 +56,20 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
     }
   }
   return absl::OkStatus();
+}
+
+hal::OperationKind KindOf(fbs::CollectiveKind kind) {
+  switch (kind) {
+    case fbs::CollectiveKind::AllReduce:
+      return hal::OperationKind::kAllReduce;
+    case fbs::CollectiveKind::AllGather:
+      return hal::OperationKind::kAllGather;
+    case fbs::CollectiveKind::ReduceScatter:
+      return hal::OperationKind::kReduceScatter;
+    case fbs::CollectiveKind::AllToAll:
+      return hal::OperationKind::kAllToAll;
+  }
+  return hal::OperationKind::kNone;  // VerifyPlan allows no other
 }
 
 }  // namespace
@@ -112,28 +131,31 @@ absl::Status Binder::CreateKernels() {
   const std::vector<bool> has_scratch = FindScratch();
   for (uint32_t i = 0; i < plan_.kernels()->size(); ++i) {
     const fbs::Kernel& kernel = *plan_.kernels()->Get(i);
-    auto launchable = kernel.origin() == fbs::KernelOrigin::Generated
-                          ? bound_.executables[kernel.image()]->Resolve(kernel.name()->str(),
-                                                                        static_cast<int64_t>(kernel.parallel_extent()),
-                                                                        {kernel.flops(), kernel.bytes_moved()})
-                          : CreateRegistered(kernel, has_scratch[i]);
+    auto launchable =
+        kernel.origin() == fbs::KernelOrigin::Generated
+            ? bound_.executables[kernel.image()]->Resolve(kernel.name()->str(), {kernel.flops(), kernel.bytes_moved()})
+            : CreateRegistered(kernel, has_scratch[i]);
     if (!launchable.ok()) return Annotate(launchable.status(), absl::StrCat("kernel ", i));
     bound_.launchables.push_back(*std::move(launchable));
+    bound_.geometries.push_back(GeometryOf(kernel));
+    BOWLINE_RETURN_IF_ERROR(Annotate(bound_.launchables[i]->CheckGeometry(bound_.geometries[i]),
+                                     absl::StrCat("kernel ", i, " ", Quoted(kernel.name()))));
   }
   return absl::OkStatus();
 }
 
-void* Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
+hal::DeviceAddress Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
   return arena_ + RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
 }
 
 void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
   const bool has_scratch = HasScratchOperand(plan_, launch);
   bound->launchable = bound_.launchables[launch.kernel()].get();
+  bound->geometry = &bound_.geometries[launch.kernel()];
   bound->kernel = launch.kernel();
   bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
   for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
-    void* address = Address(*launch.operands()->Get(i), slot);
+    const hal::DeviceAddress address = Address(*launch.operands()->Get(i), slot);
     if (i < bound->argument_count) {
       bound_.arguments.push_back(address);
     } else {
@@ -149,46 +171,43 @@ void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound)
   bound_.arguments.push_back(Address(*copy.source(), slot));
 }
 
-void Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
+absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
   std::vector<OperandUse> uses;
   AppendCommunicationOperands(plan_, command, uses);
-  std::vector<void*> addresses;
+  std::vector<hal::DeviceAddress> addresses;
   for (const OperandUse& use : uses) addresses.push_back(Address(*use.operand, slot));
   bound->first_argument = static_cast<uint32_t>(bound_.pieces.size());
   uint32_t communicator = 0;
-  const auto set = [&](const auto& body) {
+  const auto set = [&](hal::OperationKind kind, const auto& body) {
     communicator = body.communicator();
-    bound->dtype = static_cast<kernels::DType>(body.dtype());
+    bound->operation.kind = kind;
+    bound->operation.dtype = static_cast<kernels::DType>(body.dtype());
   };
-  const auto add_parts = [&](const auto& transfer, bool sends) {
-    set(transfer);
-    bound->peer = static_cast<int>(transfer.peer());
+  const auto add_parts = [&](hal::OperationKind kind, const auto& transfer) {
+    set(kind, transfer);
+    bound->operation.peer = static_cast<int>(transfer.peer());
+    const bool sends = kind == hal::OperationKind::kSend;
     for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
-      hal::Piece piece;
-      if (sends) {
-        piece.send = addresses[i];
-      } else {
-        piece.receive = addresses[i];
-      }
-      piece.count = transfer.parts()->Get(i)->count();
-      bound_.pieces.push_back(piece);
+      const size_t count = transfer.parts()->Get(i)->count();
+      bound_.pieces.push_back({sends ? addresses[i] : 0, sends ? 0 : addresses[i], count});
     }
   };
   if (const fbs::Send* send = command.body_as_Send()) {
-    add_parts(*send, /*sends=*/true);
+    add_parts(hal::OperationKind::kSend, *send);
   } else if (const fbs::Receive* receive = command.body_as_Receive()) {
-    add_parts(*receive, /*sends=*/false);
+    add_parts(hal::OperationKind::kReceive, *receive);
   } else {
     const fbs::Collective& collective = *command.body_as_Collective();
-    set(collective);
-    bound->collective = collective.kind();
-    bound->reduction = collective.reduction() == fbs::Reduction::Sum ? hal::ReduceOp::kSum : hal::ReduceOp::kMax;
+    set(KindOf(collective.kind()), collective);
+    bound->operation.op = collective.reduction() == fbs::Reduction::Sum ? hal::ReduceOp::kSum : hal::ReduceOp::kMax;
     for (uint32_t i = 0; i < SizeOf(collective.pieces()); ++i) {
       bound_.pieces.push_back({addresses[2 * i], addresses[2 * i + 1], collective.pieces()->Get(i)->count()});
     }
   }
   bound->argument_count = static_cast<uint32_t>(bound_.pieces.size()) - bound->first_argument;
   bound->communicator = bound_.communicators[communicator].get();
+  return bound->communicator->Reserve(bound->operation,
+                                      {bound_.pieces.data() + bound->first_argument, bound->argument_count});
 }
 
 absl::Status Binder::CreateCommunicators() {
@@ -203,8 +222,9 @@ absl::Status Binder::CreateCommunicators() {
     // Groups of one communicator are apart from each other; each has the name of its first member.
     const std::vector<int> members = MembersAlong(plan_, communicator.axes(), rank());
     const std::string name = absl::StrCat(TextOf(communicator.name()), "@", members.front());
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Exchange> exchange, group_->CreateExchange(name, members, link));
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Communicator> created,
-                             group_->CreateCommunicator(name, members, link));
+                             device_.CreateCommunicator(std::move(exchange)));
     bound_.communicators.push_back(std::move(created));
   }
   return absl::OkStatus();
@@ -282,7 +302,7 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
           result.event = bound_.events[EventOf(*command.body_as_Wait(), slot)].get();
           break;
         default:
-          BindCommunication(command, slot, &result);
+          BOWLINE_RETURN_IF_ERROR(BindCommunication(command, slot, &result));
       }
       bound_.commands.push_back(result);
     }

@@ -25,21 +25,18 @@ struct BoundCommand {
   fbs::CommandBody kind = fbs::CommandBody::Launch;
   uint16_t stream = 0;
   const hal::Launchable* launchable = nullptr;
+  const hal::Geometry* geometry = nullptr;
   uint32_t first_argument =
       0;  // BoundPlan.arguments; a copy: destination, then source; a communication: BoundPlan.pieces
   uint32_t argument_count = 0;
   union {
-    void* scratch = nullptr;          // launch
+    hal::DeviceAddress scratch = 0;   // launch
     hal::Communicator* communicator;  // communication
     hal::Event* event;                // signal, wait
   };
   uint64_t copy_bytes = 0;
-  uint32_t kernel = 0;  // of the plan; for profiles
-  // Of a communication.
-  kernels::DType dtype = kernels::DType::kF32;
-  fbs::CollectiveKind collective = fbs::CollectiveKind::AllReduce;
-  hal::ReduceOp reduction = hal::ReduceOp::kSum;
-  int peer = 0;
+  uint32_t kernel = 0;       // of the plan; for profiles
+  hal::Operation operation;  // communication
 };
 
 // One call of a segment: a range of BoundPlan.commands, which calls with equal addresses share.
@@ -55,7 +52,8 @@ struct BoundPlan {
   std::vector<std::unique_ptr<hal::Event>> events;                // those of the program with the most
   std::vector<std::unique_ptr<hal::Stream>> streams;
   std::vector<BoundCommand> commands;
-  std::vector<void*> arguments;
+  std::vector<hal::Geometry> geometries;  // by kernel
+  std::vector<hal::DeviceAddress> arguments;
   std::vector<hal::Piece> pieces;
   std::vector<std::vector<BoundCall>> timelines;  // by program
 };
@@ -63,7 +61,7 @@ struct BoundPlan {
 class Binder {
  public:
   // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
-  Binder(const fbs::Plan& plan, hal::Device& device, uint8_t* arena, CommunicatorGroup* group, const LinkTable& links)
+  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links)
       : plan_(plan),
         device_(device),
         arena_(arena),
@@ -82,17 +80,17 @@ class Binder {
   absl::Status BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound);
   void BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound);
   void BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound);
-  void BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound);
+  absl::Status BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound);
   absl::Status CreateCommunicators();
   absl::Status CreateEvents();
   uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
-  void* Address(const fbs::Operand& operand, uint32_t slot) const;
+  hal::DeviceAddress Address(const fbs::Operand& operand, uint32_t slot) const;
 
   const fbs::Plan& plan_;
   hal::Device& device_;
-  uint8_t* arena_;
-  CommunicatorGroup* group_;
+  hal::DeviceAddress arena_;
+  RankGroup* group_;
   const LinkTable& links_;
   const uint32_t role_;
   BoundPlan bound_;

@@ -77,6 +77,18 @@ int64_t FindOutside(fbs::DType dtype, const void* data, uint64_t bytes, int64_t 
   }
 }
 
+absl::Status CheckRange(const fbs::Plan& plan, const TensorRef& tensor, uint64_t size, uint64_t offset) {
+  if (offset <= tensor.bytes && size <= tensor.bytes - offset) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(size, " bytes at offset ", offset, " reach beyond buffer ",
+                                                 Quoted(plan.buffers()->Get(tensor.buffer)->name()), " of ",
+                                                 tensor.bytes, " bytes"));
+}
+
+// By which a stream knows a command: its place in a program.
+uint64_t LabelOf(uint32_t call, uint32_t command) { return uint64_t{call} << 32 | command; }
+
+bool TakesTime(const BoundCommand& command) { return command.kind != fbs::CommandBody::Signal; }
+
 }  // namespace
 
 Session::Session(LoadedPlan plan, const SessionOptions& options) : plan_(std::move(plan)), options_(options) {}
@@ -90,9 +102,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   if (options.require_certificates) BOWLINE_RETURN_IF_ERROR(Annotate(RequireCertificates(plan), file));
   hal::DeviceOptions device_options;
   device_options.threads = static_cast<int>(plan.target()->threads());
-  BOWLINE_ASSIGN_OR_RETURN(session->device_, BuiltinDrivers().CreateDevice(options.driver, device_options));
-  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
   if (options.group != nullptr) session->rank_ = static_cast<uint32_t>(options.group->rank());
+  device_options.rank = static_cast<int>(session->rank_);
+  const std::string driver = options.driver.empty() ? plan.target()->device()->str() : options.driver;
+  BOWLINE_ASSIGN_OR_RETURN(hal::DriverChoice choice, hal::ParseDriverChoice(driver));
+  device_options.settings = std::move(choice.settings);
+  BOWLINE_ASSIGN_OR_RETURN(session->device_, AllDrivers(options.driver_path).CreateDevice(choice.name, device_options));
+  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
   session->role_ = RoleOf(plan, session->rank_);
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
@@ -106,8 +122,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->preparation_ = std::make_unique<const Preparation>(plan);
-  if (options.trace) session->tracer_ = std::make_unique<Tracer>(plan.entries()->size());
-  if (options.profile) session->timings_.resize(plan.kernels()->size() + 2);
+  session->FindInputs();
+  if (options.trace) session->tracer_ = std::make_unique<Tracer>(session->device_.get(), plan.entries()->size());
+  if (options.profile) {
+    session->timings_.resize(plan.kernels()->size() + 2);
+    BOWLINE_ASSIGN_OR_RETURN(session->command_begin_, session->device_->CreateEvent(hal::EventMode::kTimed));
+    BOWLINE_ASSIGN_OR_RETURN(session->command_end_, session->device_->CreateEvent(hal::EventMode::kTimed));
+  }
   return session;
 }
 
@@ -139,24 +160,82 @@ absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
       absl::StrCat("'", plan_.name(), "' has no entry '", name, "'; it has ", NamesOf(plan().entries())));
 }
 
-TensorView Session::BufferAt(uint32_t index, uint32_t slot) const {
-  if (IsState(plan().buffers()->Get(index)->kind())) is_prepared_ = false;
-  return ViewOf(index, slot);
+void Session::FindInputs() {
+  for (uint32_t e = 0; e < plan().entries()->size(); ++e) {
+    const fbs::Entry& entry = *plan().entries()->Get(e);
+    if (plan().programs()->Get(entry.program())->role() != role_) continue;
+    for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+      const fbs::Port& port = *entry.inputs()->Get(i);
+      InputBuffer& input = inputs_[port.buffer()];
+      input.written.resize(plan().buffers()->Get(port.buffer())->slots(), false);
+      if (port.limit() == 0 || (input.limit != 0 && input.limit <= port.limit())) continue;
+      input.limit = port.limit();
+      input.entry = e;
+      input.port = i;
+    }
+  }
 }
 
-TensorView Session::ViewOf(uint32_t index, uint32_t slot) const {
+TensorRef Session::BufferAt(uint32_t index, uint32_t slot) const {
   const fbs::Buffer& buffer = *plan().buffers()->Get(index);
-  TensorView view;
-  view.data = arena_->address() + RangeOf(buffer, slot).begin;
-  view.bytes = buffer.bytes();
-  view.dtype = buffer.dtype();
-  if (buffer.shape() != nullptr) view.shape = {buffer.shape()->data(), buffer.shape()->size()};
-  return view;
+  TensorRef tensor;
+  tensor.buffer = index;
+  tensor.slot = slot;
+  tensor.bytes = buffer.bytes();
+  tensor.dtype = buffer.dtype();
+  if (buffer.shape() != nullptr) tensor.shape = {buffer.shape()->data(), buffer.shape()->size()};
+  return tensor;
 }
 
-absl::StatusOr<TensorView> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
-                                             absl::string_view kind, absl::string_view entry, absl::string_view port,
-                                             uint32_t slot) const {
+absl::Status Session::Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset) const {
+  BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
+  return arena_->Read(RangeOf(*plan().buffers()->Get(tensor.buffer), tensor.slot).begin + offset, bytes);
+}
+
+absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset) {
+  BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
+  const fbs::Buffer& buffer = *plan().buffers()->Get(tensor.buffer);
+  const auto input = inputs_.find(tensor.buffer);
+  if (input != inputs_.end()) BOWLINE_RETURN_IF_ERROR(CheckInput(tensor, bytes, input->second));
+  if (IsState(buffer.kind())) is_prepared_ = false;
+  BOWLINE_RETURN_IF_ERROR(arena_->Write(RangeOf(buffer, tensor.slot).begin + offset, bytes));
+  if (input != inputs_.end()) input->second.written[tensor.slot % input->second.written.size()] = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes,
+                                 const InputBuffer& input) const {
+  if (bytes.size() != tensor.bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("buffer ", Quoted(plan().buffers()->Get(tensor.buffer)->name()),
+                                                   " is an input, which is written as a whole: ", tensor.bytes,
+                                                   " bytes, not ", bytes.size()));
+  }
+  if (input.limit == 0) return absl::OkStatus();
+  const int64_t outside = FindOutside(tensor.dtype, bytes.data(), bytes.size(), input.limit);
+  if (outside < 0) return absl::OkStatus();
+  const fbs::Entry& entry = *plan().entries()->Get(input.entry);
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(entry.name()), ": element ", outside, " of input ",
+                                                 Quoted(entry.inputs()->Get(input.port)->name()), ", slot ",
+                                                 tensor.slot, ", is outside of [0, ", input.limit,
+                                                 "); is the data made for another vocabulary?"));
+}
+
+absl::Status Session::CheckInputsWritten(const fbs::Entry& entry) const {
+  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+    const fbs::Port& port = *entry.inputs()->Get(i);
+    const std::vector<bool>& written = inputs_.find(port.buffer())->second.written;
+    const auto missing = std::find(written.begin(), written.end(), false);
+    if (missing == written.end()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("entry ", Quoted(entry.name()), ": input ", Quoted(port.name()), ", slot ",
+                     missing - written.begin(), ", was not written since the last run; write all inputs before each"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorRef> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
+                                            absl::string_view kind, absl::string_view entry, absl::string_view port,
+                                            uint32_t slot) const {
   for (uint32_t i = 0; i < SizeOf(ports); ++i) {
     if (TextOf(ports->Get(i)->name()) != port) continue;
     const uint32_t buffer = ports->Get(i)->buffer();
@@ -169,41 +248,23 @@ absl::StatusOr<TensorView> Session::FindPort(const flatbuffers::Vector<flatbuffe
       absl::StrCat("entry '", entry, "' has no ", kind, " '", port, "'; it has ", NamesOf(ports)));
 }
 
-absl::StatusOr<TensorView> Session::Input(absl::string_view entry, absl::string_view port, uint32_t slot) const {
+absl::StatusOr<TensorRef> Session::Input(absl::string_view entry, absl::string_view port, uint32_t slot) const {
   BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
   return FindPort(plan().entries()->Get(index)->inputs(), "input", entry, port, slot);
 }
 
-absl::StatusOr<TensorView> Session::Output(absl::string_view entry, absl::string_view port, uint32_t slot) const {
+absl::StatusOr<TensorRef> Session::Output(absl::string_view entry, absl::string_view port, uint32_t slot) const {
   BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
   return FindPort(plan().entries()->Get(index)->outputs(), "output", entry, port, slot);
 }
 
-TensorView Session::StateAt(uint32_t index) const { return BufferAt(plan().states()->Get(index)->buffer()); }
+TensorRef Session::StateAt(uint32_t index) const { return BufferAt(plan().states()->Get(index)->buffer()); }
 
-absl::StatusOr<TensorView> Session::State(absl::string_view key) const {
+absl::StatusOr<TensorRef> Session::State(absl::string_view key) const {
   for (const uint32_t i : states_) {
     if (TextOf(plan().states()->Get(i)->key()) == key) return StateAt(i);
   }
   return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no state '", key, "'"));
-}
-
-absl::Status Session::CheckInputs(const fbs::Entry& entry) const {
-  if (!arena_->host_visible()) return absl::OkStatus();  // the owner of such a device checks before it copies
-  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
-    const fbs::Port& port = *entry.inputs()->Get(i);
-    if (port.limit() == 0) continue;
-    const uint32_t slots = plan().buffers()->Get(port.buffer())->slots();
-    for (uint32_t slot = 0; slot < slots; ++slot) {
-      const TensorView view = ViewOf(port.buffer(), slot);
-      const int64_t outside = FindOutside(view.dtype, view.data, view.bytes, port.limit());
-      if (outside < 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "entry ", Quoted(entry.name()), ": element ", outside, " of input ", Quoted(port.name()), ", slot ", slot,
-          ", is outside of [0, ", port.limit(), "); is the data made for another vocabulary?"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Session::Run(absl::string_view entry) {
@@ -212,10 +273,11 @@ absl::Status Session::Run(absl::string_view entry) {
 }
 
 absl::Status Session::Run(int entry) {
-  if (entry < 0 || static_cast<uint32_t>(entry) >= plan().entries()->size()) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no entry ", entry));
+  if (entry < 0 || static_cast<uint32_t>(entry) >= plan().entries()->size() ||
+      plan().programs()->Get(plan().entries()->Get(static_cast<uint32_t>(entry))->program())->role() != role_) {
+    return absl::InvalidArgumentError(absl::StrCat("this rank has no entry ", entry));
   }
-  BOWLINE_RETURN_IF_ERROR(CheckInputs(*plan().entries()->Get(entry)));
+  BOWLINE_RETURN_IF_ERROR(CheckInputsWritten(*plan().entries()->Get(entry)));
   const auto index = static_cast<uint32_t>(entry);
   if (entry == preparation_->EntryOf(role_)) {
     is_prepared_ = false;
@@ -224,6 +286,7 @@ absl::Status Session::Run(int entry) {
   if (preparation_->Needs(index)) BOWLINE_RETURN_IF_ERROR(Prepare());
   // Also where it fails half-way.
   if (preparation_->Invalidates(index)) is_prepared_ = false;
+  for (auto& [buffer, input] : inputs_) input.written.assign(input.written.size(), false);
   return RunEntry(entry);
 }
 
@@ -235,16 +298,11 @@ absl::Status Session::Prepare() {
   return absl::OkStatus();
 }
 
-absl::Status Session::RunEntry(int entry) {
-  if (tracer_ != nullptr) return RunTraced(entry);
-  return options_.profile ? RunCommands<true>(entry) : RunCommands<false>(entry);
-}
-
 absl::Status Session::Issue(const BoundCommand& command) {
   hal::Stream& stream = *bound_->streams[command.stream];
   switch (command.kind) {
     case fbs::CommandBody::Launch:
-      return stream.Launch(*command.launchable,
+      return stream.Launch(*command.launchable, *command.geometry,
                            {bound_->arguments.data() + command.first_argument, command.argument_count},
                            command.scratch);
     case fbs::CommandBody::Copy:
@@ -255,56 +313,45 @@ absl::Status Session::Issue(const BoundCommand& command) {
     case fbs::CommandBody::Wait:
       return stream.Wait(*command.event);
     default:
-      break;
+      return command.communicator->Issue(stream, command.operation,
+                                         {bound_->pieces.data() + command.first_argument, command.argument_count});
   }
-  hal::Communicator& communicator = *command.communicator;
-  const absl::Span<const hal::Piece> pieces(bound_->pieces.data() + command.first_argument, command.argument_count);
-  if (command.kind == fbs::CommandBody::Send) return communicator.Send(stream, pieces, command.dtype, command.peer);
-  if (command.kind == fbs::CommandBody::Receive) {
-    return communicator.Receive(stream, pieces, command.dtype, command.peer);
-  }
-  switch (command.collective) {
-    case fbs::CollectiveKind::AllReduce:
-      return communicator.AllReduce(stream, pieces, command.dtype, command.reduction);
-    case fbs::CollectiveKind::AllGather:
-      return communicator.AllGather(stream, pieces, command.dtype);
-    case fbs::CollectiveKind::ReduceScatter:
-      return communicator.ReduceScatter(stream, pieces, command.dtype, command.reduction);
-    case fbs::CollectiveKind::AllToAll:
-      return communicator.AllToAll(stream, pieces, command.dtype);
-  }
-  return absl::OkStatus();  // VerifyPlan allows no other
 }
 
-template <bool kProfile>
-absl::Status Session::RunCommands(int entry) {
+template <typename Body>
+absl::Status Session::ForEachCommand(int entry, Body body) {
   const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
-  for (size_t call = 0; call < timeline.size(); ++call) {
+  for (uint32_t call = 0; call < timeline.size(); ++call) {
     for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
       const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
-      const auto start = kProfile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-      absl::Status status = Issue(command);
-      if constexpr (kProfile) {
-        if (status.ok()) status = bound_->streams[command.stream]->Synchronize();
-        const size_t row = command.kind == fbs::CommandBody::Launch ? command.kernel
-                           : command.kind == fbs::CommandBody::Copy ? timings_.size() - 2
-                                                                    : timings_.size() - 1;
-        Timing& timing = timings_[row];
-        ++timing.launches;
-        timing.nanoseconds += (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
-      }
-      if (!status.ok()) return FailedCommand(status, entry, call, i);
+      bound_->streams[command.stream]->SetLabel(LabelOf(call, i));
+      if (absl::Status status = body(command); !status.ok()) return FailedCommand(status, entry, LabelOf(call, i));
     }
   }
   return Finish(entry);
 }
 
-absl::Status Session::Finish(int entry) {
-  for (size_t stream = 0; stream < bound_->streams.size(); ++stream) {
-    if (absl::Status status = bound_->streams[stream]->Synchronize(); !status.ok()) {
-      return FailedStream(status, entry, stream);
-    }
+absl::Status Session::RunEntry(int entry) {
+  if (tracer_ != nullptr) return RunTraced(entry);
+  if (options_.profile) {
+    return ForEachCommand(entry, [&](const BoundCommand& command) { return IssueProfiled(command); });
   }
+  return ForEachCommand(entry, [&](const BoundCommand& command) { return Issue(command); });
+}
+
+absl::Status Session::IssueProfiled(const BoundCommand& command) {
+  hal::Stream& stream = *bound_->streams[command.stream];
+  BOWLINE_RETURN_IF_ERROR(stream.Record(*command_begin_));
+  BOWLINE_RETURN_IF_ERROR(Issue(command));
+  BOWLINE_RETURN_IF_ERROR(stream.Record(*command_end_));
+  BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
+  BOWLINE_ASSIGN_OR_RETURN(const int64_t begin, command_begin_->Time());
+  BOWLINE_ASSIGN_OR_RETURN(const int64_t end, command_end_->Time());
+  const size_t row = command.kind == fbs::CommandBody::Launch ? command.kernel
+                     : command.kind == fbs::CommandBody::Copy ? timings_.size() - 2
+                                                              : timings_.size() - 1;
+  ++timings_[row].launches;
+  timings_[row].nanoseconds += end - begin;
   return absl::OkStatus();
 }
 
@@ -313,50 +360,39 @@ absl::Status Session::RunTraced(int entry) {
   std::vector<TraceEvent> sites;
   for (uint32_t call = 0; call < timeline.size(); ++call) {
     for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
-      if (bound_->commands[timeline[call].first_command + i].kind != fbs::CommandBody::Signal) {
-        sites.push_back({call, i});
-      }
+      if (TakesTime(bound_->commands[timeline[call].first_command + i])) sites.push_back({call, i});
     }
   }
-  tracer_->Begin(sites.size());
+  BOWLINE_RETURN_IF_ERROR(tracer_->Begin(sites.size()));
   size_t next = 0;
-  for (size_t call = 0; call < timeline.size(); ++call) {
-    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
-      const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
-      const bool takes_time = command.kind != fbs::CommandBody::Signal;
-      hal::Stream& stream = *bound_->streams[command.stream];
-      absl::Status status = takes_time ? tracer_->StampBegin(stream, next) : absl::OkStatus();
-      if (status.ok()) status = Issue(command);
-      if (status.ok() && takes_time) status = tracer_->StampEnd(stream, next++);
-      if (!status.ok()) return FailedCommand(status, entry, call, i);
-    }
-  }
-  BOWLINE_RETURN_IF_ERROR(Finish(entry));
-  tracer_->End(entry, sites);
-  return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(ForEachCommand(entry, [&](const BoundCommand& command) -> absl::Status {
+    if (!TakesTime(command)) return Issue(command);
+    hal::Stream& stream = *bound_->streams[command.stream];
+    BOWLINE_RETURN_IF_ERROR(tracer_->StampBegin(stream, next));
+    BOWLINE_RETURN_IF_ERROR(Issue(command));
+    return tracer_->StampEnd(stream, next++);
+  }));
+  return tracer_->End(entry, sites);
 }
 
-absl::Status Session::FailedStream(const absl::Status& status, int entry, size_t stream) const {
-  const std::optional<uint64_t> failed = bound_->streams[stream]->FailedCommand();
-  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
-  uint64_t place = 0;
-  for (size_t call = 0; failed.has_value() && call < timeline.size(); ++call) {
-    for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
-      const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
-      if (command.stream != stream || command.kind == fbs::CommandBody::Signal) continue;
-      // Each launch, copy and communication is one command of the stream, and so is each stamp of a trace around it.
-      if (tracer_ != nullptr) ++place;
-      if (command.kind != fbs::CommandBody::Wait && place++ == *failed) return FailedCommand(status, entry, call, i);
-      if (tracer_ != nullptr) ++place;
-    }
+absl::Status Session::Finish(int entry) {
+  absl::Status first;
+  // All of them, also after an error: what is issued next finds streams that are as new.
+  for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
+    const absl::Status status = stream->Synchronize();
+    if (status.ok() || !first.ok()) continue;
+    const std::optional<uint64_t> label = stream->FailedLabel();
+    first = label.has_value() ? FailedCommand(status, entry, *label)
+                              : Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
   }
-  return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
+  return first;
 }
 
-absl::Status Session::FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t index) const {
+absl::Status Session::FailedCommand(const absl::Status& status, int entry, uint64_t label) const {
+  const auto call = static_cast<uint32_t>(label >> 32), index = static_cast<uint32_t>(label);
   const fbs::Entry& e = *plan().entries()->Get(entry);
   const fbs::Program& program = *plan().programs()->Get(e.program());
-  const fbs::SegmentCall& c = *program.timeline()->Get(static_cast<uint32_t>(call));
+  const fbs::SegmentCall& c = *program.timeline()->Get(call);
   const fbs::Segment& segment = *program.segments()->Get(c.segment());
   const fbs::Command& command = *segment.commands()->Get(index);
   return Annotate(

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,10 @@ struct BoundCommand;
 struct BoundPlan;
 
 struct SessionOptions {
-  std::string driver = "cpu";  // or "null", which runs nothing
+  // "NAME" or "NAME:KEY=VALUE,..."; empty: the one that is named as the plan's target is. Plugins are looked for in
+  // `driver_path`, and where AllDrivers does.
+  std::string driver = {};
+  std::string driver_path = {};
   // 0: as many as the plan was compiled for. Anything else must be that number.
   int threads = 0;
   // Times every command. Off, it costs nothing.
@@ -31,24 +35,20 @@ struct SessionOptions {
   // `profile`.
   bool trace = false;
   // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
-  CommunicatorGroup* group = nullptr;
+  RankGroup* group = nullptr;
   // Links to emulate, by axis of the mesh.
-  LinkTable links;
+  LinkTable links = {};
   // Refuses a plan for several ranks without the proof that they do not wait for each other for ever.
   bool require_certificates = true;
 };
 
-// A dense, row-major tensor in the arena. Valid as long as the session.
-struct TensorView {
-  void* data = nullptr;
+// A dense, row-major tensor of a session: one slot of a buffer, for Session::Read and Session::Write.
+struct TensorRef {
+  uint32_t buffer = 0;  // of the plan
+  uint32_t slot = 0;
   uint64_t bytes = 0;
   fbs::DType dtype = fbs::DType::F32;
-  absl::Span<const int64_t> shape;
-
-  template <typename T>
-  absl::Span<T> As() const {
-    return {static_cast<T*>(data), static_cast<size_t>(bytes / sizeof(T))};
-  }
+  absl::Span<const int64_t> shape;  // valid as long as the session
 };
 
 // What one kernel of the plan, all copies, or all communication took so far.
@@ -61,19 +61,18 @@ struct ProfileRow {
   double bytes_moved = 0;  // likewise
 };
 
-// What one rank of a plan is on its device: one arena, loaded kernels, and for every entry the list of commands with
-// all addresses filled in. State lives in the arena between runs and is zero at first: run the plan's `init` entry, or
-// write the states. One thread at a time uses a session.
+// What one rank of a plan is on its device: its memory, loaded kernels, and for every entry the list of commands with
+// all addresses filled in. The host reaches memory by Read and Write alone. State lives in it between runs and is
+// undefined at first: run the plan's `init` entry, or write the states. One thread at a time uses a session.
 //
 // Where the plan has an entry `prepare` (runtime/plan/preparation.h), the session runs it before an entry that reads
-// its results, if parameters may have changed since: an entry wrote them, or the caller got memory to write them to.
-// Whoever writes to such memory after a run has to get it again.
+// its results, if parameters may have changed since: an entry or the caller wrote them.
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.
   // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks a certificate
   // that the options require; kResourceExhausted when the arena does not fit into memory; kNotFound or kInvalidArgument
-  // for a kernel that this build does not have or that refuses its signature; kNotFound for an unknown driver.
+  // for a kernel that this build does not have or that refuses its signature; kUnavailable for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 
@@ -87,8 +86,9 @@ class Session {
   absl::StatusOr<int> FindEntry(absl::string_view name) const;
 
   // Runs an entry to its end. Without an error it allocates nothing, takes no lock and touches no string.
-  // kInvalidArgument when an integer input is outside of its port's limit; nothing ran then. Any other error names
-  // entry, segment, command and source; state may be half updated then.
+  // kFailedPrecondition when an input was not written since the last run: plans use the bytes of inputs for other
+  // things too. Nothing ran then. Any other error names entry, segment, command and source; state may be half updated
+  // then.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
   // Runs `prepare` if it has to run before other entries, so that the first of these does not wait for it. Nothing
@@ -97,16 +97,31 @@ class Session {
 
   // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
   // ports; kOutOfRange for a slot that is not there.
-  absl::StatusOr<TensorView> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
-  absl::StatusOr<TensorView> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
+  absl::StatusOr<TensorRef> Input(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
+  absl::StatusOr<TensorRef> Output(absl::string_view entry, absl::string_view port, uint32_t slot = 0) const;
 
   // The states of this rank's role, as indices into plan().states().
   absl::Span<const uint32_t> states() const { return states_; }
   // A parameter or other state by its key in checkpoints. Indices are those of plan().states().
-  absl::StatusOr<TensorView> State(absl::string_view key) const;
-  TensorView StateAt(uint32_t index) const;
-  // Any buffer of the plan.
-  TensorView BufferAt(uint32_t buffer, uint32_t slot = 0) const;
+  absl::StatusOr<TensorRef> State(absl::string_view key) const;
+  TensorRef StateAt(uint32_t index) const;
+  // Any buffer of this rank's role.
+  TensorRef BufferAt(uint32_t buffer, uint32_t slot = 0) const;
+
+  // Between the host and the bytes of a tensor from `offset` on. kInvalidArgument for bytes beyond its end; for an
+  // input that is not written as a whole; and, naming entry, port and element, for an integer outside of its port's
+  // limit: nothing was written then.
+  absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
+  absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
+  // The same for all elements of a tensor.
+  template <typename T>
+  absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
+    return Write(tensor, {reinterpret_cast<const uint8_t*>(elements.data()), elements.size() * sizeof(T)});
+  }
+  template <typename T>
+  absl::Status ReadAll(const TensorRef& tensor, absl::Span<T> elements) const {
+    return Read(tensor, {reinterpret_cast<uint8_t*>(elements.data()), elements.size() * sizeof(T)});
+  }
 
   // Rows of what ran, the slowest first; empty unless SessionOptions.profile.
   std::vector<ProfileRow> Profile() const;
@@ -123,21 +138,31 @@ class Session {
  private:
   Session(LoadedPlan plan, const SessionOptions& options);
 
+  // What is behind the ports, of whichever entries: the limit of its elements, and which slots were written since a
+  // run.
+  struct InputBuffer {
+    uint32_t entry = 0, port = 0;  // the first with this limit, for messages
+    int64_t limit = 0;             // 0: none
+    std::vector<bool> written;     // by slot
+  };
+
   absl::Status FillConstants();
-  absl::StatusOr<TensorView> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
-                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
-                                      uint32_t slot) const;
-  absl::Status CheckInputs(const fbs::Entry& entry) const;
-  TensorView ViewOf(uint32_t buffer, uint32_t slot) const;
+  absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
+                                     absl::string_view kind, absl::string_view entry, absl::string_view port,
+                                     uint32_t slot) const;
+  void FindInputs();
+  absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes, const InputBuffer& input) const;
+  absl::Status CheckInputsWritten(const fbs::Entry& entry) const;
   absl::Status RunEntry(int entry);
-  template <bool kProfile>
-  absl::Status RunCommands(int entry);
   absl::Status RunTraced(int entry);
+  // Calls body(command) for each command of an entry, in the order of issue, then Finish.
+  template <typename Body>
+  absl::Status ForEachCommand(int entry, Body body);
+  absl::Status Issue(const BoundCommand& command);
+  absl::Status IssueProfiled(const BoundCommand& command);
   // When all commands were issued: waits until they are over.
   absl::Status Finish(int entry);
-  absl::Status Issue(const BoundCommand& command);
-  absl::Status FailedCommand(const absl::Status& status, int entry, size_t call, uint32_t command) const;
-  absl::Status FailedStream(const absl::Status& status, int entry, size_t stream) const;
+  absl::Status FailedCommand(const absl::Status& status, int entry, uint64_t label) const;
 
   LoadedPlan plan_;
   SessionOptions options_;
@@ -148,14 +173,15 @@ class Session {
   std::unique_ptr<hal::Allocation> arena_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
-  // Whether what `prepare` computed is that of the parameters. Those who get a state may write it.
-  mutable bool is_prepared_ = false;
+  bool is_prepared_ = false;                // what `prepare` computed is that of the parameters
+  std::map<uint32_t, InputBuffer> inputs_;  // by buffer
   // By kernel of the plan; the last two are for copies and communication.
   struct Timing {
     uint64_t launches = 0;
     int64_t nanoseconds = 0;
   };
   std::vector<Timing> timings_;
+  std::unique_ptr<hal::Event> command_begin_, command_end_;  // of the command that is being timed
   std::unique_ptr<Tracer> tracer_;
 };
 

@@ -1,33 +1,30 @@
 #include "runtime/executor/trace.h"
 
-#include <chrono>
 #include <utility>
 
 namespace bowline {
 
-absl::Status Tracer::Stamp(hal::Stream& stream, size_t index) {
-  hal::HostCall call;
-  call.context = &times_[index];
-  call.run = [](const hal::HostCall& self) {
-    *static_cast<int64_t*>(self.context) =
-        std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    return absl::OkStatus();
-  };
-  return stream.Call(call);
+absl::Status Tracer::Begin(size_t commands) {
+  while (points_.size() < 2 * commands) {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Event> point, device_->CreateEvent(hal::EventMode::kTimed));
+    points_.push_back(std::move(point));
+  }
+  return absl::OkStatus();
 }
 
-void Tracer::End(int entry, const std::vector<TraceEvent>& sites) {
+absl::Status Tracer::End(int entry, const std::vector<TraceEvent>& sites) {
   TracedRun run;
   run.entry = entry;
   for (size_t i = 0; i < sites.size(); ++i) {
     TraceEvent event = sites[i];
-    event.begin = times_[2 * i];
-    event.end = times_[2 * i + 1];
-    if (event.begin > 0 && event.end > 0) run.events.push_back(event);
+    BOWLINE_ASSIGN_OR_RETURN(event.begin, points_[2 * i]->Time());
+    BOWLINE_ASSIGN_OR_RETURN(event.end, points_[2 * i + 1]->Time());
+    run.events.push_back(event);
   }
   std::deque<TracedRun>& kept = runs_[static_cast<size_t>(entry)];
   kept.push_back(std::move(run));
   if (kept.size() > kKeptRuns) kept.pop_front();
+  return absl::OkStatus();
 }
 
 std::vector<TracedRun> Tracer::Runs() const {

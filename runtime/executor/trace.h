@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
-#include "runtime/hal/stream.h"
+#include "runtime/hal/device.h"
 
 namespace bowline {
 
@@ -17,35 +18,35 @@ struct TraceEvent {
   int64_t end = 0;
 };
 
-// One run of an entry. A command that a failure kept from running is not there.
+// One run of an entry.
 struct TracedRun {
   int entry = 0;
   std::vector<TraceEvent> events;  // in the order of issue
 };
 
-// What the last runs of each entry did.
+// What the last runs of each entry did, by events of the device.
 class Tracer {
  public:
   // Runs of each entry that are kept: a long training takes no more memory than a short one.
   static constexpr size_t kKeptRuns = 2;
 
-  explicit Tracer(size_t entries) : runs_(entries) {}
+  // `device` outlives it.
+  Tracer(hal::Device* device, size_t entries) : device_(device), runs_(entries) {}
 
-  // The times of a run with so many commands: begins and ends, which Stamp writes.
-  void Begin(size_t commands) { times_.assign(2 * commands, 0); }
-  // Takes the time, when the stream comes to it.
-  absl::Status StampBegin(hal::Stream& stream, size_t command) { return Stamp(stream, 2 * command); }
-  absl::Status StampEnd(hal::Stream& stream, size_t command) { return Stamp(stream, 2 * command + 1); }
-  // `sites`: the command of each stamp, of which those that ran are kept.
-  void End(int entry, const std::vector<TraceEvent>& sites);
+  // Of a run with so many commands.
+  absl::Status Begin(size_t commands);
+  // The points before and after a command of its stream.
+  absl::Status StampBegin(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command]); }
+  absl::Status StampEnd(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command + 1]); }
+  // When the run is over, without an error. `sites`: the command of each pair of points.
+  absl::Status End(int entry, const std::vector<TraceEvent>& sites);
 
   // The latest last, entry by entry.
   std::vector<TracedRun> Runs() const;
 
  private:
-  absl::Status Stamp(hal::Stream& stream, size_t index);
-
-  std::vector<int64_t> times_;
+  hal::Device* device_;
+  std::vector<std::unique_ptr<hal::Event>> points_;
   std::vector<std::deque<TracedRun>> runs_;  // by entry
 };
 

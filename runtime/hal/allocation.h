@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
+#include "runtime/hal/memory.h"
 
 namespace bowline::hal {
 
@@ -18,10 +19,11 @@ class Allocation {
   virtual size_t bytes() const = 0;
 
   // The first byte as commands of the device see it.
-  virtual uint8_t* address() const = 0;
+  virtual DeviceAddress address() const = 0;
 
-  // True when the host may read and write through address().
-  virtual bool host_visible() const = 0;
+  // The first byte as the host sees it: of MemorySpace::kPinnedHost. Null for memory that the host reaches by Read and
+  // Write alone.
+  virtual uint8_t* host() const = 0;
 
   // Between host memory and [offset, offset + size). Both wait for nothing: the caller synchronises streams that touch
   // the bytes.
@@ -29,10 +31,13 @@ class Allocation {
   virtual absl::Status Read(size_t offset, absl::Span<uint8_t> to) const = 0;
 
   // Contract
-  //   address() is a multiple of 4096 and does not change.
-  //   The bytes are zero before the first write.
-  //   Write and Read outside of bytes() are kInvalidArgument and transfer nothing.
+  //   address() is a multiple of 4096 and does not change. Numbers from address() to address() + bytes() belong to this
+  //   allocation alone. The bytes are undefined before the first write. Write and Read outside of bytes() are
+  //   kInvalidArgument and transfer nothing.
 };
+
+// kInvalidArgument unless [offset, offset + size) lies in `bytes`: what Write and Read begin with.
+absl::Status CheckTransfer(size_t offset, size_t size, size_t bytes);
 
 }  // namespace bowline::hal
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,9 @@
 #include "kernels/registry/registry.h"
 #include "runtime/base/status.h"
 #include "runtime/hal/allocation.h"
+#include "runtime/hal/communicator.h"
 #include "runtime/hal/event.h"
+#include "runtime/hal/exchange.h"
 #include "runtime/hal/executable.h"
 #include "runtime/hal/stream.h"
 
@@ -26,6 +29,9 @@ struct Target {
 
 struct DeviceOptions {
   int threads = 1;  // that a launch may use on the host
+  int rank = 0;     // of the run, whose device it is
+  // Of this driver alone, by name: --driver NAME:KEY=VALUE,...
+  std::map<std::string, std::string> settings = {};
 };
 
 // One rank's device: where its memory is and its commands run. Everything else is made from it.
@@ -39,7 +45,8 @@ class Device {
   virtual absl::Status CheckTarget(const Target& target) const = 0;
 
   // kResourceExhausted when there is not enough memory.
-  virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes,
+                                                               MemorySpace space = MemorySpace::kDevice) = 0;
 
   // An image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does not
   // know or an image that does not load.
@@ -51,7 +58,10 @@ class Device {
 
   // kResourceExhausted when the system has no thread for it.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(StreamMode mode = StreamMode::kInline) = 0;
-  virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
+  virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent(EventMode mode = EventMode::kOrder) = 0;
+
+  // Of the members of `exchange`, each of which calls this with its own device.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(std::unique_ptr<Exchange> exchange) = 0;
 
   // Contract
   //   The device outlives everything made from it. Its methods may be called from several threads.

@@ -2,11 +2,13 @@
 #define BOWLINE_RUNTIME_HAL_DRIVER_REGISTRY_H_
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/hal/device.h"
 
@@ -14,22 +16,40 @@ namespace bowline::hal {
 
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const DeviceOptions& options)>;
 
-// Drivers by name. A value without global state, so that what is available is seen where it is decided
-// (runtime/drivers/builtin_drivers.h).
+// Drivers by name: those that were added, and plugins (runtime/hal/driver_plugin.h), of which the driver NAME is the
+// shared library libbowline_NAME.so. A value without global state, so that what is available is seen where it is
+// decided (runtime/drivers/builtin_drivers.h).
 class DriverRegistry {
  public:
   // kAlreadyExists when the name is taken.
   absl::Status Add(const std::string& name, DeviceFactory factory);
 
-  // kNotFound listing the known names.
+  // Where plugins are looked for, the first folder first.
+  void SearchPluginsIn(std::vector<std::string> folders) { folders_ = std::move(folders); }
+
+  // kUnavailable saying what is there and where was looked, or why a plugin does not load; the driver's own errors.
   absl::StatusOr<std::unique_ptr<Device>> CreateDevice(const std::string& name, const DeviceOptions& options) const;
 
-  // Sorted.
+  // Those that were added, sorted.
   std::vector<std::string> Names() const;
 
  private:
   std::map<std::string, DeviceFactory> factories_;
+  std::vector<std::string> folders_;
 };
+
+// A driver as users choose it: "NAME" or "NAME:KEY=VALUE,KEY=VALUE".
+struct DriverChoice {
+  std::string name;
+  std::map<std::string, std::string> settings;
+};
+
+// kInvalidArgument saying what is wrong with the text.
+absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
+
+// kInvalidArgument naming driver and setting, and those that there are, for a setting that is not `known`.
+absl::Status CheckSettings(absl::string_view driver, const DeviceOptions& options,
+                           std::initializer_list<absl::string_view> known);
 
 }  // namespace bowline::hal
 

@@ -1,7 +1,16 @@
 #ifndef BOWLINE_RUNTIME_HAL_EVENT_H_
 #define BOWLINE_RUNTIME_HAL_EVENT_H_
 
+#include <cstdint>
+
+#include "runtime/base/status.h"
+
 namespace bowline::hal {
+
+enum class EventMode {
+  kOrder,  // for waiting
+  kTimed,  // also for Event::Time
+};
 
 // A point in a stream that other streams can wait for: see Stream::Record and Stream::Wait.
 class Event {
@@ -11,9 +20,15 @@ class Event {
   // True once Record was called on some stream.
   virtual bool recorded() const = 0;
 
+  // When the stream came to the point that was recorded last, by the device's clock, in nanoseconds of this host's
+  // steady clock. kFailedPrecondition unless the event is timed and the point was reached.
+  virtual absl::StatusOr<int64_t> Time() const = 0;
+
   // Contract
-  //   An event may be recorded again; a later Wait then waits for the newer point, an earlier one for the
-  //   older. Record, Wait and recorded of one event are calls of one thread at a time.
+  //   An event may be recorded again; a later Wait then waits for the newer point, an earlier one for the older. Times
+  //   of events of one device can be subtracted from each other to the microsecond; those of different devices agree as
+  //   well as their clocks do. Record, Wait, recorded and Time of one event are calls of one thread at a time. A timed
+  //   event outlives its points: the caller synchronises the streams that recorded it first.
 };
 
 }  // namespace bowline::hal

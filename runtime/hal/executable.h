@@ -1,14 +1,34 @@
 #ifndef BOWLINE_RUNTIME_HAL_EXECUTABLE_H_
 #define BOWLINE_RUNTIME_HAL_EXECUTABLE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "runtime/base/status.h"
 
 namespace bowline::hal {
+
+// A launch is called over [0, indices) in pieces that together cover each index once.
+struct Extent {
+  int64_t indices = 1;
+};
+
+// A launch is so many blocks of so many threads, x first; those of a block share `shared_bytes` of memory, undefined at
+// first. `constants` follow the arguments, each as the low bits of a word.
+struct Grid {
+  std::array<uint32_t, 3> blocks = {1, 1, 1};
+  std::array<uint32_t, 3> threads = {1, 1, 1};
+  uint32_t shared_bytes = 0;
+  std::vector<uint64_t> constants = {};
+};
+
+// Into what a launch is divided. Nothing: the kernel knows, as those of the registry do.
+using Geometry = std::variant<std::monostate, Extent, Grid>;
 
 // Something that a stream can launch: a symbol of an image, or a kernel of the registry.
 class Launchable {
@@ -17,6 +37,9 @@ class Launchable {
 
   // Workspace that every launch needs, 64-byte aligned. 0 for generated code.
   virtual size_t ScratchBytes() const { return 0; }
+
+  // kInvalidArgument, saying which it takes, unless it can be launched so. Asked when a plan is bound, not in a launch.
+  virtual absl::Status CheckGeometry(const Geometry& geometry) const = 0;
 };
 
 // An estimate of one launch: floating-point operations, and bytes read and written.
@@ -29,11 +52,9 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  // The symbol, to be called over [0, parallel_extent) in pieces that together cover each index once. `work` is what
-  // one launch does, by which a device decides into how many pieces it divides; zeros where nobody knows.
-  // kNotFound naming the symbol.
-  virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol, int64_t parallel_extent,
-                                                              Work work = {}) const = 0;
+  // The symbol. `work` is what one launch does, by which a device decides into how many pieces it divides one; zeros
+  // where nobody knows. kNotFound naming the symbol.
+  virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol, Work work = {}) const = 0;
 
   // The address of code that kernels of the registry call, such as an epilogue; null on a device that runs nothing.
   // kNotFound naming the symbol.

@@ -10,6 +10,7 @@
 #include "runtime/base/status.h"
 #include "runtime/hal/event.h"
 #include "runtime/hal/executable.h"
+#include "runtime/hal/memory.h"
 
 namespace bowline::hal {
 
@@ -20,7 +21,8 @@ enum class StreamMode {
 };
 
 // A function of the host in the order of a stream, such as a communicator's. It may block until other streams, threads
-// or processes have done their part. Copied when it is issued, so that it needs no allocation.
+// or processes have done their part, and reaches no memory of a device. Copied when it is issued, so that it needs no
+// allocation.
 struct HostCall {
   absl::Status (*run)(const HostCall& call) = nullptr;
   void* context = nullptr;  // must live until the stream was synchronised
@@ -32,11 +34,12 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // `arguments` and `scratch` are device addresses; `scratch` has launchable.ScratchBytes() bytes, null for none.
-  virtual absl::Status Launch(const Launchable& launchable, absl::Span<void* const> arguments, void* scratch) = 0;
+  // `geometry` is one that the launchable takes; `scratch` has launchable.ScratchBytes() bytes, 0 for none.
+  virtual absl::Status Launch(const Launchable& launchable, const Geometry& geometry,
+                              absl::Span<const DeviceAddress> arguments, DeviceAddress scratch) = 0;
 
-  // Device to device. The ranges do not overlap.
-  virtual absl::Status Copy(void* destination, const void* source, size_t bytes) = 0;
+  // Between memory of the device, or that and pinned memory of the host. The ranges do not overlap.
+  virtual absl::Status Copy(DeviceAddress destination, DeviceAddress source, size_t bytes) = 0;
 
   // Runs call.run(call).
   virtual absl::Status Call(const HostCall& call) = 0;
@@ -52,18 +55,26 @@ class Stream {
   // afterwards.
   virtual absl::Status Synchronize() = 0;
 
-  // If the last Synchronize returned an error: the command that it is of, by its place among all calls of Launch, Copy
-  // and Call since the Synchronize before. Nothing where the device cannot tell.
-  virtual std::optional<uint64_t> FailedCommand() const { return std::nullopt; }
+  // What is issued from now on bears this label, by which its issuer knows it: 0 at first.
+  void SetLabel(uint64_t label) { label_ = label; }
+
+  // If the last Synchronize returned an error: the label of what failed. Nothing where the device cannot tell.
+  virtual std::optional<uint64_t> FailedLabel() const { return std::nullopt; }
 
   // Contract
   //   Commands of one stream take effect in order; those of two streams only as events say.
-  //   Launch, Copy, Call, Record and Wait allocate nothing after a stream's first use and may return before the command
-  //   ran; a stream that has very many commands to run makes its caller wait.
+  //   Launch, Copy, Call, Record and Wait allocate nothing after a stream's first use with as many arguments, and may
+  //   return before the command ran; a stream that has very many commands to run makes its caller wait.
   //   After a command that failed when its call had returned, later ones are skipped until the stream was synchronised;
   //   events are reached all the same, so that an error is never a hang of somebody else.
-  //   `arguments` need to stay until the stream was synchronised.
+  //   `geometry` and `arguments` need to stay until the stream was synchronised.
   //   All objects come from the stream's own device. One thread at a time uses a stream.
+
+ protected:
+  uint64_t label() const { return label_; }
+
+ private:
+  uint64_t label_ = 0;
 };
 
 }  // namespace bowline::hal

@@ -12,9 +12,9 @@ namespace bowline {
 namespace {
 
 // The plan is compared by its hash.
-constexpr absl::string_view kOfOneRank[] = {"PLAN",         "--help",    "--rank",       "--local-rank",
-                                            "--rendezvous", "--metrics", "--quiet",      "--profile",
-                                            "--trace",      "--nproc",   "--world-size", "--rendezvous-timeout"};
+constexpr absl::string_view kOfOneRank[] = {
+    "PLAN",      "--help",  "--rank",  "--local-rank", "--rendezvous",         "--metrics",    "--quiet",
+    "--profile", "--trace", "--nproc", "--world-size", "--rendezvous-timeout", "--driver-path"};
 constexpr absl::string_view kContents[] = {"--data", "--eval-data", "--weights"};
 
 template <size_t N>

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/drivers/builtin_drivers.h"
+#include "runtime/hal/driver_registry.h"
 
 namespace bowline {
 namespace {
@@ -39,6 +39,11 @@ std::string CheckSeed(const std::string& text) {
   return absl::SimpleAtoi(text, &value) ? "" : text + " is not a number from 0 to 2^64 - 1";
 }
 
+std::string CheckDriver(const std::string& text) {
+  const absl::StatusOr<hal::DriverChoice> choice = hal::ParseDriverChoice(text);
+  return choice.ok() ? "" : std::string(choice.status().message());
+}
+
 std::string CheckTemperature(const std::string& text) {
   double value = 0;
   return absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0 ? ""
@@ -68,13 +73,18 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
   const CLI::Validator seconds(CheckSeconds, "S");
+  const CLI::Validator driver(CheckDriver, "");
   app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
       ->required();
   app.add_option("--weights", o.weights,
                  "Hugging Face directory to load parameters from, or one that --save wrote to (its latest checkpoint)");
-  app.add_option("--driver", o.driver, "Device driver: cpu, or null, which runs nothing")
-      ->check(CLI::IsMember(BuiltinDrivers().Names()))
-      ->capture_default_str();
+  app.add_option("--driver", o.driver,
+                 "Device driver, NAME or NAME:KEY=VALUE,KEY=VALUE: cpu; null, which runs nothing; or that of a plugin "
+                 "libbowline_NAME.so. Not given: the one that the plan was compiled for")
+      ->check(driver);
+  app.add_option(
+      "--driver-path", o.driver_path,
+      "Folders to look for plugins in, divided by ':', before those of BOWLINE_DRIVER_PATH and the program's");
   const std::string several = "Several ranks";
   app.add_option("--nproc", o.nproc, "Start N processes on this machine, each a rank; N is the plan's number of ranks")
       ->check(processes)

@@ -21,7 +21,7 @@ namespace bowline {
 absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session->device()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(LoadWeights(*session, options.weights).status()));
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;

@@ -12,7 +12,7 @@ std::chrono::nanoseconds TimeOf(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(std::min(seconds, kMost)));
 }
 
-RunOptions OptionsOfRank(const RunOptions& options, int rank, CommunicatorGroup* group) {
+RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group) {
   RunOptions result = options;
   result.group = group;
   if (rank == 0) return result;
@@ -31,6 +31,7 @@ absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<st
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {
   SessionOptions session;
   session.driver = options.driver;
+  session.driver_path = options.driver_path;
   session.profile = options.profile;
   session.trace = options.trace_log != nullptr;
   session.group = options.group;

@@ -19,7 +19,7 @@ namespace bowline {
 // The command line of bowline-run. Empty text and 0 mean "not given" where not said otherwise.
 struct RunOptions {
   std::string plan;
-  std::string driver = "cpu";
+  std::string driver, driver_path;
   bool profile = false;
   std::string trace;  // file for what each command of the last runs took
   // Where all ranks of this process put it.
@@ -28,7 +28,7 @@ struct RunOptions {
   std::string weights;
 
   // All ranks, of which this is one; null: a run of one rank. Set by RunRanks and RunAsProcess.
-  CommunicatorGroup* group = nullptr;
+  RankGroup* group = nullptr;
   std::vector<std::string> link_texts;  // "[AXIS:]LINK"
   LinkTable links;
   double timeout_s = 300;  // how long a rank waits for another
@@ -67,7 +67,7 @@ using RunRank = std::function<absl::Status(LoadedPlan, const RunOptions&)>;
 std::chrono::nanoseconds TimeOf(double seconds);
 
 // The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
-RunOptions OptionsOfRank(const RunOptions& options, int rank, CommunicatorGroup* group);
+RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/gloo/gloo_group.h"
-#include "runtime/drivers/builtin_drivers.h"
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
@@ -16,15 +15,10 @@ namespace {
 
 // Before anything that presumes the plans equal, the communicators of the plan too.
 absl::Status Agree(GlooGroup& group, const NamedValues& values) {
-  hal::DeviceOptions options;
-  options.threads = 1;
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Device> device, BuiltinDrivers().CreateDevice("cpu", options));
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Stream> stream, device->CreateStream());
   std::vector<int> everyone(static_cast<size_t>(group.ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Communicator> members,
-                           group.CreateCommunicator("options", everyone));
-  return AgreeOn(*members, *stream, values);
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Exchange> members, group.CreateExchange("options", everyone));
+  return AgreeOn(*members, values);
 }
 
 absl::Status RunIn(GlooGroup& group, const RunOptions& given, const Launch& launch, LoadedPlan plan,

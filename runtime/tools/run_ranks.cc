@@ -20,7 +20,7 @@ absl::Status RunRanks(LoadedPlan plan, const RunOptions& given, const RunRank& r
   loopback.timeout = TimeOf(options.timeout_s);
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<LoopbackGroup> group, LoopbackGroup::Create(ranks, loopback));
   const auto run_rank = [&](int rank, LoadedPlan own) {
-    const std::unique_ptr<CommunicatorGroup> view = group->AsRank(rank);
+    const std::unique_ptr<RankGroup> view = group->AsRank(rank);
     absl::Status status = run(std::move(own), OptionsOfRank(options, rank, view.get()));
     // The first error stays; ranks that it ended have the same one.
     group->Abort(status);

@@ -136,7 +136,7 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
 absl::Status Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data, OpenData(session, kTrainEntry, options.data));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group, session.device()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(&session, data.get(), order));

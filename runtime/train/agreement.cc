@@ -6,39 +6,38 @@
 
 namespace bowline {
 
-absl::StatusOr<Agreement> Agreement::Create(CommunicatorGroup* group, hal::Device& device) {
+absl::StatusOr<Agreement> Agreement::Create(RankGroup* group) {
   Agreement agreement;
   if (group == nullptr || group->ranks() == 1) return agreement;
   std::vector<int> everyone(static_cast<size_t>(group->ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  BOWLINE_ASSIGN_OR_RETURN(agreement.communicator_, group->CreateCommunicator("agreement", everyone, {}));
-  BOWLINE_ASSIGN_OR_RETURN(agreement.stream_, device.CreateStream());
-  agreement.flag_ = std::make_unique<int32_t>(0);
+  BOWLINE_ASSIGN_OR_RETURN(agreement.everyone_, group->CreateExchange("agreement", everyone));
   return agreement;
 }
 
 absl::Status Agreement::Max(int32_t* values, size_t count) {
-  const hal::Piece piece = {values, values, count};
-  BOWLINE_RETURN_IF_ERROR(communicator_->AllReduce(*stream_, {&piece, 1}, kernels::DType::kI32, hal::ReduceOp::kMax));
-  return stream_->Synchronize();
+  const hal::Operation largest = {
+      .kind = hal::OperationKind::kAllReduce, .dtype = kernels::DType::kI32, .op = hal::ReduceOp::kMax};
+  const hal::HostPiece piece = {values, values, count};
+  return everyone_->Run(largest, {&piece, 1});
 }
 
 absl::StatusOr<bool> Agreement::AnyOf(bool mine) {
-  if (communicator_ == nullptr) return mine;
-  *flag_ = mine ? 1 : 0;
-  BOWLINE_RETURN_IF_ERROR(Max(flag_.get(), 1));
-  return *flag_ != 0;
+  if (everyone_ == nullptr) return mine;
+  int32_t flag = mine ? 1 : 0;
+  BOWLINE_RETURN_IF_ERROR(Max(&flag, 1));
+  return flag != 0;
 }
 
 absl::StatusOr<std::optional<int32_t>> Agreement::NumberOfRankZero(int32_t mine, bool go_on) {
-  if (communicator_ == nullptr) return go_on ? std::optional<int32_t>(mine) : std::nullopt;
-  *flag_ = !go_on ? INT32_MAX : rank() == 0 ? mine : -1;
-  BOWLINE_RETURN_IF_ERROR(Max(flag_.get(), 1));
-  return *flag_ == INT32_MAX ? std::nullopt : std::optional<int32_t>(*flag_);
+  if (everyone_ == nullptr) return go_on ? std::optional<int32_t>(mine) : std::nullopt;
+  int32_t number = !go_on ? INT32_MAX : rank() == 0 ? mine : -1;
+  BOWLINE_RETURN_IF_ERROR(Max(&number, 1));
+  return number == INT32_MAX ? std::nullopt : std::optional<int32_t>(number);
 }
 
 absl::StatusOr<std::string> Agreement::FromRank(int rank, absl::string_view text) {
-  if (communicator_ == nullptr) return std::string(text);
+  if (everyone_ == nullptr) return std::string(text);
   if (this->rank() != rank) text = {};
   auto size = static_cast<int32_t>(std::min<size_t>(text.size(), INT32_MAX));
   BOWLINE_RETURN_IF_ERROR(Max(&size, 1));
@@ -54,7 +53,7 @@ absl::StatusOr<std::string> Agreement::FromRank(int rank, absl::string_view text
 absl::StatusOr<std::string> Agreement::FromRankZero(absl::string_view text) { return FromRank(0, text); }
 
 absl::Status Agreement::AllOk(const absl::Status& mine) {
-  if (communicator_ == nullptr) return mine;
+  if (everyone_ == nullptr) return mine;
   // The first rank is the one with the largest distance from the end.
   int32_t first = mine.ok() ? 0 : ranks() - rank();
   BOWLINE_RETURN_IF_ERROR(Max(&first, 1));

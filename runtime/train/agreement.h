@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
-#include "runtime/hal/device.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
@@ -20,11 +20,11 @@ class Agreement {
  public:
   // A run of one rank.
   Agreement() = default;
-  // `group` may be null: a run of one rank. Group and device outlive the result.
-  static absl::StatusOr<Agreement> Create(CommunicatorGroup* group, hal::Device& device);
+  // `group` may be null: a run of one rank. The group outlives the result.
+  static absl::StatusOr<Agreement> Create(RankGroup* group);
 
-  int rank() const { return communicator_ == nullptr ? 0 : communicator_->rank(); }
-  int ranks() const { return communicator_ == nullptr ? 1 : communicator_->size(); }
+  int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }
+  int ranks() const { return everyone_ == nullptr ? 1 : everyone_->size(); }
 
   // Whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
@@ -43,9 +43,7 @@ class Agreement {
   absl::Status Max(int32_t* values, size_t count);
   absl::StatusOr<std::string> FromRank(int rank, absl::string_view text);
 
-  std::unique_ptr<hal::Communicator> communicator_;  // null: one rank
-  std::unique_ptr<hal::Stream> stream_;
-  std::unique_ptr<int32_t> flag_;
+  std::unique_ptr<hal::Exchange> everyone_;  // null: one rank
 };
 
 }  // namespace bowline

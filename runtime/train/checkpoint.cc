@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<Match>> MatchRole(const StoredTensors& stored, Checkp
                    absl::StrCat("is ", DescribeTensor(found->type, found->shape), " but the plan has ",
                                 DescribeTensor(tensor.type, tensor.shape)));
     }
-    if (tensor.data == nullptr) continue;
+    if (tensor.memory == nullptr) continue;
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(mesh, tensor.shape, tensor.sharding));
     matches.push_back({&tensor, found, std::move(sharded)});
   }
@@ -168,7 +168,7 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
   }
   for (const auto& [stored, matches] : roles) {
     for (const auto& [tensor, source, sharded] : matches) {
-      BOWLINE_RETURN_IF_ERROR(ReadPart(*stored, *source, sharded, self.rank, tensor->type, tensor->data));
+      BOWLINE_RETURN_IF_ERROR(ReadPart(*stored, *source, sharded, self.rank, tensor->type, *tensor->memory));
     }
   }
   return absl::OkStatus();

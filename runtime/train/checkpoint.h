@@ -24,6 +24,7 @@
 // `latest` names one of them.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/storage_type.h"
 #include "runtime/train/sharding.h"
+#include "runtime/train/tensor_memory.h"
 #include "runtime/train/trainer_state.h"
 
 namespace bowline {
@@ -48,7 +50,7 @@ struct CheckpointTensor {
   StorageType type = StorageType::kF32;
   std::vector<int64_t> shape = {};  // of the whole
   // The rank's part of it, read by saving and written by Checkpoint::Load. Null: other ranks have it.
-  void* data = nullptr;
+  std::shared_ptr<TensorMemory> memory = nullptr;
   Sharding sharding = {};
   bool is_saved = true;  // false: always equal to another tensor of the same key, which is, but for rounding
 };

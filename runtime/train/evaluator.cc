@@ -9,9 +9,6 @@
 namespace bowline {
 
 absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset* dataset, int64_t batches) {
-  if (!session->arena().host_visible()) {
-    return absl::FailedPreconditionError("evaluation needs a driver whose memory the host can reach, such as cpu");
-  }
   BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kEvalEntry));
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler,
                            Sampler::Create(dataset, ports.sequence(), DataOrder::kSequential, /*seed=*/0));
@@ -30,16 +27,19 @@ absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset
   return evaluator;
 }
 
-absl::Status Evaluator::CheckFirstBatch() { return ports_.Fill(sampler_, 0); }
+absl::Status Evaluator::CheckFirstBatch() { return ports_.Fill(*session_, sampler_, 0); }
 
 absl::StatusOr<double> Evaluator::Evaluate() {
   double loss_sum = 0;
   double token_count = 0;
   for (int64_t batch = 0; batch < batches_; ++batch) {
-    BOWLINE_RETURN_IF_ERROR(ports_.Fill(sampler_, batch * ports_.batch()));
+    BOWLINE_RETURN_IF_ERROR(ports_.Fill(*session_, sampler_, batch * ports_.batch()));
     BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
-    loss_sum += *loss_sum_;
-    token_count += *token_count_;
+    float of_batch[2] = {};
+    BOWLINE_RETURN_IF_ERROR(session_->ReadAll(loss_sum_, absl::MakeSpan(&of_batch[0], 1)));
+    BOWLINE_RETURN_IF_ERROR(session_->ReadAll(token_count_, absl::MakeSpan(&of_batch[1], 1)));
+    loss_sum += of_batch[0];
+    token_count += of_batch[1];
   }
   return loss_sum / token_count;
 }

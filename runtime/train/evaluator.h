@@ -38,8 +38,7 @@ class Evaluator {
   Sampler sampler_;
   int64_t batches_ = 0;
   int entry_ = 0;
-  const float* loss_sum_ = nullptr;
-  const float* token_count_ = nullptr;
+  TensorRef loss_sum_, token_count_;
 };
 
 }  // namespace bowline

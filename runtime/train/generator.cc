@@ -20,9 +20,6 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
                                                       "' ", what,
                                                       "; compile the model again with --mode generate of this build"));
   };
-  if (!session->arena().host_visible()) {
-    return absl::FailedPreconditionError("generation needs a driver whose memory the host can reach, such as cpu");
-  }
   Generator generator(session);
   BOWLINE_ASSIGN_OR_RETURN(generator.entry_, session->FindEntry(kGenerateEntry));
   const auto tokens = session->Input(kGenerateEntry, "tokens");
@@ -39,20 +36,24 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
       logits->bytes == 0) {
     return unfit("lacks the output 'logits' of type f32 [1, vocabulary]");
   }
-  generator.tokens_ = tokens->As<int32_t>();
-  generator.position_ = static_cast<int32_t*>(position->data);
-  generator.logits_ = logits->As<const float>();
+  generator.tokens_port_ = *tokens;
+  generator.position_port_ = *position;
+  generator.logits_port_ = *logits;
+  generator.tokens_.resize(tokens->bytes / sizeof(int32_t));
+  generator.logits_.resize(logits->bytes / sizeof(float));
   return generator;
 }
 
 absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32_t> text) {
-  // The plan may use the bytes of its inputs for something else, so each run writes them all.
   const size_t seen = std::min(text.size(), tokens_.size());
   std::copy(text.end() - static_cast<ptrdiff_t>(seen), text.end(), tokens_.begin());
   std::fill(tokens_.begin() + static_cast<ptrdiff_t>(seen), tokens_.end(), 0);
-  *position_ = static_cast<int32_t>(seen - 1);
+  const auto position = static_cast<int32_t>(seen - 1);
+  BOWLINE_RETURN_IF_ERROR(session_->WriteAll<int32_t>(tokens_port_, tokens_));
+  BOWLINE_RETURN_IF_ERROR(session_->WriteAll<int32_t>(position_port_, {&position, 1}));
   BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
-  const absl::Span<const float> candidates = logits_.subspan(0, kByteTokens);
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(logits_port_, absl::MakeSpan(logits_)));
+  const absl::Span<const float> candidates = absl::MakeConstSpan(logits_).subspan(0, kByteTokens);
   if (std::all_of(candidates.begin(), candidates.end(), [](float logit) { return std::isfinite(logit); })) {
     return candidates;
   }

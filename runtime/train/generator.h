@@ -53,9 +53,9 @@ class Generator {
 
   Session* session_;
   int entry_ = 0;
-  absl::Span<int32_t> tokens_;
-  int32_t* position_ = nullptr;
-  absl::Span<const float> logits_;
+  TensorRef tokens_port_, position_port_, logits_port_;
+  std::vector<int32_t> tokens_;
+  std::vector<float> logits_;
 };
 
 }  // namespace bowline

@@ -1,5 +1,6 @@
 #include "runtime/train/model_state.h"
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,6 +30,22 @@ Sharding ShardingOf(const fbs::Buffer& buffer) {
   sharding.flat = AxesOf(layout->flat_axes());
   return sharding;
 }
+
+class StateMemory : public TensorMemory {
+ public:
+  StateMemory(Session& session, const TensorRef& state) : session_(session), state_(state) {}
+
+  absl::Status Read(uint64_t offset, absl::Span<uint8_t> to) const override {
+    return session_.Read(state_, to, offset);
+  }
+  absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) override {
+    return session_.Write(state_, from, offset);
+  }
+
+ private:
+  Session& session_;
+  const TensorRef state_;
+};
 
 }  // namespace
 
@@ -68,7 +85,7 @@ RankInMesh RankOf(const Session& session) {
   return self;
 }
 
-std::vector<CheckpointTensor> StateTensors(const Session& session) {
+std::vector<CheckpointTensor> StateTensors(Session& session) {
   std::vector<CheckpointTensor> tensors;
   std::set<std::pair<CheckpointRole, std::string>> saved;
   const auto& states = *session.plan().states();
@@ -85,22 +102,24 @@ std::vector<CheckpointTensor> StateTensors(const Session& session) {
     tensor.sharding = ShardingOf(buffer);
     // Each role counts its steps.
     tensor.is_saved = !is_mirror && saved.emplace(tensor.role, tensor.key).second;
-    if (buffer.role() == session.role()) tensor.data = session.StateAt(i).data;
+    if (buffer.role() == session.role()) tensor.memory = std::make_shared<StateMemory>(session, session.StateAt(i));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
 
-const int32_t* FindStepState(const Session& session) {
-  const auto& states = *session.plan().states();
+absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session) {
   for (const uint32_t i : session.states()) {
-    const TensorView view = session.StateAt(i);
-    if (states.Get(i)->role() == fbs::StateRole::Step && view.dtype == fbs::DType::I32 &&
-        view.bytes == sizeof(int32_t)) {
-      return static_cast<const int32_t*>(view.data);
+    const TensorRef state = session.StateAt(i);
+    if (session.plan().states()->Get(i)->role() != fbs::StateRole::Step || state.dtype != fbs::DType::I32 ||
+        state.bytes != sizeof(int32_t)) {
+      continue;
     }
+    int32_t steps = 0;
+    BOWLINE_RETURN_IF_ERROR(session.ReadAll(state, absl::MakeSpan(&steps, 1)));
+    return steps;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 absl::string_view AttachedConfig(const fbs::Plan& plan) {

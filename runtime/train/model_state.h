@@ -4,6 +4,7 @@
 // A plan's states as checkpoints see them.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -19,12 +20,12 @@ StorageType StorageTypeOf(fbs::DType dtype);
 // The ranks of the plan, and the session's among them.
 RankInMesh RankOf(const Session& session);
 
-// Every state of the plan, in its order and of all roles, with its memory where the session has it. Parameters go into
-// model.safetensors under their Hugging Face names, everything else into optimizer.safetensors.
-std::vector<CheckpointTensor> StateTensors(const Session& session);
+// Every state of the plan, in its order and of all roles, with its memory where the session, which outlives it, has it.
+// Parameters go into model.safetensors under their Hugging Face names, everything else into optimizer.safetensors.
+std::vector<CheckpointTensor> StateTensors(Session& session);
 
-// The state of role Step: the i32 that counts finished steps. Null when the plan counts nothing.
-const int32_t* FindStepState(const Session& session);
+// The state of role Step: the i32 that counts finished steps. Nothing when the plan counts nothing.
+absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session);
 
 // The model's config.json as the plan carries it; empty when it does not.
 absl::string_view AttachedConfig(const fbs::Plan& plan);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/atomic_file.h"
@@ -49,13 +50,23 @@ class Gatherer {
 };
 
 absl::Status WriteWhole(const std::string& directory, CheckpointRole role, absl::Span<const CheckpointTensor> tensors) {
-  std::vector<SafetensorsSource> sources;
+  std::map<std::string, TensorMemory*> memories;
+  std::vector<SafetensorsSpec> specs;
   for (const CheckpointTensor& tensor : tensors) {
-    if (tensor.role == role && tensor.is_saved) {
-      sources.push_back({{tensor.key, tensor.type, tensor.shape}, tensor.data});
-    }
+    if (tensor.role != role || !tensor.is_saved) continue;
+    specs.push_back({tensor.key, tensor.type, tensor.shape});
+    memories[tensor.key] = tensor.memory.get();
   }
-  return WriteSafetensors(absl::StrCat(directory, "/", WholeFileName(role)), sources, Metadata());
+  BOWLINE_ASSIGN_OR_RETURN(
+      SafetensorsWriter writer,
+      SafetensorsWriter::Create(absl::StrCat(directory, "/", WholeFileName(role)), std::move(specs), Metadata()));
+  for (const SafetensorsSpec& spec : writer.order()) {
+    BOWLINE_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(spec.type, spec.shape));
+    TensorReader reader(*memories[spec.name], bytes);
+    BOWLINE_RETURN_IF_ERROR(
+        reader.ForRange(0, bytes, [&](absl::Span<const uint8_t> block) { return writer.Append(block); }));
+  }
+  return writer.Finish();
 }
 
 absl::Status WriteShardFile(const std::string& path, int64_t step, CheckpointRole role,
@@ -67,7 +78,7 @@ absl::Status WriteShardFile(const std::string& path, int64_t step, CheckpointRol
   std::map<std::string, Shard> shards;
   std::vector<SafetensorsSpec> specs;
   for (const CheckpointTensor& tensor : tensors) {
-    if (tensor.role != role || !tensor.is_saved || tensor.data == nullptr) continue;
+    if (tensor.role != role || !tensor.is_saved || tensor.memory == nullptr) continue;
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, tensor.shape, tensor.sharding));
     const int64_t place = sharded.StoragePlace(self.rank);
     if (!sharded.HasRole(self.rank) || sharded.storage().StoredElements(place) == 0) continue;
@@ -80,10 +91,11 @@ absl::Status WriteShardFile(const std::string& path, int64_t step, CheckpointRol
   for (const SafetensorsSpec& spec : writer.order()) {
     const Shard& shard = shards.find(spec.name)->second;
     const size_t size = SizeOf(spec.type);
-    const auto* const data = static_cast<const uint8_t*>(shard.tensor->data);
+    TensorReader reader(*shard.tensor->memory, static_cast<uint64_t>(shard.sharded.memory().memory_elements()) * size);
     BOWLINE_RETURN_IF_ERROR(
         shard.sharded.storage().ForEachRun(shard.sharded.StoragePlace(self.rank), [&](const TensorDivision::Run& run) {
-          return gatherer.Append({data + static_cast<size_t>(run.local) * size, static_cast<size_t>(run.count) * size});
+          return reader.ForRange(static_cast<uint64_t>(run.local) * size, static_cast<uint64_t>(run.count) * size,
+                                 [&](absl::Span<const uint8_t> bytes) { return gatherer.Append(bytes); });
         }));
   }
   return gatherer.Finish();

@@ -1,7 +1,6 @@
 #include "runtime/train/stored_tensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -180,16 +179,28 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
 }
 
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, void* data) {
-  auto* const out = static_cast<uint8_t*>(data);
-  const TensorDivision& memory = sharded.memory();
-  if (memory.StoredElements(sharded.MemoryPlace(rank)) < memory.memory_elements()) {
-    std::memset(out, 0, static_cast<size_t>(memory.memory_elements()) * SizeOf(type));
+                      int64_t rank, StorageType type, TensorMemory& memory) {
+  const TensorDivision& division = sharded.memory();
+  const size_t from_size = SizeOf(tensor.type), to_size = SizeOf(type);
+  TensorWriter writer(memory);
+  if (division.StoredElements(sharded.MemoryPlace(rank)) < division.memory_elements()) {
+    BOWLINE_RETURN_IF_ERROR(writer.Zero(0, static_cast<uint64_t>(division.memory_elements()) * to_size));
+    BOWLINE_RETURN_IF_ERROR(writer.Flush());
   }
-  return ForEachPiece(stored, tensor, sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
-    Convert(tensor.type, bytes, type, out + static_cast<size_t>(local) * SizeOf(type));
-    return absl::OkStatus();
-  });
+  const size_t most = TensorWriter::kMostBytes / to_size;
+  BOWLINE_RETURN_IF_ERROR(
+      ForEachPiece(stored, tensor, sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) -> absl::Status {
+        while (!bytes.empty()) {
+          const size_t elements = std::min(bytes.size() / from_size, most);
+          BOWLINE_ASSIGN_OR_RETURN(uint8_t* const to,
+                                   writer.Range(static_cast<uint64_t>(local) * to_size, elements * to_size));
+          Convert(tensor.type, bytes.first(elements * from_size), type, to);
+          bytes.remove_prefix(elements * from_size);
+          local += static_cast<int64_t>(elements);
+        }
+        return absl::OkStatus();
+      }));
+  return writer.Flush();
 }
 
 }  // namespace bowline

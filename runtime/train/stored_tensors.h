@@ -14,6 +14,7 @@
 #include "runtime/base/storage_type.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/sharding.h"
+#include "runtime/train/tensor_memory.h"
 
 namespace bowline {
 
@@ -61,9 +62,9 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
 
-// Reads a rank's part of a tensor into `data`, as `type`, to which CanConvert its elements; padding becomes zero.
+// Reads a rank's part of a tensor into `memory`, as `type`, to which CanConvert its elements; padding becomes zero.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, void* data);
+                      int64_t rank, StorageType type, TensorMemory& memory);
 
 }  // namespace bowline
 

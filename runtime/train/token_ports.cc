@@ -16,7 +16,7 @@ absl::Status Unfit(const Session& session, absl::string_view entry, absl::string
                    "; compile the model again with the bowline-compile of this build"));
 }
 
-std::string Describe(const TensorView& view) {
+std::string Describe(const TensorRef& view) {
   return absl::StrCat(fbs::EnumNameDType(view.dtype), " [", absl::StrJoin(view.shape, ", "), "]");
 }
 
@@ -69,6 +69,7 @@ absl::StatusOr<TokenPorts::Input> TokenPorts::InputOf(const Session& session, ab
   }
   input.slots.resize(buffer.slots());
   input.whole.resize(static_cast<size_t>(input.rows.whole * input.columns.whole));
+  input.part.resize(static_cast<size_t>(input.rows.count * input.columns.count));
   return input;
 }
 
@@ -88,8 +89,7 @@ absl::StatusOr<TokenPorts> TokenPorts::Find(const Session& session, absl::string
     }
     if (input.slots.empty()) return Unfit(session, entry, "lacks the inputs 'tokens' and 'labels'");
     for (uint32_t slot = 0; slot < input.slots.size(); ++slot) {
-      const absl::StatusOr<TensorView> view = session.Input(entry, name, slot);
-      input.slots[slot] = view.ok() ? static_cast<int32_t*>(view->data) : nullptr;
+      if (const absl::StatusOr<TensorRef> port = session.Input(entry, name, slot); port.ok()) input.slots[slot] = *port;
     }
   }
   const Input &tokens = ports.tokens_, &labels = ports.labels_;
@@ -105,42 +105,45 @@ absl::StatusOr<TokenPorts> TokenPorts::Find(const Session& session, absl::string
   return ports;
 }
 
-// Whether tokens and labels of this rank are the same whole rows, which then are read to where they belong.
+// Whether tokens and labels of this rank are the same whole rows, so that no others have to be read.
 bool TokenPorts::IsStraight(size_t slot) const {
   const auto is_whole = [](const Part& part) { return part.count == part.whole; };
   return is_whole(tokens_.columns) && is_whole(labels_.columns) && tokens_.rows.first == labels_.rows.first &&
-         tokens_.rows.count == labels_.rows.count && tokens_.slots[slot] != nullptr && labels_.slots[slot] != nullptr;
+         tokens_.rows.count == labels_.rows.count && tokens_.slots[slot].has_value() && labels_.slots[slot].has_value();
 }
 
-void TokenPorts::CopyPart(const Input& input, size_t slot) {
-  if (input.slots[slot] == nullptr) return;
+absl::Status TokenPorts::WritePart(Session& session, Input& input, size_t slot) {
+  if (!input.slots[slot].has_value()) return absl::OkStatus();
   for (int64_t row = 0; row < input.rows.count; ++row) {
     const int32_t* from = input.whole.data() + (input.rows.first + row) * input.columns.whole + input.columns.first;
-    std::copy_n(from, input.columns.count, input.slots[slot] + row * input.columns.count);
+    std::copy_n(from, input.columns.count, input.part.data() + row * input.columns.count);
   }
+  return session.WriteAll<int32_t>(*input.slots[slot], input.part);
 }
 
-absl::Status TokenPorts::Fill(const Sampler& sampler, int64_t first) {
+absl::Status TokenPorts::Fill(Session& session, const Sampler& sampler, int64_t first) {
   for (size_t slot = 0; slot < tokens_.slots.size(); ++slot, first += rows_) {
     if (IsStraight(slot)) {
       BOWLINE_RETURN_IF_ERROR(
-          sampler.FillDraws(first + tokens_.rows.first, tokens_.rows.count, tokens_.slots[slot], labels_.slots[slot]));
+          sampler.FillDraws(first + tokens_.rows.first, tokens_.rows.count, tokens_.part.data(), labels_.part.data()));
+      BOWLINE_RETURN_IF_ERROR(session.WriteAll<int32_t>(*tokens_.slots[slot], tokens_.part));
+      BOWLINE_RETURN_IF_ERROR(session.WriteAll<int32_t>(*labels_.slots[slot], labels_.part));
       continue;
     }
     BOWLINE_RETURN_IF_ERROR(sampler.FillDraws(first, rows_, tokens_.whole.data(), labels_.whole.data()));
-    CopyPart(tokens_, slot);
-    CopyPart(labels_, slot);
+    BOWLINE_RETURN_IF_ERROR(WritePart(session, tokens_, slot));
+    BOWLINE_RETURN_IF_ERROR(WritePart(session, labels_, slot));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<const float*> FindScalarOutput(const Session& session, absl::string_view entry, absl::string_view port) {
-  const absl::StatusOr<TensorView> view = session.Output(entry, port);
+absl::StatusOr<TensorRef> FindScalarOutput(const Session& session, absl::string_view entry, absl::string_view port) {
+  const absl::StatusOr<TensorRef> view = session.Output(entry, port);
   if (!view.ok()) return Unfit(session, entry, absl::StrCat("lacks the output '", port, "'"));
   if (view->dtype != fbs::DType::F32 || view->bytes != sizeof(float)) {
     return Unfit(session, entry, absl::StrCat("has the output '", port, "' as ", Describe(*view), ", not one f32"));
   }
-  return static_cast<const float*>(view->data);
+  return *view;
 }
 
 }  // namespace bowline

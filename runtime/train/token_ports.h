@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TRAIN_TOKEN_PORTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -26,9 +27,9 @@ class TokenPorts {
   // What a dataset must satisfy to be read into these ports.
   DatasetOptions dataset_options() const { return {.vocabulary = vocabulary_}; }
 
-  // Fills all microbatches, in order, with this rank's part of the draws first ... first + batch() - 1. No allocation
-  // unless it fails.
-  absl::Status Fill(const Sampler& sampler, int64_t first);
+  // Writes all microbatches of `session`, which they were found in: in order, with this rank's part of the draws first
+  // ... first + batch() - 1. No allocation unless it fails.
+  absl::Status Fill(Session& session, const Sampler& sampler, int64_t first);
 
  private:
   // What a rank has of a dimension.
@@ -38,15 +39,16 @@ class TokenPorts {
   // What a rank has of one of the inputs.
   struct Input {
     Part rows, columns;
-    std::vector<int32_t*> slots;  // null where the rank's stage has no such input
-    std::vector<int32_t> whole;   // the global batch of one microbatch, where not all of it goes straight to a slot
+    std::vector<std::optional<TensorRef>> slots;  // nothing where the rank's stage has no such input
+    std::vector<int32_t> whole;                   // the global batch of one microbatch
+    std::vector<int32_t> part;                    // of it, this rank's
   };
 
   TokenPorts() = default;
 
   static Part PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim, int64_t local);
   static absl::StatusOr<Input> InputOf(const Session& session, absl::string_view entry, const fbs::Buffer& buffer);
-  static void CopyPart(const Input& input, size_t slot);
+  static absl::Status WritePart(Session& session, Input& input, size_t slot);
 
   bool IsStraight(size_t slot) const;
 
@@ -57,7 +59,7 @@ class TokenPorts {
 };
 
 // The one f32 of an output. kFailedPrecondition when there is no such output or it is something else.
-absl::StatusOr<const float*> FindScalarOutput(const Session& session, absl::string_view entry, absl::string_view port);
+absl::StatusOr<TensorRef> FindScalarOutput(const Session& session, absl::string_view entry, absl::string_view port);
 
 // True when the plan has the entry.
 bool HasEntry(const fbs::Plan& plan, absl::string_view entry);

@@ -1,5 +1,6 @@
 #include "runtime/train/trainer.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,6 @@ constexpr int64_t kMaxDraw = int64_t{1} << 60;
 }  // namespace
 
 absl::StatusOr<Trainer> Trainer::Create(Session* session, const TokenDataset* dataset, DataOrder order) {
-  if (!session->arena().host_visible()) {
-    return absl::FailedPreconditionError("training needs a driver whose memory the host can reach, such as cpu");
-  }
   BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kTrainEntry));
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(dataset, ports.sequence(), order, session->plan().seed()));
   Trainer trainer(session, dataset, std::move(ports), std::move(sampler));
@@ -62,7 +60,8 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
   }
   BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(*session_), RankOf(*session_)));
-  if (const int32_t* counter = FindStepState(*session_); counter != nullptr && *counter != state.step) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> counter, ReadStepState(*session_));
+  if (counter.has_value() && *counter != state.step) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,
                                             ", but the optimizer's counter says ", *counter,
                                             "; the checkpoint is damaged, resume from another"));
@@ -72,16 +71,20 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckNextBatch() { return ports_.Fill(sampler_, next_draw_); }
+absl::Status Trainer::CheckNextBatch() { return ports_.Fill(*session_, sampler_, next_draw_); }
 
 absl::StatusOr<StepResult> Trainer::Step() {
-  if (absl::Status filled = ports_.Fill(sampler_, next_draw_); !filled.ok()) {
+  if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
     return Annotate(filled, absl::StrCat("step ", step_ + 1));
   }
   if (absl::Status ran = session_->Run(entry_); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
   ++step_;
   next_draw_ += ports_.batch();
-  return StepResult{*loss_, *grad_norm_, *lr_};
+  StepResult result;
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(loss_, absl::MakeSpan(&result.loss, 1)));
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(grad_norm_, absl::MakeSpan(&result.grad_norm, 1)));
+  BOWLINE_RETURN_IF_ERROR(session_->ReadAll(lr_, absl::MakeSpan(&result.lr, 1)));
+  return result;
 }
 
 absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {

@@ -65,9 +65,7 @@ class Trainer {
   TokenPorts ports_;
   Sampler sampler_;
   int entry_ = 0;
-  const float* loss_ = nullptr;
-  const float* grad_norm_ = nullptr;
-  const float* lr_ = nullptr;
+  TensorRef loss_, grad_norm_, lr_;
   int64_t step_ = 0;
   int64_t next_draw_ = 0;
 };

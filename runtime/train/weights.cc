@@ -71,7 +71,7 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
                                       source->file, "'; ", needs));
       continue;
     }
-    if (target.data == nullptr) continue;
+    if (target.memory == nullptr) continue;
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, target.shape, target.sharding));
     matches.push_back({&target, source, std::move(sharded)});
   }
@@ -92,7 +92,7 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
   }
   for (const Match& match : matches) {
     BOWLINE_RETURN_IF_ERROR(
-        ReadPart(*weights, *match.source, match.sharded, self.rank, match.target->type, match.target->data));
+        ReadPart(*weights, *match.source, match.sharded, self.rank, match.target->type, *match.target->memory));
   }
   result.tensors = static_cast<int64_t>(parameters.size());
   for (const StoredTensors::Tensor& tensor : weights->tensors()) {

@@ -21,6 +21,7 @@
 #include "test/Unit/Interp/OpHarness.h"
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/arena_probe.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -79,8 +80,8 @@ static void runAll(Session &session, const std::string &model) {
     for (uint32_t i = 0; i < SizeOf(entry->inputs()); ++i) {
       const fbs::Port &port = *entry->inputs()->Get(i);
       for (uint32_t slot = 0; slot < session.plan().buffers()->Get(port.buffer())->slots(); ++slot) {
-        TensorView view = session.BufferAt(port.buffer(), slot);
-        std::fill_n(static_cast<char *>(view.data), view.bytes, 0);
+        TensorRef tensor = session.BufferAt(port.buffer(), slot);
+        ::bowline::testing::WriteTensor(session, tensor, std::vector<uint8_t>(tensor.bytes));
       }
     }
     absl::Status status = session.Run(TextOf(entry->name()));
@@ -195,26 +196,37 @@ uint64_t packings(const Session &session) {
 
 std::vector<float> logitsOf(Session &session, uint32_t seed) {
   std::mt19937 random(seed);
-  auto tokens = session.Input("generate", "tokens")->As<int32_t>();
+  TensorRef port = *session.Input("generate", "tokens");
+  std::vector<int32_t> tokens(port.bytes / sizeof(int32_t));
   for (int32_t &token : tokens)
     token = static_cast<int32_t>(random() % 250);
-  session.Input("generate", "position")->As<int32_t>()[0] = static_cast<int32_t>(random() % tokens.size());
+  ::bowline::testing::WriteTensor(session, port, tokens);
+  ::bowline::testing::WriteTensor<int32_t>(session, session.Input("generate", "position"),
+                                           {static_cast<int32_t>(random() % tokens.size())});
   absl::Status status = session.Run("generate");
   EXPECT_TRUE(status.ok()) << status;
-  auto logits = session.Output("generate", "logits")->As<float>();
-  return {logits.begin(), logits.end()};
+  return ::bowline::testing::ReadTensor<float>(session, session.Output("generate", "logits"));
+}
+
+std::vector<uint16_t> toBf16(const std::vector<float> &values) {
+  std::vector<uint16_t> rounded(values.size());
+  llvm::transform(values, rounded.begin(), F32ToBf16);
+  return rounded;
 }
 
 void setRandomWeights(Session &session, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, 0.1f);
   for (uint32_t state : session.states()) {
-    TensorView view = session.StateAt(state);
-    for (uint64_t i = 0; i < view.bytes / (view.dtype == fbs::DType::BF16 ? 2 : 4); ++i)
-      if (view.dtype == fbs::DType::BF16)
-        view.As<uint16_t>()[i] = F32ToBf16(normal(random));
-      else
-        view.As<float>()[i] = normal(random);
+    TensorRef tensor = session.StateAt(state);
+    bool isBf16 = tensor.dtype == fbs::DType::BF16;
+    std::vector<float> values(tensor.bytes / (isBf16 ? 2 : 4));
+    for (float &value : values)
+      value = normal(random);
+    if (isBf16)
+      ::bowline::testing::WriteTensor(session, tensor, toBf16(values));
+    else
+      ::bowline::testing::WriteTensor(session, tensor, values);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "compiler/Interp/Interpreter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/plan_writer.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -106,55 +107,55 @@ std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &
   return std::move(*session);
 }
 
-template <typename T> static void readAs(const TensorView &view, HostTensor &tensor) {
-  llvm::copy(view.As<T>(), tensor.data.begin());
+template <typename T> static void readAs(const Session &session, const TensorRef &from, HostTensor &tensor) {
+  llvm::copy(::bowline::testing::ReadTensor<T>(session, from), tensor.data.begin());
 }
 
-template <typename T> static void writeAs(const HostTensor &tensor, const TensorView &view) {
-  absl::Span<T> values = view.As<T>();
-  ASSERT_EQ(values.size(), tensor.data.size());
+template <typename T> static void writeAs(const HostTensor &tensor, Session &session, const TensorRef &to) {
+  std::vector<T> values(tensor.data.size());
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<T>(tensor.data[i]);
+  ::bowline::testing::WriteTensor(session, to, values);
 }
 
-HostTensor test::read(const TensorView &view) {
-  HostTensor tensor(Shape(view.shape.begin(), view.shape.end()));
-  switch (view.dtype) {
+HostTensor test::read(const Session &session, const TensorRef &from) {
+  HostTensor tensor(Shape(from.shape.begin(), from.shape.end()));
+  switch (from.dtype) {
   case fbs::DType::F32:
-    readAs<float>(view, tensor);
+    readAs<float>(session, from, tensor);
     break;
   case fbs::DType::F64:
-    readAs<double>(view, tensor);
+    readAs<double>(session, from, tensor);
     break;
   case fbs::DType::I32:
-    readAs<int32_t>(view, tensor);
+    readAs<int32_t>(session, from, tensor);
     break;
   case fbs::DType::I64:
-    readAs<int64_t>(view, tensor);
+    readAs<int64_t>(session, from, tensor);
     break;
   case fbs::DType::Bool:
-    readAs<uint8_t>(view, tensor);
+    readAs<uint8_t>(session, from, tensor);
     break;
   default:
-    ADD_FAILURE() << "no reader for " << fbs::EnumNameDType(view.dtype);
+    ADD_FAILURE() << "no reader for " << fbs::EnumNameDType(from.dtype);
   }
   return tensor;
 }
 
-void test::write(const HostTensor &tensor, const TensorView &view) {
-  switch (view.dtype) {
+void test::write(const HostTensor &tensor, Session &session, const TensorRef &to) {
+  switch (to.dtype) {
   case fbs::DType::F32:
-    return writeAs<float>(tensor, view);
+    return writeAs<float>(tensor, session, to);
   case fbs::DType::F64:
-    return writeAs<double>(tensor, view);
+    return writeAs<double>(tensor, session, to);
   case fbs::DType::I32:
-    return writeAs<int32_t>(tensor, view);
+    return writeAs<int32_t>(tensor, session, to);
   case fbs::DType::I64:
-    return writeAs<int64_t>(tensor, view);
+    return writeAs<int64_t>(tensor, session, to);
   case fbs::DType::Bool:
-    return writeAs<uint8_t>(tensor, view);
+    return writeAs<uint8_t>(tensor, session, to);
   default:
-    ADD_FAILURE() << "no writer for " << fbs::EnumNameDType(view.dtype);
+    ADD_FAILURE() << "no writer for " << fbs::EnumNameDType(to.dtype);
   }
 }
 
@@ -177,7 +178,7 @@ static void runEntry(Random &random, Session &session, Interpreter &interpreter,
   std::vector<HostTensor> inputs;
   for (size_t k = 0; k < current.arguments.size(); ++k) {
     inputs.push_back(current.arguments[k].draw(random));
-    write(inputs.back(), session.BufferAt(entry.inputs()->Get(k)->buffer()));
+    write(inputs.back(), session, session.BufferAt(entry.inputs()->Get(k)->buffer()));
   }
   absl::Status status = session.Run(entry.name()->str());
   ASSERT_TRUE(status.ok()) << status;
@@ -186,7 +187,7 @@ static void runEntry(Random &random, Session &session, Interpreter &interpreter,
   ASSERT_EQ(expected->size(), entry.outputs()->size());
   for (size_t k = 0; k < expected->size(); ++k) {
     SCOPED_TRACE("result " + std::to_string(k));
-    expectWithin(read(session.BufferAt(entry.outputs()->Get(k)->buffer())), (*expected)[k], current.bound);
+    expectWithin(read(session, session.BufferAt(entry.outputs()->Get(k)->buffer())), (*expected)[k], current.bound);
   }
 }
 

@@ -54,9 +54,9 @@ mlir::OwningOpRef<mlir::ModuleOp> moduleOf(const std::vector<Case> &cases);
 /// Compiles `module`, which it changes, and loads the plan. Null after a test failure.
 std::unique_ptr<Session> sessionOf(mlir::ModuleOp module, const CompileOptions &options);
 
-/// The bytes of a tensor as numbers, and back.
-HostTensor read(const TensorView &view);
-void write(const HostTensor &tensor, const TensorView &view);
+/// The bytes of a tensor of the session as numbers, and back.
+HostTensor read(const Session &session, const TensorRef &from);
+void write(const HostTensor &tensor, Session &session, const TensorRef &to);
 
 /// A test failure for the first elements that differ by more than `bound`.
 void expectWithin(const HostTensor &got, const HostTensor &want, Bound bound);

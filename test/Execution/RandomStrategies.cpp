@@ -26,7 +26,7 @@ using namespace bowline::test;
 
 namespace {
 
-constexpr int kSteps = 20;
+constexpr int kSteps = 20, kStepsOnDriver = 4;
 
 /// What a strategy divides, for those who ask for a kind of strategy.
 struct Ranks {
@@ -184,18 +184,22 @@ private:
 
 class RandomStrategy : public testing::Test {
 public:
-  RandomStrategy(StrategyCase strategy, std::string program)
-      : strategy(std::move(strategy)), program(std::move(program)) {}
+  RandomStrategy(StrategyCase strategy, std::string program, std::string driver)
+      : strategy(std::move(strategy)), program(std::move(program)), driver(std::move(driver)) {}
 
   void TestBody() override {
-    expectTrainsAsOneRank(strategy, kSteps);
+    if (driver.empty())
+      expectTrainsAsOneRank(strategy, kSteps);
+    else
+      expectTrainsAlikeOn(driver, strategy, kStepsOnDriver);
     if (HasFailure())
-      std::printf("to repeat it: %s '%s'\n", program.c_str(), strategy.text().c_str());
+      std::printf("to repeat it: %s%s '%s'\n", program.c_str(), driver.empty() ? "" : (" --driver " + driver).c_str(),
+                  strategy.text().c_str());
   }
 
 private:
   StrategyCase strategy;
-  std::string program;
+  std::string program, driver;
 };
 
 } // namespace
@@ -206,8 +210,11 @@ int main(int argc, char **argv) {
   int count = 200;
   uint64_t seed = TestSeed();
   std::vector<std::string> texts;
+  std::string driver;
   app.add_option("--count", count, "How many strategies")->capture_default_str();
   app.add_option("--seed", seed, "Of the choices")->capture_default_str();
+  app.add_option("--driver", driver,
+                 "Compare the bits of a few steps on this driver and on the cpu instead, for instance discrete:seed=1");
   app.add_option("STRATEGY", texts, "Instead of random ones, for instance 'model=llama-tiny mesh=dp=2,tp=2 zero=1'");
   CLI11_PARSE(app, argc, argv);
   std::vector<StrategyCase> strategies;
@@ -227,8 +234,9 @@ int main(int argc, char **argv) {
   }
   for (size_t i = 0; i < strategies.size(); ++i)
     testing::RegisterTest("RandomStrategies", (std::to_string(i) + "_" + strategies[i].name()).c_str(), nullptr,
-                          nullptr, __FILE__, __LINE__, [strategy = strategies[i], program = std::string(argv[0])] {
-                            return new RandomStrategy(strategy, program);
+                          nullptr, __FILE__, __LINE__,
+                          [strategy = strategies[i], program = std::string(argv[0]), driver] {
+                            return new RandomStrategy(strategy, program, driver);
                           });
   return RUN_ALL_TESTS();
 }

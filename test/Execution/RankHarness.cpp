@@ -12,6 +12,7 @@
 #include "runtime/executor/session.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_writer.h"
+#include "runtime/plan/semantic_verifier.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
 #include "test/Unit/Runtime/arena_probe.h"
@@ -23,16 +24,27 @@
 using namespace bowline;
 using namespace bowline::test;
 
+static absl::Status readStates(const Session &session, std::vector<uint8_t> &bytes) {
+  for (uint32_t state : session.states()) {
+    TensorRef tensor = session.StateAt(state);
+    bytes.resize(bytes.size() + tensor.bytes);
+    BOWLINE_RETURN_IF_ERROR(session.Read(tensor, {bytes.data() + bytes.size() - tensor.bytes, tensor.bytes}));
+  }
+  return absl::OkStatus();
+}
+
 static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenDataset &dataset, const TrainRun &run,
-                                CommunicatorGroup *group, std::vector<StepResult> &results) {
+                                RankGroup *group, std::vector<StepResult> &results, std::vector<uint8_t> &states) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
   options.group = group;
+  options.driver = run.driver;
+  options.require_certificates = false;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
   EXPECT_EQ(session->arena().bytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
   bowline::testing::ArenaProbe probe(*session, 0xff);
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));
-  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(group, session->device()));
+  BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(group));
   if (run.resume.empty()) {
     BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   } else {
@@ -46,7 +58,50 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   std::optional<uint64_t> outside = probe.FirstOutsideOfBuffers(probe.Written());
   EXPECT_FALSE(outside) << "rank " << session->rank() << " wrote byte " << *outside
                         << " of the arena, where no buffer is";
+  BOWLINE_RETURN_IF_ERROR(readStates(*session, states));
   return run.save.empty() ? absl::OkStatus() : trainer.Save(run.save, &agreement).status();
+}
+
+static bool sameBits(const std::vector<StepResult> &a, const std::vector<StepResult> &b) {
+  return a.size() == b.size() && (a.empty() || // then there may be no memory to compare
+                                  std::memcmp(a.data(), b.data(), a.size() * sizeof(StepResult)) == 0);
+}
+
+bool TrainOutcome::equals(const TrainOutcome &other) const {
+  return status == other.status && sameBits(steps, other.steps) && states == other.states;
+}
+
+TrainOutcome bowline::test::tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset,
+                                       const TrainRun &run) {
+  TrainOutcome outcome;
+  auto loaded = LoadedPlan::FromBytes(plan);
+  if (!loaded.ok()) {
+    outcome.status = loaded.status();
+    return outcome;
+  }
+  int ranks = static_cast<int>(RankCount(loaded->plan()));
+  auto group = LoopbackGroup::Create(ranks, {std::chrono::seconds(60)});
+  EXPECT_TRUE(group.ok()) << group.status();
+  std::vector<std::vector<StepResult>> results(ranks);
+  outcome.states.resize(ranks);
+  std::vector<absl::Status> statuses(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::unique_ptr<RankGroup> view = (*group)->AsRank(rank);
+      statuses[rank] =
+          trainAsRank(plan, dataset, run, ranks == 1 ? nullptr : view.get(), results[rank], outcome.states[rank]);
+      view->Abort(statuses[rank]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  outcome.steps = results[0];
+  for (int rank = 0; rank < ranks && outcome.status.ok(); ++rank)
+    outcome.status = Annotate(statuses[rank], "rank " + std::to_string(rank));
+  for (int rank = 1; rank < ranks && outcome.status.ok(); ++rank)
+    if (!sameBits(results[rank], results[0]))
+      outcome.status = absl::InternalError("ranks 0 and " + std::to_string(rank) + " report different results");
+  return outcome;
 }
 
 std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset,
@@ -62,27 +117,9 @@ std::vector<StepResult> bowline::test::trainOnRanks(fbs::PlanT &plan, const Toke
   PlanChecker checker(loaded->plan());
   absl::Status proven = checker.check();
   EXPECT_TRUE(proven.ok()) << proven;
-
-  int ranks = static_cast<int>(RankCount(loaded->plan()));
-  auto group = LoopbackGroup::Create(ranks, {std::chrono::seconds(60)});
-  EXPECT_TRUE(group.ok()) << group.status();
-  std::vector<std::vector<StepResult>> results(ranks);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      std::unique_ptr<CommunicatorGroup> view = (*group)->AsRank(rank);
-      absl::Status status =
-          trainAsRank({bytes->data(), bytes->size()}, dataset, run, ranks == 1 ? nullptr : view.get(), results[rank]);
-      EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status;
-      view->Abort(status);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  for (int rank = 1; rank < ranks; ++rank) {
-    bool equal = results[rank].size() == results[0].size() &&
-                 (results[0].empty() || // then there may be no memory to compare
-                  std::memcmp(results[rank].data(), results[0].data(), results[0].size() * sizeof(StepResult)) == 0);
-    EXPECT_TRUE(equal) << "ranks 0 and " << rank << " report different results";
-  }
-  return results[0];
+  absl::Status certified = RequireCertificates(loaded->plan());
+  EXPECT_TRUE(certified.ok()) << certified;
+  TrainOutcome outcome = tryOnRanks({bytes->data(), bytes->size()}, dataset, run);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  return outcome.steps;
 }

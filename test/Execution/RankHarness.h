@@ -13,17 +13,34 @@
 #include "runtime/train/dataset.h"
 #include "runtime/train/trainer.h"
 
+#include "absl/types/span.h"
+
 #include <string>
 #include <vector>
 
 namespace bowline::test {
 
-/// What ranks do. Empty names: begin anew; save nothing.
+/// What ranks do. Empty names: begin anew; save nothing; the plan's own driver.
 struct TrainRun {
   int steps = 0;
   std::string resume = {}; // a checkpoint, or a directory of them
   std::string save = {};   // directory for a checkpoint after the last step
+  std::string driver = {}; // as SessionOptions has it
 };
+
+/// What a run did: of rank 0 the steps, of each rank the bytes of all its states at the end.
+struct TrainOutcome {
+  absl::Status status;
+  std::vector<StepResult> steps;
+  std::vector<std::vector<uint8_t>> states;
+
+  /// Whether both did the same, bit for bit.
+  bool equals(const TrainOutcome &other) const;
+};
+
+/// Trains as `run` says with every rank of the plan on a thread of its own. Adds no test failure, and asks for no
+/// certificate. The error is that of the first rank to have one; ranks that report different results are one too.
+TrainOutcome tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset, const TrainRun &run);
 
 /// Checks the plan, then trains as `run` says with every rank of it on a thread of its own. Adds a test failure, and
 /// returns what was done so far, where something fails, where ranks report different results, or where one uses another

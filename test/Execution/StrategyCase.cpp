@@ -10,6 +10,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Support/NpyFile.h"
 #include "compiler/Support/Registration.h"
+#include "runtime/plan/plan_writer.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -194,4 +195,22 @@ void bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int step
   ASSERT_EQ(expected.size(), static_cast<size_t>(steps));
   expectSameTraining(trainOnRanks(*parallel, *tokens, steps), expected,
                      strategy.dtype == "bf16" ? kInBF16 : TrainingTolerance());
+}
+
+void bowline::test::expectTrainsAlikeOn(const std::string &driver, const StrategyCase &strategy, int steps) {
+  std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
+  std::unique_ptr<fbs::PlanT> plan = compileStrategy(strategy);
+  ASSERT_TRUE(tokens && plan);
+  auto bytes = WritePlan(*plan);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  TrainOutcome expected = tryOnRanks({bytes->data(), bytes->size()}, *tokens, TrainRun{steps});
+  ASSERT_TRUE(expected.status.ok()) << expected.status;
+  TrainRun other{steps};
+  other.driver = driver;
+  TrainOutcome actual = tryOnRanks({bytes->data(), bytes->size()}, *tokens, other);
+  EXPECT_TRUE(actual.status.ok()) << actual.status;
+  ASSERT_EQ(actual.steps.size(), expected.steps.size());
+  for (size_t step = 0; step < expected.steps.size(); ++step)
+    EXPECT_EQ(actual.steps[step].loss, expected.steps[step].loss) << "step " << step;
+  EXPECT_TRUE(actual.equals(expected)) << "states differ, or gradient norms";
 }

@@ -67,6 +67,10 @@ void expectSameTraining(const std::vector<StepResult> &actual, const std::vector
 /// as bf16 can be. Adds a test failure where trainOnRanks does, too.
 void expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
 
+/// Trains for `steps` steps on the ranks of the mesh, by the driver that the plan names and by another, and expects the
+/// same bits of all results and states. Otherwise adds a test failure.
+void expectTrainsAlikeOn(const std::string &driver, const StrategyCase &strategy, int steps);
+
 } // namespace bowline::test
 
 #endif // BOWLINE_TEST_EXECUTION_STRATEGYCASE_H

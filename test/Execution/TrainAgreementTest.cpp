@@ -118,7 +118,7 @@ void expectStates(Session &session, const Interpreter &interpreter, Bound bound)
     SCOPED_TRACE(name);
     const HostTensor *expected = interpreter.getVariable(name);
     ASSERT_TRUE(expected);
-    expectWithin(read(session.StateAt(i)), *expected, bound);
+    expectWithin(read(session, session.StateAt(i)), *expected, bound);
   }
 }
 
@@ -168,7 +168,7 @@ void checkTraining(Random &random, const CompileOptions &base) {
           std::copy_n(inputs.back().data.begin() + slot * part.count(), part.count(), part.data.begin());
           auto view = session->Input("train_step", port, static_cast<uint32_t>(slot));
           ASSERT_TRUE(view.ok()) << view.status();
-          write(part, *view);
+          write(part, *session, *view);
         }
       }
       ASSERT_TRUE(session->Run("train_step").ok());
@@ -179,7 +179,7 @@ void checkTraining(Random &random, const CompileOptions &base) {
         SCOPED_TRACE(name);
         auto view = session->Output("train_step", name);
         ASSERT_TRUE(view.ok()) << view.status();
-        expectWithin(read(*view), (*expected)[k], {2e-5, 2e-5});
+        expectWithin(read(*session, *view), (*expected)[k], {2e-5, 2e-5});
       }
       expectStates(*session, interpreter, {5e-5, 5e-5});
     }

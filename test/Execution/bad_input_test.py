@@ -320,8 +320,7 @@ class BadInput(tools.ToolTest):
                 ("--eval-batches", ("0",), "is not a number from 1 on"),
                 ("--save-every", ("0",), "is not a number from 1 on"),
                 ("--keep", ("0", "-1"), "is not a number from 1 on"),
-                ("--order", ("random",), ("sequential", "shuffle")),
-                ("--driver", ("gpu",), ("cpu", "null"))):
+                ("--order", ("random",), ("sequential", "shuffle"))):
             for value in values:
                 given = run[:-4] + run[-2:] if flag == "--steps" else run
                 self.refuse((flag, value, *((says,) if isinstance(says, str) else says)), *given, f"{flag}={value}")
@@ -329,6 +328,7 @@ class BadInput(tools.ToolTest):
                      "--rank", "--nproc"):
             self.refuse(flag, "bowline-run", plan, flag)
         self.refuse("--timeout", *run, "--timeout", 1, "--timeout", 2)
+        self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu", code=3)
         self.refuse("extra.plan", *run, "extra.plan")
         # What is there only with something else, or not with it.
         self.refuse(("--eval-every", "--eval-data"), *run, "--eval-every", 2)

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/comm/operation.h"
+#include "runtime/hal/operation.h"
 
 namespace bowline {
 namespace {
@@ -39,7 +39,7 @@ class Inquiry {
   }
 
   std::vector<int> WaitsFor(const Activity& activity) const {
-    const Operation operation = Operation::Unpack(activity.operation);
+    const hal::Operation operation = hal::Operation::Unpack(activity.operation);
     if (activity.creating || activity.leaving || operation.concerns_two()) return activity.waits_for;
     std::vector<int> behind;
     for (int member : activity.ranks) {
@@ -166,7 +166,7 @@ absl::Status ExplainChain(const Complaint& complaint, const std::vector<RankStat
 std::string Describe(const Activity& activity) {
   if (activity.leaving) return "leaving the group";
   if (activity.creating) return absl::StrCat("the creation of communicator '", activity.communicator, "'");
-  const Operation operation = Operation::Unpack(activity.operation);
+  const hal::Operation operation = hal::Operation::Unpack(activity.operation);
   int peer = operation.peer;
   if (peer >= 0 && static_cast<size_t>(peer) < activity.ranks.size()) peer = activity.ranks[static_cast<size_t>(peer)];
   return absl::StrCat(Describe(operation, activity.total, peer), " (operation ", operation.number, " of communicator '",

@@ -13,7 +13,7 @@ namespace bowline {
 struct Activity {
   std::string communicator;
   std::vector<int> ranks;    // its members
-  uint64_t operation = 0;    // Operation::Pack; 0 when it is in none
+  uint64_t operation = 0;    // hal::Operation::Pack; 0 when it is in none
   uint64_t total = 0;        // elements of the operation
   uint64_t collectives = 0;  // begun on this communicator so far, of all members
   // Instead of an operation: waits for the others to ask for the communicator; waits for all to leave the group.

@@ -35,7 +35,7 @@ GlooChannel::GlooChannel(GlooOwner& owner, std::string name, std::vector<int> ra
 absl::Status GlooChannel::Connect(std::shared_ptr<gloo::transport::Device> device) {
   const int size = static_cast<int>(ranks_.size());
   BOWLINE_ASSIGN_OR_RETURN(mesh_, GlooMesh::Create(std::move(device), self_, size, owner_.timeout()));
-  exchange_ = std::make_unique<GlooExchange>(*mesh_, waits_for_);
+  transfers_ = std::make_unique<GlooTransfers>(*mesh_, waits_for_);
   if (size == 1) return absl::OkStatus();
   creating_ = true;
   since_ = owner_.Now().time_since_epoch().count();
@@ -97,7 +97,7 @@ absl::Status GlooChannel::OtherWish(int rank, const std::string& theirs) const {
                                                  absl::StrJoin(ranks, ", ")));
 }
 
-absl::Status GlooChannel::Run(Operation operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooChannel::Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces) {
   if (busy_.exchange(true)) {
     return owner_.Break(absl::InvalidArgumentError(
         absl::StrCat("communicator '", name_, "': rank ", ranks_[static_cast<size_t>(self_)],
@@ -110,10 +110,10 @@ absl::Status GlooChannel::Run(Operation operation, absl::Span<const hal::Piece> 
   return status;
 }
 
-absl::Status GlooChannel::RunAlone(Operation operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooChannel::RunAlone(hal::Operation operation, absl::Span<const hal::HostPiece> pieces) {
   BOWLINE_RETURN_IF_ERROR(owner_.status());
   const auto start = std::chrono::steady_clock::now();
-  const uint64_t total = TotalOf(pieces);
+  const uint64_t total = hal::TotalOf(pieces);
   operation.number = next_number_++;
   total_ = total;
   if (!operation.concerns_two()) ++collectives_;
@@ -123,7 +123,7 @@ absl::Status GlooChannel::RunAlone(Operation operation, absl::Span<const hal::Pi
   absl::Status status = Greet(operation, pieces);
   if (status.ok() && link_.emulated()) status = CheckLink(operation, total);
   if (status.ok()) {
-    status = exchange_->Run(operation, pieces);
+    status = transfers_->Run(operation, pieces);
     if (!status.ok()) status = Fail(status);
   }
   if (status.ok() && link_.emulated()) {
@@ -135,10 +135,10 @@ absl::Status GlooChannel::RunAlone(Operation operation, absl::Span<const hal::Pi
   return status;
 }
 
-absl::Status GlooChannel::Greet(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooChannel::Greet(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
   Hash counts;
-  for (const hal::Piece& piece : pieces) counts.Add(piece.count);
-  outgoing_ = {greeting_, operation.Pack(), TotalOf(pieces), pieces.size(), counts.value()};
+  for (const hal::HostPiece& piece : pieces) counts.Add(piece.count);
+  outgoing_ = {greeting_, operation.Pack(), hal::TotalOf(pieces), pieces.size(), counts.value()};
   const int size = static_cast<int>(ranks_.size());
   const auto for_each = [&](auto body) -> absl::Status {
     for (int n = 1; n < size; ++n) {
@@ -166,19 +166,19 @@ absl::Status GlooChannel::Greet(const Operation& operation, absl::Span<const hal
   return received.ok() ? received : Fail(received);
 }
 
-absl::Status GlooChannel::Compare(const Operation& operation, const Header& mine, int peer,
+absl::Status GlooChannel::Compare(const hal::Operation& operation, const Header& mine, int peer,
                                   const Header& theirs) const {
   const int rank = ranks_[static_cast<size_t>(peer)];
   if (theirs.greeting != greeting_) {
     return absl::UnavailableError(
         absl::StrCat("communicator '", name_, "': somebody else than rank ", rank, " is connected in its place"));
   }
-  const Operation other = Operation::Unpack(theirs.operation);
+  const hal::Operation other = hal::Operation::Unpack(theirs.operation);
   const bool fits = operation.concerns_two()
                         ? other.concerns_two() && other.kind != operation.kind && other.dtype == operation.dtype
                         : operation.Matches(other);
   const bool same_pieces = mine.pieces == theirs.pieces && mine.counts == theirs.counts;
-  if (fits && (same_pieces || operation.kind == OperationKind::kBarrier)) return absl::OkStatus();
+  if (fits && (same_pieces || operation.kind == hal::OperationKind::kBarrier)) return absl::OkStatus();
   std::string detail;
   if (fits && mine.pieces != theirs.pieces) {
     detail = absl::StrCat("; they have ", self_ < peer ? mine.pieces : theirs.pieces, " and ",
@@ -202,7 +202,7 @@ std::string GlooChannel::WhatOf(int member, const Header& header) const {
   return bowline::Describe(activity);
 }
 
-absl::Status GlooChannel::CheckLink(const Operation& operation, uint64_t total) {
+absl::Status GlooChannel::CheckLink(const hal::Operation& operation, uint64_t total) {
   const auto time = TimeOnLink(link_, operation, total, static_cast<int>(ranks_.size()));
   if (time <= owner_.timeout()) return absl::OkStatus();
   return owner_.Break(absl::DeadlineExceededError(absl::StrCat(
@@ -227,7 +227,7 @@ Activity GlooChannel::Describe() const {
   activity.total = total_;
   activity.collectives = collectives_;
   activity.creating = creating_;
-  const Operation operation = Operation::Unpack(activity.operation);
+  const hal::Operation operation = hal::Operation::Unpack(activity.operation);
   const int member = operation.concerns_two() ? operation.peer : waits_for_.load();
   if (!activity.idle() && member >= 0) activity.waits_for = {ranks_[static_cast<size_t>(member)]};
   return activity;

@@ -9,7 +9,7 @@
 
 #include "runtime/comm/control/activity.h"
 #include "runtime/comm/control/timing.h"
-#include "runtime/comm/gloo/exchange.h"
+#include "runtime/comm/gloo/transfers.h"
 #include "runtime/comm/link.h"
 
 namespace bowline {
@@ -46,7 +46,11 @@ class GlooChannel {
   absl::Status Connect(std::shared_ptr<gloo::transport::Device> device);
 
   // Runs an operation to its end; operation.number is filled in here.
-  absl::Status Run(Operation operation, absl::Span<const hal::Piece> pieces);
+  absl::Status Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
+
+  // As hal::Exchange.
+  absl::Status Break(const absl::Status& why) { return owner_.Break(why); }
+  absl::Status status() const { return owner_.status(); }
 
   // From any thread.
   Activity Describe() const;
@@ -65,10 +69,10 @@ class GlooChannel {
 
   absl::Status ConnectToAll();
   absl::Status OtherWish(int rank, const std::string& theirs) const;
-  absl::Status RunAlone(Operation operation, absl::Span<const hal::Piece> pieces);
-  absl::Status Greet(const Operation& operation, absl::Span<const hal::Piece> pieces);
-  absl::Status Compare(const Operation& operation, const Header& mine, int peer, const Header& theirs) const;
-  absl::Status CheckLink(const Operation& operation, uint64_t total);
+  absl::Status RunAlone(hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status Greet(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status Compare(const hal::Operation& operation, const Header& mine, int peer, const Header& theirs) const;
+  absl::Status CheckLink(const hal::Operation& operation, uint64_t total);
   std::string WhatOf(int member, const Header& header) const;
   // The error of the run that follows from one of a transfer.
   absl::Status Fail(const absl::Status& failure);
@@ -82,7 +86,7 @@ class GlooChannel {
 
   std::vector<Header> incoming_;
   Header outgoing_;
-  std::unique_ptr<GlooExchange> exchange_;
+  std::unique_ptr<GlooTransfers> transfers_;
   std::unique_ptr<GlooMesh> mesh_;  // goes first, for it writes to the others
   uint32_t next_number_ = 0;
 

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "runtime/comm/gloo/gloo_communicator.h"
+#include "runtime/comm/gloo/gloo_endpoint.h"
 
 namespace bowline {
 namespace {
@@ -104,9 +104,9 @@ GlooGroup::~GlooGroup() {
   if (!token_.empty()) RemoveRendezvousFile(options_.rendezvous, token_);
 }
 
-absl::StatusOr<std::unique_ptr<hal::Communicator>> GlooGroup::CreateCommunicator(absl::string_view name,
-                                                                                 absl::Span<const int> members,
-                                                                                 const LinkOptions& link) {
+absl::StatusOr<std::unique_ptr<hal::Exchange>> GlooGroup::CreateExchange(absl::string_view name,
+                                                                         absl::Span<const int> members,
+                                                                         const LinkOptions& link) {
   BOWLINE_RETURN_IF_ERROR(CheckMembers(options_.rank, options_.ranks, name, members));
   BOWLINE_RETURN_IF_ERROR(status());
   const auto self = static_cast<int>(std::find(members.begin(), members.end(), options_.rank) - members.begin());
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<hal::Communicator>> GlooGroup::CreateCommunicator
   }
   // Without it the others would wait for this rank.
   if (absl::Status status = channel->Connect(device_); !status.ok()) return Break(status);
-  return std::make_unique<GlooCommunicator>(std::move(channel));
+  return std::make_unique<GlooEndpoint>(std::move(channel));
 }
 
 absl::Status GlooGroup::status() const {

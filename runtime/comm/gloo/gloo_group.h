@@ -38,7 +38,7 @@ struct GlooOptions {
 // relies on. Connections are neither encrypted nor authenticated: the network between the ranks has to be trusted. The
 // port of the rendezvous bears anything that strangers send; Gloo's own ports, which exist while communicators are
 // created and have no fixed numbers, do not.
-class GlooGroup : public CommunicatorGroup, private GlooOwner, private ControlOwner {
+class GlooGroup : public RankGroup, private GlooOwner, private ControlOwner {
  public:
   static constexpr int kMaxRanks = 65534;
   static constexpr std::chrono::milliseconds kMinTimeout{100};
@@ -52,9 +52,8 @@ class GlooGroup : public CommunicatorGroup, private GlooOwner, private ControlOw
 
   int rank() const override { return options_.rank; }
   int ranks() const override { return options_.ranks; }
-  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
-                                                                        absl::Span<const int> members,
-                                                                        const LinkOptions& link = {}) override;
+  absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
+                                                                const LinkOptions& link = {}) override;
   // On the other ranks, the error names this one.
   void Abort(absl::Status why) override;
   absl::Status status() const override;

@@ -20,7 +20,7 @@ Channel::Channel(ChannelOwner& owner, std::string name, absl::Span<const int> ra
   for (int i = 0; i < size(); ++i) members_.push_back(std::make_unique<Member>(ranks_.size()));
 }
 
-absl::Status Channel::Run(int self, Operation operation, absl::Span<const hal::Piece> pieces) {
+absl::Status Channel::Run(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces) {
   if (members_[self]->busy.exchange(true)) {
     return owner_.Break(absl::InvalidArgumentError(
         absl::StrCat("communicator '", name_, "': rank ", ranks_[self],
@@ -31,14 +31,14 @@ absl::Status Channel::Run(int self, Operation operation, absl::Span<const hal::P
   return status;
 }
 
-absl::Status Channel::RunAlone(int self, Operation operation, absl::Span<const hal::Piece> pieces) {
+absl::Status Channel::RunAlone(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces) {
   // Before anything of this member changes: others may still look at where it was when the group broke.
   BOWLINE_RETURN_IF_ERROR(owner_.status());
   Member& me = *members_[self];
   operation.number = me.next_number++;
   me.operation = operation;
   me.pieces = pieces;
-  me.total.store(TotalOf(pieces));
+  me.total.store(hal::TotalOf(pieces));
   if (!operation.concerns_two()) {
     views_[self] = pieces;
     me.collectives.fetch_add(1);
@@ -46,12 +46,12 @@ absl::Status Channel::RunAlone(int self, Operation operation, absl::Span<const h
   // Sequentially consistent: of two members that look at each other after this, one sees the other.
   me.current.store(operation.Pack());
   if (absl::Status status = CheckOthers(self, operation); !status.ok()) return owner_.Break(std::move(status));
-  if (operation.kind == OperationKind::kSend) return Send(self, operation);
-  if (operation.kind == OperationKind::kReceive) return Receive(self, operation);
+  if (operation.kind == hal::OperationKind::kSend) return Send(self, operation);
+  if (operation.kind == hal::OperationKind::kReceive) return Receive(self, operation);
   return Collective(self, operation);
 }
 
-absl::Status Channel::Collective(int self, const Operation& operation) {
+absl::Status Channel::Collective(int self, const hal::Operation& operation) {
   const auto now = std::chrono::steady_clock::now();
   const auto late = [&] { owner_.Break(Late(self)).IgnoreError(); };
   if (!meeting_.Enter(now + owner_.timeout(), late)) return owner_.status();
@@ -63,7 +63,7 @@ absl::Status Channel::Collective(int self, const Operation& operation) {
   if (status.ok()) {
     const auto start = link_.emulated() ? std::chrono::steady_clock::now() : now;
     Move(self, operation);
-    if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, TotalOf(views_[self]), size()));
+    if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, hal::TotalOf(views_[self]), size()));
     // Before the others can leave and look.
     members_[self]->current.store(0);
   }
@@ -72,26 +72,26 @@ absl::Status Channel::Collective(int self, const Operation& operation) {
   return status;
 }
 
-void Channel::Move(int self, const Operation& operation) {
+void Channel::Move(int self, const hal::Operation& operation) {
   const MemberView view = {views_, absl::MakeSpan(members_[self]->sources), static_cast<size_t>(self), operation.dtype};
   switch (operation.kind) {
-    case OperationKind::kAllReduce:
+    case hal::OperationKind::kAllReduce:
       ReduceShare(view, operation.op);
       meeting_.Join();
       CopyShares(view);
       return;
-    case OperationKind::kAllGather:
+    case hal::OperationKind::kAllGather:
       return AllGather(view);
-    case OperationKind::kReduceScatter:
+    case hal::OperationKind::kReduceScatter:
       return ReduceScatter(view, operation.op);
-    case OperationKind::kAllToAll:
+    case hal::OperationKind::kAllToAll:
       return AllToAll(view);
     default:
       return;
   }
 }
 
-absl::Status Channel::Send(int self, const Operation& operation) {
+absl::Status Channel::Send(int self, const hal::Operation& operation) {
   const auto late = [&] { owner_.Break(Late(self)).IgnoreError(); };
   const auto deadline = std::chrono::steady_clock::now() + owner_.timeout();
   // The receiver clears `current`.
@@ -99,7 +99,7 @@ absl::Status Channel::Send(int self, const Operation& operation) {
   return owner_.status();
 }
 
-absl::Status Channel::Receive(int self, const Operation& operation) {
+absl::Status Channel::Receive(int self, const hal::Operation& operation) {
   const auto late = [&] { owner_.Break(Late(self)).IgnoreError(); };
   Member& sender = *members_[operation.peer];
   if (!sender.outgoing.Claim(self, std::chrono::steady_clock::now() + owner_.timeout(), late)) return owner_.status();
@@ -109,7 +109,8 @@ absl::Status Channel::Receive(int self, const Operation& operation) {
   if (status.ok()) {
     const auto start = link_.emulated() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     CopyPieces(sender.pieces, members_[self]->pieces, operation.dtype);
-    if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, TotalOf(members_[self]->pieces), size()));
+    if (link_.emulated())
+      SleepUntil(start + TimeOnLink(link_, operation, hal::TotalOf(members_[self]->pieces), size()));
     members_[self]->current.store(0);
     sender.current.store(0);
   } else {
@@ -119,11 +120,11 @@ absl::Status Channel::Receive(int self, const Operation& operation) {
   return status;
 }
 
-absl::Status Channel::CheckOthers(int self, const Operation& operation) const {
+absl::Status Channel::CheckOthers(int self, const hal::Operation& operation) const {
   for (int other = 0; other < size(); ++other) {
     if (other == self || (operation.concerns_two() && other != operation.peer)) continue;
-    const Operation theirs = Operation::Unpack(members_[other]->current.load());
-    if (theirs.kind == OperationKind::kNone) continue;
+    const hal::Operation theirs = hal::Operation::Unpack(members_[other]->current.load());
+    if (theirs.kind == hal::OperationKind::kNone) continue;
     const bool waits_for_us = !theirs.concerns_two() || theirs.peer == self;
     const bool fits =
         operation.concerns_two() ? theirs.concerns_two() && theirs.kind != operation.kind : !theirs.concerns_two();
@@ -135,10 +136,10 @@ absl::Status Channel::CheckOthers(int self, const Operation& operation) const {
 absl::Status Channel::CheckPair(int a, int b) const {
   const Member &first = *members_[a], &second = *members_[b];
   // Not `current`, which a member that is faster may have cleared.
-  const Operation &ours = first.operation, &theirs = second.operation;
+  const hal::Operation &ours = first.operation, &theirs = second.operation;
   const bool same = ours.concerns_two() ? ours.dtype == theirs.dtype : ours.Matches(theirs);
   if (!same) return Mismatch(a, b, "");
-  if (ours.kind == OperationKind::kBarrier) return absl::OkStatus();
+  if (ours.kind == hal::OperationKind::kBarrier) return absl::OkStatus();
   const size_t pieces = std::max(first.pieces.size(), second.pieces.size());
   for (size_t i = 0; i < pieces; ++i) {
     if (i < first.pieces.size() && i < second.pieces.size() && first.pieces[i].count == second.pieces[i].count) {
@@ -152,9 +153,9 @@ absl::Status Channel::CheckPair(int a, int b) const {
   return absl::OkStatus();
 }
 
-absl::Status Channel::CheckLink(int self, const Operation& operation) const {
+absl::Status Channel::CheckLink(int self, const hal::Operation& operation) const {
   if (!link_.emulated()) return absl::OkStatus();
-  const auto time = TimeOnLink(link_, operation, TotalOf(members_[self]->pieces), size());
+  const auto time = TimeOnLink(link_, operation, hal::TotalOf(members_[self]->pieces), size());
   if (time <= owner_.timeout()) return absl::OkStatus();
   const auto seconds = [](std::chrono::nanoseconds t) { return std::chrono::duration<double>(t).count(); };
   return absl::DeadlineExceededError(absl::StrCat(
@@ -168,7 +169,7 @@ void Channel::BreakOff() {
 }
 
 std::string Channel::DescribeMember(int member) const {
-  const Operation operation = Operation::Unpack(members_[member]->current.load());
+  const hal::Operation operation = hal::Operation::Unpack(members_[member]->current.load());
   const int peer = operation.peer >= 0 ? ranks_[operation.peer] : -1;
   return absl::StrCat(Describe(operation, members_[member]->total.load(), peer), " (operation ", operation.number,
                       " of communicator '", name_, "')");
@@ -189,7 +190,7 @@ absl::Status Channel::Late(int self) const {
 }
 
 std::vector<int> Channel::WaitsFor(int member) const {
-  const Operation operation = Operation::Unpack(members_[member]->current.load());
+  const hal::Operation operation = hal::Operation::Unpack(members_[member]->current.load());
   std::vector<int> result;
   if (operation.concerns_two()) return {ranks_[operation.peer]};
   const uint64_t collectives = members_[member]->collectives.load();

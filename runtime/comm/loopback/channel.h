@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/loopback/rendezvous.h"
-#include "runtime/comm/operation.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
@@ -40,7 +41,11 @@ class Channel {
   int size() const { return static_cast<int>(ranks_.size()); }
 
   // Runs an operation of member `self` to its end; operation.number is filled in here.
-  absl::Status Run(int self, Operation operation, absl::Span<const hal::Piece> pieces);
+  absl::Status Run(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
+
+  // As hal::Exchange.
+  absl::Status Break(absl::Status why) { return owner_.Break(std::move(why)); }
+  absl::Status status() const { return owner_.status(); }
 
   void BreakOff();
 
@@ -52,29 +57,29 @@ class Channel {
     explicit Member(size_t members) : sources(members) {}
 
     // Read by others when a meeting or the mailbox says that they are there.
-    Operation operation;
-    absl::Span<const hal::Piece> pieces;
+    hal::Operation operation;
+    absl::Span<const hal::HostPiece> pieces;
     std::vector<const void*> sources;  // workspace
     uint32_t next_number = 0;
 
     // Read by others at any time.
-    std::atomic<uint64_t> current{0};  // Operation::Pack
+    std::atomic<uint64_t> current{0};  // hal::Operation::Pack
     std::atomic<uint64_t> total{0};
     std::atomic<uint64_t> collectives{0};  // begun
     std::atomic<bool> busy{false};
     Mailbox outgoing;
   };
 
-  absl::Status RunAlone(int self, Operation operation, absl::Span<const hal::Piece> pieces);
-  absl::Status Collective(int self, const Operation& operation);
-  absl::Status Send(int self, const Operation& operation);
-  absl::Status Receive(int self, const Operation& operation);
+  absl::Status RunAlone(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status Collective(int self, const hal::Operation& operation);
+  absl::Status Send(int self, const hal::Operation& operation);
+  absl::Status Receive(int self, const hal::Operation& operation);
 
-  void Move(int self, const Operation& operation);
+  void Move(int self, const hal::Operation& operation);
   // Refuses what can never meet: a member of `operation` that is inside of something that waits for `self`.
-  absl::Status CheckOthers(int self, const Operation& operation) const;
+  absl::Status CheckOthers(int self, const hal::Operation& operation) const;
   absl::Status CheckPair(int a, int b) const;
-  absl::Status CheckLink(int self, const Operation& operation) const;
+  absl::Status CheckLink(int self, const hal::Operation& operation) const;
 
   absl::Status Mismatch(int a, int b, const std::string& detail) const;
   absl::Status Late(int self) const;
@@ -87,7 +92,7 @@ class Channel {
   const LinkOptions link_;
   MeetingPoint meeting_;
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<absl::Span<const hal::Piece>> views_;  // each member writes its own before a meeting
+  std::vector<absl::Span<const hal::HostPiece>> views_;  // each member writes its own before a meeting
 };
 
 }  // namespace bowline

@@ -6,21 +6,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/comm/loopback/loopback_communicator.h"
+#include "runtime/comm/loopback/loopback_endpoint.h"
 
 namespace bowline {
 namespace {
 
-class RankView : public CommunicatorGroup {
+class RankView : public RankGroup {
  public:
   RankView(LoopbackGroup& group, int rank) : group_(group), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int ranks() const override { return group_.ranks(); }
-  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
-                                                                        absl::Span<const int> members,
-                                                                        const LinkOptions& link) override {
-    return group_.CreateCommunicator(rank_, name, members, link);
+  absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
+                                                                const LinkOptions& link) override {
+    return group_.CreateExchange(rank_, name, members, link);
   }
   void Abort(absl::Status why) override { group_.Abort(std::move(why)); }
   absl::Status status() const override { return group_.status(); }
@@ -48,11 +47,11 @@ absl::StatusOr<std::unique_ptr<LoopbackGroup>> LoopbackGroup::Create(int ranks, 
 
 LoopbackGroup::~LoopbackGroup() = default;
 
-std::unique_ptr<CommunicatorGroup> LoopbackGroup::AsRank(int rank) { return std::make_unique<RankView>(*this, rank); }
+std::unique_ptr<RankGroup> LoopbackGroup::AsRank(int rank) { return std::make_unique<RankView>(*this, rank); }
 
-absl::StatusOr<std::unique_ptr<hal::Communicator>> LoopbackGroup::CreateCommunicator(int rank, absl::string_view name,
-                                                                                     absl::Span<const int> members,
-                                                                                     const LinkOptions& link) {
+absl::StatusOr<std::unique_ptr<hal::Exchange>> LoopbackGroup::CreateExchange(int rank, absl::string_view name,
+                                                                             absl::Span<const int> members,
+                                                                             const LinkOptions& link) {
   BOWLINE_RETURN_IF_ERROR(CheckMembers(rank, ranks_, name, members));
   const size_t self = static_cast<size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -78,7 +77,7 @@ absl::StatusOr<std::unique_ptr<hal::Communicator>> LoopbackGroup::CreateCommunic
     return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " has communicator '", name, "' already"));
   }
   entry.taken[self] = true;
-  return std::make_unique<LoopbackCommunicator>(entry.channel, static_cast<int>(self));
+  return std::make_unique<LoopbackEndpoint>(entry.channel, static_cast<int>(self));
 }
 
 absl::Status LoopbackGroup::status() const {

@@ -34,19 +34,19 @@ class LoopbackGroup : private ChannelOwner {
   int ranks() const { return ranks_; }
 
   // This group as `rank` sees it. Must be destroyed before the group. 0 <= rank < ranks().
-  std::unique_ptr<CommunicatorGroup> AsRank(int rank);
+  std::unique_ptr<RankGroup> AsRank(int rank);
 
-  // As CommunicatorGroup, for `rank`. Waits for nobody.
-  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(int rank, absl::string_view name,
-                                                                        absl::Span<const int> members,
-                                                                        const LinkOptions& link = {});
+  // As RankGroup, for `rank`. Waits for nobody.
+  absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(int rank, absl::string_view name,
+                                                                absl::Span<const int> members,
+                                                                const LinkOptions& link = {});
 
   void Abort(absl::Status why) { Break(std::move(why)).IgnoreError(); }
 
   absl::Status status() const override;
 
   // Contract
-  //   All methods may be called from several threads. An error of any communicator breaks the group.
+  //   All methods may be called from several threads. An error of any exchange breaks the group.
 
  private:
   struct Entry {

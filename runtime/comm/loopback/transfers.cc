@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/comm/operation.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/share.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 namespace {
@@ -24,8 +24,8 @@ void CopyBytes(void* to, const void* from, size_t bytes) {
 
 // Calls body(piece, offset, count) for what of the pieces, laid end to end, is the share of member `rank`.
 template <typename Body>
-void ForShare(absl::Span<const hal::Piece> pieces, size_t ranks, size_t rank, Body body) {
-  const auto [begin, end] = ShareOf(TotalOf(pieces), ranks, rank);
+void ForShare(absl::Span<const hal::HostPiece> pieces, size_t ranks, size_t rank, Body body) {
+  const auto [begin, end] = ShareOf(hal::TotalOf(pieces), ranks, rank);
   size_t first = 0;
   for (size_t i = 0; i < pieces.size() && first < end; ++i) {
     const size_t last = first + pieces[i].count;
@@ -39,7 +39,7 @@ void ForShare(absl::Span<const hal::Piece> pieces, size_t ranks, size_t rank, Bo
 
 void ReduceShare(const MemberView& view, hal::ReduceOp op) {
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
   ForShare(own, ranks, view.self, [&](size_t i, size_t offset, size_t count) {
     for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, offset, bytes);
     Reduce(view.sources, At(own[i].receive, offset, bytes), count, view.dtype, op);
@@ -48,7 +48,7 @@ void ReduceShare(const MemberView& view, hal::ReduceOp op) {
 
 void CopyShares(const MemberView& view) {
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
   // Each begins with its neighbour, so that not all read from one.
   for (size_t step = 1; step < ranks; ++step) {
     const size_t r = (view.self + step) % ranks;
@@ -60,7 +60,7 @@ void CopyShares(const MemberView& view) {
 
 void AllGather(const MemberView& view) {
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
   for (size_t step = 0; step < ranks; ++step) {
     const size_t r = (view.self + step) % ranks;
     for (size_t i = 0; i < own.size(); ++i) {
@@ -71,7 +71,7 @@ void AllGather(const MemberView& view) {
 
 void ReduceScatter(const MemberView& view, hal::ReduceOp op) {
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
   for (size_t i = 0; i < own.size(); ++i) {
     const size_t count = own[i].count;
     for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, view.self * count, bytes);
@@ -81,7 +81,7 @@ void ReduceScatter(const MemberView& view, hal::ReduceOp op) {
 
 void AllToAll(const MemberView& view) {
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::Piece> own = view.pieces[view.self];
+  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
   for (size_t step = 0; step < ranks; ++step) {
     const size_t r = (view.self + step) % ranks;
     for (size_t i = 0; i < own.size(); ++i) {
@@ -92,7 +92,7 @@ void AllToAll(const MemberView& view) {
   }
 }
 
-void CopyPieces(absl::Span<const hal::Piece> from, absl::Span<const hal::Piece> to, kernels::DType dtype) {
+void CopyPieces(absl::Span<const hal::HostPiece> from, absl::Span<const hal::HostPiece> to, kernels::DType dtype) {
   for (size_t i = 0; i < to.size(); ++i) CopyBytes(to[i].receive, from[i].send, to[i].count * kernels::SizeOf(dtype));
 }
 

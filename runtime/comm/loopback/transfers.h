@@ -5,14 +5,14 @@
 
 #include "absl/types/span.h"
 #include "kernels/registry/registry.h"
-#include "runtime/hal/communicator.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
 // One member's share of a collective's data movement, straight between the members' buffers. `pieces[r]` are the pieces
 // of member r; all members' counts are the same. `sources` is workspace for one pointer per member.
 struct MemberView {
-  absl::Span<const absl::Span<const hal::Piece>> pieces;
+  absl::Span<const absl::Span<const hal::HostPiece>> pieces;
   absl::Span<const void*> sources;
   size_t self;
   kernels::DType dtype;
@@ -27,7 +27,7 @@ void AllGather(const MemberView& view);
 void ReduceScatter(const MemberView& view, hal::ReduceOp op);
 void AllToAll(const MemberView& view);
 
-void CopyPieces(absl::Span<const hal::Piece> from, absl::Span<const hal::Piece> to, kernels::DType dtype);
+void CopyPieces(absl::Span<const hal::HostPiece> from, absl::Span<const hal::HostPiece> to, kernels::DType dtype);
 
 }  // namespace bowline
 

@@ -8,8 +8,11 @@
 #include "runtime/drivers/cpu/cpu_executable.h"
 #include "runtime/drivers/cpu/cpu_launchable.h"
 #include "runtime/drivers/cpu/cpu_stream.h"
-#include "runtime/drivers/cpu/cpu_worker_stream.h"
-#include "runtime/drivers/cpu/host_allocation.h"
+#include "runtime/drivers/host/host_allocation.h"
+#include "runtime/drivers/host/host_communicator.h"
+#include "runtime/drivers/host/host_event.h"
+#include "runtime/drivers/host/worker_stream.h"
+#include "runtime/hal/driver_registry.h"
 
 namespace bowline {
 namespace {
@@ -19,7 +22,13 @@ class RegisteredLaunchable : public CpuLaunchable {
   explicit RegisteredLaunchable(std::unique_ptr<kernels::Kernel> kernel) : kernel_(std::move(kernel)) {}
 
   size_t ScratchBytes() const override { return kernel_->ScratchBytes(); }
-  void Run(absl::Span<void* const> arguments, void* scratch) const override { kernel_->Run(arguments, scratch); }
+  absl::Status CheckGeometry(const hal::Geometry& geometry) const override {
+    if (std::holds_alternative<std::monostate>(geometry)) return absl::OkStatus();
+    return absl::InvalidArgumentError("a kernel of the registry divides its work itself and takes no geometry");
+  }
+  void Run(const hal::Geometry&, absl::Span<void* const> arguments, void* scratch) const override {
+    kernel_->Run(arguments, scratch);
+  }
 
  private:
   std::unique_ptr<kernels::Kernel> kernel_;
@@ -38,8 +47,8 @@ class CpuDevice : public hal::Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes) override {
-    return HostAllocation::Create(bytes);
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space) override {
+    return HostAllocation::Create(bytes, space);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
@@ -55,10 +64,16 @@ class CpuDevice : public hal::Device {
   }
 
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
-    if (mode == hal::StreamMode::kWorker) return CpuWorkerStream::Create();
+    if (mode == hal::StreamMode::kWorker) return WorkerStream::Create(std::make_unique<CpuRunner>());
     return std::make_unique<CpuStream>();
   }
-  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent() override { return std::make_unique<CpuEvent>(); }
+  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent(hal::EventMode mode) override {
+    return std::make_unique<HostEvent>(mode);
+  }
+  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
+      std::unique_ptr<hal::Exchange> exchange) override {
+    return std::make_unique<HostCommunicator>(std::move(exchange));
+  }
 
  private:
   static absl::Status Refuse(absl::string_view what, absl::string_view needed, absl::string_view present) {
@@ -87,6 +102,7 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCpuDeviceAs(const hal::Device
   if (options.threads < 1) {
     return absl::InvalidArgumentError(absl::StrCat(options.threads, " threads; it must be at least 1"));
   }
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cpu", options, {}));
   return std::make_unique<CpuDevice>(options.threads, cpu);
 }
 

@@ -28,22 +28,26 @@ double Nanoseconds(hal::Work work) {
 
 class GeneratedLaunchable : public CpuLaunchable {
  public:
-  GeneratedLaunchable(GeneratedKernel function, int64_t extent, hal::Work work, int threads)
-      : function_(function),
-        extent_(extent),
-        loop_(threads),
-        nanoseconds_per_index_(Nanoseconds(work) / static_cast<double>(extent)) {}
+  GeneratedLaunchable(GeneratedKernel function, hal::Work work, int threads)
+      : function_(function), loop_(threads), nanoseconds_(Nanoseconds(work)) {}
 
-  void Run(absl::Span<void* const> arguments, void*) const override {
-    loop_.Run(extent_, nanoseconds_per_index_,
+  absl::Status CheckGeometry(const hal::Geometry& geometry) const override {
+    const auto* extent = std::get_if<hal::Extent>(&geometry);
+    if (extent == nullptr) return absl::InvalidArgumentError("generated code for CPUs is launched over an extent");
+    if (extent->indices >= 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("an extent of ", extent->indices, "; it must be at least 1"));
+  }
+
+  void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void*) const override {
+    const int64_t indices = std::get<hal::Extent>(geometry).indices;
+    loop_.Run(indices, nanoseconds_ / static_cast<double>(indices),
               [&](int64_t begin, int64_t end) { function_(arguments.data(), begin, end); });
   }
 
  private:
   GeneratedKernel function_;
-  int64_t extent_;
   kernels::ParallelLoop loop_;
-  double nanoseconds_per_index_;
+  double nanoseconds_;
 };
 
 absl::Status WriteAll(int fd, absl::Span<const uint8_t> bytes) {
@@ -76,13 +80,10 @@ absl::StatusOr<std::unique_ptr<hal::Executable>> CpuExecutable::Load(absl::Span<
 CpuExecutable::~CpuExecutable() { ::dlclose(handle_); }
 
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const std::string& symbol,
-                                                                        int64_t parallel_extent, hal::Work work) const {
-  if (parallel_extent < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("symbol '", symbol, "': parallel extent ", parallel_extent));
-  }
+                                                                        hal::Work work) const {
   BOWLINE_ASSIGN_OR_RETURN(const void* address, ResolveFunction(symbol));
-  return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(const_cast<void*>(address)),
-                                               parallel_extent, work, threads_);
+  return std::make_unique<GeneratedLaunchable>(reinterpret_cast<GeneratedKernel>(const_cast<void*>(address)), work,
+                                               threads_);
 }
 
 absl::StatusOr<const void*> CpuExecutable::ResolveFunction(const std::string& symbol) const {

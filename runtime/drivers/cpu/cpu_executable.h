@@ -24,8 +24,7 @@ class CpuExecutable : public hal::Executable {
   CpuExecutable(const CpuExecutable&) = delete;
   CpuExecutable& operator=(const CpuExecutable&) = delete;
 
-  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string& symbol, int64_t parallel_extent,
-                                                           hal::Work work) const override;
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string& symbol, hal::Work work) const override;
   absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const override;
 
  private:

@@ -6,10 +6,10 @@
 
 namespace bowline {
 
-// What the CPU's stream can run.
+// What a thread of the host can run.
 class CpuLaunchable : public hal::Launchable {
  public:
-  virtual void Run(absl::Span<void* const> arguments, void* scratch) const = 0;
+  virtual void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch) const = 0;
 };
 
 }  // namespace bowline

@@ -9,6 +9,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/drivers/host/host_communicator.h"
+#include "runtime/drivers/host/host_event.h"
+#include "runtime/drivers/host/host_memory.h"
+#include "runtime/hal/driver_registry.h"
 
 namespace bowline {
 namespace {
@@ -16,54 +20,43 @@ namespace {
 // Address space without memory behind it until it is written: a plan of any size fits.
 class NullAllocation : public hal::Allocation {
  public:
-  NullAllocation(uint8_t* address, size_t bytes) : address_(address), bytes_(bytes) {}
-  ~NullAllocation() override { ::munmap(address_, MappedBytes(bytes_)); }
+  NullAllocation(uint8_t* data, size_t bytes, hal::MemorySpace space) : data_(data), bytes_(bytes), space_(space) {}
+  ~NullAllocation() override { ::munmap(data_, MappedBytes(bytes_)); }
 
   static size_t MappedBytes(size_t bytes) { return std::max<size_t>(bytes, 1); }
 
   size_t bytes() const override { return bytes_; }
-  uint8_t* address() const override { return address_; }
-  bool host_visible() const override { return true; }
+  hal::DeviceAddress address() const override { return AddressOf(data_); }
+  uint8_t* host() const override { return space_ == hal::MemorySpace::kPinnedHost ? data_ : nullptr; }
 
   absl::Status Write(size_t offset, absl::Span<const uint8_t> from) override {
-    BOWLINE_RETURN_IF_ERROR(CheckRange(offset, from.size()));
-    std::copy(from.begin(), from.end(), address_ + offset);
+    BOWLINE_RETURN_IF_ERROR(hal::CheckTransfer(offset, from.size(), bytes_));
+    std::copy(from.begin(), from.end(), data_ + offset);
     return absl::OkStatus();
   }
   absl::Status Read(size_t offset, absl::Span<uint8_t> to) const override {
-    BOWLINE_RETURN_IF_ERROR(CheckRange(offset, to.size()));
-    std::copy_n(address_ + offset, to.size(), to.begin());
+    BOWLINE_RETURN_IF_ERROR(hal::CheckTransfer(offset, to.size(), bytes_));
+    std::copy_n(data_ + offset, to.size(), to.begin());
     return absl::OkStatus();
   }
 
  private:
-  absl::Status CheckRange(size_t offset, size_t size) const {
-    if (offset <= bytes_ && size <= bytes_ - offset) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(size, " bytes at offset ", offset, " reach beyond an allocation of ", bytes_, " bytes"));
-  }
-
-  uint8_t* address_;
+  uint8_t* data_;
   size_t bytes_;
+  hal::MemorySpace space_;
 };
 
-class NullLaunchable : public hal::Launchable {};
+class NullLaunchable : public hal::Launchable {
+ public:
+  absl::Status CheckGeometry(const hal::Geometry&) const override { return absl::OkStatus(); }
+};
 
 class NullExecutable : public hal::Executable {
  public:
-  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string&, int64_t, hal::Work) const override {
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string&, hal::Work) const override {
     return std::make_unique<NullLaunchable>();
   }
   absl::StatusOr<const void*> ResolveFunction(const std::string&) const override { return nullptr; }
-};
-
-class NullEvent : public hal::Event {
- public:
-  bool recorded() const override { return recorded_; }
-  void set_recorded() { recorded_ = true; }
-
- private:
-  bool recorded_ = false;
 };
 
 struct Counters {
@@ -74,11 +67,12 @@ class NullStream : public hal::Stream {
  public:
   explicit NullStream(Counters* counters) : counters_(counters) {}
 
-  absl::Status Launch(const hal::Launchable&, absl::Span<void* const>, void*) override {
+  absl::Status Launch(const hal::Launchable&, const hal::Geometry&, absl::Span<const hal::DeviceAddress>,
+                      hal::DeviceAddress) override {
     ++counters_->launches;
     return absl::OkStatus();
   }
-  absl::Status Copy(void*, const void*, size_t bytes) override {
+  absl::Status Copy(hal::DeviceAddress, hal::DeviceAddress, size_t bytes) override {
     ++counters_->copies;
     counters_->copied_bytes += bytes;
     return absl::OkStatus();
@@ -89,13 +83,14 @@ class NullStream : public hal::Stream {
   }
   absl::Status Record(hal::Event& event) override {
     ++counters_->records;
-    static_cast<NullEvent&>(event).set_recorded();
+    auto& point = static_cast<HostEvent&>(event);
+    point.Record(nullptr, 0);
+    if (point.timed()) point.Stamp();
     return absl::OkStatus();
   }
   absl::Status Wait(const hal::Event& event) override {
     ++counters_->waits;
-    if (event.recorded()) return absl::OkStatus();
-    return absl::FailedPreconditionError("a stream waits for an event that no stream recorded");
+    return CheckRecorded(event);
   }
   absl::Status Synchronize() override {
     ++counters_->synchronizations;
@@ -111,14 +106,14 @@ class NullDevice : public hal::Device {
   absl::string_view name() const override { return "null"; }
   absl::Status CheckTarget(const hal::Target&) const override { return absl::OkStatus(); }
 
-  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes) override {
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space) override {
     void* address = ::mmap(nullptr, NullAllocation::MappedBytes(bytes), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot reserve ", bytes, " bytes of address space: ", std::strerror(errno)));
     }
-    return std::make_unique<NullAllocation>(static_cast<uint8_t*>(address), bytes);
+    return std::make_unique<NullAllocation>(static_cast<uint8_t*>(address), bytes, space);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view,
@@ -131,7 +126,13 @@ class NullDevice : public hal::Device {
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode) override {
     return std::make_unique<NullStream>(&counters_);
   }
-  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent() override { return std::make_unique<NullEvent>(); }
+  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent(hal::EventMode mode) override {
+    return std::make_unique<HostEvent>(mode);
+  }
+  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
+      std::unique_ptr<hal::Exchange> exchange) override {
+    return std::make_unique<HostCommunicator>(std::move(exchange));
+  }
 
   const Counters& counters() const { return counters_; }
 
@@ -141,7 +142,8 @@ class NullDevice : public hal::Device {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<hal::Device>> CreateNullDevice(const hal::DeviceOptions&) {
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateNullDevice(const hal::DeviceOptions& options) {
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("null", options, {}));
   return std::make_unique<NullDevice>();
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -34,59 +35,90 @@ double MedianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Weights of a usual size, and whole numbers that the port allows.
-void FillRandom(const TensorView& view, int64_t limit, std::mt19937& random) {
-  if (view.dtype == fbs::DType::F32) {
-    for (float& value : view.As<float>()) value = (static_cast<float>(random() % 2001) - 1000) * 2e-5f;
-  } else if (view.dtype == fbs::DType::BF16) {
-    for (uint16_t& value : view.As<uint16_t>()) value = F32ToBf16((static_cast<float>(random() % 2001) - 1000) * 2e-5f);
-  } else if (view.dtype == fbs::DType::I32) {
-    for (int32_t& value : view.As<int32_t>()) value = limit == 0 ? 0 : static_cast<int32_t>(random() % limit);
-  }
-}
-
-absl::StatusOr<std::unique_ptr<Session>> Open(const char* path, const char* entry) {
-  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(path));
-  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan)));
-  std::mt19937 random(1);
-  for (const uint32_t state : session->states()) FillRandom(session->StateAt(state), 0, random);
-  BOWLINE_ASSIGN_OR_RETURN(const int index, session->FindEntry(entry));
-  const auto* inputs = session->plan().entries()->Get(static_cast<uint32_t>(index))->inputs();
-  for (uint32_t i = 0; i < SizeOf(inputs); ++i) {
-    FillRandom(session->BufferAt(inputs->Get(i)->buffer()), inputs->Get(i)->limit(), random);
-  }
-  BOWLINE_RETURN_IF_ERROR(session->Run(index));  // threads start, memory is touched, parameters are prepared
-  return session;
-}
-
-bool SameOutputs(const Session& a, const Session& b, int entry_a, int entry_b) {
-  const auto outputs = [](const Session& session, int entry) {
-    return session.plan().entries()->Get(static_cast<uint32_t>(entry))->outputs();
+// Weights of a usual size, or whole numbers below `limit`.
+std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt19937& random) {
+  std::vector<uint8_t> bytes(tensor.bytes, 0);
+  const auto fill = [&](auto zero, auto draw) {
+    for (size_t i = 0; i + sizeof(zero) <= bytes.size(); i += sizeof(zero)) {
+      const decltype(zero) value = draw();
+      std::memcpy(bytes.data() + i, &value, sizeof(value));
+    }
   };
-  if (SizeOf(outputs(a, entry_a)) != SizeOf(outputs(b, entry_b))) return false;
-  for (uint32_t i = 0; i < SizeOf(outputs(a, entry_a)); ++i) {
-    const TensorView first = a.BufferAt(outputs(a, entry_a)->Get(i)->buffer());
-    const TensorView second = b.BufferAt(outputs(b, entry_b)->Get(i)->buffer());
-    if (first.bytes != second.bytes || std::memcmp(first.data, second.data, first.bytes) != 0) return false;
+  const auto real = [&] { return (static_cast<float>(random() % 2001) - 1000) * 2e-5f; };
+  if (tensor.dtype == fbs::DType::F32) fill(float{0}, real);
+  if (tensor.dtype == fbs::DType::BF16) fill(uint16_t{0}, [&] { return F32ToBf16(real()); });
+  if (tensor.dtype == fbs::DType::I32 && limit > 0) {
+    fill(int32_t{0}, [&] { return static_cast<int32_t>(random() % static_cast<uint64_t>(limit)); });
   }
-  return true;
+  return bytes;
+}
+
+// A session, the entry that is measured, and what is written to its inputs before each run.
+struct Candidate {
+  std::unique_ptr<Session> session;
+  int entry = 0;
+  std::vector<std::pair<TensorRef, std::vector<uint8_t>>> inputs;
+
+  absl::Status WriteInputs() {
+    for (const auto& [tensor, bytes] : inputs) BOWLINE_RETURN_IF_ERROR(session->Write(tensor, bytes));
+    return absl::OkStatus();
+  }
+  absl::Status Run() {
+    BOWLINE_RETURN_IF_ERROR(WriteInputs());
+    return session->Run(entry);
+  }
+};
+
+absl::StatusOr<Candidate> Open(const char* path, const char* entry) {
+  Candidate result;
+  BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(path));
+  BOWLINE_ASSIGN_OR_RETURN(result.session, Session::Create(std::move(plan)));
+  Session& session = *result.session;
+  std::mt19937 random(1);
+  for (const uint32_t state : session.states()) {
+    BOWLINE_RETURN_IF_ERROR(session.Write(session.StateAt(state), RandomBytes(session.StateAt(state), 0, random)));
+  }
+  BOWLINE_ASSIGN_OR_RETURN(result.entry, session.FindEntry(entry));
+  const auto* inputs = session.plan().entries()->Get(static_cast<uint32_t>(result.entry))->inputs();
+  for (uint32_t i = 0; i < SizeOf(inputs); ++i) {
+    const uint32_t buffer = inputs->Get(i)->buffer();
+    for (uint32_t slot = 0; slot < session.plan().buffers()->Get(buffer)->slots(); ++slot) {
+      const TensorRef tensor = session.BufferAt(buffer, slot);
+      result.inputs.emplace_back(tensor, RandomBytes(tensor, inputs->Get(i)->limit(), random));
+    }
+  }
+  BOWLINE_RETURN_IF_ERROR(result.Run());  // threads start, memory is touched, parameters are prepared
+  return result;
+}
+
+absl::StatusOr<std::vector<std::vector<uint8_t>>> OutputsOf(const Candidate& candidate) {
+  const Session& session = *candidate.session;
+  const auto* outputs = session.plan().entries()->Get(static_cast<uint32_t>(candidate.entry))->outputs();
+  std::vector<std::vector<uint8_t>> result;
+  for (uint32_t i = 0; i < SizeOf(outputs); ++i) {
+    const TensorRef tensor = session.BufferAt(outputs->Get(i)->buffer());
+    result.emplace_back(tensor.bytes);
+    BOWLINE_RETURN_IF_ERROR(session.Read(tensor, absl::MakeSpan(result.back())));
+  }
+  return result;
 }
 
 absl::Status Compare(const char* const* paths, const char* entry, double seconds) {
-  std::array<std::unique_ptr<Session>, 2> sessions;
-  std::array<int, 2> entries;
+  std::array<Candidate, 2> candidates;
+  std::array<std::vector<std::vector<uint8_t>>, 2> outputs;
   for (size_t i : {0, 1}) {
-    BOWLINE_ASSIGN_OR_RETURN(sessions[i], Open(paths[i], entry));
-    BOWLINE_ASSIGN_OR_RETURN(entries[i], sessions[i]->FindEntry(entry));
+    BOWLINE_ASSIGN_OR_RETURN(candidates[i], Open(paths[i], entry));
+    BOWLINE_ASSIGN_OR_RETURN(outputs[i], OutputsOf(candidates[i]));
   }
-  const bool same = SameOutputs(*sessions[0], *sessions[1], entries[0], entries[1]);
+  const bool same = outputs[0] == outputs[1];
   std::array<std::vector<double>, 2> times;
   std::vector<double> ratios;
   const double end = Seconds(CLOCK_MONOTONIC) + seconds;
   for (size_t pair = 0; pair < 5 || Seconds(CLOCK_MONOTONIC) < end; ++pair) {
     for (size_t i : {pair % 2, 1 - pair % 2}) {
+      BOWLINE_RETURN_IF_ERROR(candidates[i].WriteInputs());
       const double begin = Seconds(CLOCK_THREAD_CPUTIME_ID);
-      BOWLINE_RETURN_IF_ERROR(sessions[i]->Run(entries[i]));
+      BOWLINE_RETURN_IF_ERROR(candidates[i].session->Run(candidates[i].entry));
       times[i].push_back(Seconds(CLOCK_THREAD_CPUTIME_ID) - begin);
     }
     ratios.push_back(times[0].back() / times[1].back());

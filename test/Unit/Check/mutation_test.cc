@@ -16,6 +16,7 @@
 #include "test/Support/test_seed.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
+#include "test/Unit/Runtime/session_tensors.h"
 
 namespace bowline {
 namespace {
@@ -28,24 +29,28 @@ std::vector<uint8_t> Execute(const std::vector<uint8_t>& bytes, uint8_t poison) 
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   auto session = Session::Create(*std::move(loaded), {});
   if (!session.ok()) return {};  // a kernel refuses its signature
-  std::memset((*session)->arena().address(), poison, (*session)->arena().bytes());
+  const std::vector<uint8_t> poisoned((*session)->arena().bytes(), poison);
+  EXPECT_TRUE((*session)->arena().Write(0, poisoned).ok());
   const fbs::ConstantData& constant = *(*session)->plan().constants()->Get(0);
-  std::memcpy((*session)->BufferAt(testing::kWeight).data, constant.data()->data(), constant.data()->size());
+  const absl::Span<const uint8_t> data(constant.data()->data(), constant.data()->size());
+  EXPECT_TRUE((*session)->Write((*session)->BufferAt(testing::kWeight), data).ok());
   // State counts as set before any entry, as it is from weights.
   for (uint32_t state : {0u, 1u}) {
-    for (float& value : (*session)->StateAt(state).As<float>()) value = 0.5f;
-  }
-  for (uint32_t slot : {0u, 1u}) {
-    const auto tokens = (*session)->Input("step", "tokens", slot)->As<int32_t>();
-    for (size_t i = 0; i < 5; ++i) tokens[i] = static_cast<int32_t>((7 * i + 11 * slot) % 32);
+    const TensorRef tensor = (*session)->StateAt(state);
+    testing::WriteTensor(**session, tensor, std::vector<float>(tensor.bytes / sizeof(float), 0.5f));
   }
   std::vector<uint8_t> bits;
-  const auto append = [&](const TensorView& view) {
-    const auto* data = static_cast<const uint8_t*>(view.data);
-    bits.insert(bits.end(), data, data + view.bytes);
+  const auto append = [&](const TensorRef& tensor) {
+    const std::vector<uint8_t> read = testing::ReadTensor<uint8_t>(**session, tensor);
+    bits.insert(bits.end(), read.begin(), read.end());
   };
   for (const char* entry : {"init", "step", "step"}) {
-    if (!(*session)->Run(entry).ok()) return {};  // it wrote over its inputs
+    for (uint32_t slot : {0u, 1u}) {
+      std::vector<int32_t> tokens(5);
+      for (size_t i = 0; i < 5; ++i) tokens[i] = static_cast<int32_t>((7 * i + 11 * slot) % 32);
+      testing::WriteTensor(**session, (*session)->Input("step", "tokens", slot), tokens);
+    }
+    EXPECT_TRUE((*session)->Run(entry).ok());
     for (uint32_t state : {0u, 1u}) append((*session)->StateAt(state));
     if (entry == std::string("step")) append(*(*session)->Output("step", "result"));
   }

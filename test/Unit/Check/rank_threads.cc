@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -13,82 +12,53 @@
 namespace bowline::testing {
 namespace {
 
-// Sleeps in the stream before and after each operation, now and then.
-class DelayedCommunicator : public hal::Communicator {
+// Sleeps before and after each operation, now and then.
+class DelayedExchange : public hal::Exchange {
  public:
-  DelayedCommunicator(std::unique_ptr<hal::Communicator> inner, uint32_t seed)
-      : inner_(std::move(inner)), random_(seed) {}
+  DelayedExchange(std::unique_ptr<hal::Exchange> inner, uint32_t seed) : inner_(std::move(inner)), random_(seed) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  absl::Status AllReduce(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
-                         hal::ReduceOp op) override {
-    return Delayed(stream, [&] { return inner_->AllReduce(stream, pieces, dtype, op); });
+  const std::string& name() const override { return inner_->name(); }
+  const std::vector<int>& ranks() const override { return inner_->ranks(); }
+  int self() const override { return inner_->self(); }
+  absl::Status Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces) override {
+    if (operation.kind == hal::OperationKind::kBarrier) return inner_->Run(operation, pieces);
+    Sleep();
+    BOWLINE_RETURN_IF_ERROR(inner_->Run(operation, pieces));
+    Sleep();
+    return absl::OkStatus();
   }
-  absl::Status AllGather(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype) override {
-    return Delayed(stream, [&] { return inner_->AllGather(stream, pieces, dtype); });
-  }
-  absl::Status ReduceScatter(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
-                             hal::ReduceOp op) override {
-    return Delayed(stream, [&] { return inner_->ReduceScatter(stream, pieces, dtype, op); });
-  }
-  absl::Status AllToAll(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype) override {
-    return Delayed(stream, [&] { return inner_->AllToAll(stream, pieces, dtype); });
-  }
-  absl::Status Send(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype, int peer) override {
-    return Delayed(stream, [&] { return inner_->Send(stream, pieces, dtype, peer); });
-  }
-  absl::Status Receive(hal::Stream& stream, absl::Span<const hal::Piece> pieces, kernels::DType dtype,
-                       int peer) override {
-    return Delayed(stream, [&] { return inner_->Receive(stream, pieces, dtype, peer); });
-  }
-  absl::Status Barrier(hal::Stream& stream) override { return inner_->Barrier(stream); }
+  absl::Status Break(absl::Status why) override { return inner_->Break(std::move(why)); }
+  absl::Status status() const override { return inner_->status(); }
 
  private:
-  template <typename F>
-  absl::Status Delayed(hal::Stream& stream, F issue) {
-    BOWLINE_RETURN_IF_ERROR(Sleep(stream));
-    BOWLINE_RETURN_IF_ERROR(issue());
-    return Sleep(stream);
+  void Sleep() {
+    if (random_() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 200));
   }
 
-  absl::Status Sleep(hal::Stream& stream) {
-    if (random_() % 4 != 0) return absl::OkStatus();
-    hal::HostCall call;
-    call.run = [](const hal::HostCall& c) {
-      std::this_thread::sleep_for(std::chrono::microseconds(c.parameters[0]));
-      return absl::OkStatus();
-    };
-    call.parameters[0] = random_() % 200;
-    return stream.Call(call);
-  }
-
-  std::unique_ptr<hal::Communicator> inner_;
+  std::unique_ptr<hal::Exchange> inner_;
   std::mt19937 random_;
 };
 
-class DelayedGroup : public CommunicatorGroup {
+class DelayedGroup : public RankGroup {
  public:
-  DelayedGroup(std::unique_ptr<CommunicatorGroup> inner, uint32_t seed) : inner_(std::move(inner)), random_(seed) {}
+  DelayedGroup(std::unique_ptr<RankGroup> inner, uint32_t seed) : inner_(std::move(inner)), random_(seed) {}
 
   int rank() const override { return inner_->rank(); }
   int ranks() const override { return inner_->ranks(); }
-  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(absl::string_view name,
-                                                                        absl::Span<const int> members,
-                                                                        const LinkOptions& link) override {
-    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Communicator> inner, inner_->CreateCommunicator(name, members, link));
-    return std::unique_ptr<hal::Communicator>(
-        std::make_unique<DelayedCommunicator>(std::move(inner), static_cast<uint32_t>(random_())));
+  absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
+                                                                const LinkOptions& link) override {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Exchange> inner, inner_->CreateExchange(name, members, link));
+    return std::make_unique<DelayedExchange>(std::move(inner), static_cast<uint32_t>(random_()));
   }
   void Abort(absl::Status why) override { inner_->Abort(std::move(why)); }
   absl::Status status() const override { return inner_->status(); }
 
  private:
-  std::unique_ptr<CommunicatorGroup> inner_;
+  std::unique_ptr<RankGroup> inner_;
   std::mt19937 random_;
 };
 
-absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, CommunicatorGroup& group,
+absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, RankGroup& group,
                      std::vector<uint8_t>& outputs) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan loaded, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
@@ -96,16 +66,26 @@ absl::Status RunRank(const std::vector<uint8_t>& bytes, uint8_t poison, Communic
   options.require_certificates = false;  // some hang, and are to be seen hanging
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(loaded), options));
   const std::vector<uint8_t> arena = InitialArena(session->plan(), session->rank(), poison);
-  std::memcpy(session->arena().address(), arena.data(), arena.size());
-  BOWLINE_RETURN_IF_ERROR(session->Run("step"));
+  BOWLINE_RETURN_IF_ERROR(session->arena().Write(0, arena));
   BOWLINE_ASSIGN_OR_RETURN(const int index, session->FindEntry("step"));
   const fbs::Entry& entry = *session->plan().entries()->Get(static_cast<uint32_t>(index));
+  // The same bytes again: a session runs on inputs that were written to it.
+  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
+    const fbs::Buffer& buffer = *session->plan().buffers()->Get(entry.inputs()->Get(i)->buffer());
+    for (uint32_t slot = 0; slot < buffer.slots(); ++slot) {
+      const ByteRange range = RangeOf(buffer, slot);
+      BOWLINE_RETURN_IF_ERROR(session->Write(session->BufferAt(entry.inputs()->Get(i)->buffer(), slot),
+                                             {arena.data() + range.begin, static_cast<size_t>(range.bytes())}));
+    }
+  }
+  BOWLINE_RETURN_IF_ERROR(session->Run(index));
   for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {
     const uint32_t buffer = entry.outputs()->Get(i)->buffer();
     for (uint32_t slot = 0; slot < session->plan().buffers()->Get(buffer)->slots(); ++slot) {
-      const TensorView view = session->BufferAt(buffer, slot);
-      const auto* data = static_cast<const uint8_t*>(view.data);
-      outputs.insert(outputs.end(), data, data + view.bytes);
+      const TensorRef tensor = session->BufferAt(buffer, slot);
+      outputs.resize(outputs.size() + tensor.bytes);
+      const absl::Span<uint8_t> end(outputs.data() + outputs.size() - tensor.bytes, tensor.bytes);
+      BOWLINE_RETURN_IF_ERROR(session->Read(tensor, end));
     }
   }
   return absl::OkStatus();

@@ -24,6 +24,7 @@
 #include "runtime/base/half.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_writer.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -75,29 +76,48 @@ std::unique_ptr<Session> compile(ModuleOp module, Random &random, const Precisio
   return session.ok() ? std::move(*session) : nullptr;
 }
 
-void expectEqual(const TensorView &actual, const HostTensor &expected, double tolerance, const std::string &what) {
-  ASSERT_EQ(std::vector<int64_t>(actual.shape.begin(), actual.shape.end()), expected.shape) << what;
-  auto bound = [&](double value) { return tolerance * std::max(1.0, std::fabs(value)); };
-  for (size_t i = 0; i < expected.data.size(); ++i)
-    if (actual.dtype == fbs::DType::F32)
-      ASSERT_NEAR(actual.As<float>()[i], expected.data[i], bound(expected.data[i])) << what << " [" << i << "]";
-    else if (actual.dtype == fbs::DType::BF16)
-      ASSERT_NEAR(Bf16ToF32(actual.As<uint16_t>()[i]), expected.data[i], bound(expected.data[i]))
-          << what << " [" << i << "]";
-    else if (actual.dtype == fbs::DType::I32)
-      ASSERT_EQ(actual.As<int32_t>()[i], expected.data[i]) << what << " [" << i << "]";
-    else
-      ASSERT_EQ(actual.As<uint8_t>()[i], expected.data[i]) << what << " [" << i << "]";
+std::vector<double> valuesOf(const Session &session, const TensorRef &tensor) {
+  auto all = [&](auto zero, auto convert) {
+    std::vector<double> values;
+    for (auto element : ::bowline::testing::ReadTensor<decltype(zero)>(session, tensor))
+      values.push_back(convert(element));
+    return values;
+  };
+  auto same = [](auto element) { return static_cast<double>(element); };
+  switch (tensor.dtype) {
+  case fbs::DType::F32:
+    return all(float{}, same);
+  case fbs::DType::BF16:
+    return all(uint16_t{}, [](uint16_t element) { return static_cast<double>(Bf16ToF32(element)); });
+  case fbs::DType::I32:
+    return all(int32_t{}, same);
+  default:
+    return all(uint8_t{}, same);
+  }
 }
 
-void copyInto(const TensorView &view, const double *values) {
-  if (view.dtype == fbs::DType::BF16) {
-    for (uint16_t &element : view.As<uint16_t>())
-      element = F32ToBf16(static_cast<float>(*values++));
-    return;
+void expectEqual(const Session &session, const TensorRef &actual, const HostTensor &expected, double tolerance,
+                 const std::string &what) {
+  ASSERT_EQ(std::vector<int64_t>(actual.shape.begin(), actual.shape.end()), expected.shape) << what;
+  bool isReal = actual.dtype == fbs::DType::F32 || actual.dtype == fbs::DType::BF16;
+  std::vector<double> values = valuesOf(session, actual);
+  ASSERT_EQ(values.size(), expected.data.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    double bound = isReal ? tolerance * std::max(1.0, std::fabs(expected.data[i])) : 0;
+    ASSERT_NEAR(values[i], expected.data[i], bound) << what << " [" << i << "]";
   }
-  for (float &element : view.As<float>())
-    element = static_cast<float>(*values++);
+}
+
+void copyInto(Session &session, const TensorRef &tensor, const double *values) {
+  auto writeAs = [&](auto zero, auto convert) {
+    std::vector<decltype(zero)> elements(tensor.bytes / sizeof(zero));
+    for (auto &element : elements)
+      element = convert(static_cast<float>(*values++));
+    ::bowline::testing::WriteTensor(session, tensor, elements);
+  };
+  if (tensor.dtype == fbs::DType::BF16)
+    return writeAs(uint16_t{}, [](float value) { return F32ToBf16(value); });
+  writeAs(float{}, [](float value) { return value; });
 }
 
 /// Values that f32 holds exactly, so that both sides start from the same.
@@ -126,7 +146,7 @@ void check(Random &random, const std::string &text, const Precision &precision) 
       states.push_back(state.getName().str());
   for (const std::string &name : states) {
     HostTensor value = randomValues(random, interpreter.getVariable(name)->shape);
-    copyInto(*session->State(name), value.data.data());
+    copyInto(*session, *session->State(name), value.data.data());
     ASSERT_TRUE(succeeded(interpreter.setVariable(name, std::move(value))));
   }
 
@@ -143,7 +163,7 @@ void check(Random &random, const std::string &text, const Precision &precision) 
       auto function = reference->lookupSymbol<graph::FuncOp>(reference_.getValue());
       for (unsigned index = 0; index < function.getNumArguments(); ++index, ++next)
         for (uint32_t slot = 0; slot < repeat; ++slot)
-          copyInto(*session->Input("run", function.getArgName(index), slot),
+          copyInto(*session, *session->Input("run", function.getArgName(index), slot),
                    arguments[next].data.data() + slot * (arguments[next].count() / repeat));
     }
     auto expected = interpreter.run("run", arguments);
@@ -151,10 +171,10 @@ void check(Random &random, const std::string &text, const Precision &precision) 
     absl::Status status = session->Run("run");
     ASSERT_TRUE(status.ok()) << status;
     for (auto [index, result] : llvm::enumerate(*expected))
-      expectEqual(*session->Output("run", "result" + std::to_string(index)), result, precision.tolerance,
+      expectEqual(*session, *session->Output("run", "result" + std::to_string(index)), result, precision.tolerance,
                   "result " + std::to_string(index) + " of run " + std::to_string(run));
     for (const std::string &name : states)
-      expectEqual(*session->State(name), *interpreter.getVariable(name), precision.tolerance,
+      expectEqual(*session, *session->State(name), *interpreter.getVariable(name), precision.tolerance,
                   name + " after run " + std::to_string(run));
   }
 }
@@ -166,7 +186,7 @@ static void checkPrograms(const Precision &precision, Random random = Random()) 
   for (int i = 0; i < kPrograms; ++i) {
     std::string text = randomProgram(random);
     check(random, text, precision);
-    ASSERT_FALSE(testing::Test::HasFailure()) << "program " << i << ":\n" << text;
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "program " << i << ":\n" << text;
   }
 }
 

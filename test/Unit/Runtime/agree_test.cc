@@ -1,4 +1,4 @@
-// AgreeOn, over whichever communicators the binary links.
+// AgreeOn, over whichever exchanges the binary links.
 
 #include "runtime/comm/agree.h"
 
@@ -12,8 +12,7 @@ using Values = std::vector<std::pair<std::string, std::string>>;
 
 // What all ranks get, which has to be the same.
 absl::Status Agree(World& world, const std::function<Values(int)>& values_of) {
-  const auto results =
-      world.Run([&](int rank) { return AgreeOn(world.all(rank), world.stream(rank), values_of(rank)); });
+  const auto results = world.Run([&](int rank) { return AgreeOn(world.all(rank).exchange(), values_of(rank)); });
   for (const absl::Status& status : results) EXPECT_EQ(status, results[0]);
   return results[0];
 }

@@ -14,14 +14,21 @@ ArenaProbe::ArenaProbe(Session& session, uint8_t pattern)
     if (!IsOurs(*buffer) || buffer->kind() != fbs::BufferKind::Constant) continue;
     std::fill_n(constant_.begin() + static_cast<int64_t>(buffer->offset()), buffer->bytes(), true);
   }
-  uint8_t* bytes = session.arena().address();
+  std::vector<uint8_t> bytes = BytesOfArena();
   for (size_t i = 0; i < constant_.size(); ++i) {
     if (!constant_[i]) bytes[i] = pattern;
   }
+  EXPECT_TRUE(session.arena().Write(0, bytes).ok());
+}
+
+std::vector<uint8_t> ArenaProbe::BytesOfArena() const {
+  std::vector<uint8_t> bytes(session_.arena().bytes());
+  EXPECT_TRUE(session_.arena().Read(0, absl::MakeSpan(bytes)).ok());
+  return bytes;
 }
 
 std::vector<bool> ArenaProbe::Written() const {
-  const uint8_t* bytes = session_.arena().address();
+  const std::vector<uint8_t> bytes = BytesOfArena();
   std::vector<bool> written(constant_);
   for (size_t i = 0; i < written.size(); ++i) written[i] = written[i] || bytes[i] != pattern_;
   return written;

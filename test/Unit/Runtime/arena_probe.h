@@ -25,6 +25,7 @@ class ArenaProbe {
   std::optional<uint64_t> FirstOutsideOfBuffers(const std::vector<bool>& written) const;
 
  private:
+  std::vector<uint8_t> BytesOfArena() const;
   bool IsOurs(const fbs::Buffer& buffer) const { return buffer.role() == session_.role(); }
 
   Session& session_;

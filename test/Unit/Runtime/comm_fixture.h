@@ -13,6 +13,7 @@
 
 #include "runtime/comm/group.h"
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "test/Unit/Runtime/pointer_communicator.h"
 
 namespace bowline::testing {
 
@@ -23,7 +24,7 @@ constexpr std::chrono::nanoseconds kLong = std::chrono::minutes(5);
 // gloo_ranks.cc.
 struct Ranks {
   std::shared_ptr<void> owner;  // outlives the groups
-  std::vector<std::unique_ptr<CommunicatorGroup>> groups;
+  std::vector<std::unique_ptr<RankGroup>> groups;
 };
 Ranks CreateRanks(int ranks, std::chrono::nanoseconds timeout);
 // Numbers of ranks for a test of everything.
@@ -48,9 +49,7 @@ class World {
       devices_.push_back(*CreateCpuDevice({.threads = 1}));
       streams_.push_back(*devices_.back()->CreateStream(mode));
     }
-    OnEachRank(ranks, [&](int rank) {
-      all_[static_cast<size_t>(rank)] = *group(rank).CreateCommunicator("all", members, link);
-    });
+    OnEachRank(ranks, [&](int rank) { all_[static_cast<size_t>(rank)] = *Create(rank, "all", members, link); });
   }
 
   ~World() {
@@ -60,11 +59,17 @@ class World {
     OnEachRank(size(), [&](int rank) { ranks_.groups[static_cast<size_t>(rank)].reset(); });
   }
 
-  CommunicatorGroup& group(int rank) { return *ranks_.groups[static_cast<size_t>(rank)]; }
+  RankGroup& group(int rank) { return *ranks_.groups[static_cast<size_t>(rank)]; }
   int size() const { return static_cast<int>(devices_.size()); }
   hal::Device& device(int rank) { return *devices_[static_cast<size_t>(rank)]; }
   hal::Stream& stream(int rank) { return *streams_[static_cast<size_t>(rank)]; }
-  hal::Communicator& all(int rank) { return *all_[static_cast<size_t>(rank)]; }
+  PointerCommunicator& all(int rank) { return *all_[static_cast<size_t>(rank)]; }
+
+  absl::StatusOr<std::unique_ptr<PointerCommunicator>> Create(int rank, absl::string_view name,
+                                                              absl::Span<const int> members,
+                                                              const LinkOptions& link = {}) {
+    return PointerCommunicator::Create(group(rank), device(rank), name, members, link);
+  }
 
   // Calls body(rank) on a thread for each rank and returns what it returned, or what the stream did after it.
   std::vector<absl::Status> Run(const std::function<absl::Status(int)>& body) {
@@ -83,7 +88,7 @@ class World {
  private:
   Ranks ranks_;
   std::vector<std::unique_ptr<hal::Device>> devices_;
-  std::vector<std::unique_ptr<hal::Communicator>> all_;
+  std::vector<std::unique_ptr<PointerCommunicator>> all_;
   std::vector<std::unique_ptr<hal::Stream>> streams_;  // end before the communicators that they use
 };
 

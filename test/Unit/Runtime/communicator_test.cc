@@ -12,7 +12,7 @@
 namespace bowline {
 namespace {
 
-using hal::Piece;
+using Piece = hal::HostPiece;
 using hal::ReduceOp;
 using kernels::DType;
 using testing::World;
@@ -111,7 +111,7 @@ class Collectives : public ::testing::Test {
     Vectors<T> reduced(n, std::vector<T>(total + 1, guard)), scattered = reduced, in_place = small;
     Vectors<T> gathered(n, std::vector<T>(n * total + 1, guard)), exchanged = gathered;
     world.RunOk([&](int rank) -> absl::Status {
-      hal::Communicator& all = world.all(rank);
+      testing::PointerCommunicator& all = world.all(rank);
       hal::Stream& stream = world.stream(rank);
       const auto r = static_cast<size_t>(rank);
       const auto reduce = PiecesOf(counts, small[r].data(), 1, reduced[r].data(), 1);
@@ -230,7 +230,7 @@ TEST(Communicator, SendsAreReceivedInOrder) {
     world.RunOk([&](int rank) -> absl::Status {
       const int next = (rank + 1) % kRanks, previous = (rank + kRanks - 1) % kRanks;
       int32_t* own = values[static_cast<size_t>(rank)].data();
-      hal::Communicator& all = world.all(rank);
+      testing::PointerCommunicator& all = world.all(rank);
       hal::Stream& stream = world.stream(rank);
       const std::vector<Piece> out = {{own, nullptr, 1}, {own + 1, nullptr, 2}};
       const std::vector<Piece> in = {{nullptr, own, 1}, {nullptr, own + 1, 2}};
@@ -294,9 +294,8 @@ TEST(Communicator, RowsAndColumnsOfAMeshAtTheSameTime) {
     std::vector<int> in_row, in_column;
     for (int c = 0; c < kColumns; ++c) in_row.push_back(row * kColumns + c);
     for (int r = kRows - 1; r >= 0; --r) in_column.push_back(r * kColumns + column);  // an order of its own
-    BOWLINE_ASSIGN_OR_RETURN(const auto across, world.group(rank).CreateCommunicator(absl::StrCat("row", row), in_row));
-    BOWLINE_ASSIGN_OR_RETURN(const auto down,
-                             world.group(rank).CreateCommunicator(absl::StrCat("column", column), in_column));
+    BOWLINE_ASSIGN_OR_RETURN(const auto across, world.Create(rank, absl::StrCat("row", row), in_row));
+    BOWLINE_ASSIGN_OR_RETURN(const auto down, world.Create(rank, absl::StrCat("column", column), in_column));
     EXPECT_EQ(across->rank(), column);
     EXPECT_EQ(down->rank(), kRows - 1 - row);
     auto &r = by_row[static_cast<size_t>(rank)], &c = by_column[static_cast<size_t>(rank)];

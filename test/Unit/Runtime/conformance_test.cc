@@ -11,7 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/drivers/builtin_drivers.h"
+#include "runtime/drivers/cpu/cpu_device.h"
 #include "test/Unit/Plan/fixture_image.h"
 
 namespace bowline {
@@ -34,6 +36,10 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
       {{"null", "ErrorsArriveOnceAndStopTheStream"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "NamesTheCommandThatFailed"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "CommandsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "OnlyPinnedMemoryIsTheHosts"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "TimesOfEventsAreThoseOfTheirPoints"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "CommunicatorsMoveTheDevicesMemory"}, {Expectation::kUnsupported, "the other rank would wait"}},
+      {{"null", "RefusesGeometriesThatAreNone"}, {Expectation::kUnsupported, "accepts every geometry"}},
       {{"null", "LaunchesRegisteredKernels"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "LaunchesGeneratedKernelsOverTheirWholeExtent"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "RefusesAnUnknownKernel"}, {Expectation::kUnsupported, "accepts every kernel"}},
@@ -72,16 +78,55 @@ void WriteFloats(hal::Allocation& memory, size_t offset, const std::vector<float
   memory.Write(offset, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}).IgnoreError();
 }
 
-std::string AllocationIsAlignedAndZero(hal::Device& device, hal::StreamMode) {
-  for (size_t bytes : {size_t{1}, size_t{4096}, size_t{5000}, size_t{3} << 20}) {
-    const auto memory = device.Allocate(bytes);
-    REQUIRE(memory.ok());
-    REQUIRE((*memory)->bytes() == bytes);
-    REQUIRE(reinterpret_cast<uintptr_t>((*memory)->address()) % 4096 == 0);
-    std::vector<uint8_t> read(bytes, 1);
-    REQUIRE((*memory)->Read(0, absl::MakeSpan(read)).ok());
-    REQUIRE(read == std::vector<uint8_t>(bytes, 0));
+constexpr hal::MemorySpace kSpaces[] = {hal::MemorySpace::kDevice, hal::MemorySpace::kPinnedHost};
+
+// Fresh memory is undefined.
+std::unique_ptr<hal::Allocation> AllocateZeros(hal::Device& device, size_t bytes,
+                                               hal::MemorySpace space = hal::MemorySpace::kDevice) {
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> memory = device.Allocate(bytes, space);
+  if (!memory.ok() || !(*memory)->Write(0, std::vector<uint8_t>(bytes, 0)).ok()) return nullptr;
+  return *std::move(memory);
+}
+
+std::string AllocationsAreAlignedAndApart(hal::Device& device, hal::StreamMode) {
+  for (const hal::MemorySpace space : kSpaces) {
+    std::vector<std::unique_ptr<hal::Allocation>> all;
+    for (size_t bytes : {size_t{1}, size_t{4096}, size_t{5000}, size_t{3} << 20}) {
+      auto memory = device.Allocate(bytes, space);
+      REQUIRE(memory.ok());
+      REQUIRE((*memory)->bytes() == bytes);
+      REQUIRE((*memory)->address() % 4096 == 0);
+      for (const auto& other : all) {
+        REQUIRE((*memory)->address() >= other->address() + other->bytes() ||
+                other->address() >= (*memory)->address() + bytes);
+      }
+      all.push_back(*std::move(memory));
+      const std::vector<uint8_t> written(bytes, static_cast<uint8_t>(all.size()));
+      REQUIRE(all.back()->Write(0, written).ok());
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      std::vector<uint8_t> read(all[i]->bytes());
+      REQUIRE(all[i]->Read(0, absl::MakeSpan(read)).ok());
+      REQUIRE(read == std::vector<uint8_t>(read.size(), static_cast<uint8_t>(i + 1)));
+    }
   }
+  return "";
+}
+
+std::string OnlyPinnedMemoryIsTheHosts(hal::Device& device, hal::StreamMode mode) {
+  const auto memory = AllocateZeros(device, 256), pinned = AllocateZeros(device, 256, hal::MemorySpace::kPinnedHost);
+  const auto stream = device.CreateStream(mode);
+  REQUIRE(memory != nullptr && pinned != nullptr && stream.ok());
+  REQUIRE(memory->host() == nullptr);
+  REQUIRE(pinned->host() != nullptr);
+  for (uint8_t i = 0; i < 100; ++i) pinned->host()[i] = i;
+  REQUIRE((*stream)->Copy(memory->address() + 8, pinned->address() + 2, 64).ok());
+  REQUIRE((*stream)->Copy(pinned->address() + 128, memory->address() + 8, 64).ok());
+  REQUIRE((*stream)->Synchronize().ok());
+  for (uint8_t i = 0; i < 64; ++i) REQUIRE(pinned->host()[128 + i] == i + 2);
+  std::array<uint8_t, 2> read;
+  REQUIRE(memory->Read(70, absl::MakeSpan(read)).ok());
+  REQUIRE((read == std::array<uint8_t, 2>{64, 65}));
   return "";
 }
 
@@ -107,71 +152,126 @@ std::string TransfersStayInside(hal::Device& device, hal::StreamMode) {
   REQUIRE((*memory)->Write(0, bytes).code() == absl::StatusCode::kInvalidArgument);
   REQUIRE((*memory)->Write(~size_t{0}, {bytes.data(), 2}).code() == absl::StatusCode::kInvalidArgument);
   REQUIRE((*memory)->Read(1, {bytes.data(), 100}).code() == absl::StatusCode::kInvalidArgument);
+  REQUIRE((*memory)->Write(97, {bytes.data(), 1}).ok());
+  bytes.assign(101, 8);
   REQUIRE((*memory)->Write(98, {bytes.data(), 2}).ok());
   std::array<uint8_t, 3> tail;
   REQUIRE((*memory)->Read(97, absl::MakeSpan(tail)).ok());
-  REQUIRE((tail == std::array<uint8_t, 3>{0, 7, 7}));
+  REQUIRE((tail == std::array<uint8_t, 3>{7, 8, 8}));
   return "";
 }
 
 std::string CopyMovesBytes(hal::Device& device, hal::StreamMode mode) {
-  const auto memory = device.Allocate(4096);
+  const auto memory = AllocateZeros(device, 4096);
   const auto stream = device.CreateStream(mode);
-  REQUIRE(memory.ok() && stream.ok());
-  WriteFloats(**memory, 0, {1, 2, 3});
-  REQUIRE((*stream)->Copy((*memory)->address() + 64, (*memory)->address(), 12).ok());
-  REQUIRE((*stream)->Copy((*memory)->address() + 128, (*memory)->address(), 0).ok());
+  REQUIRE(memory != nullptr && stream.ok());
+  WriteFloats(*memory, 0, {1, 2, 3});
+  REQUIRE((*stream)->Copy(memory->address() + 64, memory->address(), 12).ok());
+  REQUIRE((*stream)->Copy(memory->address() + 128, memory->address(), 0).ok());
   REQUIRE((*stream)->Synchronize().ok());
-  REQUIRE((Floats(**memory, 64, 4) == std::vector<float>{1, 2, 3, 0}));
+  REQUIRE((Floats(*memory, 64, 4) == std::vector<float>{1, 2, 3, 0}));
   return "";
 }
 
 std::string LaunchesRegisteredKernels(hal::Device& device, hal::StreamMode mode) {
-  const auto memory = device.Allocate(4096);
+  const auto memory = AllocateZeros(device, 4096);
   const auto stream = device.CreateStream(mode);
   const auto kernel = device.CreateKernel(Fill(2.5, 7));
-  REQUIRE(memory.ok() && stream.ok() && kernel.ok());
-  void* arguments[] = {(*memory)->address()};
-  REQUIRE((*stream)->Launch(**kernel, arguments, nullptr).ok());
+  REQUIRE(memory != nullptr && stream.ok() && kernel.ok());
+  const hal::Geometry geometry;
+  const hal::DeviceAddress arguments[] = {memory->address()};
+  REQUIRE((*stream)->Launch(**kernel, geometry, arguments, 0).ok());
   REQUIRE((*stream)->Synchronize().ok());
-  REQUIRE((Floats(**memory, 0, 8) == std::vector<float>{2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 0}));
+  REQUIRE((Floats(*memory, 0, 8) == std::vector<float>{2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 0}));
   return "";
 }
 
 std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device, hal::StreamMode mode) {
   constexpr size_t kCount = 1009;
-  const auto memory = device.Allocate(3 * 4096);
+  const auto memory = AllocateZeros(device, 3 * 4096);
   const auto stream = device.CreateStream(mode);
   const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
-  REQUIRE(memory.ok() && stream.ok() && executable.ok());
-  const auto kernel = (*executable)->Resolve("fixture_increment", kCount);
+  REQUIRE(memory != nullptr && stream.ok() && executable.ok());
+  const auto kernel = (*executable)->Resolve("fixture_increment");
   REQUIRE(kernel.ok());
   REQUIRE((*kernel)->ScratchBytes() == 0);
   std::vector<float> values(kCount + 1);
   std::iota(values.begin(), values.end(), 0.0f);
-  WriteFloats(**memory, 0, values);
-  void* arguments[] = {(*memory)->address()};
-  REQUIRE((*stream)->Launch(**kernel, arguments, nullptr).ok());
+  WriteFloats(*memory, 0, values);
+  const hal::Geometry geometry = hal::Extent{kCount};
+  REQUIRE((*kernel)->CheckGeometry(geometry).ok());
+  const hal::DeviceAddress arguments[] = {memory->address()};
+  REQUIRE((*stream)->Launch(**kernel, geometry, arguments, 0).ok());
   REQUIRE((*stream)->Synchronize().ok());
   // Each index once: twice would add two, never would add none. What lies behind stays.
   for (size_t i = 0; i < kCount; ++i) values[i] += 1;
-  REQUIRE(Floats(**memory, 0, kCount + 1) == values);
+  REQUIRE(Floats(*memory, 0, kCount + 1) == values);
   return "";
 }
 
 std::string CommandsRunInOrder(hal::Device& device, hal::StreamMode mode) {
-  const auto memory = device.Allocate(4096);
+  const auto memory = AllocateZeros(device, 4096);
   const auto stream = device.CreateStream(mode);
   const auto one = device.CreateKernel(Fill(1, 4)), two = device.CreateKernel(Fill(2, 4));
-  REQUIRE(memory.ok() && stream.ok() && one.ok() && two.ok());
-  uint8_t* base = (*memory)->address();
-  void* arguments[] = {base};
-  REQUIRE((*stream)->Launch(**one, arguments, nullptr).ok());
+  REQUIRE(memory != nullptr && stream.ok() && one.ok() && two.ok());
+  const hal::DeviceAddress base = memory->address();
+  const hal::Geometry geometry;
+  const hal::DeviceAddress arguments[] = {base};
+  REQUIRE((*stream)->Launch(**one, geometry, arguments, 0).ok());
   REQUIRE((*stream)->Copy(base + 64, base, 16).ok());
-  REQUIRE((*stream)->Launch(**two, arguments, nullptr).ok());
+  REQUIRE((*stream)->Launch(**two, geometry, arguments, 0).ok());
   REQUIRE((*stream)->Synchronize().ok());
-  REQUIRE((Floats(**memory, 0, 4) == std::vector<float>{2, 2, 2, 2}));
-  REQUIRE((Floats(**memory, 64, 4) == std::vector<float>{1, 1, 1, 1}));
+  REQUIRE((Floats(*memory, 0, 4) == std::vector<float>{2, 2, 2, 2}));
+  REQUIRE((Floats(*memory, 64, 4) == std::vector<float>{1, 1, 1, 1}));
+  return "";
+}
+
+// Appends its second parameter to the vector behind its context, after a while that its first says in milliseconds.
+absl::Status Append(const hal::HostCall& call) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(call.parameters[0]));
+  static_cast<std::vector<uint64_t>*>(call.context)->push_back(call.parameters[1]);
+  return absl::OkStatus();
+}
+
+hal::HostCall Appends(std::vector<uint64_t>& to, uint64_t value, uint64_t milliseconds = 0) {
+  return {&Append, &to, {milliseconds, value}};
+}
+
+std::string RefusesGeometriesThatAreNone(hal::Device& device, hal::StreamMode) {
+  const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
+  REQUIRE(executable.ok());
+  const auto generated = (*executable)->Resolve("fixture_increment");
+  const auto registered = device.CreateKernel(Fill(1, 4));
+  REQUIRE(generated.ok() && registered.ok());
+  for (const hal::Geometry& geometry :
+       {hal::Geometry(), hal::Geometry(hal::Extent{0}), hal::Geometry(hal::Extent{-1})}) {
+    REQUIRE((*generated)->CheckGeometry(geometry).code() == absl::StatusCode::kInvalidArgument);
+  }
+  REQUIRE((*registered)->CheckGeometry(hal::Extent{4}).code() == absl::StatusCode::kInvalidArgument);
+  REQUIRE((*registered)->CheckGeometry({}).ok());
+  return "";
+}
+
+std::string TimesOfEventsAreThoseOfTheirPoints(hal::Device& device, hal::StreamMode mode) {
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+  const auto stream = device.CreateStream(mode);
+  const auto before = device.CreateEvent(hal::EventMode::kTimed), after = device.CreateEvent(hal::EventMode::kTimed);
+  const auto untimed = device.CreateEvent();
+  REQUIRE(stream.ok() && before.ok() && after.ok() && untimed.ok());
+  REQUIRE((*before)->Time().status().code() == absl::StatusCode::kFailedPrecondition);
+  for (int round = 0; round < 3; ++round) {
+    const int64_t begin = now();
+    std::vector<uint64_t> values;
+    REQUIRE((*stream)->Record(**before).ok() && (*stream)->Record(**untimed).ok());
+    REQUIRE((*stream)->Call(Appends(values, 1, 10)).ok());
+    REQUIRE((*stream)->Record(**after).ok());
+    REQUIRE((*stream)->Synchronize().ok());
+    REQUIRE((*untimed)->Time().status().code() == absl::StatusCode::kFailedPrecondition);
+    const auto first = (*before)->Time(), second = (*after)->Time();
+    REQUIRE(first.ok() && second.ok());
+    REQUIRE(begin <= *first && *second <= now());
+    REQUIRE(*second - *first >= 10'000'000);
+  }
   return "";
 }
 
@@ -187,17 +287,6 @@ std::string EventsOrderStreams(hal::Device& device, hal::StreamMode mode) {
   REQUIRE((*first)->Record(**event).ok());
   REQUIRE((*first)->Synchronize().ok() && (*second)->Synchronize().ok());
   return "";
-}
-
-// Appends its second parameter to the vector behind its context, after a while that its first says in milliseconds.
-absl::Status Append(const hal::HostCall& call) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(call.parameters[0]));
-  static_cast<std::vector<uint64_t>*>(call.context)->push_back(call.parameters[1]);
-  return absl::OkStatus();
-}
-
-hal::HostCall Appends(std::vector<uint64_t>& to, uint64_t value, uint64_t milliseconds = 0) {
-  return {&Append, &to, {milliseconds, value}};
 }
 
 std::string CallsRunInOrder(hal::Device& device, hal::StreamMode mode) {
@@ -259,22 +348,79 @@ std::string NamesTheCommandThatFailed(hal::Device& device, hal::StreamMode mode)
   const hal::HostCall fails = {[](const hal::HostCall&) { return absl::DataLossError("the first"); }, nullptr, {}};
   std::vector<uint64_t> values;
   for (const uint64_t before : {0, 3, 2000}) {
-    absl::Status called;
     for (uint64_t i = 0; i < before; ++i) {
-      // Events are no commands.
+      (*stream)->SetLabel(i);
       REQUIRE((*other)->Record(**event).ok() && (*stream)->Wait(**event).ok());
       REQUIRE((*stream)->Copy((*memory)->address(), (*memory)->address() + 64, 64).ok());
       REQUIRE((*stream)->Record(**event).ok());
     }
-    called = (*stream)->Call(fails);
+    (*stream)->SetLabel(77 + before);
+    const absl::Status called = (*stream)->Call(fails);
+    (*stream)->SetLabel(5);
     if (called.ok()) REQUIRE((*stream)->Call(fails).ok());
     const absl::Status synchronized = (*stream)->Synchronize();
     REQUIRE(called.ok() != synchronized.ok());
-    if (!synchronized.ok()) REQUIRE((*stream)->FailedCommand() == before);
+    if (!synchronized.ok()) REQUIRE((*stream)->FailedLabel() == 77 + before);
     REQUIRE((*stream)->Synchronize().ok());
-    REQUIRE(!(*stream)->FailedCommand().has_value());
+    REQUIRE(!(*stream)->FailedLabel().has_value());
   }
   return "";
+}
+
+// Sums over two ranks, each with a device of its own, of which one is `device`.
+std::string CommunicatorsMoveTheDevicesMemory(hal::Device& device, hal::StreamMode mode) {
+  constexpr size_t kCount = 1000;
+  const auto group = LoopbackGroup::Create(2);
+  const auto other = CreateCpuDevice({.threads = 1});
+  REQUIRE(group.ok() && other.ok());
+  std::array<std::string, 2> wrong;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      wrong[static_cast<size_t>(rank)] = [&, rank]() -> std::string {
+        hal::Device& own = rank == 0 ? device : **other;
+        const auto view = (*group)->AsRank(rank);
+        auto exchange = view->CreateExchange("both", {0, 1});
+        REQUIRE(exchange.ok());
+        const auto communicator = own.CreateCommunicator(*std::move(exchange));
+        const auto stream = own.CreateStream(mode);
+        const auto memory = AllocateZeros(own, 8 * kCount * sizeof(float));
+        REQUIRE(communicator.ok() && stream.ok() && memory != nullptr);
+        REQUIRE((*communicator)->rank() == rank && (*communicator)->size() == 2);
+        std::vector<float> values(kCount);
+        std::iota(values.begin(), values.end(), rank == 0 ? 0.0f : 5.0f);
+        WriteFloats(*memory, 0, values);
+        const auto at = [&](size_t element) { return memory->address() + element * sizeof(float); };
+        const auto issue = [&](hal::Operation operation, absl::Span<const hal::Piece> pieces) {
+          return (*communicator)->Issue(**stream, operation, pieces).ok();
+        };
+        const std::vector<hal::Piece> sums = {{at(0), at(kCount), 10}, {at(10), at(kCount + 10), kCount - 10}};
+        REQUIRE((*communicator)->Reserve({hal::OperationKind::kAllReduce}, sums).ok());
+        REQUIRE(issue({hal::OperationKind::kAllReduce}, sums));
+        REQUIRE(issue({hal::OperationKind::kAllReduce}, {{at(0), at(0), 1}}));  // in place
+        REQUIRE(issue({hal::OperationKind::kAllGather}, {{at(1), at(2 * kCount), 7}}));
+        hal::Operation transfer = {rank == 0 ? hal::OperationKind::kSend : hal::OperationKind::kReceive};
+        transfer.peer = 1 - rank;
+        REQUIRE(issue(transfer, {{rank == 0 ? at(3) : 0, rank == 0 ? 0 : at(3 * kCount), 3}}));
+        REQUIRE(issue({hal::OperationKind::kBarrier}, {}));
+        REQUIRE((*stream)->Synchronize().ok());
+        const std::vector<float> got = Floats(*memory, 0, 4 * kCount);
+        for (size_t i = 0; i < kCount; ++i) REQUIRE(got[kCount + i] == 2 * static_cast<float>(i) + 5);
+        REQUIRE(got[0] == 5 && got[1] == values[1]);
+        for (size_t i = 0; i < 7; ++i) {
+          REQUIRE(got[2 * kCount + i] == static_cast<float>(i + 1) &&
+                  got[2 * kCount + 7 + i] == static_cast<float>(i + 6));
+        }
+        REQUIRE(got[3 * kCount] == (rank == 0 ? 0.0f : 3.0f));
+        REQUIRE((*communicator)->Issue(**stream, transfer, {{0, 0, 1}}).code() == absl::StatusCode::kInvalidArgument);
+        return "";
+      }();
+      // The other rank waits for nobody who gave up.
+      if (!wrong[static_cast<size_t>(rank)].empty()) (*group)->Abort(absl::InternalError("gave up"));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return wrong[0] + wrong[1];
 }
 
 std::string RefusesAnUnknownKernel(hal::Device& device, hal::StreamMode) {
@@ -287,7 +433,7 @@ std::string RefusesAnUnknownKernel(hal::Device& device, hal::StreamMode) {
 std::string RefusesAnUnknownSymbol(hal::Device& device, hal::StreamMode) {
   const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
   REQUIRE(executable.ok());
-  const absl::Status status = (*executable)->Resolve("no_such_symbol", 1).status();
+  const absl::Status status = (*executable)->Resolve("no_such_symbol").status();
   REQUIRE(status.code() == absl::StatusCode::kNotFound);
   REQUIRE(status.message().find("no_such_symbol") != absl::string_view::npos);
   return "";
@@ -322,8 +468,11 @@ std::vector<Case> AllCases() {
 #define STREAM_CASE(body) \
   CASE(body);             \
   cases.push_back({driver, #body, &body, hal::StreamMode::kWorker})
-  for (const std::string& driver : BuiltinDrivers().Names()) {
-    CASE(AllocationIsAlignedAndZero);
+  std::vector<std::string> drivers = BuiltinDrivers().Names();
+  drivers.push_back("discrete");
+  for (const std::string& driver : drivers) {
+    CASE(AllocationsAreAlignedAndApart);
+    STREAM_CASE(OnlyPinnedMemoryIsTheHosts);
     CASE(EmptyAllocation);
     CASE(ImpossibleAllocationIsAnError);
     CASE(TransfersStayInside);
@@ -336,6 +485,9 @@ std::vector<Case> AllCases() {
     STREAM_CASE(WaitsSeeWhatWasRecorded);
     STREAM_CASE(ErrorsArriveOnceAndStopTheStream);
     STREAM_CASE(NamesTheCommandThatFailed);
+    STREAM_CASE(TimesOfEventsAreThoseOfTheirPoints);
+    STREAM_CASE(CommunicatorsMoveTheDevicesMemory);
+    CASE(RefusesGeometriesThatAreNone);
     CASE(RefusesAnUnknownKernel);
     CASE(RefusesAnUnknownSymbol);
     CASE(RefusesImagesThatDoNotLoad);
@@ -347,7 +499,7 @@ std::vector<Case> AllCases() {
 class Conformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conformance, Holds) {
-  const auto device = BuiltinDrivers().CreateDevice(GetParam().driver, {.threads = 3});
+  const auto device = AllDrivers("").CreateDevice(GetParam().driver, {.threads = 3});
   ASSERT_TRUE(device.ok()) << device.status();
   const auto declared = Declarations().find({GetParam().driver, GetParam().name});
   if (declared != Declarations().end() && declared->second.expectation == Expectation::kUnsupported) {

@@ -11,6 +11,7 @@
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "runtime/drivers/cpu/perf_map.h"
+#include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/null/null_device.h"
 #include "test/Unit/Plan/fixture_image.h"
 
@@ -23,13 +24,30 @@ TEST(DriverRegistry, ListsWhatItHas) {
   const hal::DriverRegistry drivers = BuiltinDrivers();
   EXPECT_EQ(drivers.Names(), (std::vector<std::string>{"cpu", "null"}));
   const auto device = drivers.CreateDevice("tpu", {});
-  EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(device.status().message()), HasSubstr("no driver 'tpu'; this build has cpu, null"));
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(device.status().message(), "there is no driver 'tpu'; this build has cpu, null");
 }
 
 TEST(DriverRegistry, RefusesANameTwice) {
   hal::DriverRegistry drivers = BuiltinDrivers();
   EXPECT_EQ(drivers.Add("cpu", &CreateCpuDevice).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST(DriverChoice, IsANameAndSettings) {
+  const auto plain = hal::ParseDriverChoice("cpu"), full = hal::ParseDriverChoice("some_gpu-2:seed=7,path=a=b:c");
+  ASSERT_TRUE(plain.ok() && full.ok());
+  EXPECT_EQ(plain->name, "cpu");
+  EXPECT_TRUE(plain->settings.empty());
+  EXPECT_EQ(full->name, "some_gpu-2");
+  EXPECT_EQ(full->settings, (std::map<std::string, std::string>{{"seed", "7"}, {"path", "a=b:c"}}));
+  for (const auto& [text, why] :
+       {std::pair{"", "a name has lower-case"}, std::pair{"../x", "a name has lower-case"},
+        std::pair{"a:", "'' is no KEY=VALUE"}, std::pair{"a:seed", "'seed' is no KEY=VALUE"},
+        std::pair{"a:=1", "'=1' is no KEY=VALUE"}, std::pair{"a:b=1,b=2", "'b' is there twice"}}) {
+    const absl::Status status = hal::ParseDriverChoice(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why)) << text;
+  }
 }
 
 TEST(CpuDevice, AcceptsItsOwnTargetAndLesserOnes) {
@@ -80,13 +98,13 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   const auto device = CreateCpuDevice({.threads = 1});
   ASSERT_TRUE(device.ok());
   std::remove(PerfMapPath().c_str());
-  ASSERT_TRUE((*(*device)->LoadExecutable("elf", testing::FixtureImage()))->Resolve("fixture_increment", 3).ok());
+  ASSERT_TRUE((*(*device)->LoadExecutable("elf", testing::FixtureImage()))->Resolve("fixture_increment").ok());
   EXPECT_FALSE(std::ifstream(PerfMapPath()).good()) << "nobody asked";
 
   ::setenv("BOWLINE_PERF_MAP", "1", 1);
   const auto executable = (*device)->LoadExecutable("elf", testing::FixtureImage());
   ASSERT_TRUE(executable.ok()) << executable.status();
-  const auto kernel = (*executable)->Resolve("fixture_increment", 3);
+  const auto kernel = (*executable)->Resolve("fixture_increment");
   const auto address = (*executable)->ResolveFunction("fixture_increment");
   ::unsetenv("BOWLINE_PERF_MAP");
   ASSERT_TRUE(kernel.ok() && address.ok());
@@ -115,12 +133,15 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   const auto memory = (*device)->Allocate(4096);
   const auto stream = (*device)->CreateStream();
   ASSERT_TRUE(memory.ok() && stream.ok());
-  auto* values = reinterpret_cast<float*>((*memory)->address());
-  values[0] = 1, values[1] = 2, values[2] = 3;
-  void* arguments[] = {values};
-  ASSERT_TRUE((*stream)->Launch(**kernel, arguments, nullptr).ok());
+  std::vector<float> values = {1, 2, 3};
+  const size_t size = values.size() * sizeof(float);
+  ASSERT_TRUE((*memory)->Write(0, {reinterpret_cast<const uint8_t*>(values.data()), size}).ok());
+  const hal::DeviceAddress arguments[] = {(*memory)->address()};
+  const hal::Geometry geometry = hal::Extent{3};
+  ASSERT_TRUE((*stream)->Launch(**kernel, geometry, arguments, 0).ok());
   ASSERT_TRUE((*stream)->Synchronize().ok());
-  EXPECT_THAT(std::vector<float>(values, values + 3), ::testing::ElementsAre(2, 3, 4));
+  ASSERT_TRUE((*memory)->Read(0, {reinterpret_cast<uint8_t*>(values.data()), size}).ok());
+  EXPECT_THAT(values, ::testing::ElementsAre(2, 3, 4));
 }
 
 TEST(CpuDevice, NeedsAThread) { EXPECT_FALSE(CreateCpuDevice({.threads = 0}).ok()); }
@@ -129,7 +150,7 @@ TEST(CpuDeviceDeathTest, StopsAtTheEndOfTheArena) {
   const auto device = CreateCpuDevice({.threads = 1});
   const auto memory = (*device)->Allocate(size_t{2} << 20);
   ASSERT_TRUE(memory.ok());
-  volatile uint8_t* end = (*memory)->address() + (*memory)->bytes();
+  volatile uint8_t* end = static_cast<uint8_t*>(PointerOf((*memory)->address())) + (*memory)->bytes();
   EXPECT_DEATH(*end = 1, "");
 }
 
@@ -138,9 +159,9 @@ TEST(NullDevice, CountsCommands) {
   const auto stream = (*device)->CreateStream();
   const auto event = (*device)->CreateEvent();
   const auto kernel = (*device)->CreateKernel({});
-  ASSERT_TRUE((*stream)->Launch(**kernel, {}, nullptr).ok());
-  ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 12).ok());
-  ASSERT_TRUE((*stream)->Copy(nullptr, nullptr, 30).ok());
+  ASSERT_TRUE((*stream)->Launch(**kernel, {}, {}, 0).ok());
+  ASSERT_TRUE((*stream)->Copy(0, 0, 12).ok());
+  ASSERT_TRUE((*stream)->Copy(0, 0, 30).ok());
   ASSERT_TRUE((*stream)->Call({}).ok());
   ASSERT_TRUE((*stream)->Record(**event).ok());
   ASSERT_TRUE((*stream)->Wait(**event).ok());

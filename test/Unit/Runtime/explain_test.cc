@@ -7,7 +7,7 @@
 #include <random>
 
 #include "runtime/comm/control/activity.h"
-#include "runtime/comm/operation.h"
+#include "runtime/hal/operation.h"
 #include "test/Support/test_seed.h"
 
 namespace bowline {
@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 using Health = RankState::Health;
 
 Activity Barrier(const std::vector<int>& ranks, uint64_t collectives) {
-  Operation operation;
-  operation.kind = OperationKind::kBarrier;
+  hal::Operation operation;
+  operation.kind = hal::OperationKind::kBarrier;
   operation.number = static_cast<uint32_t>(collectives - 1);
   Activity activity;
   activity.communicator = "all";
@@ -36,8 +36,8 @@ Activity Idle(const std::vector<int>& ranks, uint64_t collectives) {
 }
 
 Activity Receive(const std::vector<int>& ranks, int from) {
-  Operation operation;
-  operation.kind = OperationKind::kReceive;
+  hal::Operation operation;
+  operation.kind = hal::OperationKind::kReceive;
   operation.peer = from;
   Activity activity;
   activity.communicator = "pair";

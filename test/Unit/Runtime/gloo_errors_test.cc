@@ -31,7 +31,7 @@ void ExpectOnAll(World& world, const std::function<absl::Status(int)>& body, abs
 
 float buffer_of_rank[8][64];
 
-hal::Piece PieceOf(int rank, size_t count) { return {buffer_of_rank[rank], buffer_of_rank[rank] + 32, count}; }
+hal::HostPiece PieceOf(int rank, size_t count) { return {buffer_of_rank[rank], buffer_of_rank[rank] + 32, count}; }
 
 TEST(GlooMismatch, OfKinds) {
   for (hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
@@ -56,10 +56,10 @@ TEST(GlooMismatch, OfKinds) {
 }
 
 TEST(GlooMismatch, OfCountsTypesReductionsAndPieces) {
-  using Call = std::function<absl::Status(hal::Communicator&, hal::Stream&, int)>;
+  using Call = std::function<absl::Status(testing::PointerCommunicator&, hal::Stream&, int)>;
   const auto all_reduce = [](DType dtype, ReduceOp op, std::vector<size_t> counts) -> Call {
-    return [=](hal::Communicator& all, hal::Stream& stream, int rank) {
-      std::vector<hal::Piece> pieces;
+    return [=](testing::PointerCommunicator& all, hal::Stream& stream, int rank) {
+      std::vector<hal::HostPiece> pieces;
       for (size_t count : counts) pieces.push_back(PieceOf(rank, count));
       // The array has to stay.
       BOWLINE_RETURN_IF_ERROR(all.AllReduce(stream, pieces, dtype, op));
@@ -140,9 +140,9 @@ TEST(GlooDeadline, NamesTheRankThatNeverComes) {
 TEST(GlooDeadline, FollowsTheChainToItsEnd) {
   World world(4, std::chrono::milliseconds(500));
   const auto results = world.Run([&](int rank) -> absl::Status {
-    std::unique_ptr<hal::Communicator> two;
+    std::unique_ptr<testing::PointerCommunicator> two;
     if (rank == 1 || rank == 3) {
-      BOWLINE_ASSIGN_OR_RETURN(two, world.group(rank).CreateCommunicator("two", {1, 3}));
+      BOWLINE_ASSIGN_OR_RETURN(two, world.Create(rank, "two", {1, 3}));
     }
     if (rank == 3) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -167,8 +167,8 @@ TEST(GlooDeadline, FollowsTheChainToItsEnd) {
 TEST(GlooDeadline, SeesRanksThatWaitForEachOther) {
   World world(2, std::chrono::milliseconds(500));
   const auto results = world.Run([&](int rank) -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(const auto second, world.group(rank).CreateCommunicator("second", {0, 1}));
-    hal::Communicator& first_of_rank = rank == 0 ? world.all(0) : *second;
+    BOWLINE_ASSIGN_OR_RETURN(const auto second, world.Create(rank, "second", {0, 1}));
+    testing::PointerCommunicator& first_of_rank = rank == 0 ? world.all(0) : *second;
     return first_of_rank.Receive(world.stream(rank), {PieceOf(rank, 5)}, DType::kF32, 1 - rank);
   });
   for (const absl::Status& status : results) {
@@ -191,7 +191,7 @@ TEST(GlooDeadline, EndsWhenARankGivesUp) {
   for (const absl::Status& status : results) {
     EXPECT_EQ(status, absl::DataLossError("rank 1 gave up: it lost its data"));
   }
-  EXPECT_EQ(world.group(0).CreateCommunicator("new", {0, 1, 2}).status(), results[0]);
+  EXPECT_EQ(world.Create(0, "new", {0, 1, 2}).status(), results[0]);
 }
 
 TEST(GlooErrors, TwoOperationsOfARankAtOnce) {
@@ -210,15 +210,14 @@ TEST(GlooErrors, TwoOperationsOfARankAtOnce) {
 TEST(GlooErrors, ImpossibleCommunicators) {
   World world(4);
   const auto refused = [&](int rank, std::vector<int> members, const char* text) {
-    const absl::Status status = world.group(rank).CreateCommunicator("tp", members).status();
+    const absl::Status status = world.Create(rank, "tp", members).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(TextOf(status), HasSubstr(text));
   };
   refused(0, {0, 4}, "there is no rank 4");
   refused(0, {0, 1, 0}, "rank 0 is there twice");
   refused(0, {1, 2}, "rank 0, which asks for it, is no member");
-  EXPECT_THAT(TextOf(world.group(0).CreateCommunicator("all", {0, 1}).status()),
-              HasSubstr("rank 0 has communicator 'all' already"));
+  EXPECT_THAT(TextOf(world.Create(0, "all", {0, 1}).status()), HasSubstr("rank 0 has communicator 'all' already"));
   // None of these reached anybody.
   world.RunOk([&](int rank) { return world.all(rank).Barrier(world.stream(rank)); });
 }
@@ -230,7 +229,7 @@ TEST(GlooErrors, MembersThatWantDifferentCommunicators) {
       if (rank == 0) return world.all(0).Barrier(world.stream(0));
       const std::vector<int> members = rank == 1 || other_link ? std::vector<int>{1, 2} : std::vector<int>{2, 1};
       const LinkOptions link = {.bandwidth = rank == 1 && other_link ? 1e9 : 0};
-      return world.group(rank).CreateCommunicator("tp", members, link).status();
+      return world.Create(rank, "tp", members, link).status();
     });
     for (const absl::Status& status : results) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -244,7 +243,7 @@ TEST(GlooErrors, AMemberThatNeverAsksForTheCommunicator) {
   World world(3, std::chrono::milliseconds(500));
   const auto results = world.Run([&](int rank) -> absl::Status {
     if (rank == 2) return absl::OkStatus();
-    return world.group(rank).CreateCommunicator("late", {0, 1, 2}).status();
+    return world.Create(rank, "late", {0, 1, 2}).status();
   });
   for (int rank : {0, 1}) {
     EXPECT_THAT(

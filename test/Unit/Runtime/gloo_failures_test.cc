@@ -31,7 +31,7 @@ TEST(GlooProcesses, WorkTogether) {
     for (int rank = 0; rank < 4; ++rank) {
       processes.Fork([&, rank](RankProcess& self) -> absl::Status {
         BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
-        BOWLINE_RETURN_IF_ERROR(AgreeOn(*self.all, *self.stream, {{"plan", "a"}}));
+        BOWLINE_RETURN_IF_ERROR(AgreeOn(self.all->exchange(), {{"plan", "a"}}));
         for (size_t count : {1, 1000, 300007}) BOWLINE_RETURN_IF_ERROR(self.SumOnes(count));
         return self.Barrier();
       });
@@ -65,7 +65,7 @@ TEST(GlooProcesses, DifferentPlansAreRefusedEverywhere) {
   for (int rank = 0; rank < 3; ++rank) {
     processes.Fork([&, rank](RankProcess& self) -> absl::Status {
       BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
-      return AgreeOn(*self.all, *self.stream, {{"hash of the plan", rank == 1 ? "12ab" : "77ff"}});
+      return AgreeOn(self.all->exchange(), {{"hash of the plan", rank == 1 ? "12ab" : "77ff"}});
     });
   }
   for (int rank = 0; rank < 3; ++rank) {
@@ -174,7 +174,7 @@ TEST(GlooProcesses, ARankThatDiesWhileOthersCreateACommunicatorIsNamed) {
       BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(options, rank)));
       self.Tell();
       if (rank == 2) ::pause();
-      return self.group->CreateCommunicator("second", {0, 1, 2}).status();
+      return self.group->CreateExchange("second", {0, 1, 2}).status();
     });
   }
   for (int rank : {0, 1, 2}) processes.WaitForTell(rank);

@@ -29,7 +29,7 @@ void ExpectOnAll(World& world, const std::function<absl::Status(int)>& body, abs
 
 float buffer_of_rank[8][64];
 
-hal::Piece PieceOf(int rank, size_t count) { return {buffer_of_rank[rank], buffer_of_rank[rank] + 32, count}; }
+hal::HostPiece PieceOf(int rank, size_t count) { return {buffer_of_rank[rank], buffer_of_rank[rank] + 32, count}; }
 
 TEST(LoopbackMismatch, OfKinds) {
   for (hal::StreamMode mode : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
@@ -52,10 +52,10 @@ TEST(LoopbackMismatch, OfKinds) {
 }
 
 TEST(LoopbackMismatch, OfCountsTypesReductionsAndPieces) {
-  using Call = std::function<absl::Status(hal::Communicator&, hal::Stream&, int)>;
+  using Call = std::function<absl::Status(testing::PointerCommunicator&, hal::Stream&, int)>;
   const auto all_reduce = [](DType dtype, ReduceOp op, std::vector<size_t> counts) -> Call {
-    return [=](hal::Communicator& all, hal::Stream& stream, int rank) {
-      std::vector<hal::Piece> pieces;
+    return [=](testing::PointerCommunicator& all, hal::Stream& stream, int rank) {
+      std::vector<hal::HostPiece> pieces;
       for (size_t count : counts) pieces.push_back(PieceOf(rank, count));
       return all.AllReduce(stream, pieces, dtype, op);
     };
@@ -148,7 +148,7 @@ TEST(LoopbackDeadline, FollowsTheChainToItsEnd) {
     if (rank == 3) return absl::OkStatus();
     if (rank == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      BOWLINE_ASSIGN_OR_RETURN(const auto two, world.group(1).CreateCommunicator("two", pair));
+      BOWLINE_ASSIGN_OR_RETURN(const auto two, world.Create(1, "two", pair));
       return two->Receive(world.stream(1), {PieceOf(1, 5)}, DType::kF32, 1);
     }
     if (rank == 0) return world.all(0).Send(world.stream(0), {PieceOf(0, 6)}, DType::kF32, 1);
@@ -176,7 +176,7 @@ TEST(LoopbackDeadline, EndsWhenARankGivesUp) {
     return world.all(2).Receive(world.stream(2), {PieceOf(2, 5)}, DType::kF32, 1);
   });
   for (const absl::Status& status : results) EXPECT_EQ(status, absl::DataLossError("rank 1 lost its data"));
-  EXPECT_EQ(world.group(0).CreateCommunicator("new", {0, 1, 2}).status(), results[0]);
+  EXPECT_EQ(world.Create(0, "new", {0, 1, 2}).status(), results[0]);
 }
 
 TEST(LoopbackGroup, IsOneForAllItsRanks) {
@@ -186,7 +186,7 @@ TEST(LoopbackGroup, IsOneForAllItsRanks) {
     EXPECT_EQ(world.group(rank).ranks(), 3);
     EXPECT_TRUE(world.group(rank).status().ok());
   }
-  EXPECT_THAT(TextOf(world.group(2).CreateCommunicator("pair", {0, 1}, {}).status()), HasSubstr("rank 2, which asks"));
+  EXPECT_THAT(TextOf(world.Create(2, "pair", {0, 1}, {}).status()), HasSubstr("rank 2, which asks"));
   world.group(1).Abort(absl::DataLossError("rank 1 lost its data"));
   for (int rank : {0, 1, 2}) EXPECT_EQ(world.group(rank).status(), absl::DataLossError("rank 1 lost its data"));
 }
@@ -206,7 +206,7 @@ TEST(LoopbackErrors, TwoOperationsOfARankAtOnce) {
 
 TEST(LoopbackErrors, ImpossibleCallsReachNobody) {
   World world(2, kPatient);
-  hal::Communicator& all = world.all(0);
+  testing::PointerCommunicator& all = world.all(0);
   hal::Stream& stream = world.stream(0);
   const auto refused = [](const absl::Status& status, const char* text) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -230,7 +230,7 @@ TEST(LoopbackErrors, ImpossibleCommunicators) {
             absl::StatusCode::kInvalidArgument);
   const auto group = *LoopbackGroup::Create(4);
   const auto refused = [&](int rank, std::vector<int> members, const char* text, const LinkOptions& link = {}) {
-    const absl::Status status = group->CreateCommunicator(rank, "tp", members, link).status();
+    const absl::Status status = group->CreateExchange(rank, "tp", members, link).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(TextOf(status), HasSubstr(text));
   };
@@ -239,7 +239,7 @@ TEST(LoopbackErrors, ImpossibleCommunicators) {
   refused(0, {0, 1, 0}, "rank 0 is there twice");
   refused(0, {1, 2}, "rank 0, which asks for it, is no member");
   refused(0, {}, "is no member");
-  const auto first = group->CreateCommunicator(1, "tp", {1, 2});
+  const auto first = group->CreateExchange(1, "tp", {1, 2});
   ASSERT_TRUE(first.ok());
   refused(1, {1, 2}, "rank 1 has communicator 'tp' already");
   refused(2, {2, 1}, "rank 2 wants the ranks 2, 1, another wanted 1, 2");

@@ -32,35 +32,35 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
   const LinkOptions link = {.bandwidth = 400e3, .latency = std::chrono::milliseconds(1)};
   World world(kRanks, testing::kLong, link);
   std::vector<std::vector<float>> send(kRanks, std::vector<float>(kRanks * kCount)), receive = send;
-  using Call = std::function<absl::Status(hal::Communicator&, hal::Stream&, hal::Piece)>;
+  using Call = std::function<absl::Status(testing::PointerCommunicator&, hal::Stream&, hal::HostPiece)>;
   const struct {
     const char* name;
     Call call;
     double seconds;
   } cases[] = {
       {"all_reduce",
-       [](auto& all, auto& stream, hal::Piece piece) {
+       [](auto& all, auto& stream, hal::HostPiece piece) {
          return all.AllReduce(stream, {piece}, DType::kF32, ReduceOp::kSum);
        },
        6e-3 + 4000 * 1.5 / 400e3},
       {"all_gather",
-       [](auto& all, auto& stream, hal::Piece piece) { return all.AllGather(stream, {piece}, DType::kF32); },
+       [](auto& all, auto& stream, hal::HostPiece piece) { return all.AllGather(stream, {piece}, DType::kF32); },
        3e-3 + 16000 * 0.75 / 400e3},
       {"reduce_scatter",
-       [](auto& all, auto& stream, hal::Piece piece) {
+       [](auto& all, auto& stream, hal::HostPiece piece) {
          return all.ReduceScatter(stream, {piece}, DType::kF32, ReduceOp::kMax);
        },
        3e-3 + 16000 * 0.75 / 400e3},
       {"all_to_all",
-       [](auto& all, auto& stream, hal::Piece piece) { return all.AllToAll(stream, {piece}, DType::kF32); },
+       [](auto& all, auto& stream, hal::HostPiece piece) { return all.AllToAll(stream, {piece}, DType::kF32); },
        3e-3 + 16000 * 0.75 / 400e3},
       {"send and receive",
-       [](auto& all, auto& stream, hal::Piece piece) {
+       [](auto& all, auto& stream, hal::HostPiece piece) {
          if (all.rank() % 2 == 0) return all.Send(stream, {piece}, DType::kF32, all.rank() + 1);
          return all.Receive(stream, {piece}, DType::kF32, all.rank() - 1);
        },
        1e-3 + 4000 / 400e3},
-      {"barrier", [](auto& all, auto& stream, hal::Piece) { return all.Barrier(stream); }, 6e-3},
+      {"barrier", [](auto& all, auto& stream, hal::HostPiece) { return all.Barrier(stream); }, 6e-3},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
@@ -105,11 +105,11 @@ TEST(Link, WhatHasBegunIsFinishedAlthoughTheGroupBreaks) {
         broken.group(0).Abort(absl::AbortedError("enough"));
         return absl::OkStatus();
       }
-      BOWLINE_ASSIGN_OR_RETURN(const auto two, broken.group(rank).CreateCommunicator("two", pair, link));
+      BOWLINE_ASSIGN_OR_RETURN(const auto two, broken.Create(rank, "two", pair, link));
       const auto start = steady_clock::now();
       ++started;
       hal::Stream& stream = broken.stream(rank);
-      const hal::Piece piece = {&values[rank], &values[rank], 1};
+      const hal::HostPiece piece = {&values[rank], &values[rank], 1};
       const absl::Status first = collective  ? two->AllReduce(stream, {piece}, DType::kF32, ReduceOp::kSum)
                                  : rank == 0 ? two->Send(stream, {piece}, DType::kF32, 1)
                                              : two->Receive(stream, {piece}, DType::kF32, 0);
@@ -172,11 +172,11 @@ TEST(Loopback, AllocatesNothingInSteadyState) {
     uint64_t before = 0, after = 0;
     world.RunOk([&](int rank) -> absl::Status {
       const auto r = static_cast<size_t>(rank);
-      hal::Communicator& all = world.all(rank);
+      testing::PointerCommunicator& all = world.all(rank);
       hal::Stream& stream = world.stream(rank);
       const auto event = *world.device(rank).CreateEvent();
       float *from = send[r].data(), *to = receive[r].data();
-      const hal::Piece pieces[] = {{from, to, kCount / 2}, {from + 50, to + 50, kCount / 2}};
+      const hal::HostPiece pieces[] = {{from, to, kCount / 2}, {from + 50, to + 50, kCount / 2}};
       for (int round = 0; round < 100; ++round) {
         BOWLINE_RETURN_IF_ERROR(all.AllReduce(stream, pieces, DType::kF32, ReduceOp::kSum));
         BOWLINE_RETURN_IF_ERROR(all.AllGather(stream, {{from, to, kCount}}, DType::kF32));

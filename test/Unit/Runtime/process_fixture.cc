@@ -16,7 +16,7 @@ absl::Status RankProcess::Start(const GlooOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(stream, device->CreateStream());
   std::vector<int> members(static_cast<size_t>(options.ranks));
   std::iota(members.begin(), members.end(), 0);
-  BOWLINE_ASSIGN_OR_RETURN(all, group->CreateCommunicator("all", members));
+  BOWLINE_ASSIGN_OR_RETURN(all, PointerCommunicator::Create(*group, *device, "all", members));
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 
 #include "runtime/comm/gloo/gloo_group.h"
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "test/Unit/Runtime/pointer_communicator.h"
 
 namespace bowline::testing {
 
@@ -19,7 +20,7 @@ namespace bowline::testing {
 struct RankProcess {
   std::unique_ptr<GlooGroup> group;
   std::unique_ptr<hal::Device> device;
-  std::unique_ptr<hal::Communicator> all;
+  std::unique_ptr<PointerCommunicator> all;
   std::unique_ptr<hal::Stream> stream;
 
   // Creates all of it.

@@ -144,7 +144,7 @@ TEST(Rendezvous, TwoRunsAtTheSamePorts) {
     for (const GlooOptions& run : runs) {
       processes.Fork([&, rank](RankProcess& self) -> absl::Status {
         BOWLINE_RETURN_IF_ERROR(self.Start(WithRank(run, rank)));
-        BOWLINE_RETURN_IF_ERROR(AgreeOn(*self.all, *self.stream, {{"job", run.rendezvous.job}}));
+        BOWLINE_RETURN_IF_ERROR(AgreeOn(self.all->exchange(), {{"job", run.rendezvous.job}}));
         return self.SumOnes(1000);
       });
     }

@@ -1,5 +1,6 @@
 #include "runtime/executor/session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,12 +8,14 @@
 #include <memory>
 #include <random>
 
+#include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/null/null_device.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/arena_probe.h"
+#include "test/Unit/Runtime/session_tensors.h"
 
 namespace bowline {
 namespace {
@@ -20,6 +23,8 @@ namespace {
 using testing::BytesOf;
 using testing::FixtureImage;
 using testing::MakePlan;
+using testing::ReadTensor;
+using testing::WriteTensor;
 
 std::unique_ptr<Session> Open(fbs::PlanT plan, const SessionOptions& options = {}) {
   auto loaded = LoadedPlan::FromBytes(BytesOf(plan));
@@ -31,19 +36,23 @@ std::unique_ptr<Session> Open(fbs::PlanT plan, const SessionOptions& options = {
 
 void FillTokens(Session& session, std::mt19937& random) {
   for (uint32_t slot : {0u, 1u}) {
-    for (int32_t& token : session.Input("step", "tokens", slot)->As<int32_t>()) {
-      token = static_cast<int32_t>(random() % 32);
-    }
+    std::vector<int32_t> tokens(5);
+    for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 32);
+    WriteTensor(session, session.Input("step", "tokens", slot), tokens);
   }
+}
+void FillTokens(Session& session) {
+  std::mt19937 random(7);
+  FillTokens(session, random);
 }
 
 // result[t][o] = sum over slots of 2 * sum over c of table[tokens[t]][c] * weight[c][o], in f64.
 std::vector<double> Expected(const Session& session) {
-  const auto table = session.State("model.embed.weight")->As<float>();
-  const auto weight = session.BufferAt(testing::kWeight).As<float>();
+  const auto table = ReadTensor<float>(session, session.State("model.embed.weight"));
+  const auto weight = ReadTensor<float>(session, session.BufferAt(testing::kWeight));
   std::vector<double> result(5 * 8, 0.0);
   for (uint32_t slot : {0u, 1u}) {
-    const auto tokens = session.Input("step", "tokens", slot)->As<int32_t>();
+    const auto tokens = ReadTensor<int32_t>(session, session.Input("step", "tokens", slot));
     for (size_t t = 0; t < 5; ++t) {
       for (size_t o = 0; o < 8; ++o) {
         for (size_t c = 0; c < 16; ++c) {
@@ -58,16 +67,16 @@ std::vector<double> Expected(const Session& session) {
 TEST(Session, ComputesWhatThePlanSays) {
   const auto session = Open(MakePlan(FixtureImage()));
   ASSERT_TRUE(session->Run("init").ok());
-  EXPECT_EQ(session->State("steps")->As<float>()[0], 0.0f);
+  EXPECT_EQ(ReadTensor<float>(*session, session->State("steps"))[0], 0.0f);
   std::mt19937 random(TestSeed());
   for (int step = 1; step <= 3; ++step) {
     FillTokens(*session, random);
     ASSERT_TRUE(session->Run("step").ok());
     const std::vector<double> expected = Expected(*session);
-    const auto result = session->Output("step", "result")->As<float>();
+    const auto result = ReadTensor<float>(*session, session->Output("step", "result"));
     ASSERT_EQ(result.size(), expected.size());
     for (size_t i = 0; i < result.size(); ++i) EXPECT_NEAR(result[i], expected[i], 1e-4 * (1 + std::fabs(expected[i])));
-    EXPECT_EQ(session->Output("step", "steps")->As<float>()[0], static_cast<float>(step));
+    EXPECT_EQ(ReadTensor<float>(*session, session->Output("step", "steps"))[0], static_cast<float>(step));
   }
 }
 
@@ -79,16 +88,18 @@ TEST(Session, TwoRunsAreBitIdentical) {
     FillTokens(*session, random);
     ASSERT_TRUE(session->Run("step").ok());
   }
-  EXPECT_EQ(std::memcmp(a->arena().address(), b->arena().address(), a->arena().bytes()), 0);
+  for (const uint32_t state : a->states()) {
+    EXPECT_EQ(ReadTensor<uint8_t>(*a, a->StateAt(state)), ReadTensor<uint8_t>(*b, b->StateAt(state)));
+  }
+  EXPECT_EQ(ReadTensor<uint8_t>(*a, a->Output("step", "result")), ReadTensor<uint8_t>(*b, b->Output("step", "result")));
 }
 
 TEST(Session, UsesExactlyTheMemoryThatThePlanStates) {
   const auto session = Open(MakePlan(FixtureImage()));
   EXPECT_EQ(session->arena().bytes(), session->plan().arena_bytes());
   const auto run = [](Session& measured) {
-    std::mt19937 random(TestSeed());
-    FillTokens(measured, random);
     EXPECT_TRUE(measured.Run("init").ok());
+    FillTokens(measured);
     EXPECT_TRUE(measured.Run("step").ok());
   };
   const testing::ArenaUse use = testing::MeasureArena([] { return Open(MakePlan(FixtureImage())); }, run);
@@ -102,8 +113,9 @@ TEST(Session, MeasurementSeesWhatIsWrittenBesidesBuffers) {
   const uint64_t end = plan.arena_bytes;
   plan.arena_bytes += 4096;
   const auto write_at = [&](uint64_t offset, uint8_t value) {
-    return testing::MeasureArena([&] { return Open(plan); },
-                                 [=](Session& session) { session.arena().address()[offset] = value; });
+    return testing::MeasureArena(
+        [&] { return Open(plan); },
+        [=](Session& session) { EXPECT_TRUE(session.arena().Write(offset, {&value, 1}).ok()); });
   };
   for (const uint8_t value : {uint8_t{0}, uint8_t{7}, uint8_t{0xff}}) {
     const testing::ArenaUse use = write_at(end + 5, value);
@@ -114,11 +126,12 @@ TEST(Session, MeasurementSeesWhatIsWrittenBesidesBuffers) {
 
 TEST(Session, CommandsLeaveWhatLiesBehindTheArenaAlone) {
   const auto session = Open(MakePlan(FixtureImage()));
-  uint8_t* end = session->arena().address() + session->arena().bytes();
+  auto* end = static_cast<uint8_t*>(PointerOf(session->arena().address())) + session->arena().bytes();
   const size_t rest = (4096 - session->arena().bytes() % 4096) % 4096;
   ASSERT_GT(rest, 0u);
   std::memset(end, 0xa5, rest);
   ASSERT_TRUE(session->Run("init").ok());
+  FillTokens(*session);
   ASSERT_TRUE(session->Run("step").ok());
   for (size_t i = 0; i < rest; ++i) ASSERT_EQ(end[i], 0xa5) << i;
 }
@@ -128,11 +141,19 @@ TEST(Session, RunsWithoutHeapAllocation) {
   for (const bool profile : {false, true}) {
     const auto session = Open(MakePlan(FixtureImage()), {.profile = profile});
     const int init = *session->FindEntry("init"), step = *session->FindEntry("step");
-    ASSERT_TRUE(session->Run(init).ok());
-    ASSERT_TRUE(session->Run(step).ok());  // the thread pool starts
+    const TensorRef tokens[] = {*session->Input("step", "tokens", 0), *session->Input("step", "tokens", 1)};
+    const std::vector<int32_t> values = {3, 1, 4, 1, 5};
+    float result[40];
+    const auto run = [&] {
+      bool ok = session->Run(init).ok();
+      for (const TensorRef& tensor : tokens) ok &= session->WriteAll<int32_t>(tensor, values).ok();
+      return ok && session->Run(step).ok() &&
+             session->ReadAll(*session->Output("step", "result"), absl::MakeSpan(result)).ok();
+    };
+    ASSERT_TRUE(run());  // the thread pool starts
     const uint64_t before = testing::HeapAllocations();
     bool ok = true;
-    for (int i = 0; i < 10; ++i) ok &= session->Run(step).ok() && session->Run(init).ok();
+    for (int i = 0; i < 10; ++i) ok &= run();
     EXPECT_EQ(testing::HeapAllocations() - before, 0u);
     EXPECT_TRUE(ok);
   }
@@ -153,8 +174,11 @@ TEST(AllocationCounter, Counts) {
 TEST(Session, ProfilesByKernel) {
   const auto session = Open(MakePlan(FixtureImage()), {.profile = true});
   EXPECT_TRUE(session->Profile().empty());
-  ASSERT_TRUE(session->Run("step").ok());
-  ASSERT_TRUE(session->Run("step").ok());
+  ASSERT_TRUE(session->Run("init").ok());
+  for (int step = 0; step < 2; ++step) {
+    FillTokens(*session);
+    ASSERT_TRUE(session->Run("step").ok());
+  }
   uint64_t adds = 0, copies = 0, launches = 0;
   double last = INFINITY;
   for (const ProfileRow& row : session->Profile()) {
@@ -172,7 +196,7 @@ TEST(Session, ProfilesByKernel) {
   }
   EXPECT_EQ(adds, 8u);
   EXPECT_EQ(copies, 2u);
-  EXPECT_EQ(launches, 2u * 11);
+  EXPECT_EQ(launches, 2 + 2u * 11);
   EXPECT_TRUE(Open(MakePlan(FixtureImage()))->Profile().empty());
 }
 
@@ -181,17 +205,20 @@ class SessionWithPrepare : public ::testing::Test {
   void SetUp() override {
     session_ = Open(testing::MakePlanWithPrepare(FixtureImage()), {.profile = true});
     ASSERT_TRUE(session_->Run("init").ok());
-    std::mt19937 random(TestSeed());
-    FillTokens(*session_, random);
+  }
+
+  absl::Status RunStep() {
+    FillTokens(*session_, random_);
+    ++steps_;
+    return session_->Run("step");
   }
 
   // Runs `step`, which has to give the result of the table as it is, after so many runs of `prepare` in all.
   void Step(uint64_t prepared) {
-    ASSERT_TRUE(session_->Run("step").ok());
-    ++steps_;
+    ASSERT_TRUE(RunStep().ok());
     EXPECT_EQ(Prepared(), prepared);
-    const auto result = session_->Output("step", "result")->As<float>();
-    const std::vector<double> expected = Expected(*session_);  // looks at states
+    const auto result = ReadTensor<float>(*session_, session_->Output("step", "result"));
+    const std::vector<double> expected = Expected(*session_);  // reading states changes nothing
     for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4 * (1 + std::fabs(expected[i])));
   }
 
@@ -204,16 +231,13 @@ class SessionWithPrepare : public ::testing::Test {
   }
 
   std::unique_ptr<Session> session_;
+  std::mt19937 random_{TestSeed()};
   uint64_t steps_ = 0;
 };
 
 TEST_F(SessionWithPrepare, RunsItOnceForAllCalls) {
   EXPECT_EQ(Prepared(), 0u);
-  const int step = *session_->FindEntry("step");
-  for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(session_->Run(step).ok());
-    ++steps_;
-  }
+  for (int i = 0; i < 5; ++i) Step(1);
   EXPECT_EQ(Prepared(), 1u);
   ASSERT_TRUE(session_->Prepare().ok());
   EXPECT_EQ(Prepared(), 1u);
@@ -223,30 +247,64 @@ TEST_F(SessionWithPrepare, RunsItOnceForAllCalls) {
 
 TEST_F(SessionWithPrepare, RunsItAgainWhenParametersMayHaveChanged) {
   Step(1);
-  session_->State("model.embed.weight")->As<float>()[3] = 7;
+  std::vector<float> table = ReadTensor<float>(*session_, session_->State("model.embed.weight"));
+  table[3] = 7;
+  WriteTensor(*session_, session_->State("model.embed.weight"), table);
   Step(2);
-  for (float& value : session_->StateAt(0).As<float>()) value += 1;
+  for (float& value : table) value += 1;
+  WriteTensor(*session_, session_->StateAt(0), table);
   Step(3);
-  session_->BufferAt(testing::kTable).As<float>()[40] = -2;
+  const float one = -2;
+  ASSERT_TRUE(session_
+                  ->Write(session_->BufferAt(testing::kTable), {reinterpret_cast<const uint8_t*>(&one), sizeof(one)},
+                          40 * sizeof(float))
+                  .ok());
   Step(4);
-  session_->arena().address()[4] ^= 1;
+  ASSERT_TRUE(session_->arena().Write(4, {reinterpret_cast<const uint8_t*>(&one), sizeof(one)}).ok());
   Step(5);
   ASSERT_TRUE(session_->Run("init").ok());
   Step(6);
-  ASSERT_TRUE(session_->Run("step").ok());  // writes a state that `prepare` does not read
-  ++steps_;
-  EXPECT_EQ(Prepared(), 7u) << "Step looks at states, which might have been to write them";
-  ASSERT_TRUE(session_->Run("step").ok());
-  ++steps_;
-  EXPECT_EQ(Prepared(), 7u);
+  Step(6);  // `step` writes a state that `prepare` does not read
 }
 
 TEST_F(SessionWithPrepare, PreparesAheadOfTheFirstCall) {
   ASSERT_TRUE(session_->Prepare().ok());
   EXPECT_EQ(Prepared(), 1u);
-  ASSERT_TRUE(session_->Run("step").ok());
-  ++steps_;
-  EXPECT_EQ(Prepared(), 1u);
+  Step(1);
+}
+
+TEST(Session, RefusesToRunOnInputsThatWereNotWrittenSinceTheLastRun) {
+  const auto session = Open(MakePlan(FixtureImage()));
+  ASSERT_TRUE(session->Run("init").ok());
+  const auto expect_missing = [&](const char* slot) {
+    const absl::Status status = session->Run("step");
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr(absl::StrCat("entry 'step': input 'tokens', slot ", slot, ", was not written")));
+    EXPECT_EQ(ReadTensor<float>(*session, session->State("steps"))[0], 0.0f) << "something ran";
+  };
+  expect_missing("0");
+  WriteTensor<int32_t>(*session, session->Input("step", "tokens", 0), {1, 2, 3, 4, 5});
+  expect_missing("1");
+  WriteTensor<int32_t>(*session, session->Input("step", "tokens", 1), {1, 2, 3, 4, 5});
+  ASSERT_TRUE(session->Run("init").ok());  // may use the bytes of the inputs
+  expect_missing("0");
+  FillTokens(*session);
+  EXPECT_TRUE(session->Run("step").ok());
+}
+
+TEST(Session, TransfersStayInsideOfTheirTensor) {
+  const auto session = Open(MakePlan(FixtureImage()));
+  const TensorRef table = *session->State("model.embed.weight"), tokens = *session->Input("step", "tokens");
+  std::vector<uint8_t> bytes(table.bytes + 1);
+  for (const auto& [size, offset] :
+       {std::pair<size_t, uint64_t>{table.bytes + 1, 0}, {1, table.bytes}, {2, ~uint64_t{0}}}) {
+    EXPECT_EQ(session->Write(table, {bytes.data(), size}, offset).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(session->Read(table, {bytes.data(), size}, offset).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(session->Write(table, {bytes.data(), 8}, table.bytes - 8).ok());
+  EXPECT_THAT(std::string(session->Write(tokens, {bytes.data(), 4}).message()),
+              ::testing::HasSubstr("buffer 'tokens' is an input, which is written as a whole: 20 bytes, not 4"));
 }
 
 TEST(Session, NothingIsPreparedWhereThereIsNoSuchEntry) {
@@ -257,6 +315,7 @@ TEST(Session, NothingIsPreparedWhereThereIsNoSuchEntry) {
 
 TEST(Session, TheNullDriverIsGivenEveryCommand) {
   const auto session = Open(MakePlan(), {.driver = "null"});
+  FillTokens(*session);
   ASSERT_TRUE(session->Run("step").ok());
   const NullCounts counts = CountsOf(session->device());
   EXPECT_EQ(counts.launches, 1u + 2 * 4 + 1);
@@ -267,12 +326,13 @@ TEST(Session, TheNullDriverIsGivenEveryCommand) {
 
 TEST(Session, DescribesItsTensors) {
   const auto session = Open(MakePlan(), {.driver = "null"});
-  const TensorView tokens = *session->Input("step", "tokens", 1);
+  const TensorRef tokens = *session->Input("step", "tokens", 1);
   EXPECT_EQ(tokens.dtype, fbs::DType::I32);
   EXPECT_EQ(tokens.bytes, 20u);
   EXPECT_EQ(tokens.shape, (std::vector<int64_t>{5}));
-  EXPECT_EQ(static_cast<uint8_t*>(tokens.data) - static_cast<uint8_t*>(session->Input("step", "tokens")->data), 64);
-  EXPECT_EQ(session->State("steps")->data, session->StateAt(1).data);
+  EXPECT_EQ(tokens.buffer, testing::kTokens);
+  EXPECT_EQ(tokens.slot, 1u);
+  EXPECT_EQ(session->State("steps")->buffer, session->StateAt(1).buffer);
 }
 
 }  // namespace

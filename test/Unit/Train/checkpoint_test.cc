@@ -55,7 +55,7 @@ TEST(CheckpointTest, WhatIsNotSavedIsRoundedToItsType) {
   std::vector<CheckpointTensor> tensors = loaded.Tensors();
   CheckpointTensor mirror = tensors[0];
   mirror.type = StorageType::kBF16;
-  mirror.data = rounded.data();
+  mirror.memory = HostTensorMemory(rounded.data());
   tensors.push_back(mirror);
   EXPECT_EQ(checkpoint->Load(tensors).code(), absl::StatusCode::kFailedPrecondition);
   tensors.back().is_saved = false;

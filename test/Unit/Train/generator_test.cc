@@ -10,12 +10,15 @@
 
 #include "runtime/train/token_sampling.h"
 #include "test/Support/test_seed.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/toy_plan.h"
 
 namespace bowline {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::ReadTensor;
+using testing::WriteTensor;
 
 const std::atomic<bool> kNeverStop{false};
 
@@ -25,7 +28,9 @@ std::unique_ptr<Session> RandomSession(const ToyShape& shape, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   for (const char* key : {kToyEmbedKey, kToyHeadKey}) {
-    for (float& value : session->State(key)->As<float>()) value = normal(random);
+    std::vector<float> values(ReadTensor<float>(*session, session->State(key)).size());
+    for (float& value : values) value = normal(random);
+    WriteTensor(*session, session->State(key), values);
   }
   return session;
 }
@@ -93,7 +98,9 @@ TEST(GeneratorTest, BadInput) {
   EXPECT_THAT(GenerateText(*session, "", {.max_new_tokens = 1}).status().ToString(), HasSubstr("the prompt is empty"));
   EXPECT_THAT(GenerateText(*session, "A\xc3", {.max_new_tokens = 1}).status().ToString(),
               HasSubstr("byte 1 of the prompt has the value 195, but the model's vocabulary has 97 ids"));
-  session->State(kToyHeadKey)->As<float>()[40] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> head = ReadTensor<float>(*session, session->State(kToyHeadKey));
+  head[40] = std::numeric_limits<float>::quiet_NaN();
+  WriteTensor(*session, session->State(kToyHeadKey), head);
   EXPECT_THAT(GenerateText(*session, "AB", {.max_new_tokens = 1}).status().ToString(),
               HasSubstr("the logits after token 2 are not finite"));
   const auto training = ToySession(ToyTrainPlan());

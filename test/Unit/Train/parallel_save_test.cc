@@ -33,7 +33,7 @@ template <typename Body>
 std::vector<absl::Status> AsRanks(int ranks, Body body) {
   World world(ranks);
   return world.Run([&](int rank) -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), world.device(rank)));
+    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
     return body(agreement, world.group(rank));
   });
 }
@@ -45,7 +45,7 @@ void AsRanksOk(int ranks, Body body) {
 
 TEST(AgreementTest, AllHaveTheTextOfRankZero) {
   for (const int ranks : {1, 2, 5}) {
-    AsRanksOk(ranks, [&](Agreement& agreement, CommunicatorGroup& group) -> absl::Status {
+    AsRanksOk(ranks, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
       EXPECT_EQ(agreement.rank(), group.rank());
       EXPECT_EQ(agreement.ranks(), ranks);
       const std::string odd("/a\0\xff\n", 5);
@@ -61,7 +61,7 @@ TEST(AgreementTest, AllHaveTheTextOfRankZero) {
 
 TEST(AgreementTest, TheFirstErrorIsThatOfAll) {
   for (const int ranks : {1, 2, 5}) {
-    AsRanksOk(ranks, [&](Agreement& agreement, CommunicatorGroup&) -> absl::Status {
+    AsRanksOk(ranks, [&](Agreement& agreement, RankGroup&) -> absl::Status {
       for (int failing = 0; failing < ranks; ++failing) {
         BOWLINE_RETURN_IF_ERROR(agreement.AllOk(absl::OkStatus()));
         const absl::Status mine = agreement.rank() < failing
@@ -99,7 +99,7 @@ absl::StatusOr<int64_t> LoadNumber(const std::string& directory, size_t size = 1
 
 TEST(ParallelSaveTest, RanksSaveTogether) {
   const TempDirectory directory;
-  AsRanksOk(3, [&](Agreement& agreement, CommunicatorGroup&) -> absl::Status {
+  AsRanksOk(3, [&](Agreement& agreement, RankGroup&) -> absl::Status {
     for (const int64_t step : {5, 6, 5}) {
       BOWLINE_ASSIGN_OR_RETURN(const std::string path, Save(directory / "run", step, step + 1, agreement));
       EXPECT_EQ(path, directory / absl::StrCat("run/step-0000000", step));
@@ -120,7 +120,7 @@ TEST(ParallelSaveTest, RanksSaveTogether) {
 
 TEST(ParallelSaveTest, ARankThatGoesLeavesTheOldCheckpoint) {
   const TempDirectory directory;
-  const auto statuses = AsRanks(3, [&](Agreement& agreement, CommunicatorGroup& group) -> absl::Status {
+  const auto statuses = AsRanks(3, [&](Agreement& agreement, RankGroup& group) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(Save(directory.path(), 5, 1, agreement).status());
     if (agreement.rank() != 1) return Save(directory.path(), 6, 2, agreement).status();
     BOWLINE_RETURN_IF_ERROR(agreement.AllOk(absl::OkStatus()));  // as in a save: the directory is there
@@ -138,8 +138,8 @@ TEST(ParallelSaveTest, ARankThatGoesLeavesTheOldCheckpoint) {
 TEST(ParallelSaveTest, AnUnusableDirectoryIsTheErrorOfAll) {
   const TempDirectory directory;
   WriteWholeFile(directory / "file", "");
-  const auto statuses = AsRanks(
-      2, [&](Agreement& agreement, CommunicatorGroup&) { return Save(directory / "file", 1, 1, agreement).status(); });
+  const auto statuses =
+      AsRanks(2, [&](Agreement& agreement, RankGroup&) { return Save(directory / "file", 1, 1, agreement).status(); });
   for (const absl::Status& status : statuses) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("checkpoint of step 1 was not saved: rank 0: "));
     EXPECT_EQ(ExitCode(status), 1);
@@ -158,16 +158,19 @@ TEST(ParallelSaveTest, RanksThatDoNotShareADirectoryAreTold) {
 TEST(ParallelSaveTest, AFullDiskNamesRankAndFile) {
   const TempDirectory directory;
   const auto save = [&](int64_t step) {
-    const auto statuses = AsRanks(2, [&](Agreement& agreement, CommunicatorGroup&) {
+    const auto statuses = AsRanks(2, [&](Agreement& agreement, RankGroup&) {
       std::vector<float> few(10), many(20'000);
-      const std::vector<CheckpointTensor> tensors = {
-          {"few", CheckpointRole::kParameter, StorageType::kF32, {10}, agreement.rank() == 0 ? few.data() : nullptr},
-          {"many",
-           CheckpointRole::kParameter,
-           StorageType::kF32,
-           {20'000},
-           agreement.rank() == 1 ? many.data() : nullptr,
-           {.role = 1}}};
+      const std::vector<CheckpointTensor> tensors = {{"few",
+                                                      CheckpointRole::kParameter,
+                                                      StorageType::kF32,
+                                                      {10},
+                                                      agreement.rank() == 0 ? HostTensorMemory(few.data()) : nullptr},
+                                                     {"many",
+                                                      CheckpointRole::kParameter,
+                                                      StorageType::kF32,
+                                                      {20'000},
+                                                      agreement.rank() == 1 ? HostTensorMemory(many.data()) : nullptr,
+                                                      {.role = 1}}};
       return SaveCheckpointOfRanks(directory.path(), {.step = step}, tensors, "", {{{{"pp", 2}}, 0}, agreement.rank()},
                                    agreement)
           .status();
@@ -195,14 +198,13 @@ TEST(ParallelSaveTest, KilledAtAnyInstant) {
   const TempDirectory directory;
   constexpr size_t kSize = 20'000;
   const auto save_forever = [&](int64_t n) {
-    AsRanks(3, [&](Agreement& agreement, CommunicatorGroup&) -> absl::Status {
+    AsRanks(3, [&](Agreement& agreement, RankGroup&) -> absl::Status {
       for (int64_t i = n;; ++i) BOWLINE_RETURN_IF_ERROR(Save(directory.path(), i % 2, i, agreement, kSize).status());
     });
     ::_exit(1);
   };
-  AsRanksOk(3, [&](Agreement& agreement, CommunicatorGroup&) {
-    return Save(directory.path(), 1, 1, agreement, kSize).status();
-  });
+  AsRanksOk(3,
+            [&](Agreement& agreement, RankGroup&) { return Save(directory.path(), 1, 1, agreement, kSize).status(); });
   std::mt19937 random(TestSeed());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(4);
   int64_t last = 1;

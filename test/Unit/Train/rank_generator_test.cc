@@ -8,12 +8,15 @@
 
 #include "runtime/train/generator.h"
 #include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/toy_plan.h"
 
 namespace bowline {
 namespace {
 
+using testing::ReadTensor;
 using testing::World;
+using testing::WriteTensor;
 
 constexpr int kRanks = 3;
 
@@ -22,7 +25,9 @@ std::unique_ptr<Session> RandomSession(uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   for (const char* key : {kToyEmbedKey, kToyHeadKey}) {
-    for (float& value : session->State(key)->As<float>()) value = normal(random);
+    std::vector<float> values(ReadTensor<float>(*session, session->State(key)).size());
+    for (float& value : values) value = normal(random);
+    WriteTensor(*session, session->State(key), values);
   }
   return session;
 }
@@ -34,7 +39,7 @@ std::vector<std::string> Texts(
   std::vector<std::string> texts(kRanks);
   World world(kRanks);
   world.RunOk([&](int rank) -> absl::Status {
-    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), world.device(rank)));
+    BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
     BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(sessions[static_cast<size_t>(rank)].get()));
     std::string& text = texts[static_cast<size_t>(rank)];
     const auto write = [&](absl::string_view bytes) {
@@ -73,9 +78,8 @@ TEST(RankGeneratorTest, AllFollowTheChoicesOfRankZeroWhichAloneWrites) {
   EXPECT_THAT(Texts(ranks.sessions, ranks.stops, 30), ::testing::ElementsAre(expected, "", ""));
   // The last tokens that every rank saw.
   for (const auto& session : ranks.sessions) {
-    const auto seen = session->Input(kGenerateEntry, "tokens")->As<int32_t>();
-    const auto first = ranks.sessions[0]->Input(kGenerateEntry, "tokens")->As<int32_t>();
-    EXPECT_TRUE(std::equal(seen.begin(), seen.end(), first.begin()));
+    const auto tokens_of = [](Session& of) { return ReadTensor<int32_t>(of, of.Input(kGenerateEntry, "tokens")); };
+    EXPECT_EQ(tokens_of(*session), tokens_of(*ranks.sessions[0]));
   }
 }
 

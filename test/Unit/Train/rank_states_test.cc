@@ -13,16 +13,18 @@
 #include "runtime/train/weights.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/plan_builder.h"
 
 namespace bowline {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using testing::ReadTensor;
 using testing::World;
+using testing::WriteTensor;
 
 // pp=2, tp=2. Stage 0 has "e" [5, 3] in halves of the rows; stage 1 mirrors it, whole, and has "o" [4]; both count.
 std::vector<uint8_t> StagedPlan() {
@@ -88,41 +90,41 @@ class RankStatesTest : public ::testing::Test {
       options.group = &world.group(rank);
       options.require_certificates = false;  // made by hand
       BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
-      BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank), session->device()));
+      BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(&world.group(rank)));
       return body(*session, agreement);
     });
     for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
   }
 
   // What e and its mirror are; `o` and the counter are as they should be.
-  static void Fill(const Session& session) {
+  static void Fill(Session& session) {
     const std::vector<float> e = ValuesFrom(0, 15), o = ValuesFrom(100, 4);
     if (session.role() == 0) {
       const size_t first = session.rank() == 0 ? 0 : 9;
-      const auto part = session.State("e")->As<float>();
-      std::fill(part.begin(), part.end(), 77.0f);  // padding
+      std::vector<float> part(9, 77.0f);  // padding
       std::copy(e.begin() + first, e.begin() + std::min<size_t>(first + 9, 15), part.begin());
+      WriteTensor(session, session.State("e"), part);
     } else {
-      std::copy(e.begin(), e.end(), session.State("e")->As<float>().begin());
-      std::copy(o.begin(), o.end(), session.State("o")->As<float>().begin());
+      WriteTensor(session, session.State("e"), e);
+      WriteTensor(session, session.State("o"), o);
     }
-    session.State("step")->As<int32_t>()[0] = 6;
+    WriteTensor<int32_t>(session, session.State("step"), {6});
   }
 
   static void ExpectFilled(const Session& session, int32_t step) {
     const std::vector<float> e = ValuesFrom(0, 15);
-    const auto part = session.State("e")->As<float>();
+    const auto part = ReadTensor<float>(session, session.State("e"));
     if (session.rank() == 0) EXPECT_THAT(part, ElementsAreArray(ValuesFrom(0, 9)));
     if (session.rank() == 1) EXPECT_THAT(part, ElementsAre(9, 10, 11, 12, 13, 14, 0, 0, 0));
     if (session.role() == 1) {
       EXPECT_THAT(part, ElementsAreArray(e));
-      EXPECT_THAT(session.State("o")->As<float>(), ElementsAre(100, 101, 102, 103));
+      EXPECT_THAT(ReadTensor<float>(session, session.State("o")), ElementsAre(100, 101, 102, 103));
     }
-    EXPECT_THAT(session.State("step")->As<int32_t>(), ElementsAre(step));
+    EXPECT_THAT(ReadTensor<int32_t>(session, session.State("step")), ElementsAre(step));
   }
 
   void Save() {
-    OnSessions([&](const Session& session, Agreement& agreement) {
+    OnSessions([&](Session& session, Agreement& agreement) {
       Fill(session);
       return SaveCheckpointOfRanks(directory_.path(), {.step = 6}, StateTensors(session), "{}", RankOf(session),
                                    agreement)
@@ -135,7 +137,7 @@ class RankStatesTest : public ::testing::Test {
 
 TEST_F(RankStatesTest, StagesLoadWhatTheySaved) {
   Save();
-  OnSessions([&](const Session& session, Agreement&) -> absl::Status {
+  OnSessions([&](Session& session, Agreement&) -> absl::Status {
     BOWLINE_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(directory_.path()));
     BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(session), RankOf(session)));
     ExpectFilled(session, 6);
@@ -149,9 +151,10 @@ TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
   ASSERT_TRUE(exported.ok()) << exported;
   std::vector<float> e(15), o(4);
   int32_t step = 0;
-  const std::vector<CheckpointTensor> tensors = {{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, e.data()},
-                                                 {"o", CheckpointRole::kParameter, StorageType::kF32, {4}, o.data()},
-                                                 {"step", CheckpointRole::kOptimizer, StorageType::kI32, {}, &step}};
+  const std::vector<CheckpointTensor> tensors = {
+      {"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())},
+      {"o", CheckpointRole::kParameter, StorageType::kF32, {4}, HostTensorMemory(o.data())},
+      {"step", CheckpointRole::kOptimizer, StorageType::kI32, {}, HostTensorMemory(&step)}};
   for (const std::string& path : {directory_.path(), directory_ / "out"}) {
     e.assign(15, -1);
     const absl::Status loaded = Checkpoint::Open(path)->Load(tensors);
@@ -163,6 +166,7 @@ TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
   // Weights, from either form, go to mirrors too.
   for (const std::string& path : {directory_.path(), directory_ / "out"}) {
     OnSessions([&](Session& session, Agreement&) -> absl::Status {
+      WriteTensor<int32_t>(session, session.State("step"), {0});
       BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, path));
       EXPECT_EQ(weights.tensors, 2);
       EXPECT_TRUE(weights.unused.empty());
@@ -174,15 +178,18 @@ TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
 
 TEST_F(RankStatesTest, EveryRankNoticesWhatDoesNotFit) {
   std::vector<float> e(15);
-  ASSERT_TRUE(SaveCheckpoint(directory_.path(), {.step = 1},
-                             {{{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, e.data()}}}, "")
-                  .ok());
+  ASSERT_TRUE(
+      SaveCheckpoint(directory_.path(), {.step = 1},
+                     {{{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())}}}, "")
+          .ok());
   OnSessions([&](Session& session, Agreement&) -> absl::Status {
+    const std::vector<float> before(session.role() == 0 ? 9 : 15, 3.0f);
+    WriteTensor(session, session.State("e"), before);
     const absl::Status loaded = Checkpoint::Open(directory_.path())->Load(StateTensors(session), RankOf(session));
     EXPECT_THAT(std::string(loaded.message()), HasSubstr("tensor 'o' is missing"));
     EXPECT_THAT(std::string(LoadWeights(session, directory_.path()).status().message()),
                 HasSubstr("'o' is missing; the plan needs F32 [4]"));
-    EXPECT_THAT(session.State("e")->As<float>(), Each(0));
+    EXPECT_EQ(ReadTensor<float>(session, session.State("e")), before);
     return absl::OkStatus();
   });
 }

@@ -45,7 +45,8 @@ class Ranks {
     std::vector<CheckpointTensor> tensors;
     for (size_t i = 0; i < wholes_.size(); ++i) {
       const Whole& whole = wholes_[i];
-      void* data = Sharded(whole).HasRole(rank) ? memory_[rank][i].data() : nullptr;
+      std::shared_ptr<TensorMemory> data;
+      if (Sharded(whole).HasRole(rank)) data = HostTensorMemory(memory_[rank][i].data());
       tensors.push_back({whole.key, whole.role, StorageType::kF32, whole.shape, data, whole.sharding});
     }
     return tensors;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/plan/plan_writer.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/plan_builder.h"
 
 namespace bowline {
@@ -231,7 +232,7 @@ std::unique_ptr<Session> ToySession(fbs::PlanT plan, const SessionOptions& optio
 
 ToyReference::ToyReference(const ToyShape& s, const Session& session) : shape(s) {
   for (const auto& [key, values] : {std::pair{kToyEmbedKey, &e}, std::pair{kToyHeadKey, &o}}) {
-    const absl::Span<float> stored = session.State(key)->As<float>();
+    const std::vector<float> stored = testing::ReadTensor<float>(session, session.State(key));
     values->assign(stored.begin(), stored.end());
   }
   me.resize(e.size());

@@ -16,6 +16,7 @@
 #include "runtime/train/train_loop.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/token_files.h"
 #include "test/Unit/Train/toy_plan.h"
 
@@ -80,7 +81,7 @@ TEST(TrainerTest, StepsEqualTheModelInDouble) {
       EXPECT_NEAR(result.loss, expected.loss, 1e-5 * (1 + std::abs(expected.loss))) << step;
       EXPECT_NEAR(result.grad_norm, expected.squared_norm, 1e-5 * (1 + expected.squared_norm)) << step;
       EXPECT_FLOAT_EQ(result.lr, static_cast<float>(expected.lr)) << step;
-      EXPECT_EQ(*FindStepState(*run.session), step + 1);
+      EXPECT_EQ(ReadStepState(*run.session)->value(), step + 1);
       EXPECT_EQ(run.trainer->steps_done(), step + 1);
     }
     EXPECT_EQ(run.trainer->tokens_per_step(), shape.batch() * shape.sequence);
@@ -156,11 +157,14 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
         std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"},
         std::pair{&larger, "a global batch of this many sequences: 4, not 6"},
         std::pair{&deeper, "sequences of this many tokens: 3, not 4"}}) {
-    const float before = trainer->session->State(kToyEmbedKey)->As<float>()[0];
+    const auto embedding = [session = trainer->session.get()] {
+      return testing::ReadTensor<float>(*session, session->State(kToyEmbedKey));
+    };
+    const std::vector<float> before = embedding();
     const absl::Status status = trainer->trainer->Resume(*checkpoint);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
-    EXPECT_EQ(trainer->session->State(kToyEmbedKey)->As<float>()[0], before);
+    EXPECT_EQ(embedding(), before);
   }
 }
 

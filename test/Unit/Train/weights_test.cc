@@ -12,6 +12,7 @@
 #include "runtime/train/save_checkpoint.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/plan_builder.h"
 #include "test/Unit/Train/toy_plan.h"
 
@@ -89,8 +90,8 @@ TEST(WeightsTest, ConvertsEveryPairOfFloatingTypes) {
       const auto loaded = LoadWeights(*session, directory.path());
       ASSERT_TRUE(loaded.ok()) << loaded.status();
       EXPECT_EQ(loaded->tensors, 1);
-      const TensorView view = *session->State("w");
-      EXPECT_EQ(std::string(static_cast<const char*>(view.data), view.bytes), Encode(StorageTypeOf(to), values));
+      const std::vector<char> stored = testing::ReadTensor<char>(*session, session->State("w"));
+      EXPECT_EQ(std::string(stored.begin(), stored.end()), Encode(StorageTypeOf(to), values));
     }
   }
 }
@@ -101,7 +102,7 @@ TEST(WeightsTest, RoundsToTheNearest) {
   WriteWeights(directory / "model.safetensors", {{"w", StorageType::kF32, {3, 5}, Encode(StorageType::kF32, values)}});
   const auto session = ParametersSession({{"w", fbs::DType::BF16}});
   ASSERT_TRUE(LoadWeights(*session, directory.path()).ok());
-  EXPECT_EQ(session->State("w")->As<uint16_t>()[7], F32ToBf16(1.0078125f));
+  EXPECT_EQ(testing::ReadTensor<uint16_t>(*session, session->State("w"))[7], F32ToBf16(1.0078125f));
 }
 
 TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
@@ -114,7 +115,8 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
   const auto loaded = LoadWeights(*session, directory.path());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->unused, ElementsAre("h.0.attn.bias"));
-  EXPECT_THAT(session->State("transformer.h.0.attn.w")->As<float>(), ::testing::ElementsAreArray(values));
+  EXPECT_THAT(testing::ReadTensor<float>(*session, session->State("transformer.h.0.attn.w")),
+              ::testing::ElementsAreArray(values));
 }
 
 TEST(WeightsTest, NamesEveryTensorThatDoesNotFitAndTouchesNothing) {
@@ -127,12 +129,14 @@ TEST(WeightsTest, NamesEveryTensorThatDoesNotFitAndTouchesNothing) {
                                           {"turned", fbs::DType::F32},
                                           {"whole", fbs::DType::F32},
                                           {"absent", fbs::DType::BF16}});
+  const std::vector<float> before(15, 3.0f);
+  testing::WriteTensor(*session, session->State("good"), before);
   const absl::Status status = LoadWeights(*session, directory.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("'turned' is F32 [5, 3] in"), HasSubstr("'whole' is I32 [3, 5] in"),
                     HasSubstr("'absent' is missing; the plan needs BF16 [3, 5]"), Not(HasSubstr("'good'"))));
-  EXPECT_EQ(session->State("good")->As<float>()[0], 0);
+  EXPECT_EQ(testing::ReadTensor<float>(*session, session->State("good")), before);
 }
 
 TEST(WeightsTest, ADirectoryOfCheckpointsStandsForItsLatest) {
@@ -140,14 +144,15 @@ TEST(WeightsTest, ADirectoryOfCheckpointsStandsForItsLatest) {
   std::vector<float> values = ExactValues(15);
   for (int64_t step : {3, 7}) {
     values[0] = static_cast<float>(step);
-    ASSERT_TRUE(SaveCheckpoint(directory.path(), {.step = step},
-                               {{"w", CheckpointRole::kParameter, StorageType::kF32, {3, 5}, values.data()}}, "")
+    ASSERT_TRUE(SaveCheckpoint(
+                    directory.path(), {.step = step},
+                    {{"w", CheckpointRole::kParameter, StorageType::kF32, {3, 5}, HostTensorMemory(values.data())}}, "")
                     .ok());
   }
   const auto session = ParametersSession({{"w", fbs::DType::F32}});
   const auto loaded = LoadWeights(*session, directory.path());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(session->State("w")->As<float>()[0], 7);
+  EXPECT_EQ(testing::ReadTensor<float>(*session, session->State("w"))[0], 7);
 }
 
 TEST(WeightsTest, NoWeights) {

@@ -1,4 +1,4 @@
-#include "runtime/comm/gloo/exchange.h"
+#include "runtime/comm/gloo/transfers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@ constexpr size_t kStaging = size_t{4} << 20;
 constexpr size_t kFewBytes = size_t{4} << 10;
 constexpr size_t kSmallestChunk = size_t{32} << 10, kLargestChunk = size_t{512} << 10;
 
-PieceCursor At(absl::Span<const hal::Piece> pieces, size_t part, size_t element) {
+PieceCursor At(absl::Span<const hal::HostPiece> pieces, size_t part, size_t element) {
   PieceCursor cursor = {pieces, part};
   cursor.Skip(element);
   return cursor;
@@ -39,7 +39,7 @@ uint8_t* PieceCursor::receive(size_t element_bytes) const {
   return static_cast<uint8_t*>(pieces[piece].receive) + (part * pieces[piece].count + offset) * element_bytes;
 }
 
-GlooExchange::GlooExchange(GlooMesh& mesh, std::atomic<int>& waits_for)
+GlooTransfers::GlooTransfers(GlooMesh& mesh, std::atomic<int>& waits_for)
     : mesh_(mesh),
       waits_for_(waits_for),
       self_(static_cast<size_t>(mesh.self())),
@@ -55,34 +55,34 @@ GlooExchange::GlooExchange(GlooMesh& mesh, std::atomic<int>& waits_for)
   }
 }
 
-uint8_t* GlooExchange::Staging(size_t peer, bool out, size_t slot) const {
+uint8_t* GlooTransfers::Staging(size_t peer, bool out, size_t slot) const {
   return peers_[peer].staging.get() + ((out ? 2 : 0) + slot) * chunk_bytes_;
 }
 
-absl::Status GlooExchange::Run(const Operation& operation, absl::Span<const hal::Piece> pieces) {
+absl::Status GlooTransfers::Run(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
   Clear();
   switch (operation.kind) {
-    case OperationKind::kAllReduce:
+    case hal::OperationKind::kAllReduce:
       return AllReduce(operation, pieces);
-    case OperationKind::kReduceScatter:
+    case hal::OperationKind::kReduceScatter:
       return ReduceScatter(operation, pieces);
-    case OperationKind::kAllGather:
+    case hal::OperationKind::kAllGather:
       return AllGather(operation, pieces);
-    case OperationKind::kAllToAll:
+    case hal::OperationKind::kAllToAll:
       return AllToAll(operation, pieces);
-    case OperationKind::kSend:
-      peers_[static_cast<size_t>(operation.peer)].out = {At(pieces, 0, 0), TotalOf(pieces)};
+    case hal::OperationKind::kSend:
+      peers_[static_cast<size_t>(operation.peer)].out = {At(pieces, 0, 0), hal::TotalOf(pieces)};
       return Move(operation, nullptr);
-    case OperationKind::kReceive:
-      peers_[static_cast<size_t>(operation.peer)].in = {At(pieces, 0, 0), TotalOf(pieces)};
+    case hal::OperationKind::kReceive:
+      peers_[static_cast<size_t>(operation.peer)].in = {At(pieces, 0, 0), hal::TotalOf(pieces)};
       return Move(operation, nullptr);
     default:
       return absl::OkStatus();
   }
 }
 
-absl::Status GlooExchange::AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces) {
-  const size_t total = TotalOf(pieces);
+absl::Status GlooTransfers::AllReduce(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  const size_t total = hal::TotalOf(pieces);
   if (total <= kFewBytes / kernels::SizeOf(operation.dtype)) return AllReduceFew(operation, pieces);
   const Share mine = ShareOf(total, peers_.size(), self_);
   for (size_t n = 1; n < peers_.size(); ++n) {
@@ -103,14 +103,14 @@ absl::Status GlooExchange::AllReduce(const Operation& operation, absl::Span<cons
   return Move(operation, nullptr);
 }
 
-absl::Status GlooExchange::AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces) {
-  Range own = {At(pieces, 0, 0), TotalOf(pieces)};
+absl::Status GlooTransfers::AllReduceFew(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  Range own = {At(pieces, 0, 0), hal::TotalOf(pieces)};
   for (size_t n = 1; n < peers_.size(); ++n) peers_[After(n)].out = peers_[After(n)].in = own;
   return Move(operation, &own);
 }
 
-absl::Status GlooExchange::ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces) {
-  const size_t total = TotalOf(pieces);
+absl::Status GlooTransfers::ReduceScatter(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  const size_t total = hal::TotalOf(pieces);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
     peer.out = {At(pieces, After(n), 0), total};
@@ -120,27 +120,27 @@ absl::Status GlooExchange::ReduceScatter(const Operation& operation, absl::Span<
   return Move(operation, &own);
 }
 
-absl::Status GlooExchange::AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces) {
-  const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
+absl::Status GlooTransfers::AllGather(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  const size_t total = hal::TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
     peer.out = {At(pieces, 0, 0), total};
     peer.in = {At(pieces, After(n), 0), total};
   }
-  for (const hal::Piece& piece : pieces) {
+  for (const hal::HostPiece& piece : pieces) {
     const size_t size = piece.count * bytes;
     CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size, piece.send, size);
   }
   return Move(operation, nullptr);
 }
 
-absl::Status GlooExchange::AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces) {
-  const size_t total = TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
+absl::Status GlooTransfers::AllToAll(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  const size_t total = hal::TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
     peer.out = peer.in = {At(pieces, After(n), 0), total};
   }
-  for (const hal::Piece& piece : pieces) {
+  for (const hal::HostPiece& piece : pieces) {
     const size_t size = piece.count * bytes;
     CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size,
               static_cast<const uint8_t*>(piece.send) + self_ * size, size);
@@ -148,7 +148,7 @@ absl::Status GlooExchange::AllToAll(const Operation& operation, absl::Span<const
   return Move(operation, nullptr);
 }
 
-absl::Status GlooExchange::Move(const Operation& operation, Range* own) {
+absl::Status GlooTransfers::Move(const hal::Operation& operation, Range* own) {
   const size_t bytes = kernels::SizeOf(operation.dtype);
   size_t longest = own == nullptr ? 0 : own->elements;
   for (const Peer& peer : peers_) longest = std::max({longest, peer.out.elements, peer.in.elements});
@@ -163,7 +163,7 @@ absl::Status GlooExchange::Move(const Operation& operation, Range* own) {
   return absl::OkStatus();
 }
 
-absl::Status GlooExchange::Start(size_t element_bytes, size_t slot, bool reduce) {
+absl::Status GlooTransfers::Start(size_t element_bytes, size_t slot, bool reduce) {
   const size_t chunk = chunk_bytes_ / element_bytes;
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
@@ -206,7 +206,7 @@ absl::Status GlooExchange::Start(size_t element_bytes, size_t slot, bool reduce)
   return absl::OkStatus();
 }
 
-absl::Status GlooExchange::Finish(size_t element_bytes, size_t slot, bool reduce) {
+absl::Status GlooTransfers::Finish(size_t element_bytes, size_t slot, bool reduce) {
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
     Incoming& in = peer.slots[slot];
@@ -226,7 +226,7 @@ absl::Status GlooExchange::Finish(size_t element_bytes, size_t slot, bool reduce
   return absl::OkStatus();
 }
 
-void GlooExchange::Combine(const Operation& operation, size_t slot, Range& own) {
+void GlooTransfers::Combine(const hal::Operation& operation, size_t slot, Range& own) {
   const size_t bytes = kernels::SizeOf(operation.dtype);
   const size_t elements = std::min(chunk_bytes_ / bytes, own.elements);
   for (size_t done = 0; done < elements;) {
@@ -235,7 +235,7 @@ void GlooExchange::Combine(const Operation& operation, size_t slot, Range& own) 
       sources_[r] = r == self_ ? own.cursor.send(bytes) : Staging(r, false, slot) + done * bytes;
     }
     // The result has one part only.
-    const hal::Piece& piece = own.cursor.pieces[own.cursor.piece];
+    const hal::HostPiece& piece = own.cursor.pieces[own.cursor.piece];
     Reduce(sources_, static_cast<uint8_t*>(piece.receive) + own.cursor.offset * bytes, now, operation.dtype,
            operation.op);
     own.cursor.Skip(now);
@@ -244,7 +244,7 @@ void GlooExchange::Combine(const Operation& operation, size_t slot, Range& own) 
   own.elements -= elements;
 }
 
-void GlooExchange::Clear() {
+void GlooTransfers::Clear() {
   for (Peer& peer : peers_) peer.out = peer.in = {};
 }
 

@@ -1,12 +1,12 @@
-#include "runtime/comm/operation.h"
+#include "runtime/hal/operation.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace bowline {
+namespace bowline::hal {
 namespace {
 
 const char* NameOf(const Operation& operation) {
-  const bool sum = operation.op == hal::ReduceOp::kSum;
+  const bool sum = operation.op == ReduceOp::kSum;
   switch (operation.kind) {
     case OperationKind::kAllReduce:
       return sum ? "all_reduce(sum)" : "all_reduce(max)";
@@ -30,6 +30,47 @@ const char* NameOf(const Operation& operation) {
 
 }  // namespace
 
+bool CanReduce(kernels::DType dtype) {
+  switch (dtype) {
+    case kernels::DType::kF32:
+    case kernels::DType::kF64:
+    case kernels::DType::kBF16:
+    case kernels::DType::kI32:
+    case kernels::DType::kI64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int Operation::SendParts(int members) const {
+  switch (kind) {
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAllToAll:
+      return members;
+    case OperationKind::kReceive:
+    case OperationKind::kBarrier:
+    case OperationKind::kNone:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+int Operation::ReceiveParts(int members) const {
+  switch (kind) {
+    case OperationKind::kAllGather:
+    case OperationKind::kAllToAll:
+      return members;
+    case OperationKind::kSend:
+    case OperationKind::kBarrier:
+    case OperationKind::kNone:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
 uint64_t Operation::Pack() const {
   return static_cast<uint64_t>(kind) | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(op) << 15 |
          static_cast<uint64_t>(peer + 1) << 16 | static_cast<uint64_t>(number) << 32;
@@ -44,16 +85,10 @@ Operation Operation::Unpack(uint64_t word) {
   }
   operation.kind = static_cast<OperationKind>(word & 0xff);
   operation.dtype = static_cast<kernels::DType>(word >> 8 & 0x7f);
-  operation.op = static_cast<hal::ReduceOp>(word >> 15 & 1);
+  operation.op = static_cast<ReduceOp>(word >> 15 & 1);
   operation.peer = static_cast<int>(word >> 16 & 0xffff) - 1;
   operation.number = static_cast<uint32_t>(word >> 32);
   return operation;
-}
-
-uint64_t TotalOf(absl::Span<const hal::Piece> pieces) {
-  uint64_t total = 0;
-  for (const hal::Piece& piece : pieces) total += piece.count;
-  return total;
 }
 
 std::string Describe(const Operation& operation, uint64_t total, int peer_rank) {
@@ -65,21 +100,4 @@ std::string Describe(const Operation& operation, uint64_t total, int peer_rank) 
   return text;
 }
 
-std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const Operation& operation, uint64_t total, int members) {
-  const int others = members - 1;
-  const double bytes = static_cast<double>(total) * static_cast<double>(kernels::SizeOf(operation.dtype));
-  switch (operation.kind) {
-    case OperationKind::kAllReduce:
-      return LinkTime(link, 2 * others, bytes * 2 * others / members);
-    case OperationKind::kAllGather:
-    case OperationKind::kReduceScatter:
-    case OperationKind::kAllToAll:
-      return LinkTime(link, others, bytes * others);  // (n-1)/n of n parts
-    case OperationKind::kBarrier:
-      return LinkTime(link, 2 * others, 0);
-    default:
-      return LinkTime(link, 1, bytes);
-  }
-}
-
-}  // namespace bowline
+}  // namespace bowline::hal

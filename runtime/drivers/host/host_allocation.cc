@@ -1,4 +1,4 @@
-#include "runtime/drivers/cpu/host_allocation.h"
+#include "runtime/drivers/host/host_allocation.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/drivers/host/host_memory.h"
 
 namespace bowline {
 namespace {
@@ -15,15 +16,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-absl::Status CheckRange(size_t offset, size_t size, size_t bytes) {
-  if (offset <= bytes && size <= bytes - offset) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(size, " bytes at offset ", offset, " reach beyond an allocation of ", bytes, " bytes"));
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<hal::Allocation>> HostAllocation::Create(size_t bytes) {
+absl::StatusOr<std::unique_ptr<HostAllocation>> HostAllocation::Create(size_t bytes, hal::MemorySpace space) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   if (bytes > SIZE_MAX / 4) return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes"));
   const size_t used = RoundUp(bytes, page);
@@ -34,24 +29,26 @@ absl::StatusOr<std::unique_ptr<hal::Allocation>> HostAllocation::Create(size_t b
                                                      " bytes of host memory: ", std::strerror(errno),
                                                      "; free memory, or compile with a smaller batch or sequence"));
   }
-  auto* address = reinterpret_cast<uint8_t*>(RoundUp(reinterpret_cast<uintptr_t>(mapping), kHugePage));
-  ::mprotect(address + used, page, PROT_NONE);
+  auto* data = reinterpret_cast<uint8_t*>(RoundUp(reinterpret_cast<uintptr_t>(mapping), kHugePage));
+  ::mprotect(data + used, page, PROT_NONE);
   // Advice only: a system without huge pages is slower, not wrong.
-  if (used >= kHugePage) ::madvise(address, used, MADV_HUGEPAGE);
-  return std::unique_ptr<hal::Allocation>(new HostAllocation(mapping, mapped, address, bytes));
+  if (used >= kHugePage) ::madvise(data, used, MADV_HUGEPAGE);
+  return std::unique_ptr<HostAllocation>(new HostAllocation(mapping, mapped, data, bytes, space));
 }
 
 HostAllocation::~HostAllocation() { ::munmap(mapping_, mapped_); }
 
+hal::DeviceAddress HostAllocation::address() const { return AddressOf(data_); }
+
 absl::Status HostAllocation::Write(size_t offset, absl::Span<const uint8_t> from) {
-  BOWLINE_RETURN_IF_ERROR(CheckRange(offset, from.size(), bytes_));
-  if (!from.empty()) std::memcpy(address_ + offset, from.data(), from.size());
+  BOWLINE_RETURN_IF_ERROR(hal::CheckTransfer(offset, from.size(), bytes_));
+  if (!from.empty()) std::memcpy(data_ + offset, from.data(), from.size());
   return absl::OkStatus();
 }
 
 absl::Status HostAllocation::Read(size_t offset, absl::Span<uint8_t> to) const {
-  BOWLINE_RETURN_IF_ERROR(CheckRange(offset, to.size(), bytes_));
-  if (!to.empty()) std::memcpy(to.data(), address_ + offset, to.size());
+  BOWLINE_RETURN_IF_ERROR(hal::CheckTransfer(offset, to.size(), bytes_));
+  if (!to.empty()) std::memcpy(to.data(), data_ + offset, to.size());
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
-#ifndef BOWLINE_RUNTIME_COMM_GLOO_EXCHANGE_H_
-#define BOWLINE_RUNTIME_COMM_GLOO_EXCHANGE_H_
+#ifndef BOWLINE_RUNTIME_COMM_GLOO_TRANSFERS_H_
+#define BOWLINE_RUNTIME_COMM_GLOO_TRANSFERS_H_
 
 #include <atomic>
 #include <memory>
@@ -7,13 +7,13 @@
 
 #include "absl/types/span.h"
 #include "runtime/comm/gloo/mesh.h"
-#include "runtime/comm/operation.h"
+#include "runtime/hal/exchange.h"
 
 namespace bowline {
 
 // A place in pieces laid end to end, of each of which `part` is taken: elements [part * count, (part + 1) * count).
 struct PieceCursor {
-  absl::Span<const hal::Piece> pieces;
+  absl::Span<const hal::HostPiece> pieces;
   size_t part = 0;
   size_t piece = 0, offset = 0;
 
@@ -34,13 +34,13 @@ struct PieceCursor {
 //
 // What lies together is sent from and received to where it is; small pieces are packed. Memory: at most 16 MiB, but for
 // more than 129 members 128 KiB per member.
-class GlooExchange {
+class GlooTransfers {
  public:
   // `waits_for` is where others see which member is waited for, -1 for none.
-  GlooExchange(GlooMesh& mesh, std::atomic<int>& waits_for);
+  GlooTransfers(GlooMesh& mesh, std::atomic<int>& waits_for);
 
   // An error names its member in waits_for.
-  absl::Status Run(const Operation& operation, absl::Span<const hal::Piece> pieces);
+  absl::Status Run(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
 
  private:
   // Elements from a cursor on.
@@ -61,17 +61,17 @@ class GlooExchange {
     std::unique_ptr<uint8_t[]> staging;  // 2 chunks in, 2 chunks out
   };
 
-  absl::Status AllReduce(const Operation& operation, absl::Span<const hal::Piece> pieces);
-  absl::Status AllReduceFew(const Operation& operation, absl::Span<const hal::Piece> pieces);
-  absl::Status ReduceScatter(const Operation& operation, absl::Span<const hal::Piece> pieces);
-  absl::Status AllGather(const Operation& operation, absl::Span<const hal::Piece> pieces);
-  absl::Status AllToAll(const Operation& operation, absl::Span<const hal::Piece> pieces);
+  absl::Status AllReduce(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status AllReduceFew(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status ReduceScatter(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status AllGather(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  absl::Status AllToAll(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
 
   // Moves every peer's `out` and `in`. With `own`, this member's values, what comes in is combined with them.
-  absl::Status Move(const Operation& operation, Range* own);
+  absl::Status Move(const hal::Operation& operation, Range* own);
   absl::Status Start(size_t element_bytes, size_t slot, bool reduce);
   absl::Status Finish(size_t element_bytes, size_t slot, bool reduce);
-  void Combine(const Operation& operation, size_t slot, Range& own);
+  void Combine(const hal::Operation& operation, size_t slot, Range& own);
   void Clear();
 
   // The n-th after this member, 1 <= n < size, so that not all begin with the same.
@@ -88,4 +88,4 @@ class GlooExchange {
 
 }  // namespace bowline
 
-#endif  // BOWLINE_RUNTIME_COMM_GLOO_EXCHANGE_H_
+#endif  // BOWLINE_RUNTIME_COMM_GLOO_TRANSFERS_H_

@@ -1,0 +1,113 @@
+#include "runtime/drivers/discrete/discrete_device.h"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/drivers/discrete/discrete_kernels.h"
+#include "runtime/drivers/discrete/discrete_launchable.h"
+#include "runtime/drivers/discrete/discrete_memory.h"
+#include "runtime/drivers/discrete/discrete_stream.h"
+#include "runtime/drivers/host/host_event.h"
+#include "runtime/drivers/host/staging_communicator.h"
+#include "runtime/drivers/host/worker_stream.h"
+#include "runtime/hal/driver_registry.h"
+
+namespace bowline {
+namespace {
+
+constexpr uint64_t kDefaultWait = 200, kLongestWait = 10'000'000;  // microseconds
+
+absl::StatusOr<std::optional<uint64_t>> ReadSetting(const hal::DeviceOptions& options, const std::string& key,
+                                                    uint64_t most) {
+  const auto found = options.settings.find(key);
+  if (found == options.settings.end()) return std::nullopt;
+  uint64_t value = 0;
+  if (absl::SimpleAtoi(found->second, &value) && value <= most) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the driver 'discrete': ", key, "=", found->second, " is not a whole number from 0 to ", most));
+}
+
+class DiscreteDevice : public hal::Device {
+ public:
+  DiscreteDevice(std::unique_ptr<hal::Device> cpu, std::optional<uint64_t> seed, std::chrono::microseconds longest_wait)
+      : cpu_(std::move(cpu)), seed_(seed), longest_wait_(longest_wait) {}
+
+  absl::string_view name() const override { return "discrete"; }
+
+  absl::Status CheckTarget(const hal::Target& target) const override {
+    hal::Target of_cpu = target;
+    if (target.device == name()) of_cpu.device = "cpu";
+    return cpu_->CheckTarget(of_cpu);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space) override {
+    return memory_.Allocate(bytes, space);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
+                                                                  absl::Span<const uint8_t> image) override {
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Executable> of_cpu, cpu_->LoadExecutable(format, image));
+    return std::make_unique<DiscreteExecutable>(std::move(of_cpu));
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateKernel(const kernels::Signature& signature) override {
+    absl::StatusOr<std::unique_ptr<hal::Launchable>> own = CreateDiscreteKernel(signature);
+    if (!absl::IsNotFound(own.status())) return own;
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> of_cpu, cpu_->CreateKernel(signature));
+    return std::make_unique<HostKernel>(std::move(of_cpu));
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode) override {
+    std::unique_ptr<RandomWaits> waits;
+    GridWorkspace workspace;
+    if (seed_.has_value()) {
+      std::seed_seq sequence = {*seed_, *seed_ >> 32, uint64_t{streams_++}};
+      uint32_t seeds[4];
+      sequence.generate(std::begin(seeds), std::end(seeds));
+      waits = std::make_unique<RandomWaits>(uint64_t{seeds[0]} << 32 | seeds[1], longest_wait_);
+      workspace.Seed(uint64_t{seeds[2]} << 32 | seeds[3]);
+    }
+    return WorkerStream::Create(std::make_unique<DiscreteRunner>(&memory_, std::move(waits), std::move(workspace)));
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent(hal::EventMode mode) override {
+    return std::make_unique<HostEvent>(mode);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
+      std::unique_ptr<hal::Exchange> exchange) override {
+    return std::make_unique<StagingCommunicator>(this, std::move(exchange));
+  }
+
+ private:
+  std::unique_ptr<hal::Device> cpu_;  // whose code it runs
+  DiscreteMemory memory_;
+  std::optional<uint64_t> seed_;
+  std::chrono::microseconds longest_wait_;
+  std::atomic<uint32_t> streams_{0};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateDiscreteDevice(const hal::DeviceOptions& options) {
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("discrete", options, {"seed", "wait_us"}));
+  BOWLINE_ASSIGN_OR_RETURN(std::optional<uint64_t> seed, ReadSetting(options, "seed", UINT64_MAX));
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> wait, ReadSetting(options, "wait_us", kLongestWait));
+  if (wait.has_value() && !seed.has_value()) {
+    return absl::InvalidArgumentError(
+        "the driver 'discrete': wait_us is the longest wait of a run with a seed; give both");
+  }
+  // Ranks wait apart from each other.
+  if (seed.has_value()) *seed += 0x9e3779b97f4a7c15 * static_cast<uint64_t>(options.rank);
+  hal::DeviceOptions of_cpu = options;
+  of_cpu.settings.clear();
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Device> cpu, CreateCpuDevice(of_cpu));
+  return std::make_unique<DiscreteDevice>(std::move(cpu), seed, std::chrono::microseconds(wait.value_or(kDefaultWait)));
+}
+
+}  // namespace bowline

@@ -1,0 +1,69 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_LAUNCHABLE_H_
+#define BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_LAUNCHABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/hal/executable.h"
+
+namespace bowline {
+
+// What the blocks of one launch after the other have from their stream.
+class GridWorkspace {
+ public:
+  // The numbers of `count` blocks in the order in which they run: random where there is a seed.
+  absl::Span<const uint32_t> BlockOrder(uint32_t count);
+  // Memory of a block, poisoned.
+  uint8_t* SharedMemory(uint32_t bytes);
+
+  void Seed(uint64_t seed) { random_ = std::make_unique<std::mt19937_64>(seed); }
+
+ private:
+  std::unique_ptr<std::mt19937_64> random_;  // null: in order
+  std::vector<uint32_t> order_;
+  std::vector<uint8_t> shared_;
+};
+
+// What streams of a discrete device can run.
+class DiscreteLaunchable : public hal::Launchable {
+ public:
+  virtual void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch,
+                   GridWorkspace& workspace) const = 0;
+};
+
+// A kernel of the cpu driver, launched as that launches it.
+class HostKernel : public DiscreteLaunchable {
+ public:
+  explicit HostKernel(std::unique_ptr<hal::Launchable> of_cpu) : of_cpu_(std::move(of_cpu)) {}
+
+  size_t ScratchBytes() const override { return of_cpu_->ScratchBytes(); }
+  absl::Status CheckGeometry(const hal::Geometry& geometry) const override { return of_cpu_->CheckGeometry(geometry); }
+  void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch,
+           GridWorkspace& workspace) const override;
+
+ private:
+  std::unique_ptr<hal::Launchable> of_cpu_;
+};
+
+// An image of code that was generated for CPUs, launched by extent or by grid (see README.md).
+class DiscreteExecutable : public hal::Executable {
+ public:
+  explicit DiscreteExecutable(std::unique_ptr<hal::Executable> of_cpu) : of_cpu_(std::move(of_cpu)) {}
+
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> Resolve(const std::string& symbol, hal::Work work) const override;
+  absl::StatusOr<const void*> ResolveFunction(const std::string& symbol) const override {
+    return of_cpu_->ResolveFunction(symbol);
+  }
+
+ private:
+  std::unique_ptr<hal::Executable> of_cpu_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_LAUNCHABLE_H_

@@ -1,0 +1,37 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_MEMORY_H_
+#define BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_MEMORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <vector>
+
+#include "runtime/drivers/host/host_allocation.h"
+#include "runtime/hal/allocation.h"
+
+namespace bowline {
+
+// The memory of one device, by address. An address is the number of an allocation and a place in it, above all that a
+// processor takes for a pointer. Numbers are not used again. Thread-safe.
+class DiscreteMemory {
+ public:
+  // All its bytes are 0xff. It must be gone before this.
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space);
+
+  // Where [address, address + bytes) is; null for 0. kOutOfRange when no allocation has all of these bytes.
+  absl::StatusOr<void*> Translate(hal::DeviceAddress address, uint64_t bytes) const;
+
+ private:
+  friend class DiscreteAllocation;
+
+  // Gives the allocation a number.
+  absl::StatusOr<hal::DeviceAddress> Insert(const HostAllocation* allocation);
+  void Remove(hal::DeviceAddress address);
+
+  mutable std::shared_mutex mutex_;
+  std::vector<const HostAllocation*> allocations_;  // by number; null: gone
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_MEMORY_H_

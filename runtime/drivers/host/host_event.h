@@ -1,0 +1,45 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_HOST_HOST_EVENT_H_
+#define BOWLINE_RUNTIME_DRIVERS_HOST_HOST_EVENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "runtime/base/progress_counter.h"
+#include "runtime/hal/event.h"
+
+namespace bowline {
+
+// A point of a stream whose commands run on threads of the host: how many of them must have run, so that recording
+// needs no command of its own, but for the time. It may outlive the stream.
+class HostEvent : public hal::Event {
+ public:
+  explicit HostEvent(hal::EventMode mode) : timed_(mode == hal::EventMode::kTimed) {}
+
+  bool timed() const { return timed_; }
+  bool recorded() const override { return recorded_; }
+  absl::StatusOr<int64_t> Time() const override;
+
+  // `finished` null: reached already.
+  void Record(std::shared_ptr<ProgressCounter> finished, uint64_t position);
+  const std::shared_ptr<ProgressCounter>& finished() const { return finished_; }
+  uint64_t position() const { return position_; }
+
+  // The stream is there now. From the stream's thread.
+  void Stamp();
+
+ private:
+  const bool timed_;
+  bool recorded_ = false;
+  std::shared_ptr<ProgressCounter> finished_;
+  uint64_t position_ = 0;
+  std::atomic<int64_t> time_{0};
+};
+
+// kFailedPrecondition for an event that was never recorded.
+absl::Status CheckRecorded(const hal::Event& event);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_HOST_HOST_EVENT_H_

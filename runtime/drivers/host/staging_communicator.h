@@ -1,0 +1,52 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_HOST_STAGING_COMMUNICATOR_H_
+#define BOWLINE_RUNTIME_DRIVERS_HOST_STAGING_COMMUNICATOR_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/hal/device.h"
+
+namespace bowline {
+
+// Of any device, also one whose memory the host cannot read: what is sent is copied into pinned memory of the host, an
+// exchange takes and leaves it there, and what was received is copied back, all in the order of the stream.
+class StagingCommunicator : public hal::Communicator {
+ public:
+  // `device` outlives it.
+  StagingCommunicator(hal::Device* device, std::unique_ptr<hal::Exchange> exchange)
+      : device_(device), exchange_(std::move(exchange)) {}
+
+  int rank() const override { return exchange_->self(); }
+  int size() const override { return exchange_->size(); }
+  absl::Status Reserve(const hal::Operation& operation, absl::Span<const hal::Piece> pieces) override;
+  absl::Status Issue(hal::Stream& stream, const hal::Operation& operation,
+                     absl::Span<const hal::Piece> pieces) override;
+
+ private:
+  // Room for one operation, which those that follow use again: they are in order.
+  struct Staging {
+    StagingCommunicator* owner = nullptr;
+    std::unique_ptr<hal::Allocation> memory;
+    std::vector<hal::HostPiece> pieces;
+  };
+  // Where a piece is in it: offsets into the memory, and bytes.
+  struct Place {
+    size_t send = 0, send_bytes = 0, receive = 0, receive_bytes = 0;
+  };
+
+  // The place of the piece of `count` elements that begins at `offset`, which moves behind it.
+  Place Take(const hal::Operation& operation, size_t count, size_t& offset) const;
+  static absl::Status Run(const hal::HostCall& call);
+
+  hal::Device* device_;
+  std::unique_ptr<hal::Exchange> exchange_;
+  // The last is the largest, and used by what is issued now; commands in flight may still use the others.
+  std::vector<std::unique_ptr<Staging>> staging_;
+  std::atomic<bool> busy_{false};
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_HOST_STAGING_COMMUNICATOR_H_

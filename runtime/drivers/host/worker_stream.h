@@ -1,0 +1,93 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_HOST_WORKER_STREAM_H_
+#define BOWLINE_RUNTIME_DRIVERS_HOST_WORKER_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/progress_counter.h"
+#include "runtime/drivers/host/host_event.h"
+#include "runtime/hal/stream.h"
+
+namespace bowline {
+
+// What a device does when a command's turn has come, on the thread of its stream.
+class CommandRunner {
+ public:
+  virtual ~CommandRunner() = default;
+
+  // Before each command, waits for events too.
+  virtual void Begin() {}
+  virtual absl::Status Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
+                              absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) = 0;
+  virtual absl::Status Copy(hal::DeviceAddress destination, hal::DeviceAddress source, size_t bytes) = 0;
+};
+
+// Runs its commands on a thread of its own. They are handed over through a ring of fixed size without a lock: one
+// thread writes, the worker reads, each waits for the other's counter. A caller that is kCapacity commands ahead waits.
+// Kernels with several threads run on a team of the worker, so a plan gives such streams to communication, or to
+// compute on one thread.
+class WorkerStream : public hal::Stream {
+ public:
+  static constexpr uint64_t kCapacity = 1024;
+
+  // kResourceExhausted when the system has no thread for it.
+  static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(std::unique_ptr<CommandRunner> runner);
+
+  // Runs what was issued first.
+  ~WorkerStream() override;
+  WorkerStream(const WorkerStream&) = delete;
+  WorkerStream& operator=(const WorkerStream&) = delete;
+
+  absl::Status Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
+                      absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) override;
+  absl::Status Copy(hal::DeviceAddress destination, hal::DeviceAddress source, size_t bytes) override;
+  absl::Status Call(const hal::HostCall& call) override;
+  absl::Status Record(hal::Event& event) override;
+  absl::Status Wait(const hal::Event& event) override;
+  absl::Status Synchronize() override;
+  std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
+
+ private:
+  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kStamp, kWait, kStop };
+
+  struct Command {
+    Kind kind = Kind::kStop;
+    uint64_t label = 0;
+    const hal::Launchable* launchable = nullptr;
+    const hal::Geometry* geometry = nullptr;
+    absl::Span<const hal::DeviceAddress> arguments;
+    hal::DeviceAddress destination = 0;  // of a copy, or a launch's scratch
+    hal::DeviceAddress source = 0;
+    uint64_t size = 0;  // bytes of a copy, or the position that a wait is for
+    hal::HostCall call;
+    HostEvent* event = nullptr;                 // of a stamp
+    std::shared_ptr<ProgressCounter> finished;  // of the stream that a wait is for
+  };
+
+  explicit WorkerStream(std::unique_ptr<CommandRunner> runner);
+
+  Command& Next(Kind kind);
+  void Issue();
+  void Work();
+  void Run(Command& command);
+  absl::Status Do(const Command& command);
+
+  std::unique_ptr<CommandRunner> runner_;
+  std::vector<Command> ring_;
+  uint64_t next_ = 0;  // commands issued, as the caller counts
+  ProgressCounter issued_;
+  // Shared with events, which may be waited for when the stream is gone.
+  std::shared_ptr<ProgressCounter> finished_;
+  // The worker's until everything issued is finished, then the caller's.
+  absl::Status status_;
+  uint64_t status_label_ = 0;             // of the command that `status_` is of
+  std::optional<uint64_t> failed_label_;  // of the last Synchronize
+  std::thread worker_;
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_HOST_WORKER_STREAM_H_

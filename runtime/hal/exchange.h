@@ -1,0 +1,63 @@
+#ifndef BOWLINE_RUNTIME_HAL_EXCHANGE_H_
+#define BOWLINE_RUNTIME_HAL_EXCHANGE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/operation.h"
+
+namespace bowline::hal {
+
+// One of the tensors that an operation moves, in memory of the host, and a number of elements.
+struct HostPiece {
+  const void* send = nullptr;
+  void* receive = nullptr;
+  size_t count = 0;
+};
+
+// An ordered set of ranks that exchange bytes of the host's memory, as one of them sees it. Devices make their
+// communicators from it (Device::CreateCommunicator): one whose memory is the host's moves everything so; one with a
+// library of its own exchanges what that needs to begin with.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const std::string& name() const = 0;
+  // The members' ranks in the run, and this one's place among them.
+  virtual const std::vector<int>& ranks() const = 0;
+  virtual int self() const = 0;
+  int size() const { return static_cast<int>(ranks().size()); }
+
+  // Does an operation, which is a possible one (CheckOperation), from its begin to its end, on the calling thread.
+  // Several pieces are one operation: the cost of starting it is paid once. operation.number is filled in here.
+  virtual absl::Status Run(Operation operation, absl::Span<const HostPiece> pieces) = 0;
+
+  // Ends all operations of all ranks of the run, and all that come later, with `why`, and returns the error that did:
+  // the first one stays. For a device that finds out by itself that a peer is gone.
+  virtual absl::Status Break(absl::Status why) = 0;
+
+  // OK, or what broke the run.
+  virtual absl::Status status() const = 0;
+
+  // Contract
+  //   Order: one operation at a time, and every rank runs the same ones in the same order; sends and receives concern
+  //   two ranks only. Types: reductions take f32, f64, bf16, i32 and i64; all else takes every type. Integer sums wrap.
+  //   bf16 is summed in f32 and rounded once. The maximum of anything and a NaN is a NaN. Determinism: the ranks'
+  //   values are combined in the order of ranks; all ranks get the same bits, in every run. In place is kAllReduce with
+  //   receive
+  //   == send; kAllGather with send == this rank's part of receive; kReduceScatter with receive == this rank's part of
+  //   send. Other overlaps are not allowed. Until the operation ends other members may read `send`. Nothing is
+  //   allocated after the first use. Errors: kInvalidArgument when members run operations that do not belong together
+  //   (kind, reduction, type, counts, peer), naming two of them and what each called. kDeadlineExceeded when a member
+  //   does not come in time, saying who waits for whom: rank, operation, and its number on this communicator, from 0.
+  //   kUnavailable, with the same, when a member's process died, was stopped or cannot be reached. After an error of
+  //   what members do, the ranks cannot know where they are: all communicators made with this one are broken, and what
+  //   waits on them, or comes later, ends with the same error.
+};
+
+}  // namespace bowline::hal
+
+#endif  // BOWLINE_RUNTIME_HAL_EXCHANGE_H_

@@ -1,0 +1,72 @@
+#ifndef BOWLINE_RUNTIME_HAL_OPERATION_H_
+#define BOWLINE_RUNTIME_HAL_OPERATION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline::hal {
+
+// What a member of a communicator does with its pieces, of n members:
+//   kAllReduce      receive[count]     = op over members of send[count]
+//   kAllGather      receive[n * count] = concatenation of every member's send[count], in the order of members
+//   kReduceScatter  receive[count]     = this member's part of op over members of send[n * count]
+//   kAllToAll       receive[n * count] = concatenation of this member's parts of every member's send[n * count]
+//   kSend           send[count] goes to the peer's receive[count]
+//   kReceive        receive[count] = the peer's send[count]
+//   kBarrier        no pieces; ends when every member is there
+// Part r of x[n * count] is x[r * count, (r + 1) * count). Nothing is buffered: a send does not end before its peer
+// receives. Two members that both send first wait for each other, which is an error.
+enum class OperationKind : uint8_t {
+  kNone,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kSend,
+  kReceive,
+  kBarrier,
+};
+
+enum class ReduceOp : uint8_t { kSum, kMax };
+
+// Whether there are sums and maxima of the type.
+bool CanReduce(kernels::DType dtype);
+
+// In one word that other threads may read at any time: see Pack.
+struct Operation {
+  OperationKind kind = OperationKind::kNone;
+  kernels::DType dtype = kernels::DType::kF32;
+  ReduceOp op = ReduceOp::kSum;  // of kAllReduce and kReduceScatter
+  int peer = -1;                 // place of the other member of a send or receive
+  uint32_t number = 0;           // of this member's operations on this communicator, from 0, modulo 2^32
+
+  bool concerns_two() const { return kind == OperationKind::kSend || kind == OperationKind::kReceive; }
+  bool reduces() const { return kind == OperationKind::kAllReduce || kind == OperationKind::kReduceScatter; }
+  // Whether both can be the same collective, counts aside.
+  bool Matches(const Operation& other) const { return kind == other.kind && dtype == other.dtype && op == other.op; }
+
+  // Elements of `send` and of `receive` for each that a piece counts, among so many members.
+  int SendParts(int members) const;
+  int ReceiveParts(int members) const;
+
+  uint64_t Pack() const;  // 0 for kNone alone
+  static Operation Unpack(uint64_t word);
+};
+
+// "all_reduce(sum) of 12 f32", "send of 3 bf16 to rank 2". `peer_rank` is the rank behind operation.peer.
+std::string Describe(const Operation& operation, uint64_t total, int peer_rank);
+
+// Elements of all pieces.
+template <typename Piece>
+uint64_t TotalOf(absl::Span<const Piece> pieces) {
+  uint64_t total = 0;
+  for (const Piece& piece : pieces) total += piece.count;
+  return total;
+}
+
+}  // namespace bowline::hal
+
+#endif  // BOWLINE_RUNTIME_HAL_OPERATION_H_

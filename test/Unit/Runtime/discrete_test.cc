@@ -1,0 +1,231 @@
+// What the driver `discrete` has beyond the contract of all drivers.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/drivers/builtin_drivers.h"
+#include "test/Unit/Plan/fixture_image.h"
+
+namespace bowline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+std::unique_ptr<hal::Device> MakeDevice(std::map<std::string, std::string> settings = {}) {
+  auto device = AllDrivers("").CreateDevice("discrete", {.settings = std::move(settings)});
+  EXPECT_TRUE(device.ok()) << device.status();
+  return device.ok() ? *std::move(device) : nullptr;
+}
+
+class Discrete : public ::testing::Test {
+ protected:
+  std::unique_ptr<hal::Allocation> Allocate(size_t bytes) { return *device_->Allocate(bytes); }
+
+  static std::vector<float> Floats(const hal::Allocation& memory, size_t count) {
+    std::vector<float> values(count);
+    const absl::Status read = memory.Read(0, {reinterpret_cast<uint8_t*>(values.data()), count * sizeof(float)});
+    EXPECT_TRUE(read.ok()) << read;
+    return values;
+  }
+  static void Write(hal::Allocation& memory, const std::vector<float>& values) {
+    const absl::Status written =
+        memory.Write(0, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)});
+    EXPECT_TRUE(written.ok()) << written;
+  }
+
+  static kernels::Signature SignatureOf(const std::string& kernel, std::vector<kernels::TensorSpec> arguments) {
+    kernels::Signature signature;
+    signature.kernel = kernel;
+    signature.arguments = std::move(arguments);
+    return signature;
+  }
+  static kernels::TensorSpec F32(kernels::Access access, std::vector<int64_t> shape) {
+    return {access, kernels::DType::kF32, std::move(shape)};
+  }
+
+  void Run(const hal::Launchable& kernel, const hal::Geometry& geometry,
+           const std::vector<hal::DeviceAddress>& arguments) {
+    ASSERT_EQ(kernel.CheckGeometry(geometry), absl::OkStatus());
+    ASSERT_TRUE(stream_->Launch(kernel, geometry, arguments, 0).ok());
+    const absl::Status synchronized = stream_->Synchronize();
+    ASSERT_TRUE(synchronized.ok()) << synchronized;
+  }
+
+  std::unique_ptr<hal::Device> device_ = MakeDevice({{"seed", "5"}, {"wait_us", "20"}});
+  std::unique_ptr<hal::Stream> stream_ = *device_->CreateStream();
+};
+
+TEST_F(Discrete, FreshMemoryIsPoisoned) {
+  for (size_t bytes : {1, 5000, 1 << 20}) {
+    const auto memory = Allocate(bytes);
+    std::vector<uint8_t> read(bytes);
+    ASSERT_TRUE(memory->Read(0, absl::MakeSpan(read)).ok());
+    EXPECT_THAT(read, Each(0xff));
+  }
+}
+
+TEST_F(Discrete, AddressesAreNoPointersAndNeverUsedAgain) {
+  hal::DeviceAddress before = 0;
+  for (int i = 0; i < 10; ++i) {
+    const hal::DeviceAddress address = Allocate(100)->address();
+    EXPECT_NE(address >> 63, 0u);
+    EXPECT_GT(address, before);
+    before = address;
+  }
+}
+
+TEST_F(Discrete, CommandsOutsideOfTheirMemoryAreErrors) {
+  const auto memory = Allocate(100), other = Allocate(100);
+  const hal::DeviceAddress gone = Allocate(100)->address();
+  const float host[4] = {};
+  const struct {
+    hal::DeviceAddress to, from;
+    size_t bytes;
+    const char* why;
+  } cases[] = {
+      {memory->address(), other->address() + 90, 11,
+       "leave allocation 1 of this device, which has 100 bytes, at byte 90"},
+      {memory->address() + 101, other->address(), 0, "leave allocation 0"},
+      {gone, other->address(), 4, "is no address of this device's memory"},
+      {memory->address(), reinterpret_cast<uintptr_t>(host), 4, "is no address of this device's memory"},
+  };
+  for (const auto& c : cases) {
+    ASSERT_TRUE(stream_->Copy(c.to, c.from, c.bytes).ok());
+    const absl::Status status = stream_->Synchronize();
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
+  }
+}
+
+TEST_F(Discrete, FillsByGrid) {
+  constexpr int64_t kCount = 1009;
+  const auto kernel = device_->CreateKernel(SignatureOf("discrete_fill", {F32(kernels::Access::kWrite, {kCount})}));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const float value = 2.5f;
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  for (const auto& [blocks, threads] : {std::pair{1u, 1u}, {7u, 32u}, {64u, 1024u}}) {
+    const auto memory = Allocate((kCount + 1) * sizeof(float));
+    Write(*memory, std::vector<float>(kCount + 1, -1));
+    Run(**kernel, hal::Grid{{blocks, 1, 1}, {threads, 1, 1}, 0, {bits}}, {memory->address()});
+    std::vector<float> expected(kCount + 1, value);
+    expected.back() = -1;
+    EXPECT_EQ(Floats(*memory, kCount + 1), expected);
+  }
+}
+
+TEST_F(Discrete, TransposesThroughSharedMemory) {
+  constexpr int64_t kRows = 37, kColumns = 53;
+  const auto kernel =
+      device_->CreateKernel(SignatureOf("discrete_transpose", {F32(kernels::Access::kRead, {kRows, kColumns}),
+                                                               F32(kernels::Access::kWrite, {kColumns, kRows})}));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  std::vector<float> values(kRows * kColumns), expected(values.size());
+  std::iota(values.begin(), values.end(), 0.0f);
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < kColumns; ++c) expected[c * kRows + r] = values[r * kColumns + c];
+  }
+  const auto in = Allocate(values.size() * sizeof(float)), out = Allocate(values.size() * sizeof(float));
+  Write(*in, values);
+  Run(**kernel, hal::Grid{{7, 10, 1}, {8, 4, 1}, 128, {}}, {in->address(), out->address()});
+  EXPECT_EQ(Floats(*out, values.size()), expected);
+}
+
+TEST_F(Discrete, GeneratedCodeRunsByGridToo) {
+  constexpr size_t kCount = 1009;
+  const auto executable = device_->LoadExecutable("elf", testing::FixtureImage());
+  ASSERT_TRUE(executable.ok());
+  const auto kernel = (*executable)->Resolve("fixture_increment");
+  ASSERT_TRUE(kernel.ok());
+  for (uint32_t blocks : {1u, 2u, 13u, 2000u}) {
+    const auto memory = Allocate(kCount * sizeof(float));
+    Write(*memory, std::vector<float>(kCount, 0));
+    Run(**kernel, hal::Grid{{blocks, 1, 1}, {1, 1, 1}, 0, {kCount}}, {memory->address()});
+    EXPECT_THAT(Floats(*memory, kCount), Each(1.0f)) << blocks;
+  }
+}
+
+TEST_F(Discrete, RefusesOtherSignaturesAndGeometries) {
+  using kernels::Access;
+  for (const kernels::Signature& signature :
+       {SignatureOf("discrete_fill", {}), SignatureOf("discrete_fill", {F32(Access::kRead, {3})}),
+        SignatureOf("discrete_transpose", {F32(Access::kRead, {2, 3}), F32(Access::kWrite, {2, 3})}),
+        SignatureOf("discrete_transpose", {F32(Access::kRead, {2}), F32(Access::kWrite, {2})})}) {
+    EXPECT_EQ(device_->CreateKernel(signature).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  const auto fill = *device_->CreateKernel(SignatureOf("discrete_fill", {F32(Access::kWrite, {3})}));
+  const auto transpose = *device_->CreateKernel(
+      SignatureOf("discrete_transpose", {F32(Access::kRead, {2, 3}), F32(Access::kWrite, {3, 2})}));
+  const auto executable = *device_->LoadExecutable("elf", testing::FixtureImage());
+  const auto generated = *executable->Resolve("fixture_increment");
+  const struct {
+    const hal::Launchable& kernel;
+    hal::Geometry geometry;
+    const char* why;
+  } cases[] = {
+      {*fill, {}, "is launched by a grid"},
+      {*fill, hal::Extent{3}, "is launched by a grid"},
+      {*fill, hal::Grid{{1, 1, 1}, {1, 1, 1}, 0, {}}, "one constant"},
+      {*fill, hal::Grid{{1, 2, 1}, {1, 1, 1}, 0, {0}}, "one dimension"},
+      {*fill, hal::Grid{{0, 1, 1}, {1, 1, 1}, 0, {0}}, "at least one block"},
+      {*fill, hal::Grid{{1, 1, 1}, {2048, 1, 1}, 0, {0}}, "at most 16777216 blocks of at most 1024 threads"},
+      {*transpose, hal::Grid{{1, 1, 1}, {2, 2, 1}, 16, {}}, "cover 3 columns and 2 rows"},
+      {*transpose, hal::Grid{{2, 1, 1}, {2, 2, 1}, 8, {}}, "4 bytes of shared memory"},
+      {*generated, hal::Grid{{2, 1, 1}, {1, 1, 1}, 0, {}}, "one constant, which is the extent"},
+      {*generated, hal::Grid{{2, 1, 1}, {4, 1, 1}, 0, {3}}, "one thread each"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = c.kernel.CheckGeometry(c.geometry);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why));
+  }
+}
+
+// One stream writes, another copies what it wrote: with an event always, without one now and then, but not always.
+TEST(DiscreteWaits, TellWhereAnEventIsMissing) {
+  for (const bool waits : {true, false}) {
+    std::set<float> seen;
+    for (int seed = 0; seed < 50 && (waits || seen.size() < 2); ++seed) {
+      const auto device = MakeDevice({{"seed", std::to_string(seed)}, {"wait_us", "500"}});
+      const auto first = *device->CreateStream(), second = *device->CreateStream();
+      const auto event = *device->CreateEvent();
+      const auto memory = *device->Allocate(1024), fresh = *device->Allocate(1024), copied = *device->Allocate(1024);
+      const std::vector<uint8_t> zeros(1024, 0);
+      ASSERT_TRUE(memory->Write(0, zeros).ok());
+      for (int i = 0; i < 10; ++i) ASSERT_TRUE(first->Copy(memory->address(), memory->address() + 512, 64).ok());
+      ASSERT_TRUE(first->Copy(memory->address(), fresh->address(), 64).ok());
+      ASSERT_TRUE(first->Record(*event).ok());
+      if (waits) ASSERT_TRUE(second->Wait(*event).ok());
+      ASSERT_TRUE(second->Copy(copied->address(), memory->address(), 64).ok());
+      ASSERT_TRUE(second->Synchronize().ok() && first->Synchronize().ok());
+      uint8_t byte = 0;
+      ASSERT_TRUE(copied->Read(0, absl::MakeSpan(&byte, 1)).ok());
+      seen.insert(byte);
+    }
+    EXPECT_EQ(seen, waits ? std::set<float>{0xff} : (std::set<float>{0, 0xff}));
+  }
+}
+
+TEST(DiscreteSettings, AreNumbersOfItsOwn) {
+  const auto error = [](std::map<std::string, std::string> settings) {
+    const auto device = AllDrivers("").CreateDevice("discrete", {.settings = std::move(settings)});
+    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(device.status().message());
+  };
+  EXPECT_THAT(error({{"sead", "1"}}), HasSubstr("the driver 'discrete' has no setting 'sead'; it has seed, wait_us"));
+  EXPECT_THAT(error({{"seed", "-1"}}), HasSubstr("seed=-1 is not a whole number from 0 to"));
+  EXPECT_THAT(error({{"seed", "1"}, {"wait_us", "99999999999"}}), HasSubstr("wait_us=99999999999 is not a whole"));
+  EXPECT_THAT(error({{"wait_us", "10"}}), HasSubstr("give both"));
+}
+
+}  // namespace
+}  // namespace bowline
