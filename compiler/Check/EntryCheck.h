@@ -22,7 +22,7 @@ namespace bowline {
 /// Executes an entry on owners of bytes instead of bytes.
 class EntryCheck {
 public:
-  /// `prepared`, by buffer: what is set when the entry begins because entry `prepare` ran.
+  /// `prepared`, by buffer: what is set when the entry begins because the entry of kind Prepare ran.
   EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &prepared);
 
   absl::Status check();
@@ -48,7 +48,7 @@ private:
   const Timeline &timeline_;
   const fbs::Plan &plan_;
   uint32_t entry_;
-  std::vector<bool> areResults_; ///< by buffer: of entry `prepare`
+  std::vector<bool> areResults_; ///< by buffer: of the entry of kind Prepare
   ByteOwners owners_;
   /// Who wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;

@@ -188,7 +188,7 @@ absl::Status PlanChecker::checkEntry(uint32_t index) {
     facts_.waits += races.waitFacts();
   }
   facts_.communicators += entry.communications;
-  const bool prepares = TextOf(plan_.entries()->Get(index)->name()) == kPrepareEntry;
+  const bool prepares = plan_.entries()->Get(index)->kind() == fbs::EntryKind::Prepare;
   EntryCheck check(timeline_, index, prepares ? std::vector<bool>(prepared_.size(), false) : prepared_);
   BOWLINE_RETURN_IF_ERROR(check.check());
   entry.statesWritten = check.statesWritten();
@@ -202,7 +202,7 @@ absl::Status PlanChecker::findPrepared() {
   prepared_.assign(plan_.buffers()->size(), false);
   const std::vector<bool> none = prepared_, results = FindPreparedBuffers(plan_);
   for (uint32_t i = 0; i < plan_.entries()->size(); ++i) {
-    if (TextOf(plan_.entries()->Get(i)->name()) != kPrepareEntry)
+    if (plan_.entries()->Get(i)->kind() != fbs::EntryKind::Prepare)
       continue;
     EntryCheck check(timeline_, i, none);
     BOWLINE_RETURN_IF_ERROR(check.check());

@@ -33,9 +33,9 @@
 //
 // Assumed: a kernel writes every byte of its written arguments, reads and writes no byte outside of its arguments, and
 // ends; a communication ends when all its members have come to it, and reads and writes nothing else; persistent state
-// is set by the init entry or from weights before it is used; the entry `prepare` runs after that, and before an entry
-// that reads its results, which are set by it alone; all ranks run the same other entries in the same order, and an
-// entry begins when the one before has ended on that rank.
+// is set by the init entry or from weights before it is used; the entry of kind Prepare runs after that, and before an
+// entry that reads its results, which are set by it alone; all ranks run the same other entries in the same order, and
+// an entry begins when the one before has ended on that rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,7 @@ struct CheckReport {
     uint32_t buffers = 0, states = 0;
     /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
     std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
-    uint64_t preparedBytes = 0; ///< results of entry `prepare`; not among those of their kind
+    uint64_t preparedBytes = 0; ///< results of the entry of kind Prepare; not among those of their kind
   };
   std::vector<Role> roles;
 
@@ -123,7 +123,7 @@ private:
   Timeline timeline_;
   CheckReport report_;
   std::vector<std::optional<uint32_t>> highestBuffer_; // by role: whose bytes reach highestByte; none without any
-  std::vector<bool> prepared_;                         // by buffer: what entry `prepare` sets
+  std::vector<bool> prepared_;                         // by buffer: what the entry of kind Prepare sets
   std::vector<fbs::CertificateT> certificates_;
   struct {
     uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;

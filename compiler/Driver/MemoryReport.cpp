@@ -94,7 +94,7 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
     if (isPersistent(kind))
       absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
   if (prepared > 0)
-    absl::StrAppend(&text, "  computed from parameters by entry prepare: ", formatBytes(prepared), "\n");
+    absl::StrAppend(&text, "  computed from parameters when they are set: ", formatBytes(prepared), "\n");
   for (size_t role = 0; role < std::max<size_t>(plan.roles.size(), 1); ++role)
     text += describeSharing(plan, role, liveBytes);
   std::stable_sort(largest.begin(), largest.end(),
@@ -113,7 +113,7 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
                                   const std::map<std::string, double> &unfusedBytes) {
   uint64_t parameters = 0, tensors = 0;
   for (const auto &state : plan.states) {
-    if (state->role != fbs::StateRole::Parameter)
+    if (!Has(state->flags, fbs::StateFlag::Weight) || Has(state->flags, fbs::StateFlag::Mirror))
       continue;
     uint64_t count = 1;
     for (int64_t size : plan.buffers[state->buffer]->shape)

@@ -22,6 +22,10 @@
 using namespace mlir;
 using namespace bowline;
 
+// Flags and kinds have the same values in the IR and in the file; their names are compared by a test.
+static_assert(static_cast<uint32_t>(~StateFlags::None) == static_cast<uint32_t>(fbs::StateFlag::ANY));
+static_assert(getMaxEnumValForEntryKind() == static_cast<uint32_t>(fbs::EntryKind::MAX));
+
 namespace {
 
 class Emitter {
@@ -389,7 +393,7 @@ private:
       auto state = std::make_unique<fbs::StateT>();
       state->buffer = bufferIndex.lookup(stateOp.getBuffer());
       state->key = stateOp.getKey().str();
-      state->role = static_cast<fbs::StateRole>(stateOp.getRole());
+      state->flags = static_cast<fbs::StateFlag>(stateOp.getFlags());
       state->init = stateOp.getInit().str();
       plan->states.push_back(std::move(state));
     } else if (auto constantOp = dyn_cast<plan::ConstantOp>(op)) {
@@ -421,6 +425,8 @@ private:
   void emitEntry(plan::EntryOp op) {
     auto entry = std::make_unique<fbs::EntryT>();
     entry->name = op.getSymName().str();
+    entry->kind = static_cast<fbs::EntryKind>(op.getKind());
+    entry->bucket = static_cast<uint32_t>(op.getBucket());
     entry->program = programIndex.lookup(op.getProgramAttr().getAttr());
     auto port = [&](Attribute name, Value buffer, int64_t limit) {
       auto result = std::make_unique<fbs::PortT>();

@@ -84,7 +84,7 @@ private:
     for (const auto &state : plan.states)
       if (ofRole(state->buffer))
         plan::StateOp::create(builder, builder.getUnknownLoc(), buffers[state->buffer], state->key,
-                              static_cast<plan::StateRole>(state->role), state->init);
+                              static_cast<StateFlags>(state->flags), state->init);
     for (const auto &constant : plan.constants)
       if (ofRole(constant->buffer))
         importConstant(*constant);
@@ -382,9 +382,10 @@ private:
     SmallVector<int64_t> limits;
     for (const auto &port : entry.inputs)
       limits.push_back(port->limit);
-    plan::EntryOp::create(builder, builder.getUnknownLoc(), entry.name, plan.programs[entry.program]->name,
-                          names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
-                          values(entry.outputs), importOrder(entry.name), importValues(entry.name));
+    plan::EntryOp::create(builder, builder.getUnknownLoc(), static_cast<EntryKind>(entry.kind), entry.name,
+                          static_cast<int64_t>(entry.bucket), plan.programs[entry.program]->name, names(entry.inputs),
+                          limits, values(entry.inputs), names(entry.outputs), values(entry.outputs),
+                          importOrder(entry.name), importValues(entry.name));
   }
 
   /// The role's part of the entry's certificate, if it has one.

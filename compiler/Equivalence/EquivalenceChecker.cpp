@@ -171,7 +171,7 @@ InFlightDiagnostic EquivalenceChecker::After::emitError() const {
 }
 
 LogicalResult EquivalenceChecker::compare(const World &world, const After &after) {
-  // Without an @init nothing says what initial values are.
+  // Without an entry of kind init nothing says what initial values are.
   if (hadInit && failed(compare(world, after, "after initialisation", world.before.initial, after.seen.initial)))
     return failure();
   bool any = false;

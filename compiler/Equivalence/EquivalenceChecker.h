@@ -22,7 +22,7 @@ namespace bowline {
 /// Interprets a program before and after each pass, all ranks in lockstep, on equal inputs and equal values of
 /// variables, in two arithmetics: f64, and whole numbers modulo a prime (ModularArithmetic.h).
 ///
-/// What was there before must be there after, and be equal: initial values from where `@init` gives
+/// What was there before must be there after, and be equal: initial values from where `init` gives
 /// them, what every entry and every function without
 /// an entry returns, and parameters, optimizer states and gradients after it, each as the whole tensor that a
 /// checkpoint would have. In f64 equal means: within kRealBound of the tensor's largest element, or of kRealFloor where
@@ -32,7 +32,7 @@ namespace bowline {
 /// the prime some elements have no value; the summary counts those that have none on both sides.
 ///
 /// What a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with central
-/// differences of @loss, in f64 within kGradientBound, or kNarrowGradientBound where constants are of a type of 16
+/// differences of the loss, in f64 within kGradientBound, or kNarrowGradientBound where constants are of a type of 16
 /// bits. A mirror of a parameter has the parameter's value.
 class EquivalenceChecker {
 public:

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Equivalence/GradientCheck.h"
-#include "passes/Training/Passes.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -31,15 +30,16 @@ namespace {
 
 class Differences {
 public:
-  Differences(RunnableProgram &program, ObservedValues &values) : program(program), values(values) {
-    for (const RunnableProgram::Input &input : program.findCallable(training::kMicrobatchFunction)->inputs)
-      inputs.try_emplace(input.name, values.inputOf(training::kMicrobatchFunction, input));
+  Differences(RunnableProgram &program, ObservedValues &values, const RunnableProgram::Callable &loss,
+              const RunnableProgram::Callable &microbatch)
+      : program(program), values(values), loss(loss.name) {
+    for (const RunnableProgram::Input &input : microbatch.inputs)
+      inputs.try_emplace(input.name, values.inputOf(microbatch.name, input));
   }
 
   LogicalResult reset() {
     for (const Variable &variable : program.variables())
-      if (variable.kind == Variable::Kind::Parameter &&
-          failed(program.setVariable(variable.name, values.valueOf(variable))))
+      if (variable.has(StateFlags::Weight) && failed(program.setVariable(variable.name, values.valueOf(variable))))
         return failure();
     return success();
   }
@@ -67,7 +67,7 @@ private:
       if ((variable.name == param.name || variable.mirrorOf == param.name) &&
           failed(program.setVariable(variable.name, moved)))
         return failure();
-    FailureOr<SmallVector<HostTensor>> results = program.run(training::kLossFunction, inputs);
+    FailureOr<SmallVector<HostTensor>> results = program.run(loss, inputs);
     if (failed(results))
       return failure();
     return results->front().data[0];
@@ -75,6 +75,7 @@ private:
 
   RunnableProgram &program;
   ObservedValues &values;
+  std::string loss;
   RunnableProgram::Inputs inputs;
 };
 
@@ -86,7 +87,9 @@ static HostTensor gradientOf(const Variable &param, ArrayRef<Variable> variables
   for (const Variable &variable : variables) {
     if (variable.name != param.name && variable.mirrorOf != param.name)
       continue;
-    const HostTensor *part = find(tensors, training::gradientName(variable.name));
+    auto accumulator = llvm::find_if(
+        variables, [&](const Variable &other) { return other.isAccumulator && other.of == variable.name; });
+    const HostTensor *part = accumulator == variables.end() ? nullptr : find(tensors, accumulator->name);
     if (!part)
       return HostTensor();
     if (gradient.data.empty())
@@ -101,17 +104,19 @@ static HostTensor gradientOf(const Variable &param, ArrayRef<Variable> variables
 FailureOr<int64_t> bowline::checkNewGradients(StringRef step, ModuleOp module, RunnableProgram &program,
                                               ObservedValues &values, const Observation &before,
                                               const Observation &after, double bound, double floor) {
-  std::string function = training::kMicrobatchFunction.str();
-  const RunnableProgram::Callable *loss = program.findCallable(training::kLossFunction);
-  auto run = after.runs.find(function);
-  if (!loss || run == after.runs.end() || before.runs.count(function))
+  const RunnableProgram::Callable *loss = program.findCallable(graph::FunctionPart::Loss);
+  const RunnableProgram::Callable *microbatch = program.findCallable(graph::FunctionPart::Microbatch);
+  if (!loss || !microbatch)
+    return 0;
+  auto run = after.runs.find(microbatch->name);
+  if (run == after.runs.end() || before.runs.count(microbatch->name))
     return 0;
   int64_t compared = 0;
-  Differences differences(program, values);
+  Differences differences(program, values, *loss, *microbatch);
   if (failed(differences.reset()))
     return failure();
   for (const Variable &param : program.variables()) {
-    if (param.kind != Variable::Kind::Parameter || !param.mirrorOf.empty())
+    if (!param.has(StateFlags::Trained) || !param.mirrorOf.empty())
       continue;
     HostTensor gradient = gradientOf(param, program.variables(), run->second);
     if (gradient.data.empty())
@@ -126,7 +131,7 @@ FailureOr<int64_t> bowline::checkNewGradients(StringRef step, ModuleOp module, R
     if (!(std::fabs(actual - *expected) <= bound * std::max(std::fabs(*expected), floor))) {
       std::string numbers;
       llvm::raw_string_ostream(numbers) << llvm::format("%.9g", actual) << " along a random direction, where central "
-                                        << "differences of @loss are " << llvm::format("%.9g", *expected);
+                                        << "differences of the loss are " << llvm::format("%.9g", *expected);
       return emitError(module.getLoc()) << "step '" << step << "' gives parameter @" << param.name
                                         << " a wrong gradient: it is " << numbers;
     }

@@ -13,10 +13,10 @@
 
 namespace bowline {
 
-/// Compares the gradients in `after`, of @train_microbatch in f64, with central differences of @loss: per parameter
+/// Compares the gradients in `after`, of a microbatch in f64, with central differences of the loss: per parameter
 /// along one random direction, mirrors moving with their owner. Relative to the derivative, or to `floor` where it is
-/// smaller, they may differ by `bound`. Does nothing where `before` had these gradients or there is no @loss. Returns
-/// the number of parameters; fails with a diagnostic at `module` that names `step` and the parameter.
+/// smaller, they may differ by `bound`. Does nothing where `before` had these gradients or no function is the loss.
+/// Returns the number of parameters; fails with a diagnostic at `module` that names `step` and the parameter.
 llvm::FailureOr<int64_t> checkNewGradients(llvm::StringRef step, mlir::ModuleOp module, RunnableProgram &program,
                                            ObservedValues &values, const Observation &before, const Observation &after,
                                            double bound, double floor);

@@ -16,7 +16,6 @@
 using namespace mlir;
 using namespace bowline;
 using graph::HostTensor;
-using Kind = RunnableProgram::Variable::Kind;
 
 static constexpr double kDeviation = 0.2;
 static constexpr double kStep = 3;
@@ -32,9 +31,9 @@ const HostTensor &ObservedValues::valueOf(const RunnableProgram::Variable &varia
   PhiloxKey key = keyOf(seed, variable.mirrorOf.empty() ? variable.name : variable.mirrorOf);
   for (auto [i, value] : llvm::enumerate(tensor.data)) {
     double normal = NormalBlock(key, i / 4)[i % 4];
-    value = variable.kind == Kind::Step        ? kStep
-            : variable.kind == Kind::Optimizer ? std::fabs(normal) + 0.1
-                                               : variable.fill + kDeviation * normal;
+    value = variable.has(StateFlags::Step)     ? kStep
+            : variable.has(StateFlags::Weight) ? variable.fill + kDeviation * normal
+                                               : std::fabs(normal) + 0.1; // as second moments are
   }
   return tensor;
 }
@@ -95,7 +94,7 @@ private:
 
   LogicalResult run(const std::string &name, SeenTensors &seen) {
     for (const RunnableProgram::Variable &variable : program.variables())
-      if (variable.kind != Kind::Accumulator &&
+      if (!variable.isAccumulator &&
           failed(program.setVariable(variable.name, converted(values.valueOf(variable), variable.element))))
         return failure();
     const RunnableProgram::Callable *callable = program.findCallable(name);
@@ -114,14 +113,13 @@ private:
   LogicalResult addVariables(SeenTensors &seen, bool initial) {
     for (bool accumulators : {true, false})
       for (const RunnableProgram::Variable &variable : program.variables()) {
-        bool isAccumulator = variable.kind == Kind::Accumulator;
-        if (isAccumulator != accumulators || (isAccumulator && initial))
+        if (variable.isAccumulator != accumulators || (accumulators && initial))
           continue;
         FailureOr<HostTensor> value = program.getVariable(variable.name);
         if (failed(value))
           return failure();
-        const char *kind = isAccumulator                      ? "accumulator @"
-                           : variable.kind == Kind::Parameter ? "parameter @"
+        const char *kind = variable.isAccumulator             ? "accumulator @"
+                           : variable.has(StateFlags::Weight) ? "parameter @"
                                                               : "state @";
         seen.push_back({variable.name, {kind + variable.name, std::move(*value)}});
       }

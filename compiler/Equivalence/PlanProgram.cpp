@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace bowline;
 
-static constexpr StringLiteral kInit("init");
-
 static plan::BufferOp definition(Value buffer) { return buffer.getDefiningOp<plan::BufferOp>(); }
 
 /// The modules that hold programs.
@@ -52,19 +50,16 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     plan::BufferOp buffer = definition(state.getBuffer());
     if (findVariable(buffer.getName()))
       continue;
-    using Kind = Variable::Kind;
     Variable variable;
     variable.name = buffer.getName().str();
-    variable.kind = state.getRole() == plan::StateRole::Optimizer ? Kind::Optimizer
-                    : state.getRole() == plan::StateRole::Step    ? Kind::Step
-                                                                  : Kind::Parameter;
+    variable.flags = state.getFlags();
     dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
-    if (state.getRole() == plan::StateRole::Mirror)
+    if (state.has(StateFlags::Mirror))
       for (ModuleOp other : rolesOf(*module))
         for (auto owner : other.getOps<plan::StateOp>())
-          if (owner.getRole() == plan::StateRole::Parameter && owner.getKey() == state.getKey())
+          if (!owner.has(StateFlags::Mirror) && owner.getKey() == state.getKey())
             variable.mirrorOf = definition(owner.getBuffer()).getName().str();
     allVariables.push_back(std::move(variable));
   }
@@ -72,13 +67,14 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
 
 void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
   for (auto entry : role.getOps<plan::EntryOp>()) {
-    if (entry.getName() == kInit) {
+    if (entry.getKind() == EntryKind::Init) {
       initialises = true;
+      initEntry = entry.getName().str();
       continue;
     }
-    if (entry.getName() == kPrepareEntry || findCallable(entry.getName()))
+    if (entry.getKind() == EntryKind::Prepare || findCallable(entry.getName()))
       continue; // runs before each of the others; roles have the same inputs and outputs
-    Callable callable{entry.getName().str(), true, false, {}, {}};
+    Callable callable{entry.getName().str(), true, false, {}, {}, {}};
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {
       plan::BufferOp buffer = definition(value);
@@ -121,7 +117,7 @@ double PlanProgram::workOfEntries(ModuleOp role) {
 
 LogicalResult PlanProgram::initialize() {
   if (initialises)
-    return failure(failed(interpreter.run(kInit, {})));
+    return failure(failed(interpreter.run(initEntry, {})));
   for (const Variable &variable : allVariables)
     if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
       return failure();

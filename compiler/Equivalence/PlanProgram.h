@@ -42,6 +42,7 @@ private:
   static double workOfEntries(mlir::ModuleOp role);
 
   PlanInterpreter interpreter;
+  std::string initEntry; ///< the name of the entry of kind init
 };
 
 } // namespace bowline

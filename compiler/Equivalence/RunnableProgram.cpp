@@ -23,8 +23,6 @@ using namespace bowline;
 using dist::DistDialect;
 using graph::HostTensor;
 
-static constexpr StringLiteral kInit("init");
-
 //===----------------------------------------------------------------------===//
 // What is in a module
 //===----------------------------------------------------------------------===//
@@ -96,45 +94,40 @@ static std::vector<std::string> resultsOf(graph::FuncOp function) {
 RunnableProgram::~RunnableProgram() = default;
 
 void RunnableProgram::addVariables(ModuleOp of) {
-  for (Operation &op : of.getOps()) {
-    auto state = dyn_cast<graph::StateOp>(op);
-    auto param = dyn_cast<graph::ParamOp>(op);
-    if ((!state && !param) || (state && state.getRole() == graph::StateRole::Stash))
-      continue;
+  for (auto declared : of.getOps<graph::Variable>()) {
+    auto state = dyn_cast<graph::StateOp>(*declared);
     Variable variable;
-    variable.name = SymbolTable::getSymbolName(&op).getValue().str();
-    if (findVariable(variable.name))
+    variable.name = declared.getVariableName().str();
+    if ((state && state.isStash()) || findVariable(variable.name))
       continue;
-    using Kind = Variable::Kind;
-    variable.kind = param                                              ? Kind::Parameter
-                    : state.getRole() == graph::StateRole::Accumulator ? Kind::Accumulator
-                    : state.getRole() == graph::StateRole::Step        ? Kind::Step
-                                                                       : Kind::Optimizer;
-    RankedTensorType type = param ? param.getTensorType() : state.getTensorType();
+    variable.flags = declared.getFlags();
+    variable.isAccumulator = state && state.isAccumulator();
+    RankedTensorType type = declared.getTensorType();
     variable.element = type.getElementType();
-    FailureOr<dist::Layout> layout = dist::Layout::of(&op);
+    FailureOr<dist::Layout> layout = dist::Layout::of(declared);
     ArrayRef<int64_t> shape = succeeded(layout) ? ArrayRef<int64_t>(layout->global) : type.getShape();
     variable.shape = shape.vec();
-    if (auto fill = dyn_cast<graph::FillAttr>(param ? param.getInit() : state.getInit()))
+    if (auto fill = dyn_cast<graph::FillAttr>(declared.getInit()))
       variable.fill = fill.getValue();
-    if (auto owner = op.getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr))
-      variable.mirrorOf = owner.getValue().str();
+    if (FlatSymbolRefAttr owner = declared.getOwnerAttr())
+      (variable.has(StateFlags::Mirror) ? variable.mirrorOf : variable.of) = owner.getValue().str();
     allVariables.push_back(std::move(variable));
   }
 }
 
 void RunnableProgram::addCallables(ModuleOp of, bool functionsToo) {
-  std::set<std::string> called, initialising = {kInit.str()};
+  std::set<std::string> called, initialising;
   for (auto entry : of.getOps<graph::EntryOp>()) {
     SmallVector<graph::FuncOp> functions = functionsOf(entry);
     for (graph::FuncOp function : functions)
-      (entry.getName() == kInit ? initialising : called).insert(function.getName().str());
-    if (entry.getName() == kInit) {
+      (entry.getKind() == EntryKind::Init ? initialising : called).insert(function.getName().str());
+    if (entry.getKind() == EntryKind::Init) {
       initialises = true;
       continue;
     }
     const Callable *known = findCallable(entry.getName());
-    Callable callable = known ? *known : Callable{entry.getName().str(), true, false, {}, resultsOf(functions.back())};
+    Callable callable =
+        known ? *known : Callable{entry.getName().str(), true, false, {}, {}, resultsOf(functions.back())};
     for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat()))
       addInputs(function, entry.getMicrobatches().value_or(repeat), callable.inputs);
     if (known)
@@ -145,12 +138,10 @@ void RunnableProgram::addCallables(ModuleOp of, bool functionsToo) {
   if (!functionsToo)
     return;
   for (auto function : of.getOps<graph::FuncOp>()) {
-    if (function.getName() == kInit)
-      initialises = true;
     std::string name = function.getName().str();
     if (initialising.count(name))
       continue;
-    Callable callable{name, false, called.count(name) > 0, {}, resultsOf(function)};
+    Callable callable{name, false, called.count(name) > 0, function.getPart(), {}, resultsOf(function)};
     addInputs(function, 1, callable.inputs);
     allCallables.push_back(std::move(callable));
   }
@@ -190,6 +181,11 @@ const RunnableProgram::Variable *RunnableProgram::findVariable(StringRef name) c
 
 const RunnableProgram::Callable *RunnableProgram::findCallable(StringRef name) const {
   auto it = llvm::find_if(allCallables, [&](const Callable &callable) { return callable.name == name; });
+  return it == allCallables.end() ? nullptr : &*it;
+}
+
+const RunnableProgram::Callable *RunnableProgram::findCallable(graph::FunctionPart part) const {
+  auto it = llvm::find_if(allCallables, [&](const Callable &callable) { return callable.part == part; });
   return it == allCallables.end() ? nullptr : &*it;
 }
 

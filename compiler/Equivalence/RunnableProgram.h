@@ -11,7 +11,9 @@
 
 #include "compiler/Interp/KernelBodies.h"
 #include "dialects/Graph/Arithmetic.h"
+#include "dialects/Graph/GraphAttrs.h"
 #include "dialects/Graph/HostTensor.h"
+#include "dialects/Program/ProgramEnums.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -36,13 +38,16 @@ public:
   using Inputs = llvm::StringMap<HostTensor>;
 
   struct Variable {
-    enum class Kind { Parameter, Optimizer, Step, Accumulator };
     std::string name;
-    Kind kind;
+    StateFlags flags = StateFlags::None;
+    bool isAccumulator = false;
     std::vector<int64_t> shape;
     mlir::Type element;
     double fill = 0;      ///< initial value of all elements, 0 where they are drawn
     std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
+    std::string of;       ///< the parameter whose gradient or optimizer state it is, else empty
+
+    bool has(StateFlags flag) const { return bitEnumContainsAny(flags, flag); }
   };
   struct Input {
     std::string name;
@@ -54,7 +59,8 @@ public:
   struct Callable {
     std::string name;
     bool isEntry = true;
-    bool isCalled = false; ///< a function that is run by entries
+    bool isCalled = false;                   ///< a function that is run by entries
+    std::optional<graph::FunctionPart> part; ///< of a function
     std::vector<Input> inputs;
     std::vector<std::string> results;
   };
@@ -71,12 +77,13 @@ public:
   llvm::ArrayRef<Callable> callables() const { return allCallables; }
   const Variable *findVariable(llvm::StringRef name) const;
   const Callable *findCallable(llvm::StringRef name) const;
+  const Callable *findCallable(graph::FunctionPart part) const;
   bool hasInit() const { return initialises; }
 
-  /// Elements computed and arithmetic operations of one run of each callable and of `@init`, on all ranks.
+  /// Elements computed and arithmetic operations of one run of each callable and of what initialises, on all ranks.
   double work() const { return totalWork; }
 
-  /// Gives variables their initial values: those of `@init`; without it, zeros.
+  /// Gives variables their initial values: those of the entry of kind `init`; without it, zeros.
   virtual llvm::LogicalResult initialize() = 0;
   virtual llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) = 0;
   virtual llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) = 0;

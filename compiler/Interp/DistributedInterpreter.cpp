@@ -62,9 +62,10 @@ LogicalResult DistributedInterpreter::initialize() {
   for (Interpreter &rank : ranks)
     if (failed(rank.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
       return failure();
-  if (!symbols.lookup("init"))
-    return module.emitError("has no @init, which would give each rank its part of the initial values");
-  return run("init", {});
+  EntryOp init = EntryOp::find(module, EntryKind::Init);
+  if (!init)
+    return module.emitError("has no entry of kind init, which would give each rank its part of the initial values");
+  return run(init.getSymName(), {});
 }
 
 void DistributedInterpreter::clearAccumulators() {

@@ -30,7 +30,7 @@ public:
 
   int64_t getRankCount() const { return static_cast<int64_t>(ranks.size()); }
 
-  /// Runs `@init` on every rank. Fails with a diagnostic where the module has none.
+  /// Runs the entry of kind `init` on every rank. Fails with a diagnostic where the module has none.
   llvm::LogicalResult initialize();
 
   /// A variable of all ranks, as a checkpoint has it. Fails with a diagnostic where ranks that should hold equal pieces

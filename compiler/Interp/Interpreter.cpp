@@ -8,9 +8,7 @@
 
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -31,18 +29,8 @@ static std::string shapeText(ArrayRef<int64_t> shape) {
   return text;
 }
 
-/// The declared type and initial value of a `graph.param` or `graph.state`; null for any other operation.
-static std::pair<RankedTensorType, Attribute> declarationOf(Operation *op) {
-  using Declaration = std::pair<RankedTensorType, Attribute>;
-  return TypeSwitch<Operation *, Declaration>(op)
-      .Case<ParamOp, StateOp>([](auto variable) { return Declaration{variable.getTensorType(), variable.getInit()}; })
-      .Default([](Operation *) { return Declaration{}; });
-}
-
-/// The parameter that this one mirrors; null for all others.
-static FlatSymbolRefAttr mirrorOf(Operation *op) {
-  return op->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
-}
+/// Whether it has the value of the variable that it names.
+static bool isMirror(Variable variable) { return variable.has(StateFlags::Mirror); }
 
 /// The type of an argument of a function that an entry runs `repeat` times.
 static RankedTensorType repeatedType(Type type, int64_t repeat) {
@@ -74,29 +62,28 @@ static LogicalResult drawNormal(Operation *variable, RankedTensorType type, Norm
 
 LogicalResult Interpreter::initializeVariables(int64_t seed, const StreamOf &streamOf, bool runInit) {
   uint64_t position = 0;
-  for (Operation &op : module.getOps()) {
-    auto [type, init] = declarationOf(&op);
-    if (!type || mirrorOf(&op))
+  for (auto variable : module.getOps<Variable>()) {
+    if (isMirror(variable))
       continue;
-    StringRef name = SymbolTable::getSymbolName(&op).getValue();
+    StringRef name = variable.getVariableName();
+    RankedTensorType type = variable.getTensorType();
     uint64_t stream = streamOf ? streamOf(name) : position;
     ++position;
     HostTensor value = emptyTensor(type);
-    if (auto fill = dyn_cast<FillAttr>(init))
+    if (auto fill = dyn_cast<FillAttr>(variable.getInit()))
       llvm::fill(value.data, fill.getValue());
-    else if (failed(drawNormal(&op, type, cast<NormalAttr>(init), seed, stream, value)))
+    else if (failed(drawNormal(variable, type, cast<NormalAttr>(variable.getInit()), seed, stream, value)))
       return failure();
     for (double &element : value.data)
       element = arithmetic->of(type.getElementType()).number(element);
     variables[name] = std::move(value);
   }
-  for (Operation &op : module.getOps())
-    if (FlatSymbolRefAttr owner = mirrorOf(&op))
-      if (const HostTensor *value = getVariable(owner.getValue())) // else the owner is in another program
-        variables[SymbolTable::getSymbolName(&op)] = HostTensor(*value);
-  if (!runInit || !symbols.lookup("init"))
-    return success();
-  return run("init", {});
+  for (auto variable : module.getOps<Variable>())
+    if (isMirror(variable))
+      if (const HostTensor *value = getVariable(variable.getOwnerAttr().getValue())) // else it is in another program
+        variables[variable.getVariableName()] = HostTensor(*value);
+  EntryOp init = runInit ? EntryOp::find(module, EntryKind::Init) : EntryOp();
+  return init ? LogicalResult(run(init.getSymName(), {})) : success();
 }
 
 const HostTensor *Interpreter::getVariable(StringRef name) const {
@@ -105,11 +92,10 @@ const HostTensor *Interpreter::getVariable(StringRef name) const {
 }
 
 LogicalResult Interpreter::setVariable(StringRef name, HostTensor value) {
-  Operation *variable = symbols.lookup(name);
-  RankedTensorType type = variable ? declarationOf(variable).first : RankedTensorType();
-  if (!type)
+  auto variable = symbols.lookup<Variable>(name);
+  if (!variable)
     return module.emitError("no graph.param or graph.state is named @") << name;
-  if (!fits(value, type))
+  if (!fits(value, variable.getTensorType()))
     return variable->emitOpError("cannot take a value of shape ") << shapeText(value.shape);
   variables[name] = std::move(value);
   return success();
@@ -168,7 +154,7 @@ static HostTensor sliceOf(const HostTensor &tensor, int64_t repetition) {
 
 void Interpreter::clearAccumulators() {
   for (StateOp state : module.getOps<StateOp>()) {
-    if (state.getRole() != StateRole::Accumulator)
+    if (!state.isAccumulator())
       continue;
     HostTensor start = emptyTensor(state.getTensorType());
     llvm::fill(

@@ -43,11 +43,10 @@ public:
   /// `module` must be verified; it and the arithmetic outlive the interpreter. Variables have no value yet.
   explicit Interpreter(mlir::ModuleOp module, const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
-  /// Gives every `graph.param` and `graph.state` its initial value, then runs `@init` if the module has one and
-  /// `runInit` says so. Values of
-  /// `#graph.normal` are those of `graph.random` with `seed` and the variable's stream: its position among the
-  /// variables of the module, unless `streamOf` says otherwise. A parameter with `stage.mirror_of` gets the value of
-  /// the one that it mirrors, and takes no position.
+  /// Gives every `graph.param` and `graph.state` its initial value, then runs the entry of kind `init` if the
+  /// module has one and `runInit` says so. Values of `#graph.normal` are those of `graph.random` with `seed` and the
+  /// variable's stream: its position among the variables of the module, unless `streamOf` says otherwise. A parameter
+  /// with `mirror_of` gets the value of the one that it mirrors, and takes no position.
   llvm::LogicalResult initializeVariables(int64_t seed = 0, const StreamOf &streamOf = nullptr, bool runInit = true);
 
   /// Gives every accumulator its initial value, as before each run of an entry.

@@ -24,7 +24,11 @@ LogicalResult PipelinedInterpreter::initialize() {
     for (Interpreter &one : rank->interpreter.ranks)
       if (failed(one.initializeVariables(0, [](StringRef) { return 0; }, /*runInit=*/false)))
         return failure();
-  return run("init", {});
+  // All ranks have the same entries.
+  EntryOp init = ranks.empty() ? EntryOp() : EntryOp::find(ranks.front()->module, EntryKind::Init);
+  if (!init)
+    return module.emitError("has no entry of kind init, which would give each rank its part of the initial values");
+  return run(init.getSymName(), {});
 }
 
 FailureOr<HostTensor> PipelinedInterpreter::getVariable(StringRef name) {
@@ -107,7 +111,7 @@ FailureOr<PipelinedInterpreter::Tensors> PipelinedInterpreter::results(StringRef
 /// Where a function keeps a variable for a microbatch.
 static std::pair<std::string, int64_t> slotOf(SymbolTable &symbols, StringRef variable, int64_t microbatch) {
   auto state = symbols.lookup<StateOp>(variable);
-  bool isStash = state && state.getRole() == StateRole::Stash;
+  bool isStash = state && state.isStash();
   return {variable.str(), isStash ? microbatch % static_cast<int64_t>(*state.getSlots()) : -1};
 }
 

@@ -39,7 +39,7 @@ public:
   PipelinedInterpreter(mlir::ModuleOp module, llvm::StringRef axis,
                        const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
-  /// Runs `@init` on every rank.
+  /// Runs the entry of kind `init` on every rank.
   llvm::LogicalResult initialize();
 
   /// A variable of all ranks, as DistributedInterpreter gives it. Fails with a diagnostic where ranks of the pipeline

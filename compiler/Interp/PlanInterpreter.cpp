@@ -280,9 +280,18 @@ std::vector<PlanInterpreter::Command> PlanInterpreter::expand(plan::ProgramOp pr
   return commands;
 }
 
+plan::EntryOp PlanInterpreter::findEntry(EntryKind kind) const {
+  for (auto &role : roles)
+    for (auto entry : role->module.getOps<plan::EntryOp>())
+      if (entry.getKind() == kind)
+        return entry;
+  return {};
+}
+
 FailureOr<PlanInterpreter::Tensors> PlanInterpreter::run(StringRef name, const Inputs &inputs) {
-  bool prepares = llvm::any_of(roles, [](auto &role) { return role->symbols.lookup(kPrepareEntry) != nullptr; });
-  if (prepares && name != "init" && name != kPrepareEntry && failed(runEntry(kPrepareEntry, {})))
+  plan::EntryOp prepare = findEntry(EntryKind::Prepare), init = findEntry(EntryKind::Init);
+  bool isPrepared = !prepare || name == prepare.getSymName() || (init && name == init.getSymName());
+  if (!isPrepared && failed(runEntry(prepare.getSymName(), {})))
     return failure();
   return runEntry(name, inputs);
 }

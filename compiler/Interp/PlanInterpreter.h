@@ -19,9 +19,6 @@
 
 namespace bowline {
 
-/// The entry that computes what other entries find in memory: as runtime/plan/preparation.h has it.
-inline constexpr llvm::StringLiteral kPrepareEntry = "prepare";
-
 /// Runs the commands of `plan.program` operations on every rank of the mesh, before or after buffers have their places
 /// in the arena. Callers see global tensors.
 ///
@@ -50,7 +47,7 @@ public:
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
-  /// Runs an entry, and before any but `init` the entry `prepare`, where there is one
+  /// Runs an entry, and before any but those of kind `init` the one of kind `prepare`, where there is one
   /// (passes/Analysis/PrepareProgram.h). Inputs by name; those of several microbatches have a leading dimension. Fails
   /// with a diagnostic where ranks wait for each other, read what nobody wrote, or return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Inputs &inputs);
@@ -92,6 +89,8 @@ private:
   llvm::FailureOr<HostTensor> read(mlir::Operation *user, const Rank &rank, mlir::Value buffer, int64_t slot) const;
   void forget(Rank &rank, plan::BufferOp buffer);
 
+  /// The first role's entry of this kind, which names those of all; null where there is none.
+  plan::EntryOp findEntry(EntryKind kind) const;
   llvm::FailureOr<Tensors> runEntry(llvm::StringRef entry, const Inputs &inputs);
   static std::vector<Command> expand(plan::ProgramOp program);
   llvm::LogicalResult setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs);

@@ -84,6 +84,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [] { return createKeepAccumulators(); });
     step("combine-stages", Phase::Train, "scalars that stages share are named while tensors are whole", false,
          [] { return createLabelStages(); });
+  } else {
+    step("insert-init", Phase::Train, "what persists and is no weight, which are loaded, starts somewhere too", false,
+         [=] { return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false}); });
   }
 
   step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",

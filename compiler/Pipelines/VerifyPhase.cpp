@@ -61,8 +61,8 @@ static bool isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->ge
 
 static bool isFusedLevel(Operation *op) {
   return isKernelBody(op) || isCommunication(op) || isStrategy(op) || graph::isView(op) ||
-         isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::ParamOp, graph::StateOp,
-             graph::ReadOp, graph::WriteOp, arith::ConstantOp, plan::CallOp, plan::KernelOp, plan::AttachmentOp>(op);
+         isa<ModuleOp, dist::MeshOp, graph::FuncOp, graph::ReturnOp, graph::EntryOp, graph::Variable, graph::ReadOp,
+             graph::WriteOp, arith::ConstantOp, plan::CallOp, plan::KernelOp, plan::AttachmentOp>(op);
 }
 
 static bool isPlanLevel(Operation *op) {
@@ -102,7 +102,7 @@ static LogicalResult verifySharded(Operation *op, Phase phase) {
                        << function.getArgName(*index) << "' has no sharding after phase '" << nameOf(phase) << "'"
                  : success();
   }
-  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op);
+  bool isVariable = isa<graph::Variable>(op);
   if (isVariable ? op->hasAttr(DistDialect::kShardingAttr)
                  : op->getNumResults() == 0 || isa<dist::ReshardOp>(op) || op->hasAttr(DistDialect::kShardingsAttr))
     return success();
@@ -114,7 +114,7 @@ static LogicalResult verifySharded(Operation *op, Phase phase) {
 /// What a rank keeps between functions of a timeline is nobody else's business.
 static bool isStash(Operation *op) {
   auto state = dyn_cast<graph::StateOp>(op);
-  return state && state.getRole() == graph::StateRole::Stash;
+  return state && state.isStash();
 }
 
 /// Shardings are left on what others feed and save: variables and arguments, which also have their global shape.
@@ -133,7 +133,7 @@ static LogicalResult verifyLocal(Operation *op, Phase phase) {
       if (std::optional<unsigned> index = argumentWithout(function, attribute))
         return op->emitOpError("argument '")
                << function.getArgName(*index) << "' has no '" << attribute << "' after phase '" << nameOf(phase) << "'";
-  bool isVariable = isa<graph::ParamOp, graph::StateOp>(op) && !isStash(op);
+  bool isVariable = isa<graph::Variable>(op) && !isStash(op);
   for (StringRef attribute : {DistDialect::kShardingAttr, DistDialect::kGlobalShapeAttr})
     if (op->hasAttr(attribute) != isVariable)
       return op->emitOpError() << (isVariable ? "has no '" : "must not have '") << attribute << "' after phase '"
@@ -210,7 +210,9 @@ private:
       programs.push_back(getOperation());
     for (ModuleOp program : programs)
       if (program.getOps<graph::EntryOp>().empty()) {
-        program.emitError("nothing can be run: the module needs a graph.func @loss or @generate, or a graph.entry");
+        program.emitError(
+            "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss or "
+            "as what generates, 'graph.func loss @name' or 'graph.func generate @name'");
         signalPassFailure();
       }
   }

@@ -100,6 +100,8 @@ private:
   Json entry(uint32_t index, bool memory) const {
     const fbs::Entry &entry = *plan_.entries()->Get(index);
     Json json = {{"name", name(entry.name())},
+                 {"kind", fbs::EnumNameEntryKind(entry.kind())},
+                 {"bucket", entry.bucket()},
                  {"program", name(timeline_.programOf(index).name())},
                  {"commands", timeline_.commandCount(index)},
                  {"inputs", Json::array()},
@@ -219,7 +221,8 @@ std::string layOut(const Json &plan, bool memory) {
     absl::StrAppendFormat(&out, "%-14s %s\n", key, text(value));
   out += "\nentries\n";
   for (const Json &entry : plan["entries"]) {
-    absl::StrAppendFormat(&out, "  %s: program %s, %s commands\n", text(entry["name"]), text(entry["program"]),
+    absl::StrAppendFormat(&out, "  %s (%s%s): program %s, %s commands\n", text(entry["name"]), text(entry["kind"]),
+                          entry["bucket"] > 0 ? " " + text(entry["bucket"]) : "", text(entry["program"]),
                           text(entry["commands"]));
     appendPorts(out, "input", entry["inputs"]);
     appendPorts(out, "output", entry["outputs"]);
@@ -311,7 +314,10 @@ absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const s
                         const std::string &path) {
   const Timeline timeline(plan);
   BOWLINE_ASSIGN_OR_RETURN(const auto machine, machineWithLinks(plan, links));
-  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, entry, machine));
+  const fbs::Entry *step = FindEntry(plan, fbs::EntryKind::TrainStep);
+  const fbs::Entry *usual = step || plan.entries()->size() == 0 ? step : plan.entries()->Get(0);
+  const std::string chosen = entry.empty() && usual ? usual->name()->str() : entry;
+  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, chosen, machine));
   ChromeTrace trace;
   for (uint32_t role = 0; role < predicted.size(); ++role) {
     uint32_t rank = 0;
@@ -357,12 +363,13 @@ int main(int argc, char **argv) {
                  "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
       ->type_name("TEXT")
       ->excludes(memoryFlag);
-  std::string trace, entry = "train_step";
+  std::string trace, entry;
   auto *traceOption = app.add_option(
       "--trace", trace,
       "write when commands would run, as the cost model says, for ui.perfetto.dev: one rank of each role is a "
       "process, its streams are threads");
-  app.add_option("--entry", entry, "with --trace: the entry")->capture_default_str()->needs(traceOption);
+  app.add_option("--entry", entry, "with --trace: the entry [the training step, else the plan's first]")
+      ->needs(traceOption);
   std::vector<std::string> links;
   app.add_option("--link", links,
                  "with --trace: the link along an axis, or along all, as bowline run emulates it: "

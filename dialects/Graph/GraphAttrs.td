@@ -52,11 +52,6 @@ def Graph_InitAttr : Attr<Or<[Graph_NormalAttr.predicate, Graph_FillAttr.predica
 class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::bowline::graph";
 }
-def Graph_StateRole : Graph_Enum<"StateRole", "what a state is for", [
-    I32EnumAttrCase<"Optimizer", 0, "optimizer">,
-    I32EnumAttrCase<"Step", 1, "step">,
-    I32EnumAttrCase<"Accumulator", 2, "accumulator">,
-    I32EnumAttrCase<"Stash", 3, "stash">]>;
 def Graph_RoleKind : Graph_Enum<"RoleKind", "what a parameter is to the layer that it is in", [
     I32EnumAttrCase<"None", 0, "none">,
     I32EnumAttrCase<"Column", 1, "column">,
@@ -65,6 +60,18 @@ def Graph_RoleKind : Graph_Enum<"RoleKind", "what a parameter is to the layer th
     I32EnumAttrCase<"Fused", 4, "fused">,
     I32EnumAttrCase<"Vocabulary", 5, "vocabulary">,
     I32EnumAttrCase<"Expert", 6, "expert">]>;
+def Graph_Lifetime : Graph_Enum<"Lifetime", "how long a state keeps its value", [
+    I32EnumAttrCase<"Persistent", 0, "persistent">,
+    I32EnumAttrCase<"Run", 1, "accumulator">,
+    I32EnumAttrCase<"Microbatch", 2, "stash">]>;
+def Graph_FunctionPart : Graph_Enum<"FunctionPart", "which part of a model or of a training step a function is", [
+    I32EnumAttrCase<"Loss", 0, "loss">,
+    I32EnumAttrCase<"Generate", 1, "generate">,
+    I32EnumAttrCase<"Begin", 2, "begin">,
+    I32EnumAttrCase<"Microbatch", 3, "microbatch">,
+    I32EnumAttrCase<"Update", 4, "update">,
+    I32EnumAttrCase<"Forward", 5, "forward">,
+    I32EnumAttrCase<"Backward", 6, "backward">]>;
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
     I32EnumAttrCase<"Sum", 0, "sum">,
     I32EnumAttrCase<"Max", 1, "max">]>;

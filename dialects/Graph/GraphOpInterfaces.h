@@ -18,6 +18,8 @@
 #include "dialects/Graph/LocalContext.h"
 #include "dialects/Graph/PaddingContext.h"
 #include "dialects/Graph/Precision.h"
+#include "dialects/Program/ProgramEnums.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace bowline::graph {

@@ -223,4 +223,31 @@ class KernelModel<list<string> own = []> : DeclareOpInterfaceMethods<Graph_Kerne
 defvar Differentiable = DeclareOpInterfaceMethods<Graph_Differentiable>;
 defvar Factored = DeclareOpInterfaceMethods<Graph_Factored>;
 
+//===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+def Graph_Variable : OpInterface<"Variable"> {
+  let cppNamespace = "::bowline::graph";
+  let description = [{
+    A tensor that functions read and write by its name. Its flags say what it is for: whether it is trained, whether a
+    checkpoint has it, whether it comes from a model's weights. Passes ask for the flag that matters to them.
+  }];
+  let methods = [
+    InterfaceMethod<"The name under which functions read and write it.",
+                    "::llvm::StringRef", "getVariableName", (ins), [{ return $_op.getSymName(); }]>,
+    InterfaceMethod<"", "::mlir::RankedTensorType", "getTensorType">,
+    InterfaceMethod<"Changes the type; reads and writes are left as they are.",
+                    "void", "setTensorType", (ins "::mlir::RankedTensorType":$type), [{ $_op.setType(type); }]>,
+    InterfaceMethod<"The initial value: `#graph.normal` or `#graph.fill`.", "::mlir::Attribute", "getInit">,
+    InterfaceMethod<"The name of the tensor in files.", "::llvm::StringRef", "getFileKey">,
+    InterfaceMethod<"Whether it keeps its value when an entry has run.", "bool", "isPersistent">,
+    InterfaceMethod<"What a persistent tensor is for; none for all others.", "::bowline::StateFlags", "getFlags">,
+    InterfaceMethod<"The parameter that it mirrors, or whose gradient or optimizer state it is; null: none.",
+                    "::mlir::FlatSymbolRefAttr", "getOwnerAttr">];
+  let extraSharedClassDeclaration = [{
+    bool has(::bowline::StateFlags flag) { return ::bowline::bitEnumContainsAny($_op.getFlags(), flag); }
+  }];
+}
+
 #endif // BOWLINE_DIALECTS_GRAPH_GRAPHOPINTERFACES_TD

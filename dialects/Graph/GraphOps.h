@@ -13,6 +13,7 @@
 #include "dialects/Graph/GraphDialect.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"

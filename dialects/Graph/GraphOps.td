@@ -4,6 +4,7 @@
 include "dialects/Graph/GraphLayerOps.td"
 include "dialects/Graph/GraphOpBase.td"
 include "dialects/Graph/GraphTensorOps.td"
+include "dialects/Program/ProgramEnums.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -15,28 +16,42 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 
 def Graph_FuncOp : Graph_Op<"func", [
     IsolatedFromAbove, AutomaticAllocationScope, FunctionOpInterface, SingleBlockImplicitTerminator<"ReturnOp">,
-    OpAsmOpInterface]> {
+    OpAsmOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A function on global tensors";
   let description = [{
     Arguments and results may carry `graph.name = "tokens"` (the name of the port in the plan); an integer argument may
     carry `graph.limit = 32000 : i64`: its values lie in [0, limit).
 
+    A keyword before the name says which part of a model or of its training step the function is; the name is for
+    people.
+
+    | part | what it does |
+    |---|---|
+    | `loss` | from a microbatch to its summed loss and the number of its positions: what is differentiated |
+    | `generate` | from a sequence to the logits of its next token |
+    | `begin` | runs once, before the microbatches of a training step |
+    | `microbatch` | runs for each: forward, backward, accumulation |
+    | `update` | runs once, after them |
+    | `forward`, `backward` | of a microbatch, in the stage of a pipeline that `stage.index` names |
+
     **Constraints:** arguments and results are tensors of static shape without zeros; `graph.name` is a string;
-    `graph.limit` is a positive integer, on an argument with integer elements; `graph.return` has the results' types.
+    `graph.limit` is a positive integer, on an argument with integer elements; `graph.return` has the results' types; a
+    module has one function of each part, and of passes one for each stage.
 
     ```mlir
-    graph.func @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {
+    graph.func loss @loss(%tokens: tensor<8x128xi32> {graph.name = "tokens", graph.limit = 256 : i64}) -> tensor<f32> {
       %zero = arith.constant dense<0.0> : tensor<f32>
       graph.return %zero : tensor<f32>
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                   OptionalAttr<StrAttr>:$sym_visibility,
+  let arguments = (ins OptionalAttr<Graph_FunctionPart>:$part, SymbolNameAttr:$sym_name,
+                   TypeAttrOf<FunctionType>:$function_type, OptionalAttr<StrAttr>:$sym_visibility,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type,
+                                 CArg<"std::optional<FunctionPart>", "{}">:$part)>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -49,6 +64,8 @@ def Graph_FuncOp : Graph_Op<"func", [
     /// The port name of an argument or result; "arg0" / "result0" where none is given.
     std::string getArgName(unsigned index);
     std::string getResultName(unsigned index);
+    /// The function of `module` that is this part; null where there is none.
+    static FuncOp find(::mlir::ModuleOp module, FunctionPart part);
   }];
 }
 
@@ -63,10 +80,12 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, 
 def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "What a caller of the plan may run: functions in order, each repeated";
   let description = [{
-    A training step runs one function per microbatch and another once:
+    The `kind` says what it does for those who run the plan, who find it by this; without one, they ask for it by name.
+    Serving steps and embeddings have a `bucket`, the number of tokens that they compute, and there may be one entry for
+    each. A training step runs one function per microbatch and another once:
 
     ```mlir
-    graph.entry @train_step [@train_microbatch, @train_update] repeat [4, 1]
+    graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [4, 1]
     ```
 
     In a pipeline microbatches take turns. A `timeline` says so: pairs of a function, as its position in the list, and a
@@ -74,84 +93,129 @@ def Graph_EntryOp : Graph_Op<"entry", [Symbol, DeclareOpInterfaceMethods<SymbolU
     are one input.
 
     ```mlir
-    graph.entry @train_step [@forward.0, @backward.0, @update] repeat [1, 1, 1]
+    graph.entry train_step @train_step [@forward.0, @backward.0, @update] repeat [1, 1, 1]
       timeline [0, 0, 0, 1, 1, 0, 1, 1, 2, 0] microbatches 2
     ```
 
-    **Constraints:** the name is not `prepare`, which compiled plans use; every function exists; one positive repeat count
-    per function; arguments of a function that is repeated more than once hold one value per repetition; only the last
+    **Constraints:** the kind is not `prepare`, which compilation makes; one entry of each kind (and bucket) in a module;
+    a positive bucket of at most 32 bits where the kind is `step` or `embed`, and none elsewhere; every function exists;
+    one positive repeat count per function; arguments of a function that is repeated more than once hold one value per repetition; only the last
     function may return results. With a timeline, repeat counts are 1, every function is in it, those it names exist,
     microbatches are below their number, and the last function runs once, at the end.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat,
+  let arguments = (ins DefaultValuedAttr<Program_EntryKind, "::bowline::EntryKind::Custom">:$kind,
+                   SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "0">:$bucket,
+                   FlatSymbolRefArrayAttr:$functions, DenseI64ArrayAttr:$repeat,
                    OptionalAttr<DenseI64ArrayAttr>:$timeline, OptionalAttr<I64Attr>:$microbatches);
   let assemblyFormat = [{
-    $sym_name $functions `repeat` $repeat (`timeline` $timeline^)? (`microbatches` $microbatches^)? attr-dict
+    (custom<EntryKind>($kind)^)? $sym_name (`bucket` $bucket^)? $functions `repeat` $repeat (`timeline` $timeline^)?
+    (`microbatches` $microbatches^)? attr-dict
   }];
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$functions,
-                                 "::llvm::ArrayRef<int64_t>":$repeat)>];
+  let builders = [OpBuilder<(ins "::bowline::EntryKind":$kind, "::llvm::StringRef":$name,
+                                 "::mlir::ArrayAttr":$functions, "::llvm::ArrayRef<int64_t>":$repeat)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Position in the list of functions, and microbatch.
     using Call = std::pair<int64_t, int64_t>;
     /// All calls in order, those of `repeat` written out; a repetition counts as a microbatch.
     ::llvm::SmallVector<Call> getCalls();
+    /// The entry of `module` of this kind; null where there is none. Not for kinds with buckets.
+    static EntryOp find(::mlir::ModuleOp module, ::bowline::EntryKind kind);
   }];
 }
 
-def Graph_ParamOp : Graph_Op<"param", [Symbol]> {
-  let summary = "A trainable parameter";
+def Graph_ParamOp : Graph_Op<"param", [
+    Symbol, Graph_Variable, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A parameter: a tensor of the model's weights";
   let description = [{
-    `key` is the tensor's name in safetensors files. `role` says what the parameter is to its layer (`#graph.role`), and
-    `layer` which one that is, counted from 0 in the order of the forward pass. Both are for those who divide a model
-    among ranks; a name means nothing to them.
+    `key` is the tensor's name in safetensors files. A training step updates every parameter that is not `frozen`, and
+    checkpoints have all of them. `role` says what the parameter is to its layer (`#graph.role`), and `layer` which one
+    that is, counted from 0 in the order of the forward pass. Both are for those who divide a model among ranks; a name
+    means nothing to them.
+
+    A mirror always equals the parameter that it names, rounded where its own type is narrower: it has the same key and
+    starts equal, and whoever updates the other writes it too. Whoever loads weights reads the tensor once more, whoever
+    saves leaves the mirror out. The program of one rank may have a mirror without what it mirrors.
 
     ```mlir
     graph.param @layers.0.attn.wq : tensor<768x768xf32> init(#graph.normal<0.02>) key("model.layers.0.self_attn.q_proj.weight") role(column) layer(0)
+    graph.param frozen @scale : tensor<768xf32> init(#graph.fill<1.0>) key("scale")
+    graph.param @embed.mirror1 : tensor<32x8xbf16> init(#graph.normal<0.02>) key("embed") mirror_of @embed
     ```
 
     **Constraints:** the type is a tensor of static shape without zeros and with floating-point elements; the layer is
-    not negative.
+    not negative; a mirror has the whole shape, initial value and key of its owner, which is a parameter and no mirror
+    itself, and the same or narrower elements, and is frozen exactly if its owner is.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type, Graph_InitAttr:$init,
-                   StrAttr:$key, OptionalAttr<Graph_RoleAttr>:$role, OptionalAttr<I64Attr>:$layer);
+  let arguments = (ins UnitAttr:$frozen, SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type,
+                   Graph_InitAttr:$init, StrAttr:$key, OptionalAttr<FlatSymbolRefAttr>:$mirror_of,
+                   OptionalAttr<Graph_RoleAttr>:$role, OptionalAttr<I64Attr>:$layer);
   let assemblyFormat = [{
-    $sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` (`role` `(` custom<Role>($role)^ `)`)?
-    (`layer` `(` $layer^ `)`)? attr-dict
+    (`frozen` $frozen^)? $sym_name `:` $type `init` `(` $init `)` `key` `(` $key `)` (`mirror_of` $mirror_of^)?
+    (`role` `(` custom<Role>($role)^ `)`)? (`layer` `(` $layer^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type, "::mlir::Attribute":$init,
+                                 "::llvm::StringRef":$key)>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+    bool isPersistent() { return true; }
+    ::bowline::StateFlags getFlags();
+    ::llvm::StringRef getFileKey() { return getKey(); }
+    ::mlir::FlatSymbolRefAttr getOwnerAttr() { return getMirrorOfAttr(); }
+    bool isMirror() { return getMirrorOf().has_value(); }
+    bool isTrained() { return !getFrozen(); }
   }];
 }
 
-def Graph_StateOp : Graph_Op<"state", [Symbol]> {
-  let summary = "A persistent tensor that is no parameter";
+def Graph_StateOp : Graph_Op<"state", [
+    Symbol, Graph_Variable, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A tensor that functions share and that is no parameter";
   let description = [{
-    Optimizer moments and the step counter live across steps and belong to a checkpoint; an `accumulator` lives within
-    one run of an entry, whose functions write it before they read it, and does not.
+    A persistent state says with flags what it is for: `saved`, a checkpoint has it, as an optimizer's moments, and the
+    number of finished steps, which is `step` too. `of` names the parameter to which a moment or a gradient belongs.
+
+    An `accumulator` lives within one run of an entry, whose functions write it before they read it.
 
     A `stash` keeps a value of a microbatch from one function of an entry's timeline to another. It has `slots`: what
-    runs for microbatch m writes and reads slot m mod `slots`. It belongs to no checkpoint, and no rank has another
-    rank's.
+    runs for microbatch m writes and reads slot m mod `slots`. No rank has another rank's.
 
     ```mlir
-    graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+    graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
+    graph.state @wq.m saved of @wq : tensor<8x8xf32> init(#graph.fill<0.0>)
+    graph.state @wq.grad accumulator of @wq : tensor<8x8xf32> init(#graph.fill<0.0>)
     graph.state @activations stash : tensor<8x128xf32> init(#graph.fill<0.0>) slots 4
     ```
 
-    **Constraints:** the type is a tensor of static shape without zeros; `#graph.normal` only for floating-point
-    elements; integer elements are filled with a whole number that they can hold; an accumulator and a stash start from
-    `#graph.fill`; a stash has at least one slot, and nothing else has slots.
+    **Constraints:** the type is a tensor of static shape without zeros; one flag of a persistent state says where its
+    value comes from when a run goes on; none is `trained`, a `weight` or a `mirror`, which parameters are; the one that
+    counts steps is a `tensor<i32>`;
+    `#graph.normal` only for floating-point elements; integer elements are filled with a whole number that they can hold;
+    an accumulator and a stash have no flags and start from `#graph.fill`; a stash has at least one slot, and nothing
+    else has slots; `of` names a parameter.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Graph_StateRole:$role, TypeAttrOf<Graph_Tensor>:$type,
-                   Graph_InitAttr:$init, OptionalAttr<I64Attr>:$slots);
-  let assemblyFormat = "$sym_name $role `:` $type `init` `(` $init `)` (`slots` $slots^)? attr-dict";
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "StateRole":$role, "::mlir::RankedTensorType":$type,
-                                 "::mlir::Attribute":$init)>];
+  let arguments = (ins SymbolNameAttr:$sym_name, Graph_Lifetime:$lifetime, Program_StateFlags:$flags,
+                   OptionalAttr<FlatSymbolRefAttr>:$of, TypeAttrOf<Graph_Tensor>:$type, Graph_InitAttr:$init,
+                   OptionalAttr<I64Attr>:$slots);
+  let assemblyFormat = [{
+    $sym_name custom<Purpose>($lifetime, $flags) (`of` $of^)? `:` $type `init` `(` $init `)` (`slots` $slots^)?
+    attr-dict
+  }];
+  let builders = [
+    // A persistent one.
+    OpBuilder<(ins "::llvm::StringRef":$name, "::bowline::StateFlags":$flags, "::mlir::RankedTensorType":$type,
+                   "::mlir::Attribute":$init, CArg<"::mlir::FlatSymbolRefAttr", "{}">:$of)>,
+    // An accumulator, or a stash, whose slots are to be set.
+    OpBuilder<(ins "::llvm::StringRef":$name, "Lifetime":$lifetime, "::mlir::RankedTensorType":$type,
+                   "::mlir::Attribute":$init, CArg<"::mlir::FlatSymbolRefAttr", "{}">:$of)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+    bool isPersistent() { return getLifetime() == Lifetime::Persistent; }
+    bool isAccumulator() { return getLifetime() == Lifetime::Run; }
+    bool isStash() { return getLifetime() == Lifetime::Microbatch; }
+    ::llvm::StringRef getFileKey() { return getSymName(); }
+    ::mlir::FlatSymbolRefAttr getOwnerAttr() { return getOfAttr(); }
   }];
 }
 

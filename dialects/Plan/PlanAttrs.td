@@ -28,13 +28,6 @@ def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind">
   let assemblyFormat = "$value";
 }
 
-def Plan_StateRoleEnum : Plan_Enum<"StateRole", "what a checkpoint entry is", [
-  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
-  I32EnumAttrCase<"Step", 2, "step">, I32EnumAttrCase<"Mirror", 3, "mirror">]>;
-def Plan_StateRole : EnumAttr<Plan_Dialect, Plan_StateRoleEnum, "state_role"> {
-  let assemblyFormat = "$value";
-}
-
 def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;

@@ -11,6 +11,7 @@
 
 #include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Plan/PlanDialect.h"
+#include "dialects/Program/ProgramEnums.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/RegionKindInterface.h"

@@ -2,6 +2,7 @@
 #define BOWLINE_DIALECTS_PLAN_PLANOPS_TD
 
 include "dialects/Plan/PlanAttrs.td"
+include "dialects/Program/ProgramEnums.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -62,19 +63,26 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 }
 
 def Plan_StateOp : Plan_Op<"state"> {
-  let summary = "A buffer that belongs to a checkpoint";
+  let summary = "A persistent tensor, and what it is for";
   let description = [{
-    `key` is the tensor's name in safetensors files; `init` says for people how it starts.
+    `key` is the tensor's name in safetensors files; flags say whether checkpoints have it, whether it comes from a
+    model's weights, and so on; `init` says for people how it starts.
 
     ```mlir
-    plan.state %wq key "model.layers.0.self_attn.q_proj.weight" role parameter init "normal(0, 0.02)" : !plan.buffer<tensor<768x768xf32>>
+    plan.state %wq key "model.layers.0.self_attn.q_proj.weight" trained|saved|weight init "normal(0, 0.02)" : !plan.buffer<tensor<768x768xf32>>
     ```
 
-    **Constraints:** the buffer is a parameter or a state.
+    **Constraints:** the buffer is a parameter if it is a `weight`, else a state; one flag says where its value comes from
+    when a run goes on; only a `weight` is `trained`; a `step` is `saved` and no `weight`.
   }];
-  let arguments = (ins Plan_BufferType:$buffer, StrAttr:$key, Plan_StateRole:$role, StrAttr:$init);
-  let assemblyFormat = "$buffer `key` $key `role` $role `init` $init attr-dict `:` qualified(type($buffer))";
+  let arguments = (ins Plan_BufferType:$buffer, StrAttr:$key, Program_StateFlags:$flags, StrAttr:$init);
+  let assemblyFormat = [{
+    $buffer `key` $key custom<StateFlags>($flags) `init` $init attr-dict `:` qualified(type($buffer))
+  }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool has(::bowline::StateFlags flag) { return ::bowline::bitEnumContainsAny(getFlags(), flag); }
+  }];
 }
 
 def Plan_ConstantOp : Plan_Op<"constant"> {
@@ -324,7 +332,8 @@ def Plan_WaitOp : Plan_CommandOp<"wait", (ins I64Attr:$event, DefaultValuedAttr<
 def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "What a caller may run: a program and its named inputs and outputs";
   let description = [{
-    An input whose limit is not zero takes integers in [0, limit).
+    The `kind` says what it does, and with which promises; the `bucket` of a step of serving or an embedding, how many
+    tokens it computes. An input whose limit is not zero takes integers in [0, limit).
 
     `order` is this role's part of the certificate that no ranks wait for each other for ever: the number of each
     operation that it has with other roles, in the order of issue with the timeline expanded. `values` says what the
@@ -332,29 +341,33 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
     file says; whoever loads the file checks them.
 
     ```mlir
-    plan.entry @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3] values [81985529216486895, -1]
+    plan.entry train_step @step program @run inputs [] limits [] () outputs [] () order [0, 2, 3] values [81985529216486895, -1]
     ```
 
-    **Constraints:** the program exists; one name per buffer, one limit per input; numbers of 32 bits without a sign in
-    `order`; an even count of numbers in `values`.
+    **Constraints:** one entry of each kind (and bucket) in a module; a positive bucket of at most 32 bits where the kind
+    is `step` or `embed`, and none elsewhere; the program exists; one name per buffer, one limit per input; numbers of 32
+    bits without a sign in `order`; an even count of numbers in `values`.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$program,
+  let arguments = (ins DefaultValuedAttr<Program_EntryKind, "::bowline::EntryKind::Custom">:$kind,
+                   SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "0">:$bucket, FlatSymbolRefAttr:$program,
                    StrArrayAttr:$input_names, DenseI64ArrayAttr:$input_limits, Variadic<Plan_BufferType>:$inputs,
                    StrArrayAttr:$output_names, Variadic<Plan_BufferType>:$outputs,
                    OptionalAttr<DenseI64ArrayAttr>:$order, OptionalAttr<DenseI64ArrayAttr>:$values);
   let assemblyFormat = [{
-    $sym_name `program` $program `inputs` $input_names `limits` $input_limits `(` $inputs (`:` qualified(type($inputs))^)? `)`
+    (custom<EntryKind>($kind)^)? $sym_name (`bucket` $bucket^)? `program` $program
+    `inputs` $input_names `limits` $input_limits `(` $inputs (`:` qualified(type($inputs))^)? `)`
     `outputs` $output_names `(` $outputs (`:` qualified(type($outputs))^)? `)` (`order` $order^)? (`values` $values^)?
     attr-dict
   }];
   let hasVerifier = 1;
   // Without a proof.
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$program,
+  let builders = [OpBuilder<(ins "::bowline::EntryKind":$kind, "::llvm::StringRef":$name, "int64_t":$bucket,
+                                 "::llvm::StringRef":$program,
                                  "::mlir::ArrayAttr":$inputNames, "::llvm::ArrayRef<int64_t>":$inputLimits,
                                  "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$outputNames,
                                  "::mlir::ValueRange":$outputs), [{
-    build($_builder, $_state, name, program, inputNames, inputLimits, inputs, outputNames, outputs, /*order=*/nullptr,
-          /*values=*/nullptr);
+    build($_builder, $_state, kind, name, bucket, program, inputNames, inputLimits, inputs, outputNames, outputs,
+          /*order=*/nullptr, /*values=*/nullptr);
   }]>];
 }
 

@@ -17,6 +17,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::plan;
 
 int64_t bowline::plan::byteCount(RankedTensorType type) {
@@ -59,9 +60,12 @@ static BufferOp definition(Value buffer) { return buffer.getDefiningOp<BufferOp>
 
 LogicalResult StateOp::verify() {
   BufferOp buffer = definition(getBuffer());
-  if (!buffer || (buffer.getKind() != BufferKind::Parameter && buffer.getKind() != BufferKind::State))
-    return emitOpError("key ") << getKeyAttr() << " must name a buffer that is a parameter or a state";
-  return success();
+  BufferKind needed = has(StateFlags::Weight) ? BufferKind::Parameter : BufferKind::State;
+  if (!buffer || buffer.getKind() != needed)
+    return emitOpError("key ") << getKeyAttr() << " must name a buffer that is a " << stringifyBufferKind(needed)
+                               << ", as " << (needed == BufferKind::Parameter ? "weights" : "what is no weight")
+                               << " must be";
+  return verifyFlags(*this, getFlags());
 }
 
 LogicalResult ConstantOp::verify() {
@@ -267,6 +271,8 @@ LogicalResult EntryOp::verify() {
   for (int64_t number : getOrder().value_or(ArrayRef<int64_t>()))
     if (!llvm::isUInt<32>(number))
       return emitOpError("number ") << number << " in 'order' has more than 32 bits or a sign";
+  if (failed(verifyBucket(*this, getKind(), static_cast<int64_t>(getBucket()))))
+    return failure();
   const size_t halves = getValues().value_or(ArrayRef<int64_t>()).size();
   if (halves % 2 != 0)
     return emitOpError("has ") << halves << " numbers in 'values'; a digest is two of them";
@@ -274,6 +280,8 @@ LogicalResult EntryOp::verify() {
 }
 
 LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyOnlyOfItsKind(*this)))
+    return failure();
   if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
     return emitOpError("no plan.program is named ") << getProgramAttr();
   return success();

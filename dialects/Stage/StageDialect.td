@@ -15,14 +15,11 @@ def Stage_Dialect : Dialect {
     |---|---|---|
     | `stage.count` | the module | how many stages there are |
     | `stage.axis` | the module of one rank | the axis of the mesh along which the stages lie |
-    | `stage.mirror_of` | `graph.param` | this parameter always equals the named one, rounded if it is narrower |
-    | `stage.index` | variables and operations in functions | the stages that need it, ascending |
+    | `stage.index` | variables, operations in functions, functions of one stage | the stages that need it, ascending |
     | `stage.phase` | operations of what runs per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
 
-    A mirror has its owner's `key`: whoever loads reads the tensor once more, whoever saves leaves the mirror out.
-
-    **Constraints:** at least one stage; the axis has a name; indices are ascending and below the module's count; a phase is one of the
-    three; a mirror has the whole shape, initial value and key of its owner, which is no mirror itself, and the same or narrower elements.
+    **Constraints:** at least one stage; the axis has a name; indices are ascending and below the module's count; a
+    phase is one of the three.
 
     See `dialects/Stage/README.md` for the rationale.
   }];
@@ -31,7 +28,6 @@ def Stage_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kCountAttr = "stage.count";
     /// On the program of one rank: the axis of the mesh along which the stages lie.
     static constexpr ::llvm::StringLiteral kAxisAttr = "stage.axis";
-    static constexpr ::llvm::StringLiteral kMirrorOfAttr = "stage.mirror_of";
     static constexpr ::llvm::StringLiteral kIndexAttr = "stage.index";
     static constexpr ::llvm::StringLiteral kPhaseAttr = "stage.phase";
     static constexpr ::llvm::StringLiteral kForward = "forward";

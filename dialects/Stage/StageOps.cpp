@@ -84,39 +84,6 @@ static LogicalResult checkAscending(Operation *op, const Twine &what, ArrayRef<i
   return success();
 }
 
-/// As `dist.global_shape` says once types are local, when owner and mirror may be divided in different ways.
-static ArrayRef<int64_t> wholeShapeOf(graph::ParamOp param) {
-  auto whole = param->getAttrOfType<DenseI64ArrayAttr>("dist.global_shape");
-  return whole ? whole.asArrayRef() : param.getTensorType().getShape();
-}
-
-static bool mayMirror(graph::ParamOp mirror, graph::ParamOp owner) {
-  Type own = mirror.getTensorType().getElementType(), wide = owner.getTensorType().getElementType();
-  bool fits = own == wide || own.getIntOrFloatBitWidth() < wide.getIntOrFloatBitWidth();
-  return fits && wholeShapeOf(mirror) == wholeShapeOf(owner) && mirror.getInit() == owner.getInit() &&
-         mirror.getKey() == owner.getKey();
-}
-
-static LogicalResult checkMirror(Operation *op, Attribute attribute) {
-  auto param = dyn_cast<graph::ParamOp>(op);
-  if (!param)
-    return op->emitOpError("has ") << StageDialect::kMirrorOfAttr << ", which only a graph.param may have";
-  auto name = dyn_cast<FlatSymbolRefAttr>(attribute);
-  auto owner = name ? SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(op, name) : graph::ParamOp();
-  // The program of one rank may have the mirror without its owner; it has no count.
-  if (!owner && name && !SymbolTable::lookupNearestSymbolFrom(op, name) &&
-      !op->getParentOp()->hasAttr(StageDialect::kCountAttr))
-    return success();
-  if (!owner)
-    return op->emitOpError("is a mirror of ") << attribute << ", which is no graph.param";
-  if (owner->hasAttr(StageDialect::kMirrorOfAttr))
-    return op->emitOpError("is a mirror of ") << name << ", which is a mirror itself; name its owner";
-  if (!mayMirror(param, owner))
-    return op->emitOpError("is a mirror of ")
-           << name << ", and must have the same shape, initial value and key, and the same or a narrower element type";
-  return success();
-}
-
 LogicalResult StageDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kCountAttr) {
@@ -139,8 +106,6 @@ LogicalResult StageDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     if (!phase || !llvm::is_contained({kForward, kBackward, kBoth}, phase.getValue()))
       return op->emitOpError("has ") << name << " = " << attribute.getValue() << "; it must be \"" << kForward
                                      << "\", \"" << kBackward << "\" or \"" << kBoth << "\"";
-  } else if (name == kMirrorOfAttr) {
-    return checkMirror(op, attribute.getValue());
   } else {
     return op->emitOpError("has ") << name << ", which the stage dialect does not know";
   }

@@ -8,10 +8,10 @@ module attributes {stage.count = 2 : i64} {
   }
   graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
   graph.param @b : tensor<4xf32> init(#graph.fill<1.0>) key("b")
-  graph.state @a.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
-  graph.state @b.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @a.grad accumulator of @a : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @b.grad accumulator of @b : tensor<4xf32> init(#graph.fill<0.0>)
   graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
-  graph.func @train_microbatch(%x: tensor<4xf32> {graph.name = "x"}) {
+  graph.func microbatch @train_microbatch(%x: tensor<4xf32> {graph.name = "x"}) {
     %a = graph.read @a : tensor<4xf32>
     %h = arith.mulf %x, %a : tensor<4xf32>
     %y = graph.silu %h : tensor<4xf32>
@@ -30,12 +30,12 @@ module attributes {stage.count = 2 : i64} {
     graph.write @a.grad, %da : tensor<4xf32>
     graph.return
   }
-  graph.func @train_update() {
+  graph.func update @train_update() {
     %da = graph.read @a.grad : tensor<4xf32>
     graph.write @a, %da : tensor<4xf32>
     %db = graph.read @b.grad : tensor<4xf32>
     graph.write @b, %db : tensor<4xf32>
     graph.return
   }
-  graph.entry @train_step [@train_microbatch, @train_update] repeat [2, 1]
+  graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [2, 1]
 }

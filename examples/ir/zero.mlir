@@ -5,8 +5,8 @@ dist.strategy @strategy {
 }
 dist.mesh @mesh ["dp"] [2]
 graph.param @w : tensor<4x5xf32> init(#graph.fill<1.0>) key("w") {dist.sharding = #dist.sharding<[{}, {}]>}
-graph.state @w.grad accumulator : tensor<4x5xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
-graph.state @w.m optimizer : tensor<4x5xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}, {}]>}
+graph.state @w.grad accumulator of @w : tensor<4x5xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
+graph.state @w.m saved of @w : tensor<4x5xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}, {}]>}
 graph.func @microbatch(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>}) {
   %w = graph.read @w : tensor<4x5xf32>
   %y = graph.dot_general %x, %w contract [1] x [0] : (tensor<8x4xf32>, tensor<4x5xf32>) -> tensor<8x5xf32>

@@ -65,11 +65,12 @@ public:
 
 private:
   /// Creates a function and continues inside it.
-  Block::BlockArgListType beginFunction(StringRef name, ArrayRef<Port> arguments, ArrayRef<Port> results) {
+  Block::BlockArgListType beginFunction(graph::FunctionPart part, StringRef name, ArrayRef<Port> arguments,
+                                        ArrayRef<Port> results) {
     auto typeOf = [](const Port &port) -> Type { return port.type; };
     auto type = b.ops().getFunctionType(llvm::map_to_vector(arguments, typeOf), llvm::map_to_vector(results, typeOf));
     b.at(name);
-    auto function = graph::FuncOp::create(b.ops(), name, type);
+    auto function = graph::FuncOp::create(b.ops(), name, type, part);
     for (auto [index, port] : llvm::enumerate(arguments)) {
       function.setArgAttr(index, graph::FuncOp::kNameAttr, b.ops().getStringAttr(port.name));
       if (port.limit > 0)
@@ -102,7 +103,8 @@ private:
 
   void buildLoss() {
     RankedTensorType ids = b.i32({options.batch, options.seq}), scalar = b.f32({});
-    auto arguments = beginFunction("loss", {{"tokens", ids, config.vocabulary}, {"labels", ids, config.vocabulary}},
+    auto arguments = beginFunction(graph::FunctionPart::Loss, "loss",
+                                   {{"tokens", ids, config.vocabulary}, {"labels", ids, config.vocabulary}},
                                    {{"loss_sum", scalar, 0}, {"token_count", scalar, 0}});
     Value predictions = logits(layers(arguments[0])), labels = arguments[1];
     b.at("loss");
@@ -119,9 +121,10 @@ private:
   }
 
   void buildGenerate() {
-    auto arguments = beginFunction(
-        "generate", {{"tokens", b.i32({1, options.seq}), config.vocabulary}, {"position", b.i32({1}), options.seq}},
-        {{"logits", b.f32({1, config.vocabulary}), 0}});
+    auto arguments =
+        beginFunction(graph::FunctionPart::Generate, "logits",
+                      {{"tokens", b.i32({1, options.seq}), config.vocabulary}, {"position", b.i32({1}), options.seq}},
+                      {{"logits", b.f32({1, config.vocabulary}), 0}});
     Value hidden = layers(arguments[0]);
     // One row is enough: the projection to the vocabulary would be the largest of all.
     b.at("generate");

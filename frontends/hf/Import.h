@@ -25,16 +25,17 @@ enum class ImportMode { Train, Generate };
 
 struct ImportOptions {
   ImportMode mode = ImportMode::Train;
-  int64_t batch = 1; // B: sequences per call of @loss. Generate: 1
+  int64_t batch = 1; // B: sequences per call of the loss. Generate: 1
   int64_t seq = 0;   // S: positions of a sequence, at most the model's maxPositions
 };
 
 /// Builds the f32 graph of a model: one graph.param per parameter (parameters() in Parameters.h) and one function.
 ///
 ///   Train: the sum of the losses of all positions with a label, and their number
-///     @loss(tokens: tensor<BxSxi32>, labels: tensor<BxSxi32>) -> (loss_sum: tensor<f32>, token_count: tensor<f32>)
+///     loss @loss(tokens: tensor<BxSxi32>, labels: tensor<BxSxi32>) -> (loss_sum: tensor<f32>, token_count:
+///     tensor<f32>)
 ///   Generate: the logits that follow `position`; tokens behind it have no influence
-///     @generate(tokens: tensor<1xSxi32>, position: tensor<1xi32>) -> (logits: tensor<1xVxf32>)
+///     generate @logits(tokens: tensor<1xSxi32>, position: tensor<1xi32>) -> (logits: tensor<1xVxf32>)
 ///
 /// Token ids and labels are limited to [0, V), positions to [0, S). Every operation's location names the module of
 /// the Hugging Face model that it belongs to ("model.layers.0.mlp.gate_proj"), every parameter's its tensor.

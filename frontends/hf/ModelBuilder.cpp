@@ -64,10 +64,10 @@ void ModelBuilder::declareParameters() {
     RankedTensorType type = f32(parameter.shape);
     parameterTypes[parameter.symbol] = type;
     MLIRContext *context = builder.getContext();
-    graph::ParamOp::create(builder, builder.getStringAttr(parameter.symbol), TypeAttr::get(type),
-                           initAttr(context, parameter.initial), builder.getStringAttr(parameter.key),
-                           roleAttr(context, parameter.role),
-                           parameter.layer ? builder.getI64IntegerAttr(*parameter.layer) : IntegerAttr());
+    auto param =
+        graph::ParamOp::create(builder, parameter.symbol, type, initAttr(context, parameter.initial), parameter.key);
+    param.setRoleAttr(roleAttr(context, parameter.role));
+    param.setLayer(parameter.layer);
   }
 }
 

@@ -13,16 +13,12 @@
 using namespace mlir;
 using namespace bowline;
 
-/// As runtime/plan/preparation.h has it.
-static constexpr llvm::StringLiteral kPrepare = "prepare", kInit = "init";
-
 PrepareProgram::PrepareProgram(ModuleOp module, SymbolTable &symbols) : module(module), symbols(symbols) {
-  auto programOf = [&](StringRef entry) -> plan::ProgramOp {
-    auto found = symbols.lookup<plan::EntryOp>(entry);
-    return found ? symbols.lookup<plan::ProgramOp>(found.getProgram()) : nullptr;
-  };
-  prepare = programOf(kPrepare);
-  init = programOf(kInit);
+  for (auto entry : module.getOps<plan::EntryOp>())
+    if (entry.getKind() == EntryKind::Prepare)
+      prepare = symbols.lookup<plan::ProgramOp>(entry.getProgram());
+    else if (entry.getKind() == EntryKind::Init)
+      init = symbols.lookup<plan::ProgramOp>(entry.getProgram());
   possible = !isa_and_present<ModuleOp>(module->getParentOp());
   for (auto program : module.getOps<plan::ProgramOp>())
     program.walk([&](plan::Command command) {
@@ -51,15 +47,17 @@ plan::SegmentOp PrepareProgram::segment() {
     for (auto entry : module.getOps<plan::EntryOp>())
       builder.setInsertionPointAfter(entry);
     Location loc = builder.getUnknownLoc();
-    prepare = plan::ProgramOp::create(builder, loc, (kPrepare + "_program").str());
+    constexpr llvm::StringLiteral name = "prepare";
+    prepare = plan::ProgramOp::create(builder, loc, (name + "_program").str());
     symbols.insert(prepare, builder.getInsertionPoint());
     prepare.getBody().emplaceBlock();
     prepare.setTimeline({0, 0});
-    auto entry = plan::EntryOp::create(builder, loc, kPrepare, prepare.getSymName(), builder.getArrayAttr({}),
-                                       ArrayRef<int64_t>(), ValueRange(), builder.getArrayAttr({}), ValueRange());
+    auto entry = plan::EntryOp::create(builder, loc, EntryKind::Prepare, name, /*bucket=*/0, prepare.getSymName(),
+                                       builder.getArrayAttr({}), ArrayRef<int64_t>(), ValueRange(),
+                                       builder.getArrayAttr({}), ValueRange());
     symbols.insert(entry);
     OpBuilder body = OpBuilder::atBlockEnd(&prepare.getBody().front());
-    plan::SegmentOp::create(body, loc, kPrepare).getBody().emplaceBlock();
+    plan::SegmentOp::create(body, loc, name).getBody().emplaceBlock();
   }
   return *prepare.getBody().front().getOps<plan::SegmentOp>().begin();
 }

@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// The program of the entry `prepare`, which whoever runs the plan runs after parameters were set and before any other
-/// entry that reads its results. It computes from parameters and constants alone. Its results are buffers of kind state
-/// that no plan.state names: they persist, and no checkpoint has them.
+/// The program of the entry of kind `prepare`, which whoever runs the plan runs after parameters were set and before
+/// any other entry that reads its results. It computes from parameters and constants alone. Its results are buffers of
+/// kind state that no plan.state names: they persist, and no checkpoint has them.
 class PrepareProgram {
 public:
   PrepareProgram(mlir::ModuleOp module, mlir::SymbolTable &symbols);

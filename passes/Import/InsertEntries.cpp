@@ -31,24 +31,21 @@ public:
     if (module.getOps<dist::MeshOp>().empty())
       dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"dp"}), ArrayRef<int64_t>{1});
     builder.setInsertionPointToEnd(module.getBody());
-    if (auto loss = module.lookupSymbol<graph::FuncOp>("loss"))
-      insert(builder, loss, "eval_step");
-    if (auto generate = module.lookupSymbol<graph::FuncOp>("generate")) {
-      // The entry takes the name that a caller knows.
-      auto name = StringAttr::get(&getContext(), "generate_logits");
-      if (failed(SymbolTable::replaceAllSymbolUses(generate, name, module))) {
-        generate.emitOpError("cannot be renamed to @generate_logits: the module has operations of unknown meaning");
-        return signalPassFailure();
-      }
-      generate.setSymNameAttr(name);
-      insert(builder, generate, "generate");
-    }
+    insert(builder, graph::FunctionPart::Loss, EntryKind::EvalStep);
+    insert(builder, graph::FunctionPart::Generate, EntryKind::Generate);
   }
 
 private:
-  static void insert(OpBuilder &builder, graph::FuncOp function, StringRef name) {
-    graph::EntryOp::create(builder, function.getLoc(), name, builder.getArrayAttr(FlatSymbolRefAttr::get(function)),
-                           ArrayRef<int64_t>{1});
+  /// An entry that runs one function, named after its kind, unless the module has one.
+  void insert(OpBuilder &builder, graph::FunctionPart part, EntryKind kind) {
+    ModuleOp module = getOperation();
+    auto function = graph::FuncOp::find(module, part);
+    if (!function || graph::EntryOp::find(module, kind))
+      return;
+    SymbolTable symbols(module);
+    symbols.insert(graph::EntryOp::create(builder, function.getLoc(), kind, stringifyEntryKind(kind),
+                                          builder.getArrayAttr(FlatSymbolRefAttr::get(function)),
+                                          ArrayRef<int64_t>{1}));
   }
 };
 

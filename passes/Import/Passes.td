@@ -6,8 +6,9 @@ include "mlir/Pass/PassBase.td"
 def InsertEntries : Pass<"insert-entries", "::mlir::ModuleOp"> {
   let summary = "Make the model's functions callable: eval_step and generate";
   let description = [{
-    Adds the entry `@eval_step` that runs `graph.func @loss`, and the entry `@generate` that runs `graph.func @generate`,
-    renamed to `@generate_logits`, where the module has them; and a mesh of one rank where it has none.
+    Adds an entry of kind `eval_step` that runs the function that is the `loss`, and one of kind `generate` that runs
+    the one that generates, where the module has these functions and no such entry; and a mesh of one rank where it has
+    none.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::dist::DistDialect"];
 }

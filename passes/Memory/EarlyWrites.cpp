@@ -41,7 +41,7 @@ private:
     for (auto write : llvm::to_vector(block.getOps<graph::WriteOp>())) {
       auto state = symbols.lookup<graph::StateOp>(write.getVariable());
       ArrayRef<Operation *> others = accesses[write.getVariable()];
-      if (!state || state.getRole() != graph::StateRole::Accumulator || others.size() != 2)
+      if (!state || !state.isAccumulator() || others.size() != 2)
         continue;
       // The pattern is a read, one operation on it, and a write; nothing else moves.
       auto read = dyn_cast<graph::ReadOp>(others.front());

@@ -25,10 +25,11 @@ def EarlyWrites : Pass<"early-writes", "::mlir::ModuleOp"> {
 def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
   let summary = "Compute forward values again in the backward pass, instead of keeping them";
   let description = [{
-    As `recompute` of the strategy says. Works on `@train_microbatch`. The forward part is what the value written to `@loss_sum` needs, accumulators aside; all
-    else is the backward part. A forward value that the backward part uses is kept, or computed again from what is kept by a clone of its
-    operation right before its first backward use. Clones are exact and run the same kernels, so that gradients are
-    those of `none`, bit for bit; no later pass may merge them with the originals.
+    As `recompute` of the strategy says. Works on the `microbatch` of a training step, or on the `forward` and
+    `backward` passes of each stage. The forward part is what the value written to `@loss_sum` needs, accumulators
+    aside; all else is the backward part. A forward value that the backward part uses is kept, or computed again from
+    what is kept by a clone of its operation right before its first backward use. Clones are exact and run the same
+    kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals.
 
     - `none` keeps everything.
     - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored

@@ -9,12 +9,14 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/Recomputation.h"
 #include "passes/Memory/StageRecomputation.h"
 #include "passes/Training/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InterleavedRange.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_RECOMPUTE
@@ -32,7 +34,7 @@ public:
 
   void runOnOperation() override {
     mode = dist::recomputeOf(getOperation());
-    auto function = getOperation().lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction);
+    auto function = graph::FuncOp::find(getOperation(), graph::FunctionPart::Microbatch);
     if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
       return;
     if (!function)
@@ -43,17 +45,24 @@ public:
   }
 
 private:
-  /// The stages of a pipeline, as `split-stages` names their functions.
+  /// The function that computes the backward pass of the stage of `forward`; null where several do, or none.
+  graph::FuncOp backwardOf(graph::FuncOp forward) {
+    for (auto function : getOperation().getOps<graph::FuncOp>())
+      if (function.getPart() == graph::FunctionPart::Backward && stage::indexOf(function) == stage::indexOf(forward))
+        return function;
+    return {};
+  }
+
+  /// The stages of a pipeline.
   LogicalResult recomputeStages() {
     SymbolTable symbols(getOperation());
     for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
-      StringRef stage = forward.getName();
-      if (!stage.consume_front("forward."))
+      if (forward.getPart() != graph::FunctionPart::Forward)
         continue;
       if (mode == "auto")
         return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none, selective "
                                  "or full");
-      auto backward = symbols.lookup<graph::FuncOp>(("backward." + stage).str());
+      graph::FuncOp backward = backwardOf(forward);
       if (!backward)
         return forward.emitError(
             "a divided backward pass cannot compute forward values again: both parts would have to; "
@@ -64,7 +73,9 @@ private:
           });
       if (done)
         report(forward, done->none, done->chosen, done->totalFlops,
-               llvm::formatv(" of stage {0}, for {1} microbatches in flight", stage, done->slots).str());
+               llvm::formatv(" of stage {0}, for {1} microbatches in flight",
+                             llvm::interleaved(stage::indexOf(forward)), done->slots)
+                   .str());
     }
     return success();
   }
@@ -101,7 +112,7 @@ private:
 
   bool isAccumulator(StringRef variable) {
     auto state = getOperation().lookupSymbol<graph::StateOp>(variable);
-    return state && state.getRole() == graph::StateRole::Accumulator;
+    return state && state.isAccumulator();
   }
 
   void recompute(graph::FuncOp function, const DenseSet<Operation *> &forward) {
@@ -142,7 +153,7 @@ private:
     for (auto access : function.getBody().front().getOps<graph::ReadOp>())
       read.insert(access.getVariable());
     for (auto state : getOperation().getOps<graph::StateOp>())
-      if (state.getRole() != graph::StateRole::Accumulator || read.contains(state.getName()))
+      if (!state.isAccumulator() || read.contains(state.getName()))
         add(state.getTensorType());
     for (Type type : function.getArgumentTypes())
       add(cast<RankedTensorType>(type));

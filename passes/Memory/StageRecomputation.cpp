@@ -24,8 +24,7 @@ void StageRecomputation::join() {
   Block &first = forward.getBody().front(), &second = backward.getBody().front();
   llvm::DenseMap<StringRef, graph::WriteOp> kept;
   for (auto write : first.getOps<graph::WriteOp>())
-    if (auto state = symbols.lookup<graph::StateOp>(write.getVariable());
-        state && state.getRole() == graph::StateRole::Stash)
+    if (auto state = symbols.lookup<graph::StateOp>(write.getVariable()); state && state.isStash())
       kept[write.getVariable()] = write;
   DenseSet<Operation *> unused;
   for (auto read : llvm::make_early_inc_range(second.getOps<graph::ReadOp>())) {
@@ -69,7 +68,7 @@ Value StageRecomputation::throughStash(Value value, OpBuilder &builder) {
   OpBuilder states(forward);
   std::string name = ("stash." + forward.getName() + ".kept." + Twine(stashes++)).str();
   Builder attributes(value.getContext());
-  auto state = graph::StateOp::create(states, value.getLoc(), name, graph::StateRole::Stash, type,
+  auto state = graph::StateOp::create(states, value.getLoc(), name, graph::Lifetime::Microbatch, type,
                                       graph::FillAttr::get(value.getContext(), attributes.getF64FloatAttr(0.0)));
   state.setSlots(slots);
   symbols.insert(state, forward->getIterator());

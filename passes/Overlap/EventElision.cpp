@@ -19,7 +19,7 @@ EventElision::Result EventElision::run() {
   Result result;
   result.waits = removeWaits();
   result.signals = removeSignals();
-  removeEmptyBegin();
+  removeEmptyFirstSegment();
   renumber();
   return result;
 }
@@ -108,9 +108,9 @@ int64_t EventElision::removeSignals() {
   return removed;
 }
 
-void EventElision::removeEmptyBegin() {
+void EventElision::removeEmptyFirstSegment() {
   SmallVector<plan::SegmentOp> segments = segmentsOf(program);
-  if (segments.empty() || segments.front().getName() != "begin" || !segments.front().getBody().front().empty())
+  if (segments.size() < 2 || !segments.front().getBody().front().empty())
     return;
   segments.front().erase();
   SmallVector<int64_t> timeline;

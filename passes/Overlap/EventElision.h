@@ -32,7 +32,7 @@ private:
   void sortWaits();
   int64_t removeWaits();
   int64_t removeSignals();
-  void removeEmptyBegin();
+  void removeEmptyFirstSegment();
   void renumber();
 
   plan::ProgramOp program;

@@ -90,29 +90,18 @@ static std::string describeInit(Attribute init) {
 }
 
 LogicalResult ProgramBuilder::buildVariables() {
-  auto declare = [&](Operation *op, StringRef name, RankedTensorType type, plan::BufferKind kind, StringRef key,
-                     plan::StateRole role, Attribute init) -> LogicalResult {
-    FailureOr<plan::LayoutAttr> layout = layoutOfVariable(op);
+  for (auto variable : module.getOps<graph::Variable>()) {
+    if (!variable.isPersistent())
+      continue;
+    FailureOr<plan::LayoutAttr> layout = layoutOfVariable(variable);
     if (failed(layout))
       return failure();
-    Value buffer = createBuffer(op->getLoc(), name, kind, type, /*slots=*/1, *layout);
-    variables[name] = buffer;
-    plan::StateOp::create(builder, op->getLoc(), buffer, key, role, describeInit(init));
-    return success();
-  };
-  for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op)) {
-      bool isMirror = param->hasAttr(stage::StageDialect::kMirrorOfAttr);
-      if (failed(declare(param, param.getName(), param.getTensorType(), plan::BufferKind::Parameter, param.getKey(),
-                         isMirror ? plan::StateRole::Mirror : plan::StateRole::Parameter, param.getInit())))
-        return failure();
-    }
-    auto state = dyn_cast<graph::StateOp>(op);
-    if (state && state.getRole() != graph::StateRole::Accumulator && state.getRole() != graph::StateRole::Stash)
-      if (failed(declare(state, state.getName(), state.getTensorType(), plan::BufferKind::State, state.getName(),
-                         state.getRole() == graph::StateRole::Step ? plan::StateRole::Step : plan::StateRole::Optimizer,
-                         state.getInit())))
-        return failure();
+    auto kind = variable.has(StateFlags::Weight) ? plan::BufferKind::Parameter : plan::BufferKind::State;
+    Value buffer = createBuffer(variable.getLoc(), variable.getVariableName(), kind, variable.getTensorType(),
+                                /*slots=*/1, *layout);
+    variables[variable.getVariableName()] = buffer;
+    plan::StateOp::create(builder, variable.getLoc(), buffer, variable.getFileKey(), variable.getFlags(),
+                          describeInit(variable.getInit()));
   }
   return success();
 }
@@ -177,10 +166,12 @@ LogicalResult ProgramBuilder::buildEntry(graph::EntryOp entry) {
   };
   // The name of the entry is free once the graph.entry is gone.
   Location loc = entry.getLoc();
+  EntryKind kind = entry.getKind();
+  auto bucket = static_cast<int64_t>(entry.getBucket());
   symbols.erase(entry);
   programs.setInsertionPointAfter(state.program);
-  plan::EntryOp::create(programs, loc, state.name, programName, names(state.inputNames), state.inputLimits,
-                        state.inputs, names(state.outputNames), state.outputs);
+  plan::EntryOp::create(programs, loc, kind, state.name, bucket, programName, names(state.inputNames),
+                        state.inputLimits, state.inputs, names(state.outputNames), state.outputs);
   return success();
 }
 
@@ -420,7 +411,7 @@ Value ProgramBuilder::bindReceived(ProgramState &state, OpResult result) {
   Value &buffer = state.bufferOf[result];
   auto write = result.hasOneUse() ? dyn_cast<graph::WriteOp>(*result.user_begin()) : graph::WriteOp();
   auto variable = write ? symbols.lookup<graph::StateOp>(write.getVariable()) : graph::StateOp();
-  if (variable && variable.getRole() == graph::StateRole::Stash)
+  if (variable && variable.isStash())
     buffer = variableBuffer(state, write.getVariable());
   else
     buffer = createBuffer(result.getLoc(), state.name + ".received", plan::BufferKind::Temporary, tensorType(result));

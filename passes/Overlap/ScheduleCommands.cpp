@@ -32,7 +32,7 @@ public:
       if (failed(programs.buildEntry(entry)))
         return signalPassFailure();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (isa<graph::FuncOp, graph::ParamOp, graph::StateOp>(op))
+      if (isa<graph::FuncOp, graph::Variable>(op))
         op.erase();
   }
 };

@@ -39,7 +39,7 @@ public:
     auto axis = StringAttr::get(&getContext(), strategy->zeroAxis);
     if (mesh.getSize(axis) == 1)
       return markAllAnalysesPreserved();
-    auto entry = getOperation().lookupSymbol<graph::EntryOp>("train_step");
+    auto entry = graph::EntryOp::find(getOperation(), EntryKind::TrainStep);
     Volumes volumes(getOperation());
     int64_t kept = volumes.ofVariables(), sent = entry ? volumes.sentIn(entry) : 0;
     if (failed(ZeroSharding(getOperation(), mesh, strategy->zeroLevel, axis, strategy->prefetch,

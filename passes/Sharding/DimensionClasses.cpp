@@ -57,12 +57,8 @@ std::optional<int64_t> bowline::soleFactor(const FactorRule &rule, ArrayRef<int6
 }
 
 DimensionClasses::DimensionClasses(ModuleOp module) : module(module) {
-  for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op))
-      nodeOf(param.getName(), param.getTensorType().getRank());
-    if (auto state = dyn_cast<graph::StateOp>(op))
-      nodeOf(state.getName(), state.getTensorType().getRank());
-  }
+  for (auto variable : module.getOps<graph::Variable>())
+    nodeOf(variable.getVariableName(), variable.getTensorType().getRank());
   module.walk([&](Operation *op) { connect(op); });
 }
 

@@ -136,11 +136,9 @@ void DimensionSplit::rewrite(const Rewrite &rewrite) {
 }
 
 void DimensionSplit::splitVariables() {
-  for (Operation &op : *module.getBody()) {
-    if (!isa<graph::ParamOp, graph::StateOp>(op))
-      continue;
-    StringRef name = SymbolTable::getSymbolName(&op).getValue();
-    auto type = cast<RankedTensorType>(op.getAttrOfType<TypeAttr>("type").getValue());
+  for (auto variable : module.getOps<graph::Variable>()) {
+    StringRef name = variable.getVariableName();
+    RankedTensorType type = variable.getTensorType();
     DimSplits splits;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       splits.push_back(requests.lookup(classes.of(name, dim)));
@@ -153,9 +151,10 @@ void DimensionSplit::splitVariables() {
         dims.set(dims.size() - 1);
     }
     RankedTensorType viewed = type.clone(graph::splitShape(splits, type.getShape()));
-    op.setAttr("type", TypeAttr::get(viewed));
-    op.removeAttr(DistDialect::kShardingAttr);
-    op.setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(op.getContext(), type.getShape()));
-    op.setAttr(DistDialect::kViewAttr, DenseI64ArrayAttr::get(op.getContext(), viewed.getShape()));
+    MLIRContext *context = variable->getContext();
+    variable.setTensorType(viewed);
+    variable->removeAttr(DistDialect::kShardingAttr);
+    variable->setAttr(DistDialect::kGlobalShapeAttr, DenseI64ArrayAttr::get(context, type.getShape()));
+    variable->setAttr(DistDialect::kViewAttr, DenseI64ArrayAttr::get(context, viewed.getShape()));
   }
 }

@@ -76,7 +76,7 @@ bool FunctionSharding::isElementwise(Operation *op) const {
 bool FunctionSharding::isSummandAccumulator(Operation *op) const {
   auto read = dyn_cast<graph::ReadOp>(op);
   auto state = !read ? graph::StateOp() : symbols.lookup<graph::StateOp>(read.getVariable());
-  return state && state.getRole() == graph::StateRole::Accumulator && state.getTensorType().getRank() > 0 &&
+  return state && state.isAccumulator() && state.getTensorType().getRank() > 0 &&
          isSummedAlong(state->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr), shards.getAxis());
 }
 

@@ -82,7 +82,7 @@ void GradientOrder::sort(Block &block) {
       continue;
     StringRef variable = cast<graph::ReadOp>(chain.front()).getVariable();
     auto state = symbols.lookup<graph::StateOp>(variable);
-    bool isGradient = state && state.getRole() == graph::StateRole::Accumulator;
+    bool isGradient = state && state.isAccumulator();
     if (isGradient && ready.contains(variable) && !written.contains(variable))
       exchanges.push_back({ready.lookup(variable), std::move(chain)});
   }

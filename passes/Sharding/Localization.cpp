@@ -48,9 +48,8 @@ LogicalResult Localization::checkFunction(graph::FuncOp function) {
 LogicalResult Localization::checkAll() {
   for (Operation &op : *module.getBody()) {
     auto sharding = op.getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
-    if (auto param = dyn_cast<graph::ParamOp>(op); param && failed(check(&op, "it", param.getTensorType(), sharding)))
-      return failure();
-    if (auto state = dyn_cast<graph::StateOp>(op); state && failed(check(&op, "it", state.getTensorType(), sharding)))
+    if (auto variable = dyn_cast<graph::Variable>(op);
+        variable && failed(check(&op, "it", variable.getTensorType(), sharding)))
       return failure();
     if (auto function = dyn_cast<graph::FuncOp>(op); function && failed(checkFunction(function)))
       return failure();
@@ -76,26 +75,22 @@ dist::ShardingAttr Localization::shardingOf(Value value) {
   return dist::ShardingAttr::replicated(value.getContext(), cast<RankedTensorType>(value.getType()).getRank());
 }
 
-void Localization::localizeVariable(Operation *op, TypeAttr type) {
-  auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
-  auto global = cast<RankedTensorType>(type.getValue());
-  op->setAttr("type", TypeAttr::get(localType(global, sharding)));
+void Localization::localizeVariable(graph::Variable variable) {
+  auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  RankedTensorType global = variable.getTensorType();
+  variable.setTensorType(localType(global, sharding));
   // What was viewed or padded says itself what it was.
-  Attribute shape = op->getAttr(DistDialect::kViewAttr);
-  if (!op->hasAttr(DistDialect::kGlobalShapeAttr))
-    op->setAttr(DistDialect::kGlobalShapeAttr,
-                shape ? shape : DenseI64ArrayAttr::get(op->getContext(), global.getShape()));
+  Attribute shape = variable->getAttr(DistDialect::kViewAttr);
+  if (!variable->hasAttr(DistDialect::kGlobalShapeAttr))
+    variable->setAttr(DistDialect::kGlobalShapeAttr,
+                      shape ? shape : DenseI64ArrayAttr::get(variable->getContext(), global.getShape()));
 }
 
 LogicalResult Localization::run() {
   if (failed(checkAll()))
     return failure();
-  for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op))
-      localizeVariable(param, param.getTypeAttr());
-    if (auto state = dyn_cast<graph::StateOp>(op))
-      localizeVariable(state, state.getTypeAttr());
-  }
+  for (auto variable : module.getOps<graph::Variable>())
+    localizeVariable(variable);
   for (auto function : module.getOps<graph::FuncOp>())
     localizeFunction(function);
   return success();

@@ -39,7 +39,7 @@ private:
   llvm::LogicalResult checkAll();
   mlir::RankedTensorType localType(mlir::Type global, dist::ShardingAttr sharding);
   dist::ShardingAttr shardingOf(mlir::Value value);
-  void localizeVariable(mlir::Operation *op, mlir::TypeAttr type);
+  void localizeVariable(graph::Variable variable);
   void localizeFunction(graph::FuncOp function);
   void localize(mlir::Operation *op);
   void localizeReshard(dist::ReshardOp reshard);

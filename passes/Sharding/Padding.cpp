@@ -20,23 +20,12 @@ using namespace bowline;
 using dist::DistDialect;
 using graph::FactorRule;
 
-/// Calls `body` with each parameter and state, its name and its type.
-template <typename Body> static void forEachVariable(ModuleOp module, Body body) {
-  for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op))
-      body(&op, param.getName(), param.getTensorType());
-    if (auto state = dyn_cast<graph::StateOp>(op))
-      body(&op, state.getName(), state.getTensorType());
-  }
-}
-
 bool Padding::isNeeded(ModuleOp module, dist::MeshOp mesh) {
   bool needed = false;
-  forEachVariable(module, [&](Operation *op, StringRef, RankedTensorType type) {
-    if (auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr))
-      for (auto [size, dim] : llvm::zip_equal(type.getShape(), sharding.getDims()))
+  for (auto variable : module.getOps<graph::Variable>())
+    if (auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr))
+      for (auto [size, dim] : llvm::zip_equal(variable.getTensorType().getShape(), sharding.getDims()))
         needed |= size % mesh.getSize(dim.getAxes()) != 0;
-  });
   return needed;
 }
 
@@ -58,17 +47,18 @@ LogicalResult Padding::run() {
 void Padding::collect() {
   llvm::MapVector<Class, int64_t> multiples;
   llvm::MapVector<Class, Growth> misfits;
-  forEachVariable(module, [&](Operation *op, StringRef name, RankedTensorType type) {
-    auto sharding = op->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+  for (auto variable : module.getOps<graph::Variable>()) {
+    RankedTensorType type = variable.getTensorType();
+    auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
     for (int64_t dim = 0; sharding && dim < type.getRank(); ++dim) {
       int64_t ranks = mesh.getSize(sharding.getAxes(dim));
-      Class own = classes.of(name, dim);
+      Class own = classes.of(variable.getVariableName(), dim);
       int64_t &multiple = multiples.try_emplace(own, 1).first->second;
       multiple = std::lcm(multiple, ranks); // at most 2^20: the ranks of one mesh
       if (type.getDimSize(dim) % ranks != 0)
-        misfits.try_emplace(own, Growth{type.getDimSize(dim), op, dim});
+        misfits.try_emplace(own, Growth{type.getDimSize(dim), variable, dim});
     }
-  });
+  }
   for (auto &[own, growth] : misfits) {
     growth.to = llvm::alignTo(growth.to, multiples[own]);
     growths.insert({own, growth});
@@ -147,19 +137,22 @@ static RankedTensorType grownType(RankedTensorType type, const Growths &growths,
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-void Padding::growVariable(Operation *op, StringRef name, RankedTensorType type) {
-  RankedTensorType grown = grownType(type, growths, [&](int64_t dim) { return classes.of(name, dim); });
+void Padding::growVariable(graph::Variable variable) {
+  RankedTensorType type = variable.getTensorType();
+  RankedTensorType grown =
+      grownType(type, growths, [&](int64_t dim) { return classes.of(variable.getVariableName(), dim); });
   if (grown == type)
     return;
-  op->setAttr("type", TypeAttr::get(grown));
-  if (!op->hasAttr(DistDialect::kViewAttr))
-    op->setAttr(DistDialect::kViewAttr, DenseI64ArrayAttr::get(op->getContext(), type.getShape()));
+  variable.setTensorType(grown);
+  if (!variable->hasAttr(DistDialect::kViewAttr))
+    variable->setAttr(DistDialect::kViewAttr, DenseI64ArrayAttr::get(variable->getContext(), type.getShape()));
 }
 
 void Padding::grow() {
   for (auto function : module.getOps<graph::FuncOp>())
     growValues(function);
-  forEachVariable(module, [&](Operation *op, StringRef name, RankedTensorType type) { growVariable(op, name, type); });
+  for (auto variable : module.getOps<graph::Variable>())
+    growVariable(variable);
 }
 
 void Padding::growValues(graph::FuncOp function) {

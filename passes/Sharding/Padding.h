@@ -54,7 +54,7 @@ private:
   llvm::LogicalResult check(Class grown, const Growth &growth);
   void findObstacles();
   void grow();
-  void growVariable(mlir::Operation *op, llvm::StringRef name, mlir::RankedTensorType type);
+  void growVariable(graph::Variable variable);
   void growValues(graph::FuncOp function);
 
   mlir::ModuleOp module;

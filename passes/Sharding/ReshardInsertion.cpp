@@ -131,7 +131,7 @@ void ReshardInsertion::deferSums() {
   state.module.walk([&](graph::WriteOp write) {
     auto variable = symbols.lookup<graph::StateOp>(write.getVariable());
     auto start = variable ? dyn_cast<graph::FillAttr>(variable.getInit()) : graph::FillAttr();
-    if (start && start.getValue() == 0.0 && variable.getRole() == graph::StateRole::Accumulator)
+    if (start && start.getValue() == 0.0 && variable.isAccumulator())
       writes[write.getVariable()].push_back(write);
   });
   for (auto &[accumulator, list] : writes) {

@@ -12,11 +12,8 @@
 
 using namespace mlir;
 using namespace bowline;
-using stage::StageDialect;
 
 static RankedTensorType withElements(Type type, Type element) { return cast<RankedTensorType>(type).clone(element); }
-
-static bool isMirror(graph::ParamOp param) { return param->hasAttr(StageDialect::kMirrorOfAttr); }
 
 RoundedCopies::RoundedCopies(ModuleOp module, SymbolTable &symbols)
     : symbols(symbols), params(module.getOps<graph::ParamOp>()) {
@@ -34,7 +31,7 @@ llvm::StringSet<> RoundedCopies::run(llvm::function_ref<bool(graph::ParamOp)> ke
     Type element = keep(param) ? Type() : roundedTypeOf(param);
     if (!element)
       continue;
-    if (isMirror(param)) {
+    if (param.isMirror()) {
       narrow(param, element);
     } else if (isTrained(param)) {
       addCopy(param, element);
@@ -79,7 +76,7 @@ void RoundedCopies::addCopy(graph::ParamOp param, Type element) {
   llvm::raw_string_ostream(type) << element;
   copy.setSymName((param.getName() + "." + type).str());
   copy.setType(withElements(param.getTensorType(), element));
-  copy->setAttr(StageDialect::kMirrorOfAttr, FlatSymbolRefAttr::get(param));
+  copy.setMirrorOfAttr(FlatSymbolRefAttr::get(param));
   symbols.insert(copy, std::next(param->getIterator()));
   readInstead(param, copy);
   for (graph::WriteOp write : uses[param.getSymNameAttr()].writes) {

@@ -18,7 +18,7 @@
 namespace bowline {
 
 /// For parameters that nothing but their own update needs in full precision, because everything else rounds them to one
-/// narrower type first: they get a whole copy of that type, a mirror (`stage.mirror_of`) that is written together with
+/// narrower type first: they get a whole copy of that type, a mirror (`mirror_of`) that is written together with
 /// them and read in their place. Their wide values may then be divided among ranks without ever being gathered.
 ///
 /// A mirror in another stage that is only read rounded gets that type itself, and so does what is sent to it.

@@ -84,16 +84,13 @@ bool bowline::isFreeConstant(Value value) {
 //===----------------------------------------------------------------------===//
 
 ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh) {
-  auto declare = [&](Operation *op, StringRef name, RankedTensorType type) {
-    auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::DistDialect::kShardingAttr);
-    variables[name] = std::make_unique<Cut>(sharding ? Cut::from(sharding, ("variable '" + name + "'").str())
-                                                     : Cut::open(type.getRank()));
-  };
   for (Operation &op : *module.getBody()) {
-    if (auto param = dyn_cast<graph::ParamOp>(op))
-      declare(param, param.getName(), param.getTensorType());
-    if (auto state = dyn_cast<graph::StateOp>(op))
-      declare(state, state.getName(), state.getTensorType());
+    if (auto variable = dyn_cast<graph::Variable>(op)) {
+      StringRef name = variable.getVariableName();
+      auto sharding = op.getAttrOfType<dist::ShardingAttr>(dist::DistDialect::kShardingAttr);
+      variables[name] = std::make_unique<Cut>(sharding ? Cut::from(sharding, ("variable '" + name + "'").str())
+                                                       : Cut::open(variable.getTensorType().getRank()));
+    }
     auto function = dyn_cast<graph::FuncOp>(op);
     if (!function)
       continue;
@@ -161,8 +158,8 @@ SmallVector<Cut *> ShardingState::resultCuts(Operation *op) {
 void ShardingState::annotate() {
   MLIRContext *context = module.getContext();
   for (Operation &op : *module.getBody()) {
-    if (isa<graph::ParamOp, graph::StateOp>(op))
-      op.setAttr(dist::DistDialect::kShardingAttr, find(SymbolTable::getSymbolName(&op).getValue())->toAttr(context));
+    if (auto variable = dyn_cast<graph::Variable>(op))
+      op.setAttr(dist::DistDialect::kShardingAttr, find(variable.getVariableName())->toAttr(context));
     auto function = dyn_cast<graph::FuncOp>(op);
     if (!function)
       continue;

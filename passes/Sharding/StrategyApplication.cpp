@@ -61,11 +61,9 @@ void StrategyApplication::replaceMesh() {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-static bool isMirror(graph::ParamOp param) { return param->hasAttr(stage::StageDialect::kMirrorOfAttr); }
-
 LogicalResult StrategyApplication::shardParameters() {
   SmallVector<graph::ParamOp> params = llvm::to_vector(module.getOps<graph::ParamOp>());
-  llvm::erase_if(params, [](graph::ParamOp param) { return isMirror(param); });
+  llvm::erase_if(params, [](graph::ParamOp param) { return param.isMirror(); });
   for (graph::ParamOp param : params)
     param->setAttr(dist::DistDialect::kShardingAttr,
                    dist::ShardingAttr::replicated(module.getContext(), param.getTensorType().getRank()));
@@ -86,11 +84,9 @@ LogicalResult StrategyApplication::shardParameters() {
 void StrategyApplication::shardMirrors() {
   SymbolTable symbols(module);
   for (auto mirror : module.getOps<graph::ParamOp>())
-    if (isMirror(mirror)) {
-      auto owner = mirror->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
+    if (mirror.isMirror())
       mirror->setAttr(dist::DistDialect::kShardingAttr,
-                      symbols.lookup(owner.getValue())->getAttr(dist::DistDialect::kShardingAttr));
-    }
+                      symbols.lookup(*mirror.getMirrorOf())->getAttr(dist::DistDialect::kShardingAttr));
 }
 
 LogicalResult StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
@@ -126,7 +122,7 @@ void StrategyApplication::splitFused(SmallVectorImpl<std::pair<graph::ParamOp, T
       split.ask(param.getName(), cut.dim, cut.parts);
   llvm::SmallPtrSet<Operation *, 16> free(params.begin(), params.end());
   for (auto param : module.getOps<graph::ParamOp>())
-    if (!free.contains(param) && !isMirror(param))
+    if (!free.contains(param) && !param.isMirror())
       split.keep(param.getName(), param.getTensorType().getRank());
   split.run();
   llvm::erase_if(cuts, [&](auto &cut) {

@@ -37,7 +37,7 @@ bool UniformValues::isUniform(Operation *op, const SymbolTable &symbols) const {
     return false;
   if (auto read = dyn_cast<graph::ReadOp>(op)) {
     auto state = symbols.lookup<graph::StateOp>(read.getVariable());
-    if (state && state.getRole() == graph::StateRole::Stash)
+    if (state && state.isStash())
       return false;
     auto sharding = symbols.lookup(read.getVariable())->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
     return !isCutAlong(sharding, axis) && !isSummedAlong(sharding, axis);

@@ -19,10 +19,8 @@ static int64_t bytesOf(Type type) {
 
 int64_t Volumes::ofVariables() const {
   int64_t bytes = 0;
-  for (auto param : module.getOps<graph::ParamOp>())
-    bytes += bytesOf(param.getTensorType());
-  for (auto state : module.getOps<graph::StateOp>())
-    bytes += bytesOf(state.getTensorType());
+  for (auto variable : module.getOps<graph::Variable>())
+    bytes += bytesOf(variable.getTensorType());
   return bytes;
 }
 

@@ -18,8 +18,11 @@ static dist::ShardingAttr shardingOf(Operation *variable) {
 }
 
 static bool isGradient(graph::StateOp state) {
-  return state.getRole() == graph::StateRole::Accumulator && state.getTensorType().getRank() > 0;
+  return state.isAccumulator() && state.getOf() && state.getTensorType().getRank() > 0;
 }
+
+/// What the optimizer keeps for a parameter beside its value.
+static bool isMoment(graph::StateOp state) { return state.isPersistent() && state.getOf(); }
 
 LogicalResult ZeroSharding::run() {
   if (shards.getCount() == 1)
@@ -72,8 +75,7 @@ void ZeroSharding::chooseVariables() {
     auto state = dyn_cast<graph::StateOp>(op);
     if (!state || isCut || state.getTensorType().getRank() == 0)
       continue;
-    bool isMoment = state.getRole() == graph::StateRole::Optimizer && !isSummand;
-    if (isMoment || (level >= 2 && isGradient(state)))
+    if ((isMoment(state) && !isSummand) || (level >= 2 && isGradient(state)))
       variables[state.getName()] = {state.getTensorType(), isSummand, /*isParameter=*/false,
                                     /*isZeroPadded=*/isGradient(state)};
   }

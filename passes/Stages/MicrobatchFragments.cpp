@@ -28,6 +28,14 @@ std::string bowline::nameOfFragment(FragmentKey key) {
   return (Twine(kNames[static_cast<size_t>(key.second)]) + "." + Twine(key.first)).str();
 }
 
+static std::optional<graph::FunctionPart> partOf(StepKind kind) {
+  if (kind == StepKind::Forward)
+    return graph::FunctionPart::Forward;
+  if (kind == StepKind::Backward)
+    return graph::FunctionPart::Backward;
+  return std::nullopt;
+}
+
 MicrobatchFragments::MicrobatchFragments(graph::FuncOp function, const PipelineRanks &ranks, int64_t rank,
                                          SymbolTable &symbols)
     : function(function), ranks(ranks), rank(rank), symbols(symbols) {
@@ -91,7 +99,11 @@ MicrobatchFragments::Fragment *MicrobatchFragments::fragment(int64_t stage, Step
   Fragment &result = fragments[key];
   if (!result.function) {
     result.key = key;
-    result.function = std::make_unique<PartialFunction>(function, nameOfFragment(key), symbols);
+    std::optional<graph::FunctionPart> part = partOf(kind);
+    result.function = std::make_unique<PartialFunction>(function, nameOfFragment(key), part, symbols);
+    if (part)
+      result.function->get()->setAttr(stage::StageDialect::kIndexAttr,
+                                      DenseI64ArrayAttr::get(function.getContext(), {stage}));
   }
   return &result;
 }
@@ -171,7 +183,7 @@ Value MicrobatchFragments::read(Value value, Fragment *writer, Fragment *user) {
   if (!stash.state) {
     OpBuilder builder(function.getContext());
     std::string name = "stash." + nameOfFragment(writer->key) + "." + std::to_string(counts[writer->key]++);
-    stash.state = graph::StateOp::create(builder, value.getLoc(), name, graph::StateRole::Stash,
+    stash.state = graph::StateOp::create(builder, value.getLoc(), name, graph::Lifetime::Microbatch,
                                          cast<RankedTensorType>(value.getType()),
                                          graph::FillAttr::get(function.getContext(), builder.getF64FloatAttr(0.0)));
     symbols.insert(stash.state, writer->function->get()->getIterator());

@@ -9,7 +9,6 @@
 #include "passes/Stages/MicrobatchPhases.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/IR/SymbolTable.h"
-#include "passes/Training/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -18,8 +17,9 @@ using namespace bowline;
 /// The accumulators of gradients.
 static llvm::StringSet<> gradientsIn(ModuleOp module) {
   llvm::StringSet<> names;
-  for (auto param : module.getOps<graph::ParamOp>())
-    names.insert(training::gradientName(param.getName()));
+  for (auto state : module.getOps<graph::StateOp>())
+    if (state.isAccumulator() && state.getOf())
+      names.insert(state.getName());
   return names;
 }
 

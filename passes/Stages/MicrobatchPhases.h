@@ -16,9 +16,9 @@ namespace bowline {
 
 enum class StagePhase { Forward, Backward, Both };
 
-/// Divides `@loss` or `@train_microbatch`. Forward is what its results and its writes depend on, but for the writes of
-/// gradients; the rest is backward. What both use, and what depends on arguments or on parameters but not on both nor
-/// on another stage, is in both: each phase makes its own, rather than keep it from one to the other.
+/// Divides the loss, or what runs per microbatch. Forward is what its results and its writes depend on, but for the
+/// writes of gradients; the rest is backward. What both use, and what depends on arguments or on parameters but not on
+/// both nor on another stage, is in both: each phase makes its own, rather than keep it from one to the other.
 class MicrobatchPhases {
 public:
   /// \p symbols is that of the function's module.

@@ -18,9 +18,10 @@ void bowline::removeStageLabels(Operation *op) {
   op->removeAttr(StageDialect::kPhaseAttr);
 }
 
-PartialFunction::PartialFunction(graph::FuncOp original, StringRef name, SymbolTable &symbols)
+PartialFunction::PartialFunction(graph::FuncOp original, StringRef name, std::optional<graph::FunctionPart> part,
+                                 SymbolTable &symbols)
     : original(original), body(original.getContext()) {
-  function = graph::FuncOp::create(body, original.getLoc(), name, original.getFunctionType());
+  function = graph::FuncOp::create(body, original.getLoc(), name, original.getFunctionType(), part);
   symbols.insert(function);
   Block &block = function.getBody().empty() ? function.getBody().emplaceBlock() : function.getBody().front();
   for (BlockArgument argument : original.getBody().getArguments())

@@ -20,8 +20,9 @@ namespace bowline {
 /// order and with their attributes. Labels of stages are left out.
 class PartialFunction {
 public:
-  /// Inserts the function at the end of the module of \p symbols.
-  PartialFunction(graph::FuncOp original, llvm::StringRef name, mlir::SymbolTable &symbols);
+  /// Inserts the function, which is \p part of a training step, at the end of the module of \p symbols.
+  PartialFunction(graph::FuncOp original, llvm::StringRef name, std::optional<graph::FunctionPart> part,
+                  mlir::SymbolTable &symbols);
 
   graph::FuncOp get() const { return function; }
   /// At its end.

@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
   let summary = "Divide the layers of a model into pipeline stages";
   let description = [{
-    Where the module's `dist.strategy` has an axis for stages with more than one rank, divides `@loss` into as many
+    Where the module's `dist.strategy` has an axis for stages with more than one rank, divides the loss into as many
     virtual stages as the ranks along it hold together, and inserts `stage.transfer` for every value that crosses, from
     neighbour to neighbour. Runs before differentiation, which then gives the transfers of gradients.
 
@@ -16,7 +16,7 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
     as possible by the cost model.
 
     What depends on no parameter is there for every stage. A parameter that a second stage uses gets a mirror there
-    (`stage.mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
+    (`mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
 
     Diagnosed: more stages than layers, ranges that do not cover all layers, no parameter in a layer; each with the
     nearest valid choice.
@@ -28,7 +28,7 @@ def LabelStages : Pass<"label-stages", "::mlir::ModuleOp"> {
   let summary = "Write down which stage computes what";
   let description = [{
     For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
-    transfers between stages, and `stage.phase` on the operations of `@loss` and `@train_microbatch`. What was there is
+    transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. What was there is
     replaced.
 
     A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every
@@ -53,10 +53,10 @@ def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
     along that axis. Each has a copy of mesh and strategy and the attributes of the outer module, the variables of its
     stages, and entries of the same names.
 
-    `@train_microbatch` becomes functions `@forward.S`, `@backward.S` (or `@backward_input.S` and `@backward_weight.S`,
+    The `microbatch` becomes functions `@forward.S`, `@backward.S` (or `@backward_input.S` and `@backward_weight.S`,
     where the schedule splits them), `@send_activation.S`, `@receive_activation.S`, `@send_gradient.S` and
     `@receive_gradient.S` for each stage S of the rank. Values go from one to another in states with the role `stash`.
-    The timeline of `@train_step` is the schedule's.
+    The timeline of the training step is the schedule's.
 
     All other functions stay, each rank having what its stages need; scalars that stages share go through all-reduces
     over the axis of the stages.

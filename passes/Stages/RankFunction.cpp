@@ -16,7 +16,8 @@ using namespace bowline;
 
 RankFunction::RankFunction(graph::FuncOp function, const PipelineRanks &ranks, StringAttr axis, int64_t rank,
                            SymbolTable &symbols)
-    : function(function), ranks(ranks), axis(axis), rank(rank), part(function, function.getName(), symbols) {
+    : function(function), ranks(ranks), axis(axis), rank(rank),
+      part(function, function.getName(), function.getPart(), symbols) {
   findMoves();
 }
 
@@ -62,7 +63,7 @@ void RankFunction::findMoves() {
 }
 
 std::string RankFunction::channelOf(stage::TransferOp op) {
-  if (function.getName() == training::kLossFunction)
+  if (function.getPart() == graph::FunctionPart::Loss)
     return ranks.channelOf(StepKind::SendActivation, static_cast<int64_t>(op.getFrom())).str();
   return (Twine("update.") + Twine(ranks.rankOf(op.getFrom())) + "." + Twine(ranks.rankOf(op.getTo()))).str();
 }

@@ -19,10 +19,11 @@ using stage::StageDialect;
 using Kind = LayerAnalysis::Kind;
 
 LogicalResult StageAssignment::run() {
-  auto loss = symbols.lookup<graph::FuncOp>(training::kLossFunction);
+  auto loss = graph::FuncOp::find(module, graph::FunctionPart::Loss);
   if (!loss)
-    return emitError(location) << "there is no graph.func @" << training::kLossFunction
-                               << " to divide into stages; give the mesh no axis \"" << strategy.stageAxis << "\"";
+    return emitError(location)
+           << "no function is the loss, 'graph.func loss @name', to divide into stages; give the mesh no axis \""
+           << strategy.stageAxis << "\"";
   if (module->hasAttr(StageDialect::kCountAttr))
     return emitError(location) << "the module is divided into stages already";
   FailureOr<int64_t> layers = countLayers(module);
@@ -107,7 +108,7 @@ graph::ParamOp StageAssignment::mirrorOf(graph::ParamOp owner, int64_t stage) {
   Builder builder(module.getContext());
   mirror = owner.clone();
   mirror.setSymName((owner.getName() + ".mirror" + Twine(stage)).str());
-  mirror->setAttr(StageDialect::kMirrorOfAttr, FlatSymbolRefAttr::get(owner));
+  mirror.setMirrorOfAttr(FlatSymbolRefAttr::get(owner));
   mirror->setAttr(StageDialect::kIndexAttr, builder.getDenseI64ArrayAttr({stage}));
   symbols.insert(mirror, std::next(owner->getIterator()));
   return mirror;

@@ -19,7 +19,7 @@
 
 namespace bowline {
 
-/// Divides `@loss` of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for what
+/// Divides the loss of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for what
 /// crosses, from neighbour to neighbour, and mirrors of parameters that a second stage uses. The module gets
 /// `stage.count`, its parameters `stage.index`.
 class StageAssignment {

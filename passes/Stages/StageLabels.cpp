@@ -18,13 +18,13 @@ using stage::StageDialect;
 LogicalResult bowline::labelStages(ModuleOp module, int64_t count) {
   StageDataflow before(module, count);
   for (auto function : module.getOps<graph::FuncOp>())
-    if (function.getName() != training::kMicrobatchFunction)
+    if (function.getPart() != graph::FunctionPart::Microbatch)
       StageCombination(function, before).run();
   return StageLabels(module, StageDataflow(module, count)).run();
 }
 
 bool StageLabels::runsPerMicrobatch(graph::FuncOp function) {
-  return function.getName() == training::kLossFunction || function.getName() == training::kMicrobatchFunction;
+  return function.getPart() == graph::FunctionPart::Loss || function.getPart() == graph::FunctionPart::Microbatch;
 }
 
 LogicalResult StageLabels::run() {
@@ -38,8 +38,8 @@ LogicalResult StageLabels::run() {
     return failure();
 
   for (Operation &op : *module.getBody()) {
-    if (isa<graph::ParamOp, graph::StateOp>(op))
-      label(&op, flow.stagesOfVariable(SymbolTable::getSymbolName(&op).getValue()));
+    if (auto variable = dyn_cast<graph::Variable>(op))
+      label(&op, flow.stagesOfVariable(variable.getVariableName()));
     auto function = dyn_cast<graph::FuncOp>(op);
     if (!function)
       continue;
@@ -127,7 +127,7 @@ LogicalResult StageLabels::checkFunction(graph::FuncOp function) {
   std::optional<MicrobatchPhases> phases;
   if (runsPerMicrobatch(function))
     phases.emplace(function, symbols);
-  bool isStep = function.getName() == training::kMicrobatchFunction;
+  bool isStep = function.getPart() == graph::FunctionPart::Microbatch;
   for (Operation &op : function.getBody().front()) {
     if (auto write = dyn_cast<graph::WriteOp>(op); write && failed(checkWrite(write)))
       return failure();
@@ -176,7 +176,7 @@ LogicalResult StageLabels::checkParameter(graph::ParamOp param) {
   InFlightDiagnostic diagnostic = shared->emitOpError("depends on parameter '");
   diagnostic << param.getName() << "' and is needed in stages " << first << " and " << second;
   if (isa<graph::ReadOp>(shared))
-    diagnostic << "; the later one needs a mirror, a graph.param with " << StageDialect::kMirrorOfAttr;
+    diagnostic << "; the later one needs a mirror, a graph.param with mirror_of";
   else
     diagnostic << "; a stage.transfer from " << first << " to " << second << " is missing";
   return diagnostic;

@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace bowline;
 
 /// What ranks divide among each other; the rest of a module is for all.
-static bool isDivided(Operation *op) { return isa<graph::FuncOp, graph::EntryOp, graph::ParamOp, graph::StateOp>(op); }
+static bool isDivided(Operation *op) { return isa<graph::FuncOp, graph::EntryOp, graph::Variable>(op); }
 
 LogicalResult StageSplitting::run() {
   FailureOr<int64_t> microbatches = countMicrobatches();
@@ -51,9 +51,12 @@ LogicalResult StageSplitting::run() {
 
 FailureOr<int64_t> StageSplitting::countMicrobatches() {
   int64_t microbatches = 0;
+  auto microbatch = graph::FuncOp::find(module, graph::FunctionPart::Microbatch);
+  if (!microbatch)
+    return microbatches;
   for (auto entry : module.getOps<graph::EntryOp>())
     for (auto [name, repeat] : llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
-      if (name.getValue() == training::kMicrobatchFunction) {
+      if (name.getValue() == microbatch.getName()) {
         if (microbatches != 0 && microbatches != repeat)
           return entry.emitOpError("runs ") << name << " " << repeat << " times, but another entry " << microbatches
                                             << " times; one schedule is for one number of microbatches";
@@ -104,7 +107,7 @@ ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, i
   OpBuilder body = OpBuilder::atBlockEnd(nested.getBody());
   auto isHere = [&](int64_t stage) { return ranks.rankOf(stage) == rank; };
   for (Operation &op : *module.getBody()) {
-    bool isVariable = isa<graph::ParamOp, graph::StateOp>(op) && llvm::any_of(stage::indexOf(&op), isHere);
+    bool isVariable = isa<graph::Variable>(op) && llvm::any_of(stage::indexOf(&op), isHere);
     if (isVariable || isa<dist::MeshOp, dist::StrategyOp>(op)) {
       Operation *copy = body.clone(op);
       removeStageLabels(copy);
@@ -113,7 +116,7 @@ ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, i
   rankSymbols = SymbolTable(nested);
   std::unique_ptr<MicrobatchFragments> fragments;
   for (auto function : module.getOps<graph::FuncOp>())
-    if (function.getName() == training::kMicrobatchFunction) {
+    if (function.getPart() == graph::FunctionPart::Microbatch) {
       fragments = std::make_unique<MicrobatchFragments>(function, ranks, rank, rankSymbols);
       fragments->run();
     } else {
@@ -126,7 +129,8 @@ ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, i
 
 void StageSplitting::addEntry(graph::EntryOp entry, const MicrobatchFragments *fragments, SymbolTable &rankSymbols) {
   Builder builder(module.getContext());
-  auto isMicrobatch = [](FlatSymbolRefAttr name) { return name.getValue() == training::kMicrobatchFunction; };
+  auto microbatch = graph::FuncOp::find(module, graph::FunctionPart::Microbatch);
+  auto isMicrobatch = [&](FlatSymbolRefAttr name) { return microbatch && name.getValue() == microbatch.getName(); };
   auto names = llvm::to_vector(entry.getFunctions().getAsRange<FlatSymbolRefAttr>());
   if (llvm::none_of(names, isMicrobatch)) {
     rankSymbols.insert(entry->clone());
@@ -154,7 +158,7 @@ void StageSplitting::addEntry(graph::EntryOp entry, const MicrobatchFragments *f
   }
   OpBuilder inserted(module.getContext());
   rankSymbols.insert(graph::EntryOp::create(
-      inserted, entry.getLoc(), inserted.getStringAttr(entry.getSymName()), inserted.getArrayAttr(functions),
-      inserted.getDenseI64ArrayAttr(SmallVector<int64_t>(functions.size(), 1)), inserted.getDenseI64ArrayAttr(timeline),
-      inserted.getI64IntegerAttr(microbatches)));
+      inserted, entry.getLoc(), entry.getKindAttr(), entry.getSymNameAttr(), entry.getBucketAttr(),
+      inserted.getArrayAttr(functions), inserted.getDenseI64ArrayAttr(SmallVector<int64_t>(functions.size(), 1)),
+      inserted.getDenseI64ArrayAttr(timeline), inserted.getI64IntegerAttr(microbatches)));
 }

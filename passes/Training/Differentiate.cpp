@@ -30,9 +30,9 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto loss = module.lookupSymbol<graph::FuncOp>(training::kLossFunction);
+    auto loss = graph::FuncOp::find(module, graph::FunctionPart::Loss);
     if (!loss) {
-      module.emitError("no graph.func @loss to differentiate");
+      module.emitError("no function to differentiate: mark one as the loss, 'graph.func loss @name'");
       return signalPassFailure();
     }
     if (failed(checkLoss(loss)) || failed(checkModule(module)) || failed(buildMicrobatch(module, loss)))
@@ -48,17 +48,20 @@ private:
   }
 
   LogicalResult checkModule(ModuleOp module) {
-    if (module.getOps<graph::ParamOp>().empty())
-      return module.emitError("has no graph.param to train; declare one, or compile with --mode generate");
-    for (StringRef name : {training::kBeginFunction, training::kMicrobatchFunction})
-      if (Operation *taken = module.lookupSymbol(name))
-        return taken->emitOpError("is in the way: differentiate builds @") << name << "; rename it";
+    if (llvm::none_of(module.getOps<graph::ParamOp>(), [](graph::ParamOp param) { return param.isTrained(); }))
+      return module.emitError("has no graph.param to train; declare one that is not frozen, or compile with --mode "
+                              "generate");
+    for (auto part : {graph::FunctionPart::Begin, graph::FunctionPart::Microbatch})
+      if (auto taken = graph::FuncOp::find(module, part))
+        return taken.emitOpError("is the part '")
+               << stringifyFunctionPart(part) << "' of a training step, which differentiate builds; remove that word";
     return success();
   }
 
   LogicalResult buildMicrobatch(ModuleOp module, graph::FuncOp loss) {
     auto function = loss.clone();
-    function.setName(training::kMicrobatchFunction);
+    function.setName("train_microbatch");
+    function.setPart(graph::FunctionPart::Microbatch);
     function.setFunctionType(FunctionType::get(&getContext(), loss.getArgumentTypes(), {}));
     function.removeResAttrsAttr();
     SymbolTable(module).insert(function, std::next(loss->getIterator()));
@@ -67,12 +70,12 @@ private:
     Value lossSum = terminator->getOperand(0), tokenCount = terminator->getOperand(1);
     terminator->setOperands({});
 
-    // Every read of a parameter contributes to its gradient.
+    // Every read of a trained parameter contributes to its gradient.
     SmallVector<Value> reads;
     SmallVector<graph::ParamOp> readParams;
     SymbolTable symbols(module);
     function.walk([&](graph::ReadOp read) {
-      if (auto param = symbols.lookup<graph::ParamOp>(read.getVariable())) {
+      if (auto param = symbols.lookup<graph::ParamOp>(read.getVariable()); param && param.isTrained()) {
         reads.push_back(read.getResult());
         readParams.push_back(param);
       }
@@ -93,14 +96,17 @@ private:
       else if (grad)
         sum = grad;
     }
-    for (auto param : module.getOps<graph::ParamOp>()) {
+    for (auto param : llvm::to_vector(module.getOps<graph::ParamOp>())) {
+      if (!param.isTrained())
+        continue;
       Value grad = perParam.lookup(param);
       if (!grad)
-        return param.emitOpError("has no influence on the loss; remove it or make @loss use it");
-      accumulate(builder, param, training::gradientName(param.getName()), grad, param.getLoc());
+        return param.emitOpError("has no influence on the loss; remove it, make it 'frozen', or make the loss use it");
+      accumulate(builder, param, (param.getName() + ".grad").str(), grad, param.getLoc(),
+                 FlatSymbolRefAttr::get(param));
     }
-    accumulate(builder, function, training::kLossSum.str(), lossSum, builder.getLoc());
-    accumulate(builder, function, training::kTokenCount.str(), tokenCount, builder.getLoc());
+    accumulate(builder, function, training::kLossSum.str(), lossSum, builder.getLoc(), {});
+    accumulate(builder, function, training::kTokenCount.str(), tokenCount, builder.getLoc(), {});
     if (dist::microbatchesOf(module) > 1)
       buildBegin(module, function);
     return success();
@@ -109,10 +115,13 @@ private:
   /// The function that clears every accumulator.
   void buildBegin(ModuleOp module, graph::FuncOp microbatch) {
     ImplicitLocOpBuilder builder(microbatch.getLoc(), microbatch);
-    auto begin = graph::FuncOp::create(builder, training::kBeginFunction, builder.getFunctionType({}, {}));
+    SymbolTable symbols(module);
+    auto begin =
+        graph::FuncOp::create(builder, "train_begin", builder.getFunctionType({}, {}), graph::FunctionPart::Begin);
+    symbols.insert(begin);
     builder.setInsertionPointToStart(&begin.getBody().emplaceBlock());
     for (auto state : module.getOps<graph::StateOp>()) {
-      if (state.getRole() != graph::StateRole::Accumulator)
+      if (!state.isAccumulator())
         continue;
       builder.setLoc(state.getLoc());
       Value zero = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(state.getTensorType())));
@@ -121,15 +130,15 @@ private:
     graph::ReturnOp::create(builder);
   }
 
-  /// Adds `value` to the accumulator `name`, which is declared before `anchor`.
+  /// Adds `value` to the accumulator `name`, of a parameter or of none, which is declared before `anchor`.
   void accumulate(ImplicitLocOpBuilder &builder, Operation *anchor, const std::string &name, Value value,
-                  Location location) {
+                  Location location, FlatSymbolRefAttr param) {
     OpBuilder declarations(anchor);
     declarations.setInsertionPointAfter(anchor);
     if (isa<graph::FuncOp>(anchor))
       declarations.setInsertionPoint(anchor);
-    graph::StateOp::create(declarations, location, name, graph::StateRole::Accumulator,
-                           cast<RankedTensorType>(value.getType()), graph::FillAttr::get(&getContext(), 0.0));
+    graph::StateOp::create(declarations, location, name, graph::Lifetime::Run, cast<RankedTensorType>(value.getType()),
+                           graph::FillAttr::get(&getContext(), 0.0), param);
     builder.setLoc(NameLoc::get(builder.getStringAttr("gradient"), location));
     if (dist::microbatchesOf(getOperation()) > 1) {
       Value sum = graph::ReadOp::create(builder, value.getType(), name);

@@ -48,26 +48,31 @@ public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ImplicitLocOpBuilder builder(NameLoc::get(StringAttr::get(&getContext(), "init")), &getContext());
+    SmallVector<graph::Variable> variables;
+    for (auto variable : module.getOps<graph::Variable>())
+      if (variable.isPersistent() && (weights || !variable.has(StateFlags::Weight)))
+        variables.push_back(variable);
+    if (variables.empty())
+      return;
+    if (auto taken = graph::EntryOp::find(module, EntryKind::Init)) {
+      taken.emitOpError("is of kind init, which insert-init makes; leave out the kind");
+      return signalPassFailure();
+    }
+    SymbolTable symbols(module);
     builder.setInsertionPointToEnd(module.getBody());
     auto function = graph::FuncOp::create(builder, "initialize", builder.getFunctionType({}, {}));
-    auto entry = graph::EntryOp::create(builder, "init", builder.getArrayAttr(FlatSymbolRefAttr::get(function)),
-                                        ArrayRef<int64_t>{1});
-    (void)entry;
+    symbols.insert(function);
+    symbols.insert(graph::EntryOp::create(builder, EntryKind::Init, "init",
+                                          builder.getArrayAttr(FlatSymbolRefAttr::get(function)),
+                                          ArrayRef<int64_t>{1}));
 
     builder.setInsertionPointToStart(&function.getBody().emplaceBlock());
-    for (Operation &op : *module.getBody()) {
-      builder.setLoc(op.getLoc());
-      if (auto param = dyn_cast<graph::ParamOp>(op))
-        write(builder, param.getName(), param.getTensorType(), param.getInit(), param.getKey());
-      else if (auto state = dyn_cast<graph::StateOp>(op); state && state.getRole() != graph::StateRole::Accumulator)
-        write(builder, state.getName(), state.getTensorType(), state.getInit(), state.getName());
+    for (graph::Variable variable : variables) {
+      builder.setLoc(variable.getLoc());
+      Value value = initialValue(builder, variable.getTensorType(), variable.getInit(), variable.getFileKey(), seed);
+      graph::WriteOp::create(builder, variable.getVariableName(), value);
     }
     graph::ReturnOp::create(builder);
-  }
-
-private:
-  void write(ImplicitLocOpBuilder &builder, StringRef name, RankedTensorType type, Attribute init, StringRef key) {
-    graph::WriteOp::create(builder, name, initialValue(builder, type, init, key, seed));
   }
 };
 

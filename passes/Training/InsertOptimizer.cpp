@@ -78,8 +78,9 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!module.lookupSymbol<graph::FuncOp>(training::kMicrobatchFunction)) {
-      module.emitError("no graph.func @train_microbatch; run differentiate first");
+    microbatch = graph::FuncOp::find(module, graph::FunctionPart::Microbatch);
+    if (!microbatch) {
+      module.emitError("no function is the part 'microbatch' of a training step; run differentiate first");
       return signalPassFailure();
     }
     if (failed(checkOptions()) || failed(checkParameters(module)))
@@ -104,29 +105,37 @@ private:
   }
 
   LogicalResult checkParameters(ModuleOp module) {
-    if (module.getOps<graph::ParamOp>().empty())
-      return module.emitError("has no graph.param to train; declare one, or compile with --mode generate");
+    gradients.clear();
+    for (auto state : module.getOps<graph::StateOp>())
+      if (state.isAccumulator() && state.getOf())
+        gradients[*state.getOf()] = state;
+    bool any = false;
     for (auto param : module.getOps<graph::ParamOp>()) {
+      if (!param.isTrained())
+        continue;
+      any = true;
       if (!param.getTensorType().getElementType().isF32())
         return param.emitOpError("has type ") << param.getTensorType() << ", but the optimizer updates f32 only";
-      if (!module.lookupSymbol<graph::StateOp>(training::gradientName(param.getName())))
-        return param.emitOpError("has no accumulator @")
-               << training::gradientName(param.getName()) << "; run differentiate first";
+      if (!gradients.contains(param.getName()))
+        return param.emitOpError("has no accumulator of its gradient; run differentiate first");
+      if (param.isMirror() && !module.lookupSymbol(*param.getMirrorOf()))
+        return param.emitOpError("is a mirror of ")
+               << param.getMirrorOfAttr() << ", which is not there, so that nothing would update it; add a graph.param";
     }
-    return success();
+    return any ? success()
+               : module.emitError("has no graph.param to train; declare one that is not frozen, or compile with --mode "
+                                  "generate");
   }
 
-  /// Mirrors are updated with their owners.
+  /// What is trained. Mirrors are updated with their owners.
   void collectParameters(ModuleOp module) {
     params.clear();
     mirrors.clear();
-    for (auto param : module.getOps<graph::ParamOp>()) {
-      auto owner = param->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
-      if (owner)
-        mirrors[owner.getValue()].push_back(param);
-      else
+    for (auto param : module.getOps<graph::ParamOp>())
+      if (param.isMirror() && param.isTrained())
+        mirrors[*param.getMirrorOf()].push_back(param);
+      else if (param.isTrained())
         params.push_back(param);
-    }
   }
 
   bool isAdamW() const { return kind == "adamw"; }
@@ -141,25 +150,28 @@ private:
     OpBuilder builder(param);
     builder.setInsertionPointAfter(param);
     for (int which : {1, 2})
-      graph::StateOp::create(builder, param.getLoc(), momentName(param, which), graph::StateRole::Optimizer,
-                             param.getTensorType(), graph::FillAttr::get(&getContext(), 0.0));
+      graph::StateOp::create(builder, param.getLoc(), momentName(param, which), StateFlags::Saved,
+                             param.getTensorType(), graph::FillAttr::get(&getContext(), 0.0),
+                             FlatSymbolRefAttr::get(param));
   }
 
   void buildUpdate(ModuleOp module) {
     ImplicitLocOpBuilder builder(NameLoc::get(StringAttr::get(&getContext(), "optimizer")), &getContext());
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
     auto counter = RankedTensorType::get({}, builder.getI32Type());
-    builder.setInsertionPoint(module.lookupSymbol(training::kMicrobatchFunction));
-    graph::StateOp::create(builder, training::kStep, graph::StateRole::Step, counter,
+    builder.setInsertionPoint(microbatch);
+    graph::StateOp::create(builder, training::kStep, StateFlags::Saved | StateFlags::Step, counter,
                            graph::FillAttr::get(&getContext(), 0.0));
 
     builder.setInsertionPointToEnd(module.getBody());
-    auto function = graph::FuncOp::create(builder, training::kUpdateFunction,
-                                          builder.getFunctionType({}, {scalar, scalar, scalar}));
+    SymbolTable symbols(module);
+    auto function = graph::FuncOp::create(
+        builder, "train_update", builder.getFunctionType({}, {scalar, scalar, scalar}), graph::FunctionPart::Update);
+    symbols.insert(function);
     constexpr StringRef results[] = {"loss", "grad_norm", "lr"};
     for (auto [index, name] : llvm::enumerate(results))
       function.setResultAttr(index, graph::FuncOp::kNameAttr, builder.getStringAttr(name));
-    buildEntry(builder, module, function);
+    symbols.insert(buildEntry(builder, module, function));
     builder.setInsertionPointToStart(&function.getBody().emplaceBlock());
     Arithmetic math(builder);
 
@@ -214,7 +226,8 @@ private:
   /// The gradient of a parameter, of whose sum its mirrors have parts.
   Value readGradient(ImplicitLocOpBuilder &builder, graph::ParamOp param) {
     auto read = [&](graph::ParamOp accumulated) -> Value {
-      return graph::ReadOp::create(builder, accumulated.getTensorType(), training::gradientName(accumulated.getName()));
+      return graph::ReadOp::create(builder, accumulated.getTensorType(),
+                                   gradients.lookup(accumulated.getName()).getName());
     };
     Value grad = read(param);
     for (graph::ParamOp mirror : mirrors.lookup(param.getName())) {
@@ -235,17 +248,17 @@ private:
       }
   }
 
-  void buildEntry(ImplicitLocOpBuilder &builder, ModuleOp module, graph::FuncOp update) {
+  graph::EntryOp buildEntry(ImplicitLocOpBuilder &builder, ModuleOp module, graph::FuncOp update) {
     SmallVector<Attribute> functions;
     SmallVector<int64_t> repeat;
-    if (module.lookupSymbol(training::kBeginFunction)) {
-      functions.push_back(FlatSymbolRefAttr::get(&getContext(), training::kBeginFunction));
+    if (auto begin = graph::FuncOp::find(module, graph::FunctionPart::Begin)) {
+      functions.push_back(FlatSymbolRefAttr::get(begin));
       repeat.push_back(1);
     }
-    functions.push_back(FlatSymbolRefAttr::get(&getContext(), training::kMicrobatchFunction));
+    functions.push_back(FlatSymbolRefAttr::get(microbatch));
     functions.push_back(FlatSymbolRefAttr::get(update));
     repeat.append({dist::microbatchesOf(module), 1});
-    graph::EntryOp::create(builder, "train_step", builder.getArrayAttr(functions), repeat);
+    return graph::EntryOp::create(builder, EntryKind::TrainStep, "train_step", builder.getArrayAttr(functions), repeat);
   }
 
   /// Increments the step counter; returns it as f64 and leaves its new value in `stepCounter`.
@@ -311,7 +324,10 @@ private:
     writes.emplace_back(param.getName().str(), value);
   }
 
+  graph::FuncOp microbatch;
   Value stepCounter;
+  /// Accumulators by the name of their parameter.
+  llvm::StringMap<graph::StateOp> gradients;
   /// Those with states of their own, in order.
   SmallVector<graph::ParamOp> params;
   /// By the name of their owner.

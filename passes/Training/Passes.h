@@ -14,18 +14,12 @@
 
 namespace bowline {
 
-/// Function and entry names that the training passes agree on.
+/// Names of the states that the training passes agree on.
 namespace training {
-inline constexpr llvm::StringLiteral kLossFunction = "loss";
-inline constexpr llvm::StringLiteral kBeginFunction = "train_begin";
-inline constexpr llvm::StringLiteral kMicrobatchFunction = "train_microbatch";
-inline constexpr llvm::StringLiteral kUpdateFunction = "train_update";
 inline constexpr llvm::StringLiteral kLossSum = "loss_sum";
 inline constexpr llvm::StringLiteral kTokenCount = "token_count";
 inline constexpr llvm::StringLiteral kStep = "step";
 
-/// The accumulator of a parameter's gradient.
-inline std::string gradientName(llvm::StringRef parameter) { return (parameter + ".grad").str(); }
 } // namespace training
 
 #define GEN_PASS_DECL

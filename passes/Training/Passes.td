@@ -23,12 +23,12 @@ def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
   let description = [{
-    Expects `graph.func @loss`, whose first result is the loss summed over the microbatch and whose second one counts
-    the positions that contributed. Adds `@train_microbatch` with the same arguments and no results: it computes the
-    gradient of the summed loss for every parameter and adds it to the accumulator `@<parameter>.grad`; the sums of
-    losses and positions go to `@loss_sum` and `@token_count`. With several
-    `microbatches` of the strategy, `@train_begin` clears the accumulators; with one they are written without being read. `@loss` stays
-    for evaluation.
+    Expects a function that is the `loss`, whose first result is the loss summed over the microbatch and whose second
+    one counts the positions that contributed. Adds the part `microbatch` with the same arguments and no results: it
+    computes the gradient of the summed loss for every parameter that is not frozen and adds it to an accumulator `of`
+    this parameter; the sums of losses and positions go to `@loss_sum` and `@token_count`. With several `microbatches`
+    of the strategy, the part `begin` clears the accumulators; with one they are written without being read. The loss
+    stays for evaluation.
 
     Backward operations carry the location of the operation whose gradient they compute, named "gradient".
 
@@ -49,10 +49,10 @@ def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
 def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
   let summary = "Build the function that runs once per step: normalise, clip, update";
   let description = [{
-    Adds `@train_update`, which divides the accumulated gradients by the token count, clips them by their global norm
-    and updates every parameter, together with the optimizer's states and the step counter; and the entry `@train_step`
-    that runs `@train_begin` if there is one, `@train_microbatch` per microbatch of the strategy and `@train_update` once. Results: loss (mean over the tokens of the
-    step), grad_norm (before clipping) and lr.
+    Adds the part `update`, which divides the accumulated gradients by the token count, clips them by their global norm
+    and updates every parameter, together with the optimizer's states and the step counter; and the entry of kind
+    `train_step` that runs the part `begin` if there is one, `microbatch` per microbatch of the strategy and `update`
+    once. Results: loss (mean over the tokens of the step), grad_norm (before clipping) and lr.
 
     AdamW (Loshchilov and Hutter, 2019): with gradient g and step t from 1, `m = b1 m + (1 - b1) g`,
     `v = b2 v + (1 - b2) g^2`, `p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`; weight decay only
@@ -61,7 +61,7 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
     Learning rate: linear warmup over `warmup-steps`, then constant, or a cosine from `lr` to `min-lr` that ends at
     `decay-steps` (Loshchilov and Hutter, 2017). Clipping scales by `min(1, clip-norm / (norm + 1e-6))`.
 
-    A parameter with `stage.mirror_of` has no states and no update of its own: its gradient is transferred to its owner's
+    A parameter with `mirror_of` has no states and no update of its own: its gradient is transferred to its owner's
     stage and added there, before the norm, and the owner's new value is transferred back.
   }];
   let options = [
@@ -83,10 +83,12 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
 def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
   let summary = "Build the entry that gives every parameter and state its initial value";
   let description = [{
-    Adds `@initialize` and the entry `@init`. Normal values are drawn from a stream of their own per variable, named by
+    Adds `@initialize` and the entry of kind `init`, unless nothing persists that it would
+    give a value to. Normal values are drawn from a stream of their own per variable, named by
     its key, so that adding a parameter changes no other one; a mirror has its owner's key, and starts equal.
   }];
-  let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">];
+  let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">,
+                 Option<"weights", "weights", "bool", "true", "Weights too; a program that only generates loads them">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 

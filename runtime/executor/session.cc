@@ -176,6 +176,18 @@ void Session::FindInputs() {
   }
 }
 
+absl::StatusOr<int> Session::FindEntry(fbs::EntryKind kind, uint32_t bucket) const {
+  for (uint32_t i = 0; i < plan().entries()->size(); ++i) {
+    const fbs::Entry& entry = *plan().entries()->Get(i);
+    if (entry.kind() == kind && entry.bucket() == bucket && plan().programs()->Get(entry.program())->role() == role_) {
+      return static_cast<int>(i);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no entry of kind ", fbs::EnumNameEntryKind(kind),
+                                          bucket == 0 ? "" : absl::StrCat(" and bucket ", bucket), "; it has ",
+                                          NamesOf(plan().entries())));
+}
+
 TensorRef Session::BufferAt(uint32_t index, uint32_t slot) const {
   const fbs::Buffer& buffer = *plan().buffers()->Get(index);
   TensorRef tensor;

@@ -63,10 +63,10 @@ struct ProfileRow {
 
 // What one rank of a plan is on its device: its memory, loaded kernels, and for every entry the list of commands with
 // all addresses filled in. The host reaches memory by Read and Write alone. State lives in it between runs and is
-// undefined at first: run the plan's `init` entry, or write the states. One thread at a time uses a session.
+// undefined at first: run the plan's entry of kind Init, or write the states. One thread at a time uses a session.
 //
-// Where the plan has an entry `prepare` (runtime/plan/preparation.h), the session runs it before an entry that reads
-// its results, if parameters may have changed since: an entry or the caller wrote them.
+// Where the plan has an entry of kind Prepare (runtime/plan/preparation.h), the session runs it before an entry that
+// reads its results, if parameters may have changed since: an entry or the caller wrote them.
 class Session {
  public:
   // With a group, all its ranks create their sessions at the same time.
@@ -84,6 +84,9 @@ class Session {
 
   // Index of this role's entry. kNotFound listing the plan's entries.
   absl::StatusOr<int> FindEntry(absl::string_view name) const;
+  absl::StatusOr<int> FindEntry(fbs::EntryKind kind, uint32_t bucket = 0) const;
+  // Its name.
+  absl::string_view NameOf(int entry) const { return TextOf(plan().entries()->Get(entry)->name()); }
 
   // Runs an entry to its end. Without an error it allocates nothing, takes no lock and touches no string.
   // kFailedPrecondition when an input was not written since the last run: plans use the bytes of inputs for other
@@ -91,8 +94,8 @@ class Session {
   // then.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
-  // Runs `prepare` if it has to run before other entries, so that the first of these does not wait for it. Nothing
-  // where the plan has no such entry.
+  // Runs the entry of kind Prepare if it has to run before other entries, so that the first of these does not wait for
+  // it. Nothing where the plan has no such entry.
   absl::Status Prepare();
 
   // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
@@ -173,7 +176,7 @@ class Session {
   std::unique_ptr<hal::Allocation> arena_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
-  bool is_prepared_ = false;                // what `prepare` computed is that of the parameters
+  bool is_prepared_ = false;                // what the entry of kind Prepare computed is that of the parameters
   std::map<uint32_t, InputBuffer> inputs_;  // by buffer
   // By kernel of the plan; the last two are for copies and communication.
   struct Timing {

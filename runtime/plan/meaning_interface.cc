@@ -60,7 +60,7 @@ std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
   for (const fbs::State* state : *plan.states()) {
     const fbs::Buffer& buffer = *plan.buffers()->Get(state->buffer());
     DigestBuilder one(kStateTag);
-    one.Add(TextOf(state->key())).Add(static_cast<uint64_t>(state->role()));
+    one.Add(TextOf(state->key())).Add(static_cast<uint64_t>(state->flags()));
     AddTensor(buffer, one);
     states[buffer.role()].push_back(one.Finish());
   }
@@ -77,6 +77,7 @@ std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
 
 Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry) {
   DigestBuilder builder(kInterfaceTag);
+  builder.Add(static_cast<uint64_t>(entry.kind())).Add(entry.bucket());
   AddPorts(plan, entry.inputs(), builder);
   AddPorts(plan, entry.outputs(), builder);
   return builder.Finish();

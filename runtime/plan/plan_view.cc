@@ -73,6 +73,23 @@ ByteRange ExtentOf(const fbs::Buffer& buffer) { return {buffer.offset(), RangeOf
 
 bool IsState(fbs::BufferKind kind) { return kind == fbs::BufferKind::Parameter || kind == fbs::BufferKind::State; }
 
+const fbs::Entry* FindEntry(const fbs::Plan& plan, fbs::EntryKind kind) {
+  for (const fbs::Entry* entry : *plan.entries()) {
+    if (entry->kind() == kind) return entry;
+  }
+  return nullptr;
+}
+
+bool HasBuckets(fbs::EntryKind kind) { return kind == fbs::EntryKind::Step || kind == fbs::EntryKind::Embed; }
+
+std::string DescribeFlags(fbs::StateFlag flags) {
+  std::vector<std::string> names;
+  for (const fbs::StateFlag flag : fbs::EnumValuesStateFlag()) {
+    if (Has(flags, flag)) names.push_back(fbs::EnumNameStateFlag(flag));
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, "|");
+}
+
 bool IsPersistent(fbs::BufferKind kind) {
   return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input;
 }

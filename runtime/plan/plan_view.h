@@ -64,8 +64,19 @@ ByteRange ExtentOf(const fbs::Buffer& buffer);
 
 // Lives across runs of entries: nothing else may ever use its bytes.
 bool IsPersistent(fbs::BufferKind kind);
-// Kept by the runtime between entries and saved in checkpoints.
+// Kept by the runtime between entries. What of it checkpoints have, Plan.states says.
 bool IsState(fbs::BufferKind kind);
+
+// The first entry of this kind, of whatever role and bucket; null where there is none. All roles name it alike.
+const fbs::Entry* FindEntry(const fbs::Plan& plan, fbs::EntryKind kind);
+// Whether there may be several entries of the kind, one for each bucket.
+bool HasBuckets(fbs::EntryKind kind);
+
+// What a persistent tensor is for.
+inline bool Has(fbs::StateFlag flags, fbs::StateFlag flag) { return (flags & flag) != fbs::StateFlag::NONE; }
+inline bool Has(const fbs::State& state, fbs::StateFlag flag) { return Has(state.flags(), flag); }
+// "Trained|Saved|Weight"; "none". Safe on unverified plans.
+std::string DescribeFlags(fbs::StateFlag flags);
 
 // Reads or writes of an argument. A register that is read and written counts as both.
 inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }

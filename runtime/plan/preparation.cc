@@ -20,7 +20,7 @@ void ForEachOperand(const fbs::Plan& plan, const fbs::Program& program, const Vi
   }
 }
 
-bool IsPrepare(const fbs::Entry& entry) { return TextOf(entry.name()) == kPrepareEntry; }
+bool IsPrepare(const fbs::Entry& entry) { return entry.kind() == fbs::EntryKind::Prepare; }
 
 }  // namespace
 
@@ -53,7 +53,7 @@ Preparation::Preparation(const fbs::Plan& plan)
       needs_(plan.entries()->size(), false),
       invalidates_(plan.entries()->size(), false) {
   const std::vector<bool> prepared = FindPreparedBuffers(plan);
-  std::vector<bool> basis(prepared.size(), false);  // what `prepare` reads and others may write
+  std::vector<bool> basis(prepared.size(), false);  // what Prepare reads and others may write
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     const fbs::Entry& entry = *plan.entries()->Get(i);
     if (!IsPrepare(entry)) continue;
@@ -109,9 +109,9 @@ absl::Status VerifyOther(const fbs::Plan& plan, const fbs::Entry& entry, const s
   absl::Status status;
   ForEachOperand(plan, *plan.programs()->Get(entry.program()), [&](uint32_t index, fbs::Access access) {
     if (!Writes(access) || !prepared[index]) return;
-    status = Broken("writes buffer ", Quoted(plan.buffers()->Get(index)->name()),
-                    ", which is of kind State and no state of a checkpoint; only entry '", kPrepareEntry,
-                    "' may write such buffers");
+    status =
+        Broken("writes buffer ", Quoted(plan.buffers()->Get(index)->name()),
+               ", which is of kind State and not in Plan.states; only an entry of kind Prepare may write such buffers");
   });
   return status;
 }

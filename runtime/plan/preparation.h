@@ -9,27 +9,26 @@
 
 namespace bowline {
 
-// The entry that computes what depends on parameters and constants alone: weights in the order in which products read
-// them, tables of angles. It runs after parameters were set and before any entry that reads its results.
-inline constexpr char kPrepareEntry[] = "prepare";
+// An entry of kind Prepare computes what depends on parameters and constants alone: weights in the order in which
+// products read them, tables of angles. It runs after parameters were set and before any entry that reads its results.
 
 // The operands of any command in order, of a copy source before destination; appended to `uses`.
 void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
-// Whether a buffer holds a result of `prepare`: it is of kind State, and no state of a checkpoint. By buffer. Needs
+// Whether a buffer holds a result of such an entry: it is of kind State, and not in Plan.states. By buffer. Needs
 // VerifyMemory alone.
 std::vector<bool> FindPreparedBuffers(const fbs::Plan& plan);
 
-// What the entries of a verified plan have to do with its `prepare` entry.
+// What the entries of a verified plan have to do with its entry of kind Prepare.
 class Preparation {
  public:
   explicit Preparation(const fbs::Plan& plan);
 
-  // The entry `prepare` of a role; -1: there is none.
+  // The entry of kind Prepare of a role; -1: there is none.
   int EntryOf(uint32_t role) const { return entries_[role]; }
-  // Whether an entry reads what `prepare` computed, which must have run since parameters were set.
+  // Whether an entry reads what that computed, which must have run since parameters were set.
   bool Needs(uint32_t entry) const { return needs_[entry]; }
-  // Whether an entry writes what `prepare` reads, so that it has to run again.
+  // Whether an entry writes what that reads, so that it has to run again.
   bool Invalidates(uint32_t entry) const { return invalidates_[entry]; }
 
  private:

@@ -78,7 +78,7 @@ void RoleValues::SetInitial() {
       content = (is_port ? builder.Add(port->second) : builder.Add(index)).Finish();
     } else if (const fbs::State* state = shared_.state_of_buffer[index]) {
       DigestBuilder builder(kStateTag);
-      content = builder.Add(role_).Add(static_cast<uint64_t>(state->role())).Add(TextOf(state->key())).Finish();
+      content = builder.Add(role_).Add(static_cast<uint64_t>(state->flags())).Add(TextOf(state->key())).Finish();
     } else if (IsState(buffer.kind())) {
       DigestBuilder builder(kUnnamedStateTag);
       content = builder.Add(role_).Add(TextOf(buffer.name())).Add(unnamed[TextOf(buffer.name())]++).Finish();
@@ -286,7 +286,7 @@ void RoleValues::AddOutputs(RoleMeaning& meaning) {
 
 void RoleValues::AddChanges(RoleMeaning& meaning) {
   struct Change {
-    uint64_t kind;  // states of checkpoints by their role, then all else
+    uint64_t kind;  // states by their flags, then all else
     const flatbuffers::String* name;
     Digest digest;
     bool operator<(const Change& other) const {
@@ -303,7 +303,7 @@ void RoleValues::AddChanges(RoleMeaning& meaning) {
     const Digest value = values_.DigestOf(RangeOf(buffer, initial.slot));
     if (value == initial.value) continue;
     const fbs::State* state = shared_.state_of_buffer[initial.buffer];
-    const uint64_t kind = state == nullptr ? kNoState : static_cast<uint64_t>(state->role());
+    const uint64_t kind = state == nullptr ? kNoState : static_cast<uint64_t>(state->flags());
     const flatbuffers::String* name = state == nullptr ? buffer.name() : state->key();
     changes.push_back({kind, name, DigestBuilder(kFinalTag).Add(initial.value).Add(value).Finish()});
   }

@@ -1,4 +1,6 @@
 #include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "runtime/plan/mesh_view.h"
@@ -33,7 +35,20 @@ absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t
   return absl::OkStatus();
 }
 
+absl::Status VerifyKind(absl::string_view place, const fbs::Entry& entry) {
+  if (entry.kind() > fbs::EntryKind::MAX) return Broken(place, ": unknown kind ", static_cast<int>(entry.kind()));
+  const char* kind = fbs::EnumNameEntryKind(entry.kind());
+  if (HasBuckets(entry.kind()) && entry.bucket() == 0) {
+    return Broken(place, ": is of kind ", kind, ", which needs a bucket of 1 or more tokens");
+  }
+  if (!HasBuckets(entry.kind()) && entry.bucket() != 0) {
+    return Broken(place, ": has bucket ", entry.bucket(), ", which entries of kind ", kind, " do not have");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
+  BOWLINE_RETURN_IF_ERROR(VerifyKind(place, entry));
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "program", entry.program(), plan.programs()->size()));
   const uint32_t role = plan.programs()->Get(entry.program())->role();
   NameSet inputs("input name"), outputs("output name");
@@ -55,12 +70,25 @@ absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const f
 absl::Status VerifyEntries(const fbs::Plan& plan) {
   std::vector<NameSet> names(RoleCount(plan), NameSet("entry name"));
   std::map<absl::string_view, uint32_t> roles_with;
+  std::map<absl::string_view, const fbs::Entry*> first_named;
+  std::set<std::tuple<uint32_t, fbs::EntryKind, uint32_t>> kinds;  // role, kind, bucket
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     const fbs::Entry& entry = *plan.entries()->Get(i);
     const std::string place = absl::StrCat("entry ", i, " ", Quoted(entry.name()));
     BOWLINE_RETURN_IF_ERROR(VerifyEntry(plan, place, entry));
     BOWLINE_RETURN_IF_ERROR(names[plan.programs()->Get(entry.program())->role()].Insert(place, entry.name()));
     ++roles_with[TextOf(entry.name())];
+    const uint32_t role = plan.programs()->Get(entry.program())->role();
+    if (entry.kind() != fbs::EntryKind::Custom && !kinds.insert({role, entry.kind(), entry.bucket()}).second) {
+      return Broken(place, ": is of kind ", fbs::EnumNameEntryKind(entry.kind()),
+                    ", as another entry is; there may be one of a kind and bucket");
+    }
+    const fbs::Entry& first = *first_named.emplace(TextOf(entry.name()), &entry).first->second;
+    if (first.kind() != entry.kind() || first.bucket() != entry.bucket()) {
+      return Broken(place, ": is of kind ", fbs::EnumNameEntryKind(entry.kind()), ", bucket ", entry.bucket(),
+                    ", but in another role of kind ", fbs::EnumNameEntryKind(first.kind()), ", bucket ",
+                    first.bucket());
+    }
   }
   for (const auto& [name, roles] : roles_with) {
     if (roles == RoleCount(plan)) continue;

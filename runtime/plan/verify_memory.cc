@@ -1,3 +1,5 @@
+#include <bit>
+#include <set>
 #include <vector>
 
 #include "runtime/plan/mesh_view.h"
@@ -54,6 +56,49 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }
 
+// Flags that together have a meaning, on a buffer that fits them.
+absl::Status VerifyFlags(const fbs::Plan& plan, absl::string_view place, const fbs::State& state) {
+  const fbs::StateFlag flags = state.flags();
+  const auto unknown = static_cast<uint32_t>(flags & ~fbs::StateFlag::ANY);
+  if (unknown != 0) return Broken(place, ": unknown flags ", absl::Hex(unknown));
+  const fbs::Buffer& buffer = *plan.buffers()->Get(state.buffer());
+  const auto broken = [&](const auto&... why) { return Broken(place, ": is ", DescribeFlags(flags), ", ", why...); };
+  const fbs::BufferKind needed =
+      Has(state, fbs::StateFlag::Weight) ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
+  if (buffer.kind() != needed) {
+    return broken("which needs a buffer of kind ", fbs::EnumNameBufferKind(needed), ", but ",
+                  BufferPlace(plan, state.buffer()), " is of kind ", fbs::EnumNameBufferKind(buffer.kind()));
+  }
+  const fbs::StateFlag origins = fbs::StateFlag::Saved | fbs::StateFlag::Mirror;
+  if (std::popcount(static_cast<uint32_t>(flags & origins)) != 1) {
+    return broken("but must be one of ", DescribeFlags(origins),
+                  ", which says where its value comes from when a run goes on");
+  }
+  if (Has(state, fbs::StateFlag::Trained) && !Has(state, fbs::StateFlag::Weight)) {
+    return broken("but only a Weight is Trained");
+  }
+  if (Has(state, fbs::StateFlag::Step) && (Has(state, fbs::StateFlag::Weight) || !Has(state, fbs::StateFlag::Saved) ||
+                                           buffer.dtype() != fbs::DType::I32 || buffer.bytes() != sizeof(int32_t))) {
+    return broken("but steps are counted by one i32 that is Saved and no Weight, not by ",
+                  DescribeType(buffer.dtype(), buffer.shape()));
+  }
+  return absl::OkStatus();
+}
+
+// Each mirror has something to be loaded from.
+absl::Status VerifyMirrors(const fbs::Plan& plan) {
+  std::set<absl::string_view> saved;
+  for (const fbs::State* state : *plan.states()) {
+    if (Has(*state, fbs::StateFlag::Saved)) saved.insert(TextOf(state->key()));
+  }
+  for (uint32_t i = 0; i < plan.states()->size(); ++i) {
+    const fbs::State& state = *plan.states()->Get(i);
+    if (!Has(state, fbs::StateFlag::Mirror) || saved.count(TextOf(state.key())) > 0) continue;
+    return Broken("state ", i, " ", Quoted(state.key()), ": is a Mirror, but no state of its key is Saved");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyStates(const fbs::Plan& plan) {
   // A role saves a tensor once; a mirror has the key of what it mirrors.
   std::vector<NameSet> keys(RoleCount(plan), NameSet("key"));
@@ -62,23 +107,17 @@ absl::Status VerifyStates(const fbs::Plan& plan) {
     const fbs::State& state = *plan.states()->Get(i);
     const std::string place = absl::StrCat("state ", i, " ", Quoted(state.key()));
     if (state.key()->size() == 0) return Broken(place, ": the key is empty");
-    if (state.role() > fbs::StateRole::MAX) return Broken(place, ": unknown role ", static_cast<int>(state.role()));
     BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", state.buffer(), plan.buffers()->size()));
     const fbs::Buffer& buffer = *plan.buffers()->Get(state.buffer());
-    const bool is_mirror = state.role() == fbs::StateRole::Mirror;
-    if (!is_mirror) BOWLINE_RETURN_IF_ERROR(keys[buffer.role()].Insert(place, state.key()));
-    const fbs::BufferKind needed =
-        is_mirror || state.role() == fbs::StateRole::Parameter ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
-    if (buffer.kind() != needed) {
-      return Broken(place, ": role ", fbs::EnumNameStateRole(state.role()), " needs a buffer of kind ",
-                    fbs::EnumNameBufferKind(needed), ", but ", BufferPlace(plan, state.buffer()), " is of kind ",
-                    fbs::EnumNameBufferKind(buffer.kind()));
+    BOWLINE_RETURN_IF_ERROR(VerifyFlags(plan, place, state));
+    if (!Has(state, fbs::StateFlag::Mirror)) {
+      BOWLINE_RETURN_IF_ERROR(keys[buffer.role()].Insert(place, state.key()));
     }
     if (buffer.slots() != 1) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has more than one slot");
     if (listed[state.buffer()]) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has two states");
     listed[state.buffer()] = true;
   }
-  return absl::OkStatus();
+  return VerifyMirrors(plan);
 }
 
 absl::Status VerifyCoordinates(const fbs::Plan& plan, std::vector<bool>& filled) {

@@ -59,16 +59,17 @@ Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a 
 absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& options, const RunModes& modes) {
   // Before thousands of ranks start, of which each would say so.
   BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan.plan()), absl::StrCat("'", options.plan, "'")));
-  if (HasEntry(plan.plan(), kTrainEntry)) {
+  if (FindEntry(plan.plan(), fbs::EntryKind::TrainStep) != nullptr) {
     BOWLINE_RETURN_IF_ERROR(CheckTrainingOptions(options, modes));
     return RunRank(&RunTraining);
   }
-  if (HasEntry(plan.plan(), kGenerateEntry)) {
+  if (FindEntry(plan.plan(), fbs::EntryKind::Generate) != nullptr) {
     BOWLINE_RETURN_IF_ERROR(CheckGenerationOptions(options, modes));
     return RunRank(&RunGeneration);
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", options.plan, "' has neither the entry '", kTrainEntry, "' nor '",
-                                                 kGenerateEntry, "'; bowline-inspect lists what it has"));
+  return absl::InvalidArgumentError(absl::StrCat("'", options.plan,
+                                                 "' has neither an entry that trains nor one that generates; "
+                                                 "bowline-inspect lists what it has"));
 }
 
 // The command line of a rank: all but --nproc.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -17,12 +18,23 @@
 #include "runtime/train/weights.h"
 
 namespace bowline {
+namespace {
+
+// What weights do not have starts at its initial value, where there is such a state.
+absl::Status SetStates(Session& session, const std::string& weights) {
+  if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok()) {
+    BOWLINE_RETURN_IF_ERROR(session.Run(*init));
+  }
+  return LoadWeights(session, weights).status();
+}
+
+}  // namespace
 
 absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(LoadWeights(*session, options.weights).status()));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(SetStates(*session, options.weights)));
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
   char last = '\n';

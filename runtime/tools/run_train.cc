@@ -28,9 +28,10 @@ namespace bowline {
 namespace {
 
 // Opens a file of tokens that an entry is to read.
-absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, absl::string_view entry,
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Session& session, fbs::EntryKind kind,
                                                        const std::string& path) {
-  BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry));
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(session, kind));
+  BOWLINE_ASSIGN_OR_RETURN(const TokenPorts ports, TokenPorts::Find(session, entry.name));
   return OpenTokenDataset(path, ports.dataset_options());
 }
 
@@ -120,8 +121,10 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
 }
 
 absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data, OpenData(session, kEvalEntry, options.eval_data));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
+                           OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
+  BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
   BOWLINE_RETURN_IF_ERROR(LoadWeights(session, options.weights).status());
   BOWLINE_ASSIGN_OR_RETURN(const double loss, evaluator.Evaluate());
   if (!options.metrics.empty()) {
@@ -135,7 +138,8 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
 
 absl::Status Train(Session& session, const RunOptions& options) {
   // Everything that can be wrong is looked at before anything is written.
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data, OpenData(session, kTrainEntry, options.data));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenDataset> data,
+                           OpenData(session, fbs::EntryKind::TrainStep, options.data));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint, OpenCheckpoint(options, agreement));
   BOWLINE_ASSIGN_OR_RETURN(const DataOrder order, ChooseOrder(options, checkpoint));
@@ -143,7 +147,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
   std::unique_ptr<TokenDataset> eval_data;
   std::optional<Evaluator> evaluator;
   if (!options.eval_data.empty()) {
-    BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, kEvalEntry, options.eval_data));
+    BOWLINE_ASSIGN_OR_RETURN(eval_data, OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
     BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(&session, eval_data.get(), options.eval_batches));
     BOWLINE_RETURN_IF_ERROR(evaluator->CheckFirstBatch());
   }

@@ -152,7 +152,8 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& path) {
   return open_one(newest);
 }
 
-absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self) const {
+absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self,
+                              absl::FunctionRef<absl::Status()> begin) const {
   std::vector<std::pair<std::unique_ptr<StoredTensors>, std::vector<Match>>> roles;
   for (CheckpointRole role : {CheckpointRole::kParameter, CheckpointRole::kOptimizer}) {
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<StoredTensors> stored, OpenStoredTensors(path_, role));
@@ -166,6 +167,7 @@ absl::Status Checkpoint::Load(absl::Span<const CheckpointTensor> tensors, const 
                                            [](auto, int64_t) { return absl::OkStatus(); }));
     }
   }
+  BOWLINE_RETURN_IF_ERROR(begin());
   for (const auto& [stored, matches] : roles) {
     for (const auto& [tensor, source, sharded] : matches) {
       BOWLINE_RETURN_IF_ERROR(ReadPart(*stored, *source, sharded, self.rank, tensor->type, *tensor->memory));

@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
@@ -39,8 +40,8 @@
 namespace bowline {
 
 enum class CheckpointRole {
-  kParameter,  // goes into model.safetensors
-  kOptimizer,  // goes into optimizer.safetensors
+  kParameter,  // a weight: goes into model.safetensors
+  kOptimizer,  // anything else that is saved: goes into optimizer.safetensors
 };
 
 // One tensor, dense and row-major, as a rank sees it.
@@ -79,8 +80,10 @@ class Checkpoint {
   // Reads all of `tensors`, which are those of a plan, into their memory: the parts of this rank, whatever ranks saved
   // them; padding becomes zero. Before any memory is touched: kFailedPrecondition when a tensor is missing from the
   // checkpoint, has another type or shape there, or is there but not in `tensors`; kInvalidArgument or kDataLoss when
-  // its files are damaged. What is not saved is rounded to its own type.
-  absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {}) const;
+  // its files are damaged. What is not saved is rounded to its own type. `begin` runs right before memory is touched;
+  // its error ends the loading.
+  absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
+                    absl::FunctionRef<absl::Status()> begin = absl::OkStatus) const;
 
  private:
   Checkpoint(std::string path, TrainerState state) : path_(std::move(path)), state_(std::move(state)) {}

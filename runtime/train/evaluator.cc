@@ -9,7 +9,8 @@
 namespace bowline {
 
 absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset* dataset, int64_t batches) {
-  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kEvalEntry));
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(*session, fbs::EntryKind::EvalStep));
+  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, entry.name));
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler,
                            Sampler::Create(dataset, ports.sequence(), DataOrder::kSequential, /*seed=*/0));
   const int64_t available = sampler.samples() / ports.batch();
@@ -21,9 +22,9 @@ absl::StatusOr<Evaluator> Evaluator::Create(Session* session, const TokenDataset
   }
   Evaluator evaluator(session, std::move(ports), std::move(sampler));
   evaluator.batches_ = batches > 0 ? batches : available;
-  BOWLINE_ASSIGN_OR_RETURN(evaluator.entry_, session->FindEntry(kEvalEntry));
-  BOWLINE_ASSIGN_OR_RETURN(evaluator.loss_sum_, FindScalarOutput(*session, kEvalEntry, "loss_sum"));
-  BOWLINE_ASSIGN_OR_RETURN(evaluator.token_count_, FindScalarOutput(*session, kEvalEntry, "token_count"));
+  evaluator.entry_ = entry.index;
+  BOWLINE_ASSIGN_OR_RETURN(evaluator.loss_sum_, FindScalarOutput(*session, entry.name, "loss_sum"));
+  BOWLINE_ASSIGN_OR_RETURN(evaluator.token_count_, FindScalarOutput(*session, entry.name, "token_count"));
   return evaluator;
 }
 

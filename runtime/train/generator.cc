@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/train/token_ports.h"
 #include "runtime/train/token_sampling.h"
 
 namespace bowline {
@@ -15,16 +16,18 @@ constexpr int64_t kByteTokens = 256;
 }  // namespace
 
 absl::StatusOr<Generator> Generator::Create(Session* session) {
+  Generator generator(session);
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(*session, fbs::EntryKind::Generate));
+  generator.entry_ = entry.index;
+  const absl::string_view name = entry.name;
   const auto unfit = [&](absl::string_view what) {
-    return absl::FailedPreconditionError(absl::StrCat("'", session->loaded_plan().name(), "': entry '", kGenerateEntry,
-                                                      "' ", what,
+    return absl::FailedPreconditionError(absl::StrCat("'", session->loaded_plan().name(), "': entry '", name, "' ",
+                                                      what,
                                                       "; compile the model again with --mode generate of this build"));
   };
-  Generator generator(session);
-  BOWLINE_ASSIGN_OR_RETURN(generator.entry_, session->FindEntry(kGenerateEntry));
-  const auto tokens = session->Input(kGenerateEntry, "tokens");
-  const auto position = session->Input(kGenerateEntry, "position");
-  const auto logits = session->Output(kGenerateEntry, "logits");
+  const auto tokens = session->Input(name, "tokens");
+  const auto position = session->Input(name, "position");
+  const auto logits = session->Output(name, "logits");
   if (!tokens.ok() || tokens->dtype != fbs::DType::I32 || tokens->shape.size() != 2 || tokens->shape[0] != 1 ||
       tokens->bytes == 0) {
     return unfit("lacks the input 'tokens' of type i32 [1, sequence]");

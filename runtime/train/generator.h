@@ -14,17 +14,15 @@
 
 namespace bowline {
 
-inline constexpr char kGenerateEntry[] = "generate";
-
 struct GenerateOptions {
   int64_t max_new_tokens = 0;
   double temperature = 1;  // >= 0; 0 is greedy
   uint64_t seed = 0;
 };
 
-// Continues a text by entry `generate`: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits` f32 [1, V],
-// those of the token after `position`. A token is a byte, its id the byte's value. Where the vocabulary has more than
-// 256 ids, the others are never picked, for they have no text.
+// Continues a text by the entry of kind Generate: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits`
+// f32 [1, V], those of the token after `position`. A token is a byte, its id the byte's value. Where the vocabulary has
+// more than 256 ids, the others are never picked, for they have no text.
 class Generator {
  public:
   // kFailedPrecondition when the plan cannot generate. `session`, whose parameters are loaded, outlives the generator.

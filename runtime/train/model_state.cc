@@ -1,5 +1,6 @@
 #include "runtime/train/model_state.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -7,9 +8,14 @@
 
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/train/token_ports.h"
 
 namespace bowline {
 namespace {
+
+bool IsInCheckpoints(const fbs::State& state) {
+  return Has(state, fbs::StateFlag::Saved) || Has(state, fbs::StateFlag::Mirror);
+}
 
 std::vector<int64_t> SizesOf(const flatbuffers::Vector<int64_t>* sizes) {
   return sizes == nullptr ? std::vector<int64_t>() : std::vector<int64_t>(sizes->begin(), sizes->end());
@@ -91,32 +97,37 @@ std::vector<CheckpointTensor> StateTensors(Session& session) {
   const auto& states = *session.plan().states();
   for (uint32_t i = 0; i < states.size(); ++i) {
     const fbs::State& state = *states.Get(i);
+    if (!IsInCheckpoints(state)) continue;
     const fbs::Buffer& buffer = *session.plan().buffers()->Get(state.buffer());
-    const bool is_mirror = state.role() == fbs::StateRole::Mirror;
     CheckpointTensor tensor;
     tensor.key = std::string(TextOf(state.key()));
-    tensor.role = is_mirror || state.role() == fbs::StateRole::Parameter ? CheckpointRole::kParameter
-                                                                         : CheckpointRole::kOptimizer;
+    tensor.role = Has(state, fbs::StateFlag::Weight) ? CheckpointRole::kParameter : CheckpointRole::kOptimizer;
     tensor.type = StorageTypeOf(buffer.dtype());
     tensor.shape = SizesOf(buffer.layout() == nullptr ? buffer.shape() : buffer.layout()->global_shape());
     tensor.sharding = ShardingOf(buffer);
     // Each role counts its steps.
-    tensor.is_saved = !is_mirror && saved.emplace(tensor.role, tensor.key).second;
+    tensor.is_saved = Has(state, fbs::StateFlag::Saved) && saved.emplace(tensor.role, tensor.key).second;
     if (buffer.role() == session.role()) tensor.memory = std::make_shared<StateMemory>(session, session.StateAt(i));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
 
+absl::Status InitializeUnsaved(Session& session) {
+  // Of any role: all ranks run it or none does.
+  const auto& states = *session.plan().states();
+  if (std::all_of(states.begin(), states.end(), [](auto* state) { return IsInCheckpoints(*state); })) {
+    return absl::OkStatus();
+  }
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry init, RequireEntry(session, fbs::EntryKind::Init));
+  return session.Run(init.index);
+}
+
 absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session) {
   for (const uint32_t i : session.states()) {
-    const TensorRef state = session.StateAt(i);
-    if (session.plan().states()->Get(i)->role() != fbs::StateRole::Step || state.dtype != fbs::DType::I32 ||
-        state.bytes != sizeof(int32_t)) {
-      continue;
-    }
+    if (!Has(*session.plan().states()->Get(i), fbs::StateFlag::Step)) continue;
     int32_t steps = 0;
-    BOWLINE_RETURN_IF_ERROR(session.ReadAll(state, absl::MakeSpan(&steps, 1)));
+    BOWLINE_RETURN_IF_ERROR(session.ReadAll(session.StateAt(i), absl::MakeSpan(&steps, 1)));
     return steps;
   }
   return std::nullopt;

@@ -20,11 +20,16 @@ StorageType StorageTypeOf(fbs::DType dtype);
 // The ranks of the plan, and the session's among them.
 RankInMesh RankOf(const Session& session);
 
-// Every state of the plan, in its order and of all roles, with its memory where the session, which outlives it, has it.
-// Parameters go into model.safetensors under their Hugging Face names, everything else into optimizer.safetensors.
+// What checkpoints of the plan have, and what is loaded from them: states in the plan's order and of all roles, with
+// their memory where the session, which outlives it, has it. Weights go into model.safetensors under their Hugging Face
+// names, everything else into optimizer.safetensors.
 std::vector<CheckpointTensor> StateTensors(Session& session);
 
-// The state of role Step: the i32 that counts finished steps. Nothing when the plan counts nothing.
+// Gives a value to what no checkpoint has: runs the plan's entry of kind Init, which sets everything, if the plan has
+// such a state. What a checkpoint or weights have is loaded behind it.
+absl::Status InitializeUnsaved(Session& session);
+
+// The state that counts finished steps. Nothing when the plan counts nothing.
 absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session);
 
 // The model's config.json as the plan carries it; empty when it does not.

@@ -36,11 +36,17 @@ static const fbs::Port* FindInputPort(const fbs::Entry& entry, absl::string_view
   return nullptr;
 }
 
-bool HasEntry(const fbs::Plan& plan, absl::string_view entry) { return FindEntryTable(plan, entry) != nullptr; }
-
 const fbs::Port* FindInputPort(const fbs::Plan& plan, absl::string_view entry, absl::string_view port) {
   const fbs::Entry* found = FindEntryTable(plan, entry);
   return found == nullptr ? nullptr : FindInputPort(*found, port);
+}
+
+absl::StatusOr<FoundEntry> RequireEntry(const Session& session, fbs::EntryKind kind) {
+  const absl::StatusOr<int> found = session.FindEntry(kind);
+  if (found.ok()) return FoundEntry{*found, session.NameOf(*found)};
+  return absl::FailedPreconditionError(
+      absl::StrCat(found.status().message(), "; compile the model again with ",
+                   kind == fbs::EntryKind::Generate ? "--mode generate" : "--mode train"));
 }
 
 TokenPorts::Part TokenPorts::PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim,

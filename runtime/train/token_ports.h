@@ -58,11 +58,15 @@ class TokenPorts {
   int64_t vocabulary_ = 0;
 };
 
+// The index and the name of the session's entry of a kind, without buckets. kFailedPrecondition when the plan has none.
+struct FoundEntry {
+  int index = 0;
+  absl::string_view name;
+};
+absl::StatusOr<FoundEntry> RequireEntry(const Session& session, fbs::EntryKind kind);
+
 // The one f32 of an output. kFailedPrecondition when there is no such output or it is something else.
 absl::StatusOr<TensorRef> FindScalarOutput(const Session& session, absl::string_view entry, absl::string_view port);
-
-// True when the plan has the entry.
-bool HasEntry(const fbs::Plan& plan, absl::string_view entry);
 
 // The input port of an entry; null when there is none.
 const fbs::Port* FindInputPort(const fbs::Plan& plan, absl::string_view entry, absl::string_view port);

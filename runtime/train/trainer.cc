@@ -19,18 +19,20 @@ constexpr int64_t kMaxDraw = int64_t{1} << 60;
 }  // namespace
 
 absl::StatusOr<Trainer> Trainer::Create(Session* session, const TokenDataset* dataset, DataOrder order) {
-  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, kTrainEntry));
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry entry, RequireEntry(*session, fbs::EntryKind::TrainStep));
+  BOWLINE_ASSIGN_OR_RETURN(TokenPorts ports, TokenPorts::Find(*session, entry.name));
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(dataset, ports.sequence(), order, session->plan().seed()));
   Trainer trainer(session, dataset, std::move(ports), std::move(sampler));
-  BOWLINE_ASSIGN_OR_RETURN(trainer.entry_, session->FindEntry(kTrainEntry));
-  BOWLINE_ASSIGN_OR_RETURN(trainer.loss_, FindScalarOutput(*session, kTrainEntry, "loss"));
-  BOWLINE_ASSIGN_OR_RETURN(trainer.grad_norm_, FindScalarOutput(*session, kTrainEntry, "grad_norm"));
-  BOWLINE_ASSIGN_OR_RETURN(trainer.lr_, FindScalarOutput(*session, kTrainEntry, "lr"));
+  trainer.entry_ = entry.index;
+  BOWLINE_ASSIGN_OR_RETURN(trainer.loss_, FindScalarOutput(*session, entry.name, "loss"));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.grad_norm_, FindScalarOutput(*session, entry.name, "grad_norm"));
+  BOWLINE_ASSIGN_OR_RETURN(trainer.lr_, FindScalarOutput(*session, entry.name, "lr"));
   return trainer;
 }
 
 absl::Status Trainer::Initialize() {
-  BOWLINE_RETURN_IF_ERROR(session_->Run(kInitEntry));
+  BOWLINE_ASSIGN_OR_RETURN(const FoundEntry init, RequireEntry(*session_, fbs::EntryKind::Init));
+  BOWLINE_RETURN_IF_ERROR(session_->Run(init.index));
   step_ = 0;
   next_draw_ = 0;
   return absl::OkStatus();
@@ -59,7 +61,8 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
   }
-  BOWLINE_RETURN_IF_ERROR(checkpoint.Load(StateTensors(*session_), RankOf(*session_)));
+  BOWLINE_RETURN_IF_ERROR(
+      checkpoint.Load(StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> counter, ReadStepState(*session_));
   if (counter.has_value() && *counter != state.step) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': trainer_state.json says step ", state.step,

@@ -14,11 +14,6 @@
 
 namespace bowline {
 
-// The names of a training plan's entries.
-inline constexpr char kInitEntry[] = "init";
-inline constexpr char kTrainEntry[] = "train_step";
-inline constexpr char kEvalEntry[] = "eval_step";
-
 // What a step reports, before its update of the parameters.
 struct StepResult {
   float loss = 0;       // mean over the tokens of the step
@@ -26,8 +21,8 @@ struct StepResult {
   float lr = 0;         // that the step used
 };
 
-// Runs the steps of a training plan: entry `train_step` with the inputs `tokens` and `labels` and the outputs `loss`,
-// `grad_norm` and `lr`.
+// Runs the steps of a training plan: its entry of kind TrainStep with the inputs `tokens` and `labels` and the outputs
+// `loss`, `grad_norm` and `lr`.
 class Trainer {
  public:
   // Data order and everything random follow from the seed of the plan. `session` and `dataset` outlive the trainer.

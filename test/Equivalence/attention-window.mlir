@@ -17,7 +17,7 @@
 
 graph.param @q : tensor<6x8xf32> init(#graph.normal<0.5>) key("q")
 graph.param @k : tensor<6x4xf32> init(#graph.normal<0.5>) key("k")
-graph.func @loss(%x: tensor<2x7x6xf32> {graph.name = "x"})
+graph.func loss @loss(%x: tensor<2x7x6xf32> {graph.name = "x"})
     -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "positions"}) {
   %wq = graph.read @q : tensor<6x8xf32>
   %wk = graph.read @k : tensor<6x4xf32>

@@ -21,7 +21,7 @@
 //--- model.mlir
 graph.param @up : tensor<5x8x6xf32> init(#graph.normal<0.5>) key("up")
 graph.param @down : tensor<5x6x8xf32> init(#graph.normal<0.5>) key("down")
-graph.func @loss(%x: tensor<16x8xf32> {graph.name = "x"})
+graph.func loss @loss(%x: tensor<16x8xf32> {graph.name = "x"})
     -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "positions"}) {
   // Row 15 is of no group, the third group has no rows.
   %offsets = arith.constant dense<[0, 3, 9, 9, 10, 15]> : tensor<6xi32>

@@ -2,7 +2,7 @@
 // RUN: bowline-opt %s --verify-each=equiv --canonicalize --group-fusions --fuse-epilogues | FileCheck %s
 // RUN: bowline-opt %s -verify-each=equiv --pass-pipeline='builtin.module(graph.func(canonicalize,cse),insert-init{seed=3})' | FileCheck %s --check-prefix=NESTED
 // CHECK: graph.fusion
-// NESTED: graph.entry @init
+// NESTED: graph.entry init @init
 
 // So are those that end with commands on the arena.
 // RUN: bowline-opt %s --verify-each=equiv --group-fusions --fuse-epilogues --insert-init --select-kernels --schedule-commands --donate-buffers --insert-events --pack-arena | FileCheck %s --check-prefix=COMMANDS

@@ -174,7 +174,7 @@ TEST_P(ModelTest, GreedyTextIsTheReferencesArgmax) {
     for (size_t i = 0; i < all.size(); ++i)
       tokens.data[i] = static_cast<unsigned char>(all[i]);
     position.data[0] = static_cast<double>(all.size() - 1);
-    auto logits = interpreter.run("generate", {tokens, position});
+    auto logits = interpreter.run("logits", {tokens, position});
     ASSERT_TRUE(succeeded(logits));
     // Ids from 256 on have no text.
     const std::vector<double> &values = logits->front().data;

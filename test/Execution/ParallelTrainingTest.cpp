@@ -115,7 +115,7 @@ TEST_P(RoundedTraining, GathersWhatCopiesWouldBeRoundedTo) {
   ASSERT_TRUE(tokens && plain && divided);
   EXPECT_GT(llvm::count_if(divided->states,
                            [&](const auto &state) {
-                             return state->role == fbs::StateRole::Mirror &&
+                             return Has(state->flags, fbs::StateFlag::Mirror) &&
                                     divided->buffers[state->buffer]->dtype == fbs::DType::BF16;
                            }),
             5);

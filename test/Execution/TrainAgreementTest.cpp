@@ -50,7 +50,7 @@ graph.param @bias : [E] init(#graph.normal<0.1>) key("bias")
 graph.param @wk : [NE] init(#graph.normal<0.1>) key("wk")
 graph.param @w : [EF] init(#graph.normal<0.1>) key("w")
 graph.param @b : [F] init(#graph.normal<0.1>) key("b")
-graph.func @loss(%tokens: [BSi] {graph.limit = $V : i64, graph.name = "tokens"},
+graph.func loss @loss(%tokens: [BSi] {graph.limit = $V : i64, graph.name = "tokens"},
                  %labels: [BSi] {graph.limit = $V : i64, graph.name = "labels"})
     -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "tokens_counted"}) {
   %embed = graph.read @embed : [VE]

@@ -248,10 +248,9 @@ class BadInput(tools.ToolTest):
             return path
 
         self.refuse("none.mlir", "bowline-compile", self.folder / "none.mlir", *out)
-        self.refuse("syntax.mlir:1", "bowline-compile", file("syntax.mlir", "graph.func @loss("), *out)
-        self.refuse(("type.mlir:1", "@loss"), "bowline-compile", file(
-            "type.mlir", "graph.func @loss(%a: tensor<3xf32>) -> tensor<4xf32> { graph.return %a : tensor<3xf32> }"),
-            *out)
+        self.refuse("syntax.mlir:1", "bowline-compile", file("syntax.mlir", "graph.func loss @loss("), *out)
+        self.refuse(("type.mlir:1", "@loss"), "bowline-compile", file("type.mlir",
+            "graph.func loss @loss(%a: tensor<3xf32>) -> tensor<4xf32> { graph.return %a : tensor<3xf32> }"), *out)
         self.refuse("nothing can be run", "bowline-compile", file("empty.mlir", "module {}"), *out)
         text = self.folder / "train.mlir"
         tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 2, "--seq", 5, "--compile-to=train", "-o", text)

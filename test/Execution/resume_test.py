@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A run that stops and goes on is the run that never stopped; what it saves is a model like any other."""
 
+import json
 import random
 import subprocess
 import time
@@ -145,6 +146,39 @@ class Resume(tools.ToolTest):
                 self.assertEqual(one, text("--seed", 3))
                 self.assertNotEqual(one, text("--seed", 4))
                 self.assertEqual(text("--temperature", 0, "--seed", 3), text("--temperature", 0, "--seed", 4))
+
+
+def has_avx512():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return " avx512f " in file.read()
+
+
+class FormerCheckpoints(tools.ToolTest):
+    """Checkpoints of a build that wrote plans of format 1 go on as they did there."""
+
+    SAVED = tools.TEST_DIR / "Execution" / "checkpoints-of-format-1"
+    PLAN = {"one": [], "ranks": ["--mesh", "pp=2,dp=2", "--zero", 1]}
+
+    def continue_from(self, saved, plan):
+        name = f"{saved}-{plan}"
+        tools.succeed("bowline-compile", self.SAVED, "--mode", "train", "--batch", 4, "--seq", 12, "--seed", 7,
+                      "--microbatches", 2, *tools.ONE_THREAD, *self.PLAN[plan], "-o", self.folder / f"{name}.plan")
+        tools.succeed("bowline-run", self.folder / f"{name}.plan", "--data", tools.TOKENS, "--order", "shuffle",
+                      "--steps", 12, "--resume", self.SAVED / saved, "--metrics", self.folder / f"{name}.jsonl", "--quiet")
+        return tools.metrics_of(self.folder / f"{name}.jsonl")
+
+    def test_the_losses_are_those_of_the_run_that_saved(self):
+        recorded = json.loads((self.SAVED / "continued.json").read_text(encoding="utf-8"), parse_float=str)
+        for saved, plan in (("one", "one"), ("ranks", "ranks"), ("one", "ranks"), ("ranks", "one")):
+            with self.subTest(saved=saved, plan=plan):
+                lines = self.continue_from(saved, plan)
+                self.assertEqual([line["step"] for line in lines], list(range(7, 13)))
+                for key, name in (("loss", "losses"), ("grad_norm", "grad_norms")):
+                    got, want = [line[key] for line in lines], recorded[name][plan]
+                    if saved == plan and has_avx512():  # bits are those of an instruction set
+                        self.assertEqual(got, want)
+                    for one, other in zip(got, want, strict=True):
+                        self.assertAlmostEqual(float(one), float(other), delta=1e-5 * float(other))
 
 
 if __name__ == "__main__":

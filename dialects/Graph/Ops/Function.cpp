@@ -11,13 +11,17 @@
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::graph;
 
 //===----------------------------------------------------------------------===//
 // FuncOp
 //===----------------------------------------------------------------------===//
 
-void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type) {
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
+                   std::optional<FunctionPart> part) {
+  if (part)
+    state.addAttribute(getPartAttrName(state.name), FunctionPartAttr::get(builder.getContext(), *part));
   state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addRegion();
@@ -27,14 +31,33 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
                       function_interface_impl::VariadicFlag,
                       std::string &) { return builder.getFunctionType(arguments, results); };
+  SmallVector<StringRef> parts;
+  for (uint32_t i = 0; i <= getMaxEnumValForFunctionPart(); ++i)
+    parts.push_back(stringifyFunctionPart(static_cast<FunctionPart>(i)));
+  StringRef name;
+  if (succeeded(parser.parseOptionalKeyword(&name, parts)))
+    result.addAttribute(getPartAttrName(result.name),
+                        FunctionPartAttr::get(parser.getContext(), *symbolizeFunctionPart(name)));
   return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
                                                   getFunctionTypeAttrName(result.name), buildType,
                                                   getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 
 void FuncOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-                                           getArgAttrsAttrName(), getResAttrsAttrName());
+  if (std::optional<FunctionPart> part = getPart())
+    printer << ' ' << stringifyFunctionPart(*part);
+  printer << ' ';
+  if (std::optional<StringRef> visibility = getSymVisibility())
+    printer << *visibility << ' ';
+  printer.printSymbolName(getSymName());
+  function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(), /*isVariadic=*/false,
+                                                  getResultTypes());
+  function_interface_impl::printFunctionAttributes(printer, *this,
+                                                   {getPartAttrName(), getSymVisibilityAttrName(),
+                                                    getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                                    getResAttrsAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
 void FuncOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
@@ -88,6 +111,31 @@ std::string FuncOp::getResultName(unsigned index) {
   return "result" + std::to_string(index);
 }
 
+/// Whether who looks for the part of the one would find the other; pipelines have passes for each stage.
+static bool isSamePart(FuncOp one, FuncOp other) {
+  return one.getPart() == other.getPart() && one->getAttr("stage.index") == other->getAttr("stage.index");
+}
+
+LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!getPart())
+    return success();
+  for (auto other : (*this)->getBlock()->getOps<FuncOp>()) {
+    if (other == *this)
+      return success();
+    if (isSamePart(*this, other))
+      return emitOpError("is the part '") << stringifyFunctionPart(*getPart()) << "', as @" << other.getSymName()
+                                          << " before it is; a module has one of each part";
+  }
+  return success();
+}
+
+FuncOp FuncOp::find(ModuleOp module, FunctionPart part) {
+  for (auto function : module.getOps<FuncOp>())
+    if (function.getPart() == part)
+      return function;
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // ReturnOp
 //===----------------------------------------------------------------------===//
@@ -105,9 +153,17 @@ LogicalResult ReturnOp::verify() {
 // EntryOp
 //===----------------------------------------------------------------------===//
 
-void EntryOp::build(OpBuilder &builder, OperationState &state, StringRef name, ArrayAttr functions,
+void EntryOp::build(OpBuilder &builder, OperationState &state, EntryKind kind, StringRef name, ArrayAttr functions,
                     ArrayRef<int64_t> repeat) {
-  build(builder, state, name, functions, repeat, /*timeline=*/DenseI64ArrayAttr(), /*microbatches=*/IntegerAttr());
+  build(builder, state, kind, name, /*bucket=*/0, functions, repeat, /*timeline=*/DenseI64ArrayAttr(),
+        /*microbatches=*/IntegerAttr());
+}
+
+EntryOp EntryOp::find(ModuleOp module, EntryKind kind) {
+  for (auto entry : module.getOps<EntryOp>())
+    if (entry.getKind() == kind)
+      return entry;
+  return {};
 }
 
 SmallVector<EntryOp::Call> EntryOp::getCalls() {
@@ -152,9 +208,12 @@ static LogicalResult verifyTimeline(EntryOp entry) {
 }
 
 LogicalResult EntryOp::verify() {
-  if (getSymName() == "prepare")
-    return emitOpError("may not be named 'prepare', which is what compiled plans call the computations that depend on "
-                       "parameters alone; take another name");
+  if (getKind() == EntryKind::Prepare)
+    return emitOpError(
+        "may not be of kind prepare: compilation makes it, of what depends on parameters alone; leave out "
+        "the kind");
+  if (failed(verifyBucket(*this, getKind(), static_cast<int64_t>(getBucket()))))
+    return failure();
   if (getFunctions().empty())
     return emitOpError("needs at least one function");
   if (getRepeat().size() != getFunctions().size())
@@ -170,6 +229,8 @@ LogicalResult EntryOp::verify() {
 }
 
 LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyOnlyOfItsKind(*this)))
+    return failure();
   for (auto [index, reference] : llvm::enumerate(getFunctions().getAsRange<FlatSymbolRefAttr>())) {
     auto function = symbols.lookupNearestSymbolFrom<FuncOp>(*this, reference);
     if (!function)

@@ -20,6 +20,10 @@ using mlir::Value;
 inline RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
 
+/// What a state is for, in its syntax: "accumulator", "stash", or the flags of a persistent one, "saved|step".
+mlir::ParseResult parsePurpose(mlir::OpAsmParser &parser, LifetimeAttr &lifetime, StateFlagsAttr &flags);
+void printPurpose(mlir::OpAsmPrinter &printer, StateOp state, LifetimeAttr lifetime, StateFlagsAttr flags);
+
 /// `[0, rank)` without `dims`, in order.
 llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims);
 

@@ -11,16 +11,13 @@
 #include <cmath>
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::graph;
 
 RankedTensorType bowline::graph::lookupVariableType(SymbolTableCollection &symbols, Operation *from,
                                                     FlatSymbolRefAttr symbol) {
-  Operation *variable = symbols.lookupNearestSymbolFrom(from, symbol);
-  if (auto param = dyn_cast_or_null<ParamOp>(variable))
-    return param.getTensorType();
-  if (auto state = dyn_cast_or_null<StateOp>(variable))
-    return state.getTensorType();
-  return {};
+  auto variable = dyn_cast_or_null<Variable>(symbols.lookupNearestSymbolFrom(from, symbol));
+  return variable ? variable.getTensorType() : RankedTensorType();
 }
 
 /// A use of a variable must have the variable's type.
@@ -43,28 +40,119 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getVariable()); }
 
+//===----------------------------------------------------------------------===//
+// ParamOp
+//===----------------------------------------------------------------------===//
+
+void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name, RankedTensorType type, Attribute init,
+                    StringRef key) {
+  build(builder, state, /*frozen=*/false, name, type, init, key, /*mirror_of=*/FlatSymbolRefAttr(), /*role=*/RoleAttr(),
+        /*layer=*/IntegerAttr());
+}
+
 LogicalResult ParamOp::verify() {
   if (int64_t layer = getLayer().value_or(0); layer < 0)
     return emitOpError("is in layer ") << layer << "; the nearest valid one is 0, the first";
   return success();
 }
 
-void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name, StateRole role, RankedTensorType type,
-                    Attribute init) {
-  build(builder, state, name, role, type, init, /*slots=*/IntegerAttr());
+StateFlags ParamOp::getFlags() {
+  return StateFlags::Weight | (isTrained() ? StateFlags::Trained : StateFlags::None) |
+         (isMirror() ? StateFlags::Mirror : StateFlags::Saved);
+}
+
+/// As `dist.global_shape` says once types are local, when owner and mirror may be divided in different ways.
+static ArrayRef<int64_t> wholeShapeOf(ParamOp param) {
+  auto whole = param->getAttrOfType<DenseI64ArrayAttr>("dist.global_shape");
+  return whole ? whole.asArrayRef() : param.getTensorType().getShape();
+}
+
+static bool mayMirror(ParamOp mirror, ParamOp owner) {
+  Type own = mirror.getTensorType().getElementType(), wide = owner.getTensorType().getElementType();
+  bool fits = own == wide || own.getIntOrFloatBitWidth() < wide.getIntOrFloatBitWidth();
+  return fits && wholeShapeOf(mirror) == wholeShapeOf(owner) && mirror.getInit() == owner.getInit() &&
+         mirror.getKey() == owner.getKey() && mirror.getFrozen() == owner.getFrozen();
+}
+
+LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!isMirror())
+    return success();
+  Operation *named = symbols.lookupNearestSymbolFrom(*this, getMirrorOfAttr());
+  if (!named) // the program of one rank may have the mirror alone
+    return success();
+  auto owner = dyn_cast<ParamOp>(named);
+  if (!owner)
+    return emitOpError("is a mirror of ") << getMirrorOfAttr() << ", which is no graph.param";
+  if (owner.isMirror())
+    return emitOpError("is a mirror of ") << getMirrorOfAttr() << ", which is a mirror itself; name its owner";
+  if (!mayMirror(*this, owner))
+    return emitOpError("is a mirror of ")
+           << getMirrorOfAttr()
+           << ", and must have the same shape, initial value and key, and the same or a narrower element type, and be "
+              "frozen like it";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// StateOp
+//===----------------------------------------------------------------------===//
+
+void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name, StateFlags flags, RankedTensorType type,
+                    Attribute init, FlatSymbolRefAttr of) {
+  build(builder, state, name, Lifetime::Persistent, flags, of, type, init, /*slots=*/IntegerAttr());
+}
+
+void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name, Lifetime lifetime, RankedTensorType type,
+                    Attribute init, FlatSymbolRefAttr of) {
+  build(builder, state, name, lifetime, StateFlags::None, of, type, init, /*slots=*/IntegerAttr());
+}
+
+ParseResult bowline::graph::parsePurpose(OpAsmParser &parser, LifetimeAttr &lifetime, StateFlagsAttr &flags) {
+  auto parsed = Lifetime::Persistent;
+  for (Lifetime other : {Lifetime::Run, Lifetime::Microbatch})
+    if (succeeded(parser.parseOptionalKeyword(stringifyLifetime(other))))
+      parsed = other;
+  lifetime = LifetimeAttr::get(parser.getContext(), parsed);
+  flags = StateFlagsAttr::get(parser.getContext(), StateFlags::None);
+  return parsed == Lifetime::Persistent ? parseStateFlags(parser, flags) : success();
+}
+
+void bowline::graph::printPurpose(OpAsmPrinter &printer, StateOp state, LifetimeAttr lifetime, StateFlagsAttr flags) {
+  if (state.isPersistent())
+    printStateFlags(printer, state, flags);
+  else
+    printer << stringifyLifetime(lifetime.getValue());
+}
+
+/// A kind of persistent tensor is a set of flags that has a meaning.
+static LogicalResult verifyPurpose(StateOp state) {
+  if (!state.isPersistent())
+    return state.getFlags() == StateFlags::None
+               ? success()
+               : state.emitOpError("does not persist, and has the flags ") << stringifyStateFlags(state.getFlags());
+  if (failed(verifyFlags(state, state.getFlags())))
+    return failure();
+  StateFlags ofParameters = state.getFlags() & (StateFlags::Trained | StateFlags::Weight | StateFlags::Mirror);
+  if (ofParameters != StateFlags::None)
+    return state.emitOpError("is ") << stringifyStateFlags(ofParameters) << ", which only a graph.param may be";
+  RankedTensorType type = state.getTensorType();
+  if (state.has(StateFlags::Step) && (type.getRank() != 0 || !type.getElementType().isInteger(32)))
+    return state.emitOpError("counts steps, and must be a tensor<i32>, not ") << type;
+  return success();
 }
 
 LogicalResult StateOp::verify() {
   Type element = getTensorType().getElementType();
-  bool isStash = getRole() == StateRole::Stash;
-  if (isStash != getSlots().has_value())
-    return isStash ? emitOpError("needs a number of slots: 'slots 1' or more")
-                   : emitOpError("has slots, which only a stash may have");
-  if (isStash && static_cast<int64_t>(*getSlots()) < 1)
+  if (isStash() != getSlots().has_value())
+    return isStash() ? emitOpError("needs a number of slots: 'slots 1' or more")
+                     : emitOpError("has slots, which only a stash may have");
+  if (isStash() && static_cast<int64_t>(*getSlots()) < 1)
     return emitOpError("has ") << static_cast<int64_t>(*getSlots()) << " slots; the nearest valid number is 1";
+  if (failed(verifyPurpose(*this)))
+    return failure();
   if (isa<NormalAttr>(getInit())) {
-    if (getRole() == StateRole::Accumulator || isStash)
-      return emitOpError(isStash ? "a stash" : "an accumulator") << " must start from #graph.fill";
+    if (!isPersistent())
+      return emitOpError(isStash() ? "a stash" : "an accumulator") << " must start from #graph.fill";
     if (!isa<FloatType>(element))
       return emitOpError("#graph.normal needs floating-point elements, but the type is ") << getTensorType();
     return success();
@@ -77,5 +165,11 @@ LogicalResult StateOp::verify() {
   double low = width == 1 ? 0 : -std::ldexp(1.0, width - 1), high = width == 1 ? 2 : -low;
   if (value != std::trunc(value) || value < low || value >= high)
     return emitOpError("the fill value ") << value << " is no " << element;
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getOfAttr() && !isa_and_present<ParamOp>(symbols.lookupNearestSymbolFrom(*this, getOfAttr())))
+    return emitOpError("is of ") << getOfAttr() << ", which is no graph.param";
   return success();
 }

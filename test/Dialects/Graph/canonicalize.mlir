@@ -69,7 +69,7 @@ graph.func @identities(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // -----
 
 // Pure operations without users disappear; a write stays, and so does a read before it that is used.
-graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
 // CHECK-LABEL: graph.func @effects
 graph.func @effects(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %[[STEP:.*]] = graph.read @step

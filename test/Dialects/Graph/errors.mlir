@@ -183,25 +183,25 @@ graph.param @w : tensor<3xf32> init(#graph.fill<0.0>) key("w") role(fused)
 
 // A state's shape is static.
 // expected-error @+1 {{attribute 'type' failed to satisfy constraint}}
-graph.state @s step : tensor<?xi32> init(#graph.fill<0.0>)
+graph.state @s saved|step : tensor<?xi32> init(#graph.fill<0.0>)
 
 // -----
 
 // Normal values are floats.
 // expected-error @+1 {{#graph.normal needs floating-point elements, but the type is 'tensor<i32>'}}
-graph.state @s step : tensor<i32> init(#graph.normal<1.0>)
+graph.state @s saved|step : tensor<i32> init(#graph.normal<1.0>)
 
 // -----
 
 // An integer is filled with a whole number.
 // expected-error @+1 {{the fill value 5.000000e-01 is no 'i32'}}
-graph.state @s step : tensor<i32> init(#graph.fill<0.5>)
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.5>)
 
 // -----
 
 // An integer is filled with a number that it can hold.
 // expected-error @+1 {{the fill value 2.147484e+09 is no 'i32'}}
-graph.state @s step : tensor<i32> init(#graph.fill<2147483648.0>)
+graph.state @s saved|step : tensor<i32> init(#graph.fill<2147483648.0>)
 
 // -----
 
@@ -211,8 +211,89 @@ graph.state @s accumulator : tensor<f32> init(#graph.normal<1.0>)
 
 // -----
 
-// A variable that is read exists.
+// A kind of persistent tensor is flags that the dialect knows...
+// expected-error @+1 {{does not know the flag 'optimizer' of a state; flags are trained|saved|weight|mirror|step}}
+graph.state @s optimizer : tensor<f32> init(#graph.fill<0.0>)
+
+// -----
+
+// ...and that have a meaning together.
+// expected-error @+1 {{is step, but must be one of saved|mirror, which says where its value comes from when a run goes on}}
 graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+
+// -----
+
+// expected-error @+1 {{is trained|weight, which only a graph.param may be}}
+graph.state @s trained|saved|weight : tensor<f32> init(#graph.fill<0.0>)
+
+// -----
+
+// expected-error @+1 {{counts steps, and must be a tensor<i32>, not 'tensor<1xi32>'}}
+graph.state @s saved|step : tensor<1xi32> init(#graph.fill<0.0>)
+
+// -----
+
+// expected-error @+1 {{does not persist, and has the flags saved}}
+"graph.state"() <{sym_name = "s", lifetime = 1 : i32, flags = 2 : i32, type = tensor<f32>, init = #graph.fill<0.0>}> : () -> ()
+
+// -----
+
+// Gradients and moments are of a parameter.
+// expected-error @+1 {{is of @w, which is no graph.param}}
+graph.state @w.m saved of @w : tensor<f32> init(#graph.fill<0.0>)
+
+// -----
+
+graph.state @v saved|step : tensor<i32> init(#graph.fill<0.0>)
+// expected-error @+1 {{is a mirror of @v, which is no graph.param}}
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @v
+
+// -----
+
+// The program of one rank: the owner is elsewhere.
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @v
+
+// -----
+
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
+graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @w
+// expected-error @+1 {{is a mirror of @v, which is a mirror itself; name its owner}}
+graph.param @u : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @v
+
+// -----
+
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape, initial value and key, and the same or a narrower element type}}
+graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("v") mirror_of @w
+
+// -----
+
+graph.param @w : tensor<4xbf16> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
+graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @w
+
+// -----
+
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
+graph.param @v : tensor<5xbf16> init(#graph.fill<0.0>) key("w") mirror_of @w
+
+// -----
+
+graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
+// expected-error @+1 {{is a mirror of @w, and must have the same shape, initial value and key, and the same or a narrower element type, and be frozen like it}}
+graph.param frozen @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") mirror_of @w
+
+// -----
+
+// Rounded, and divided among ranks.
+graph.param @w : tensor<2xf32> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4>}
+graph.param @v : tensor<4xbf16> init(#graph.fill<0.0>) key("w") mirror_of @w {dist.global_shape = array<i64: 4>}
+
+// -----
+
+// A variable that is read exists.
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.func @f(%x: tensor<f32>) {
   // expected-error @+1 {{no graph.param or graph.state is named @t}}
   %0 = graph.read @t : tensor<i32>
@@ -231,7 +312,7 @@ graph.func @f(%x: tensor<f32>) {
 // -----
 
 // A variable is read with its type.
-graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.func @f(%x: tensor<f32>) {
   // expected-error @+1 {{type 'tensor<i64>' differs from the declared type of @s, 'tensor<i32>'}}
   %0 = graph.read @s : tensor<i64>
@@ -241,7 +322,7 @@ graph.func @f(%x: tensor<f32>) {
 // -----
 
 // A variable that is written exists.
-graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.func @f(%x: tensor<f32>) {
   // expected-error @+1 {{no graph.param or graph.state is named @t}}
   graph.write @t, %x : tensor<f32>
@@ -251,7 +332,7 @@ graph.func @f(%x: tensor<f32>) {
 // -----
 
 // A variable is written with its type.
-graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.func @f(%x: tensor<f32>) {
   // expected-error @+1 {{type 'tensor<f32>' differs from the declared type of @s, 'tensor<i32>'}}
   graph.write @s, %x : tensor<f32>
@@ -1252,7 +1333,7 @@ graph.state @s stash : tensor<4xf32> init(#graph.fill<0.0>) slots 0
 // -----
 
 // expected-error @+1 {{has slots, which only a stash may have}}
-graph.state @s step : tensor<i32> init(#graph.fill<0.0>) slots 1
+graph.state @s saved|step : tensor<i32> init(#graph.fill<0.0>) slots 1
 
 // -----
 
@@ -1264,8 +1345,62 @@ graph.state @s stash : tensor<4xf32> init(#graph.normal<1.0>) slots 1
 graph.func @f() {
   graph.return
 }
-// expected-error@+1 {{may not be named 'prepare', which is what compiled plans call the computations that depend on parameters alone; take another name}}
+// expected-error@+1 {{may not be of kind prepare: compilation makes it, of what depends on parameters alone; leave out the kind}}
+graph.entry prepare @e [@f] repeat [1]
+
+// -----
+
+// Names are for people: any will do.
+graph.func @f() {
+  graph.return
+}
 graph.entry @prepare [@f] repeat [1]
+graph.entry @init [@f] repeat [1]
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error@+1 {{does not know the kind 'training' of an entry; kinds are custom, init, train_step, eval_step, generate, prepare, step, embed}}
+graph.entry training @e [@f] repeat [1]
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+graph.entry eval_step @e [@f] repeat [1]
+// expected-error@+1 {{is of kind eval_step, as @e before it is; there may be one of a kind}}
+graph.entry eval_step @g [@f] repeat [1]
+
+// -----
+
+// Entries of a kind with buckets differ in these.
+graph.func @f() {
+  graph.return
+}
+graph.entry step @e bucket 8 [@f] repeat [1]
+graph.entry step @g bucket 16 [@f] repeat [1]
+graph.entry embed @h bucket 16 [@f] repeat [1]
+// expected-error@+1 {{is of kind step, as @e before it is; there may be one of a kind and bucket}}
+graph.entry step @i bucket 8 [@f] repeat [1]
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error@+1 {{is of kind step, which computes a number of tokens; say which: 'bucket 1' or more}}
+graph.entry step @e [@f] repeat [1]
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error@+1 {{has bucket 4, which entries of kind custom do not have; leave it out}}
+graph.entry @e bucket 4 [@f] repeat [1]
 
 // -----
 
@@ -1381,3 +1516,36 @@ graph.func @f(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>, %o: tensor<3xi32>) {
   %0 = graph.grouped_outer %x, %y at %o : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<3xi32>) -> tensor<2x3x2xbf16>
   graph.return
 }
+
+// -----
+
+// Who looks for the loss finds one function.
+graph.func loss @loss() {
+  graph.return
+}
+// expected-error @+1 {{is the part 'loss', as @loss before it is; a module has one of each part}}
+graph.func loss @other() {
+  graph.return
+}
+
+// -----
+
+// Each stage has its passes.
+graph.func forward @f() attributes {stage.index = array<i64: 0>} {
+  graph.return
+}
+graph.func forward @g() attributes {stage.index = array<i64: 1>} {
+  graph.return
+}
+// expected-error @+1 {{is the part 'forward', as @g before it is; a module has one of each part}}
+graph.func forward @h() attributes {stage.index = array<i64: 1>} {
+  graph.return
+}
+
+// -----
+
+graph.func @f() {
+  graph.return
+}
+// expected-error@+1 {{has bucket 4294967297, but plans count tokens in 32 bits}}
+graph.entry step @e bucket 4294967297 [@f] repeat [1]

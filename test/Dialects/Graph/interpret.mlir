@@ -50,7 +50,7 @@
 // OPAQUE: error: 'tensor.empty' op has no reference semantics: it does not implement the Interpretable interface
 
 graph.param @w : tensor<2x3xf32> init(#graph.normal<1.0>) key("w")
-graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.state @total accumulator : tensor<f32> init(#graph.fill<0.0>)
 
 graph.func @scaled(%x: tensor<2x3xf32> {graph.name = "x"})

@@ -22,12 +22,18 @@ graph.param @experts : tensor<8x4x4xf32> init(#graph.fill<0.0>) key("6") role(ex
 graph.param @norm : tensor<4xf32> init(#graph.fill<0.0>) key("7") role(none) {other = #graph.role<fused 1, 2>}
 // CHECK: graph.param @of_a_layer : tensor<4xf32> init(#graph.fill<0.0>) key("8") layer(3)
 graph.param @of_a_layer : tensor<4xf32> init(#graph.fill<0.0>) key("8") layer(3)
-// CHECK: graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
-graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+// CHECK: graph.param frozen @scale : tensor<4xf32> init(#graph.fill<1.0>) key("scale")
+graph.param frozen @scale : tensor<4xf32> init(#graph.fill<1.0>) key("scale")
+// CHECK: graph.param @embed.rounded : tensor<7x4xbf16> init(#graph.normal<0.02>) key("model.embed_tokens.weight") mirror_of @embed.weight
+graph.param @embed.rounded : tensor<7x4xbf16> init(#graph.normal<0.02>) key("model.embed_tokens.weight") mirror_of @embed.weight
+// CHECK: graph.param @table.rounded : tensor<4x4xbf16> init(#graph.fill<0.0>) key("0") mirror_of @table role(vocabulary)
+graph.param @table.rounded : tensor<4x4xbf16> init(#graph.fill<0.0>) key("0") mirror_of @table role(vocabulary)
+// CHECK: graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
 // CHECK: graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
-// CHECK: graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
-graph.state @embed.weight.moment1 optimizer : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+// CHECK: graph.state @embed.weight.moment1 saved of @embed.weight : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+graph.state @embed.weight.moment1 saved of @embed.weight : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
 // CHECK: graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
 graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
 
@@ -51,8 +57,10 @@ graph.func private @nothing() {
   graph.return
 }
 
-// CHECK: graph.entry @train_step [@nothing, @variables] repeat [4, 1]
-graph.entry @train_step [@nothing, @variables] repeat [4, 1]
+// CHECK: graph.entry train_step @train_step [@nothing, @variables] repeat [4, 1]
+graph.entry train_step @train_step [@nothing, @variables] repeat [4, 1]
+// CHECK: graph.entry step @serve bucket 8 [@nothing] repeat [1]
+graph.entry step @serve bucket 8 [@nothing] repeat [1]
 // CHECK: graph.entry @pipelined_step [@nothing, @variables] repeat [1, 1] timeline [0, 1, 0, 0, 1, 0] microbatches 2
 graph.entry @pipelined_step [@nothing, @variables] repeat [1, 1] timeline [0, 1, 0, 0, 1, 0] microbatches 2
 
@@ -192,8 +200,8 @@ graph.func @fusion(%x: tensor<6xf32>) -> tensor<6xf32> {
 }
 
 // Statistics and losses of narrow types are f32.
-// CHECK-LABEL: graph.func @loss
-graph.func @loss(%logits: tensor<2x3x7xbf16>, %labels: tensor<2x3xi32>) {
+// CHECK-LABEL: graph.func loss @loss
+graph.func loss @loss(%logits: tensor<2x3x7xbf16>, %labels: tensor<2x3xi32>) {
   // CHECK: %loss, %logsumexp = graph.softmax_cross_entropy %{{.*}}, %{{.*}} : (tensor<2x3x7xbf16>, tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
   %loss, %lse = graph.softmax_cross_entropy %logits, %labels
      : (tensor<2x3x7xbf16>, tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)

@@ -62,10 +62,47 @@ plan.kernel @k registered "fill" [#plan.arg<write, tensor<?xf32>>] cost 0.0, 0.0
 
 // -----
 
-// A checkpoint holds parameters and states.
+// Weights are parameters, and all else is a state.
 %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{key "b" must name a buffer that is a parameter or a state}}
-plan.state %b key "b" role parameter init "" : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{key "b" must name a buffer that is a parameter, as weights must be}}
+plan.state %b key "b" trained|saved|weight init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{key "b" must name a buffer that is a state, as what is no weight must be}}
+plan.state %b key "b" saved init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// Checkpoints have a value for each.
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{is trained|weight, but must be one of saved|mirror, which says where its value comes from when a run goes on}}
+plan.state %b key "b" trained|weight init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{is trained|saved|weight|mirror, but must be one of saved|mirror}}
+plan.state %b key "b" trained|saved|weight|mirror init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+%b = plan.buffer "b" state : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{is trained|saved, but only a weight is trained}}
+plan.state %b key "b" trained|saved init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<i32>>
+// expected-error @+1 {{is saved|weight|step, but steps are counted by what is saved and no weight}}
+plan.state %b key "b" saved|weight|step init "" : !plan.buffer<tensor<i32>>
+
+// -----
+
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{does not know the flag 'parameter' of a state; flags are trained|saved|weight|mirror|step}}
+plan.state %b key "b" parameter init "" : !plan.buffer<tensor<4xf32>>
 
 // -----
 
@@ -283,6 +320,38 @@ plan.program @p timeline [0, 0] {
     plan.copy %a to %b : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<5xf32>>
   }
 }
+
+// -----
+
+// One entry of each kind and bucket.
+plan.program @p timeline [] {
+}
+plan.entry train_step @e program @p inputs [] limits [] () outputs [] ()
+plan.entry step @small bucket 8 program @p inputs [] limits [] () outputs [] ()
+plan.entry step @large bucket 16 program @p inputs [] limits [] () outputs [] ()
+// expected-error @+1 {{is of kind train_step, as @e before it is; there may be one of a kind}}
+plan.entry train_step @f program @p inputs [] limits [] () outputs [] ()
+
+// -----
+
+plan.program @p timeline [] {
+}
+// expected-error @+1 {{does not know the kind 'train' of an entry}}
+plan.entry train @e program @p inputs [] limits [] () outputs [] ()
+
+// -----
+
+plan.program @p timeline [] {
+}
+// expected-error @+1 {{is of kind embed, which computes a number of tokens; say which: 'bucket 1' or more}}
+plan.entry embed @e program @p inputs [] limits [] () outputs [] ()
+
+// -----
+
+plan.program @p timeline [] {
+}
+// expected-error @+1 {{has bucket 2, which entries of kind generate do not have; leave it out}}
+plan.entry generate @e bucket 2 program @p inputs [] limits [] () outputs [] ()
 
 // -----
 

@@ -17,6 +17,6 @@ module @alone attributes {
 } {
   module @only attributes {plan.arena_bytes = 16 : i64} {
     %w = plan.buffer "w" parameter : !plan.buffer<tensor<4xf32>> at 0
-    plan.state %w key "w" role parameter init "fill(0)" : !plan.buffer<tensor<4xf32>>
+    plan.state %w key "w" trained|saved|weight init "fill(0)" : !plan.buffer<tensor<4xf32>>
   }
 }

@@ -26,12 +26,12 @@ module @toy attributes {
   // CHECK: %work = plan.buffer "work" scratch : !plan.buffer<tensor<256xui8>>{{$}}
   %work = plan.buffer "work" scratch : !plan.buffer<tensor<256xui8>>
 
-  // CHECK: plan.state %w key "model.w" role parameter init "normal(0, 0.02)" : !plan.buffer<tensor<4x3xf32>>
-  plan.state %w key "model.w" role parameter init "normal(0, 0.02)" : !plan.buffer<tensor<4x3xf32>>
-  // CHECK: plan.state %w.m key "w.m" role optimizer init "fill(0)"
-  plan.state %m key "w.m" role optimizer init "fill(0)" : !plan.buffer<tensor<4x3xf32>>
-  // CHECK: plan.state %step key "step" role step init "fill(0)"
-  plan.state %step key "step" role step init "fill(0)" : !plan.buffer<tensor<i32>>
+  // CHECK: plan.state %w key "model.w" trained|saved|weight init "normal(0, 0.02)" : !plan.buffer<tensor<4x3xf32>>
+  plan.state %w key "model.w" trained|saved|weight init "normal(0, 0.02)" : !plan.buffer<tensor<4x3xf32>>
+  // CHECK: plan.state %w.m key "w.m" saved init "fill(0)"
+  plan.state %m key "w.m" saved init "fill(0)" : !plan.buffer<tensor<4x3xf32>>
+  // CHECK: plan.state %step key "step" saved|step init "fill(0)"
+  plan.state %step key "step" saved|step init "fill(0)" : !plan.buffer<tensor<i32>>
   // CHECK: plan.constant %table = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   plan.constant %table = dense<[1.0, 2.0]> : tensor<2xf32> : !plan.buffer<tensor<2xf32>>
 
@@ -78,16 +78,16 @@ module @toy attributes {
       plan.copy %m to %w from "ScheduleCommands" : !plan.buffer<tensor<4x3xf32>> to !plan.buffer<tensor<4x3xf32>>
     }
   }
-  // CHECK: plan.entry @train program @train_program inputs ["tokens"] limits [32](%tokens : !plan.buffer<tensor<4xi32>>)
+  // CHECK: plan.entry train_step @train program @train_program inputs ["tokens"] limits [32](%tokens : !plan.buffer<tensor<4xi32>>)
   // CHECK-SAME: outputs ["loss"](%loss : !plan.buffer<tensor<f32>>)
-  plan.entry @train program @train_program inputs ["tokens"] limits [32] (%tokens : !plan.buffer<tensor<4xi32>>)
+  plan.entry train_step @train program @train_program inputs ["tokens"] limits [32] (%tokens : !plan.buffer<tensor<4xi32>>)
     outputs ["loss"] (%loss : !plan.buffer<tensor<f32>>)
   // A program may do nothing, for nobody.
   // CHECK: plan.program @idle timeline []
   plan.program @idle timeline [] {
   }
-  // CHECK: plan.entry @nothing program @idle inputs [] limits []() outputs []()
-  plan.entry @nothing program @idle inputs [] limits [] () outputs [] ()
+  // CHECK: plan.entry step @nothing bucket 8 program @idle inputs [] limits []() outputs []()
+  plan.entry step @nothing bucket 8 program @idle inputs [] limits [] () outputs [] ()
   // CHECK: plan.attachment "config.json" "{}"
   plan.attachment "config.json" "{}"
 

@@ -28,7 +28,7 @@
 // CHECK: plan.communicator @pp over ["pp"]
 // CHECK: plan.communicator @dp over ["dp"]
 // CHECK: plan.communicator @all over ["pp", "dp"]
-// CHECK: plan.state %w key "w.0" role parameter init "fill(0)"
+// CHECK: plan.state %w key "w.0" trained|saved|weight init "fill(0)"
 // CHECK: plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]>
 // CHECK-NEXT: plan.kernel @fill.0 registered "fill"
 // CHECK-NEXT: plan.kernel @add.1 symbol "add"
@@ -37,11 +37,11 @@
 // CHECK: plan.signal 1 slots 2 from "InsertEvents"
 // CHECK-NEXT: plan.wait 1 slots 2 on 1 from "InsertEvents"
 // CHECK-NEXT: plan.send @pp to 1(%y) on 1 from "ScheduleCommands"
-// CHECK: plan.entry @init {{.*}} order []
+// CHECK: plan.entry init @init {{.*}} order []
 // CHECK: plan.entry @step {{.*}} order [0, 1, 2]
 // CHECK: module @second attributes {plan.arena_bytes = 464 : i64}
 // CHECK: dist.mesh @mesh ["pp", "dp"] [2, 2]
-// CHECK: plan.state %w key "w.1" role parameter init "fill(1)"
+// CHECK: plan.state %w key "w.1" trained|saved|weight init "fill(1)"
 // CHECK: plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]>
 // CHECK-NEXT: plan.kernel @add.1 symbol "add"
 // CHECK-NEXT: plan.kernel @fill.2 registered "fill"
@@ -104,7 +104,7 @@ module @pipeline attributes {
     %y = plan.buffer "y" temporary : !plan.buffer<tensor<4xf32>> at 192 slots 2 stride 64 loc("model.y")
     %norm = plan.buffer "norm" output : !plan.buffer<tensor<4xf32>> at 320
     %local = plan.buffer "local" temporary : !plan.buffer<tensor<4xf32>> at 384
-    plan.state %w key "w.0" role parameter init "fill(0)" : !plan.buffer<tensor<4xf32>>
+    plan.state %w key "w.0" trained|saved|weight init "fill(0)" : !plan.buffer<tensor<4xf32>>
     plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8>
     plan.kernel @zero registered "fill" config {value = 0.0} [#plan.arg<write, tensor<4xf32>>] cost 0.0, 16.0
     plan.kernel @sum symbol "add" extent 4
@@ -128,7 +128,7 @@ module @pipeline attributes {
           : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
       }
     }
-    plan.entry @init program @init_program inputs [] limits [] () outputs [] () order []
+    plan.entry init @init program @init_program inputs [] limits [] () outputs [] () order []
     plan.entry @step program @step_program inputs ["x"] limits [0] (%x : !plan.buffer<tensor<4xf32>>)
       outputs ["norm"] (%norm : !plan.buffer<tensor<4xf32>>) order [0, 1, 2]
   }
@@ -140,7 +140,7 @@ module @pipeline attributes {
     %x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>> at 192 slots 2 stride 64
     %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>> at 320 slots 2 stride 64
     %norm = plan.buffer "norm" output : !plan.buffer<tensor<4xf32>> at 448
-    plan.state %w key "w.1" role parameter init "fill(1)" : !plan.buffer<tensor<4xf32>>
+    plan.state %w key "w.1" trained|saved|weight init "fill(1)" : !plan.buffer<tensor<4xf32>>
     plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]> : tensor<8xi8>
     plan.kernel @sum symbol "add" extent 4
       [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 4.0, 48.0
@@ -163,7 +163,7 @@ module @pipeline attributes {
           : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
       }
     }
-    plan.entry @init program @init_program inputs [] limits [] () outputs [] () order []
+    plan.entry init @init program @init_program inputs [] limits [] () outputs [] () order []
     plan.entry @step program @step_program inputs [] limits [] ()
       outputs ["y", "norm"] (%y, %norm : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>) order [0, 1, 2]
   }

@@ -99,29 +99,6 @@ graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.indx = arr
 
 // -----
 
-// expected-error @+1 {{has stage.mirror_of, which only a graph.param may have}}
-graph.state @s step : tensor<i32> init(#graph.fill<0.0>) {stage.mirror_of = @s}
-
-// -----
-
-module attributes {stage.count = 2 : i64} {
-  // expected-error @+1 {{is a mirror of @v, which is no graph.param}}
-  graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
-}
-
-// -----
-
-graph.state @v step : tensor<i32> init(#graph.fill<0.0>)
-// expected-error @+1 {{is a mirror of @v, which is no graph.param}}
-graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
-
-// -----
-
-// The program of one rank: the owner is elsewhere.
-graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
-
-// -----
-
 graph.func @f(%x: tensor<4xf32>) {
   // expected-error @+1 {{names rank -1 of the pipeline; the nearest valid one is 0}}
   stage.send %x to -1 channel "c" : tensor<4xf32>
@@ -143,37 +120,6 @@ graph.func @f() {
   "stage.send"() <{to = 0 : i64, channel = "c"}> : () -> ()
   graph.return
 }
-
-// -----
-
-graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
-graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @w}
-// expected-error @+1 {{is a mirror of @v, which is a mirror itself; name its owner}}
-graph.param @u : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @v}
-
-// -----
-
-graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
-// expected-error @+1 {{is a mirror of @w, and must have the same shape, initial value and key, and the same or a narrower element type}}
-graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("v") {stage.mirror_of = @w}
-
-// -----
-
-graph.param @w : tensor<4xbf16> init(#graph.fill<0.0>) key("w")
-// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
-graph.param @v : tensor<4xf32> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @w}
-
-// -----
-
-graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key("w")
-// expected-error @+1 {{is a mirror of @w, and must have the same shape}}
-graph.param @v : tensor<5xbf16> init(#graph.fill<0.0>) key("w") {stage.mirror_of = @w}
-
-// -----
-
-// Rounded, and divided among ranks.
-graph.param @w : tensor<2xf32> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4>}
-graph.param @v : tensor<4xbf16> init(#graph.fill<0.0>) key("w") {dist.global_shape = array<i64: 4>, stage.mirror_of = @w}
 
 // -----
 

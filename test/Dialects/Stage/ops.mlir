@@ -5,9 +5,8 @@
 module attributes {stage.count = 3 : i64} {
   // CHECK: graph.param @embed {{.*}} {stage.index = array<i64: 0>}
   graph.param @embed : tensor<8x4xf32> init(#graph.normal<0.02>) key("embed") {stage.index = array<i64: 0>}
-  // CHECK: graph.param @embed.mirror2 {{.*}} {stage.index = array<i64: 2>, stage.mirror_of = @embed}
-  graph.param @embed.mirror2 : tensor<8x4xf32> init(#graph.normal<0.02>) key("embed")
-      {stage.index = array<i64: 2>, stage.mirror_of = @embed}
+  // CHECK: graph.param @embed.mirror2 {{.*}} mirror_of @embed {stage.index = array<i64: 2>}
+  graph.param @embed.mirror2 : tensor<8x4xf32> init(#graph.normal<0.02>) key("embed") mirror_of @embed {stage.index = array<i64: 2>}
 
   graph.func @f(%x: tensor<2x4xbf16>, %i: tensor<2xi32>, %a: tensor<f32>, %b: tensor<f32>) {
     // CHECK: stage.transfer %arg0 from 0 to 1 : tensor<2x4xbf16>

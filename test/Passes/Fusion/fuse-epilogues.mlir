@@ -164,7 +164,7 @@ graph.func @shared_inside(%x: tensor<4x3xf32>, %w: tensor<5x3xf32>, %r: tensor<4
 // CHECK-NEXT: graph.fusion
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: graph.silu
-graph.state @s optimizer : tensor<4x5xf32> init(#graph.fill<0.0>)
+graph.state @s saved : tensor<4x5xf32> init(#graph.fill<0.0>)
 graph.func @used_before(%x: tensor<4x3xf32>, %w: tensor<5x3xf32>) -> tensor<4x5xf32> {
   %0 = graph.dot_general %x, %w contract [1] x [1] : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
   graph.write @s, %0 : tensor<4x5xf32>

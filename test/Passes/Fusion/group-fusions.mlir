@@ -89,7 +89,7 @@ graph.func @scalars(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
 // CHECK-NEXT: graph.yield
 // CHECK: graph.write @s, %[[B]]
 // CHECK-NOT: graph.broadcast
-graph.state @s optimizer : tensor<2x4x3xf32> init(#graph.fill<0.0>)
+graph.state @s saved : tensor<2x4x3xf32> init(#graph.fill<0.0>)
 graph.func @stored_broadcast(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = math.tanh %x : tensor<3xf32>
   %rows = graph.broadcast %0 dims [1] : (tensor<3xf32>) -> tensor<4x3xf32>
@@ -186,14 +186,14 @@ graph.func @little_shared(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %r: tensor<4
 // -----
 
 // A loss and its gradient read the logits once.
-// CHECK-LABEL: graph.func @loss
+// CHECK-LABEL: graph.func loss @loss
 // CHECK: %[[F:.*]]:2 = graph.fusion
 // CHECK: graph.softmax_cross_entropy
 // CHECK: graph.softmax_cross_entropy_grad
 // CHECK: graph.yield
 // CHECK-NOT: graph.fusion
 // CHECK: graph.return %[[F]]#0, %[[F]]#1
-graph.func @loss(%y: tensor<4x3xf32>, %l: tensor<4xi32>, %s: tensor<f32>) -> (tensor<4xf32>, tensor<4x3xf32>) {
+graph.func loss @loss(%y: tensor<4x3xf32>, %l: tensor<4xi32>, %s: tensor<f32>) -> (tensor<4xf32>, tensor<4x3xf32>) {
   %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<4x3xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
   %seed = graph.broadcast %s dims [] : (tensor<f32>) -> tensor<4xf32>
   %g = graph.softmax_cross_entropy_grad %y, %l, %lse, %seed

@@ -88,7 +88,7 @@ graph.func @operand_not_kept(%p: tensor<3x3xf32>, %w: tensor<3x3xf32>) -> tensor
 // CHECK-NOT: arith.mulf
 // CHECK-NOT: arith.truncf
 // CHECK: graph.return
-graph.state @s optimizer : tensor<3x3xf32> init(#graph.fill<0.0>)
+graph.state @s saved : tensor<3x3xf32> init(#graph.fill<0.0>)
 graph.func @kept(%x: tensor<3x3xf32>, %w: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xbf16>, tensor<3x3xf32>) {
   %a = graph.silu %x : tensor<3x3xf32>
   %b = arith.mulf %x, %w : tensor<3x3xf32>

@@ -66,8 +66,8 @@ graph.func @transposed(%q: tensor<2x5x3x4xf32>, %k: tensor<2x5x3x4xf32>) -> tens
 // CHECK: graph.write @s, %[[G]]
 // CHECK: graph.write @t, %[[F]]
 // CHECK: graph.return %[[T]]
-graph.state @s optimizer : tensor<3xf32> init(#graph.fill<0.0>)
-graph.state @t optimizer : tensor<3xf32> init(#graph.fill<0.0>)
+graph.state @s saved : tensor<3xf32> init(#graph.fill<0.0>)
+graph.state @t saved : tensor<3xf32> init(#graph.fill<0.0>)
 graph.func @constants() -> tensor<3xf32> {
   %t = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
   %z = arith.constant dense<0.5> : tensor<3xf32>

@@ -11,7 +11,7 @@
 // CHECK: remark: [Passed] RepeatActivations | Category:fusion | Remark="computed again for 2 later reader(s) instead of being kept"
 // CHECK-NOT: RepeatActivations
 // ONE-NOT: remark
-graph.func @loss(%x: tensor<1000x3xf32>, %w: tensor<1024x3xf32>, %l: tensor<1000xi32>) -> tensor<1000xf32> {
+graph.func loss @loss(%x: tensor<1000x3xf32>, %w: tensor<1024x3xf32>, %l: tensor<1000xi32>) -> tensor<1000xf32> {
   %y = graph.dot_general %x, %w contract [1] x [1] : (tensor<1000x3xf32>, tensor<1024x3xf32>) -> tensor<1000x1024xf32>
   %loss, %lse = graph.softmax_cross_entropy %y, %l : (tensor<1000x1024xf32>, tensor<1000xi32>) -> (tensor<1000xf32>, tensor<1000xf32>)
   graph.return %loss : tensor<1000xf32>

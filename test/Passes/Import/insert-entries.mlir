@@ -1,16 +1,14 @@
 // The functions of a model become callable.
 // RUN: bowline-opt %s --insert-entries --split-input-file | FileCheck %s
 
-// Without a mesh there is one rank; @generate leaves its name to the entry.
+// Without a mesh there is one rank. Entries are named after their kind, unless that name is taken.
 // CHECK: dist.mesh @mesh ["dp"] [1]
-// CHECK: graph.func @loss
-// CHECK: graph.func @generate_logits
-// CHECK: graph.entry @eval_step [@loss] repeat [1]
-// CHECK: graph.entry @generate [@generate_logits] repeat [1]
-graph.func @loss() {
+// CHECK: graph.entry eval_step @eval_step [@objective] repeat [1]
+// CHECK: graph.entry generate @generate_0 [@generate] repeat [1]
+graph.func loss @objective() {
   graph.return
 }
-graph.func @generate() {
+graph.func generate @generate() {
   graph.return
 }
 
@@ -28,9 +26,25 @@ graph.func @other() {
 
 // -----
 
-// An entry that already runs @generate follows the new name.
-// CHECK-LABEL: graph.entry @mine [@generate_logits] repeat [2]
-graph.entry @mine [@generate] repeat [2]
-graph.func @generate() {
+// An entry of the kind that is there stays alone; one of another kind does not count.
+// CHECK-LABEL: graph.entry generate @mine [@write] repeat [2]
+// CHECK: graph.entry @other [@objective] repeat [1]
+// CHECK: graph.entry eval_step @eval_step [@objective] repeat [1]
+// CHECK-NOT: graph.entry
+graph.entry generate @mine [@write] repeat [2]
+graph.entry @other [@objective] repeat [1]
+graph.func generate @write() {
+  graph.return
+}
+graph.func loss @objective() {
+  graph.return
+}
+
+// -----
+
+// Names say nothing: what is called @loss and is not marked is a function like any other.
+// CHECK-LABEL: graph.func @loss
+// CHECK-NOT: graph.entry
+graph.func @loss() {
   graph.return
 }

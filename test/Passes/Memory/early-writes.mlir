@@ -13,7 +13,7 @@
 // CHECK-NEXT: graph.return
 graph.state @a.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
 graph.state @b.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
-graph.func @train_microbatch(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+graph.func microbatch @train_microbatch(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = graph.fusion(%arg0) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     %t = math.exp %a : tensor<4xf32>

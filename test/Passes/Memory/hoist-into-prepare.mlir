@@ -32,7 +32,7 @@
 // CHECK-NEXT: plan.launch @two(%w, %a, %b)
 // CHECK-NEXT: }
 // CHECK-NEXT: }
-// CHECK-NEXT: plan.entry @prepare program @prepare_program inputs [] limits []() outputs []()
+// CHECK-NEXT: plan.entry prepare @prepare program @prepare_program inputs [] limits []() outputs []()
 // LIMIT-LABEL: module @generate
 // LIMIT-NOT: @prepare
 // LIMIT-LABEL: module @initialised
@@ -102,7 +102,7 @@ plan.program @init_program timeline [0, 0] {
     plan.launch @k(%c, %w) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>
   }
 }
-plan.entry @init program @init_program inputs [] limits [] () outputs [] ()
+plan.entry init @init program @init_program inputs [] limits [] () outputs [] ()
 plan.program @run_program timeline [0, 0] {
   plan.segment "run" {
     plan.launch @k(%w, %a) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>

@@ -171,7 +171,7 @@ plan.program @p timeline [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 0, 1, 1, 1, 2] 
 // 256 rows gain 4 %: enough for a copy that each step makes and drops, and not for one that stays.
 // LITTLE: module @generates
 // LITTLE: plan.launch @matmul.4.packed(%some,
-// LITTLE: plan.entry @prepare
+// LITTLE: plan.entry prepare @prepare
 // The share of a step's packing says nothing about what persists.
 // FOR-GOOD-NOT: pack_matrix
 // FOR-GOOD: module @generates
@@ -234,5 +234,5 @@ plan.program @prepare_program timeline [0, 0] {
     plan.launch @copy(%w, %v) : !plan.buffer<tensor<96x90xf32>>, !plan.buffer<tensor<96x90xf32>>
   }
 }
-plan.entry @prepare program @prepare_program inputs [] limits [] () outputs [] ()
+plan.entry prepare @prepare program @prepare_program inputs [] limits [] () outputs [] ()
 }

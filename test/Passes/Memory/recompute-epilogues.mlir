@@ -11,8 +11,8 @@
 // CHECK: graph.dot_general %[[AGAIN]], %[[FORWARD]]#0 contract [0] x [0]
 graph.param @w : tensor<64x64xf32> init(#graph.fill<1.0>) key("w")
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
-graph.state @w.grad accumulator : tensor<64x64xf32> init(#graph.fill<0.0>)
-graph.func @train_microbatch(%arg0: tensor<512x64xf32>, %arg1: tensor<512x64xf32>) {
+graph.state @w.grad accumulator of @w : tensor<64x64xf32> init(#graph.fill<0.0>)
+graph.func microbatch @train_microbatch(%arg0: tensor<512x64xf32>, %arg1: tensor<512x64xf32>) {
   %w = graph.read @w : tensor<64x64xf32>
   %swiglu:2 = graph.fusion(%arg0, %w, %arg1) : (tensor<512x64xf32>, tensor<64x64xf32>, tensor<512x64xf32>) -> (tensor<512x64xf32>, tensor<512x64xf32>) {
   ^bb0(%x: tensor<512x64xf32>, %weight: tensor<64x64xf32>, %gate: tensor<512x64xf32>):

@@ -5,11 +5,11 @@
 // CHECK-NOT: @stash.forward.0.2
 // CHECK: graph.state @stash.forward.0.kept.0 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
 // CHECK-NOT: kept.1
-// CHECK: graph.func @forward.0(
+// CHECK: graph.func forward @forward.0(
 // CHECK: %[[KEPT:.*]] = math.tanh
 // CHECK-NEXT: graph.write @stash.forward.0.kept.0, %[[KEPT]]
 // CHECK: graph.write @sent
-// CHECK: graph.func @backward.0() {
+// CHECK: graph.func backward @backward.0() attributes
 // CHECK-DAG: %[[W:.*]] = graph.read @w :
 // CHECK-DAG: %[[GOT:.*]] = graph.read @got
 // CHECK-DAG: %[[SENT:.*]] = graph.read @sent
@@ -22,14 +22,14 @@
 // expected-remark @+1 {{recompute full of stage 0, for 4 microbatches in flight: 2 operations run again}}
 module {
   graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w")
-  graph.state @w.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @w.grad accumulator of @w : tensor<4xf32> init(#graph.fill<0.0>)
   graph.state @got stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
   graph.state @gradient stash : tensor<4xf32> init(#graph.fill<0.0>) slots 2
   graph.state @stash.forward.0.0 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
   graph.state @stash.forward.0.1 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
   graph.state @stash.forward.0.2 stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
   graph.state @sent stash : tensor<4xf32> init(#graph.fill<0.0>) slots 4
-  graph.func @forward.0(%x: tensor<4xf32> {graph.name = "x"}) {
+  graph.func forward @forward.0(%x: tensor<4xf32> {graph.name = "x"}) attributes {stage.index = array<i64: 0>} {
     %w = graph.read @w : tensor<4xf32>
     %got = graph.read @got : tensor<4xf32>
     %0 = arith.mulf %got, %w : tensor<4xf32>
@@ -42,7 +42,7 @@ module {
     graph.write @sent, %3 : tensor<4xf32>
     graph.return
   }
-  graph.func @backward.0() {
+  graph.func backward @backward.0() attributes {stage.index = array<i64: 0>} {
     %g = graph.read @gradient : tensor<4xf32>
     %3 = graph.read @sent : tensor<4xf32>
     %4 = arith.mulf %g, %3 : tensor<4xf32>
@@ -68,7 +68,7 @@ module {
 
 module {
 // expected-error @+1 {{a divided backward pass cannot compute forward values again: both parts would have to; use recomputation 'none', or another schedule such as 1f1b}}
-graph.func @forward.0() {
+graph.func forward @forward.0() attributes {stage.index = array<i64: 0>} {
   graph.return
 }
 graph.func @backward_input.0() {

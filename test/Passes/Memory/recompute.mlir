@@ -32,8 +32,8 @@
 
 graph.param @w : tensor<64x64xf32> init(#graph.fill<1.0>) key("w")
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
-graph.state @w.grad accumulator : tensor<64x64xf32> init(#graph.fill<0.0>)
-graph.func @train_microbatch(%arg0: tensor<512x64xf32>, %arg1: tensor<512x64xf32>) {
+graph.state @w.grad accumulator of @w : tensor<64x64xf32> init(#graph.fill<0.0>)
+graph.func microbatch @train_microbatch(%arg0: tensor<512x64xf32>, %arg1: tensor<512x64xf32>) {
   %w = graph.read @w : tensor<64x64xf32>
   %h0 = graph.dot_general %arg0, %w contract [1] x [0] : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
   %x0 = graph.fusion(%h0) : (tensor<512x64xf32>) -> tensor<512x64xf32> {

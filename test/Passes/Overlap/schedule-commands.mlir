@@ -3,7 +3,7 @@
 
 // A read is the variable's buffer, a reshape the same buffer, a write a copy; microbatches have slots.
 // CHECK: %w = plan.buffer "w" parameter : !plan.buffer<tensor<2x3xf32>>
-// CHECK: plan.state %w key "weight" role parameter init "fill(1
+// CHECK: plan.state %w key "weight" trained|saved|weight init "fill(1
 // CHECK: %[[X:.*]] = plan.buffer "step.x" input : !plan.buffer<tensor<6xf32>> slots 3 stride 64
 // CHECK: %[[SUM:.*]] = plan.buffer "step.k.0" temporary
 // CHECK: %[[OUT:.*]] = plan.buffer "step.result0" output
@@ -43,8 +43,8 @@ graph.entry @step [@many, @once] repeat [3, 1]
 // CHECK-NEXT: plan.copy %b to %a
 // CHECK-NEXT: plan.copy %[[OLD]] to %b
 // CHECK-NEXT: }
-graph.state @a optimizer : tensor<3xf32> init(#graph.fill<0.0>)
-graph.state @b optimizer : tensor<3xf32> init(#graph.fill<0.0>)
+graph.state @a saved : tensor<3xf32> init(#graph.fill<0.0>)
+graph.state @b saved : tensor<3xf32> init(#graph.fill<0.0>)
 graph.func @f() {
   %a = graph.read @a : tensor<3xf32>
   %b = graph.read @b : tensor<3xf32>

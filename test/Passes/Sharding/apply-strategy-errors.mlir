@@ -42,7 +42,7 @@ dist.strategy @key_heads {
 graph.param @layers.0.attn.wq : tensor<24x8xf32> init(#graph.fill<0.0>) key("wq") role(column)
 // expected-error @+1 {{'layers.0.attn.wk' has 4 heads: the 6 ranks along "tp" neither divide them nor share each of them evenly; valid numbers of ranks are 1, 2, 4, 12}}
 graph.param @layers.0.attn.wk : tensor<8x8xf32> init(#graph.fill<0.0>) key("wk") role(keys shared 3)
-graph.func @loss(%x: tensor<2x8xf32>) -> (tensor<2x12x2xf32>, tensor<2x4x2xf32>) {
+graph.func loss @loss(%x: tensor<2x8xf32>) -> (tensor<2x12x2xf32>, tensor<2x4x2xf32>) {
   %wq = graph.read @layers.0.attn.wq : tensor<24x8xf32>
   %wk = graph.read @layers.0.attn.wk : tensor<8x8xf32>
   %0 = graph.dot_general %x, %wq contract [1] x [1] : (tensor<2x8xf32>, tensor<24x8xf32>) -> tensor<2x24xf32>
@@ -58,7 +58,7 @@ dist.strategy @batch {
   mesh @mesh ["dp"] [4]
 }
 // expected-error @+1 {{@loss: the batch in 'tokens' of 6 does not divide over the 4 ranks along "dp"; the nearest valid sizes are 4 and 8}}
-graph.func @loss(%tokens: tensor<6x8xi32> {graph.name = "tokens"}) {
+graph.func loss @loss(%tokens: tensor<6x8xi32> {graph.name = "tokens"}) {
   graph.return
 }
 
@@ -68,7 +68,7 @@ dist.strategy @batch_of_two_axes {
   mesh @mesh ["dp", "fsdp"] [2, 4]
 }
 // expected-error @+1 {{of 12 does not divide over the 8 ranks along "dp", "fsdp"; the nearest valid sizes are 8 and 16}}
-graph.func @loss(%tokens: tensor<12x8xi32> {graph.name = "tokens"}) {
+graph.func loss @loss(%tokens: tensor<12x8xi32> {graph.name = "tokens"}) {
   graph.return
 }
 
@@ -79,7 +79,7 @@ dist.strategy @small_batch {
   batch "data"
 }
 // expected-error @+1 {{of 3 does not divide over the 4 ranks along "data"; the nearest valid size is 4}}
-graph.func @loss(%x: tensor<3x8xf32>) {
+graph.func loss @loss(%x: tensor<3x8xf32>) {
   graph.return
 }
 
@@ -90,7 +90,7 @@ dist.strategy @sequence {
   sequence_parallel "tp"
 }
 graph.param @embed : tensor<8x4xf32> init(#graph.fill<0.0>) key("embed") role(vocabulary)
-graph.func @loss(%tokens: tensor<2x6xi32>) -> tensor<2x6x4xf32> {
+graph.func loss @loss(%tokens: tensor<2x6xi32>) -> tensor<2x6x4xf32> {
   %embed = graph.read @embed : tensor<8x4xf32>
   // expected-error @+1 {{the residual stream's sequence of 6 does not divide over the 4 ranks along "tp"; the nearest valid sizes are 4 and 8}}
   %0 = graph.gather %embed[%tokens] : (tensor<8x4xf32>, tensor<2x6xi32>) -> tensor<2x6x4xf32>

@@ -8,7 +8,8 @@ module {
     zero level 1 axis "tp"
   }
   dist.mesh @mesh ["dp", "tp"] [2, 2]
-  graph.state @g accumulator : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
+  graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w") {dist.sharding = #dist.sharding<[{}]>}
+  graph.state @g accumulator of @w : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
 }
 
 // -----
@@ -18,7 +19,8 @@ dist.strategy @strategy {
   zero level 2
 }
 dist.mesh @mesh ["dp"] [2]
-graph.state @g accumulator : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
+graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w") {dist.sharding = #dist.sharding<[{}]>}
+graph.state @g accumulator of @w : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
 graph.func @update() -> tensor<4xf32> {
   %g = graph.read @g : tensor<4xf32>
   // expected-error @below {{uses the parts of a sum over "dp" that ZeRO divides; only additions and all-reduces can be divided with them. Use level 1}}

@@ -10,11 +10,11 @@ module attributes {stage.count = 2 : i64} {
   // CHECK: graph.param @w : tensor<2x4xf32>
   graph.param @w : tensor<2x4xf32> init(#graph.fill<1.0>) key("w")
     {dist.global_shape = array<i64: 2, 4>, dist.sharding = #dist.sharding<[{}, {}]>}
-  // CHECK: graph.param @w.mirror1 : tensor<2x4xbf16> {{.*}}stage.mirror_of = @w}
+  // CHECK: graph.param @w.mirror1 : tensor<2x4xbf16> {{.*}} mirror_of @w {
   // CHECK-NOT: graph.param
-  graph.param @w.mirror1 : tensor<2x4xf32> init(#graph.fill<1.0>) key("w")
-    {dist.global_shape = array<i64: 2, 4>, dist.sharding = #dist.sharding<[{}, {}]>, stage.mirror_of = @w}
-  graph.state @w.grad accumulator : tensor<2x4xf32> init(#graph.fill<0.0>)
+  graph.param @w.mirror1 : tensor<2x4xf32> init(#graph.fill<1.0>) key("w") mirror_of @w
+    {dist.global_shape = array<i64: 2, 4>, dist.sharding = #dist.sharding<[{}, {}]>}
+  graph.state @w.grad accumulator of @w : tensor<2x4xf32> init(#graph.fill<0.0>)
     {dist.global_shape = array<i64: 2, 4>, dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
   // CHECK-LABEL: graph.func @use
   graph.func @use() -> (tensor<2x4xf32>, tensor<2x4xbf16>) {
@@ -40,5 +40,5 @@ module attributes {stage.count = 2 : i64} {
     graph.write @w.mirror1, %sent : tensor<2x4xf32>
     graph.return
   }
-  graph.entry @train_step [@update] repeat [1]
+  graph.entry train_step @train_step [@update] repeat [1]
 }

@@ -19,16 +19,16 @@ dist.strategy @strategy {
 dist.mesh @mesh ["dp"] [3]
 
 // CHECK: graph.param @w : tensor<4xf32> init(#graph.normal<1.0>) key("w") {dist.flat_axes = ["dp"], dist.flat_shape = array<i64: 2, 5>, dist.global_shape = array<i64: 2, 5>
-// CHECK-NEXT: graph.param @w.bf16 : tensor<2x5xbf16> init(#graph.normal<1.0>) key("w") {dist.global_shape = array<i64: 2, 5>, {{.*}}, stage.mirror_of = @w}
+// CHECK-NEXT: graph.param @w.bf16 : tensor<2x5xbf16> init(#graph.normal<1.0>) key("w") mirror_of @w {dist.global_shape = array<i64: 2, 5>, {{.*}}}
 graph.param @w : tensor<2x5xf32> init(#graph.normal<1.0>) key("w")
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
 // CHECK-NEXT: graph.param @both : tensor<2x5xf32>
 // CHECK-NOT: both.bf16
 graph.param @both : tensor<2x5xf32> init(#graph.normal<1.0>) key("both")
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
-graph.state @w.grad accumulator : tensor<2x5xf32> init(#graph.fill<0.0>)
+graph.state @w.grad accumulator of @w : tensor<2x5xf32> init(#graph.fill<0.0>)
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
-graph.state @both.grad accumulator : tensor<2x5xf32> init(#graph.fill<0.0>)
+graph.state @both.grad accumulator of @both : tensor<2x5xf32> init(#graph.fill<0.0>)
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
 
 // CHECK-LABEL: graph.func @use
@@ -85,4 +85,4 @@ graph.func @initialize() {
   graph.write @both, %w : tensor<2x5xf32>
   graph.return
 }
-graph.entry @train_step [@update] repeat [1]
+graph.entry train_step @train_step [@update] repeat [1]

@@ -21,17 +21,17 @@ dist.mesh @mesh ["dp"] [3]
 // THREE-SAME: {dist.flat_axes = ["dp"], dist.flat_shape = array<i64: 2, 5>, dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
 graph.param @w : tensor<2x5xf32> init(#graph.normal<1.0>) key("w")
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
-// CHECK: graph.state @w.m optimizer : tensor<4xf32>
+// CHECK: graph.state @w.m saved of @w : tensor<4xf32>
 // CHECK-SAME: {dist.flat_axes = ["dp"], dist.flat_shape = array<i64: 2, 5>, dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
-graph.state @w.m optimizer : tensor<2x5xf32> init(#graph.fill<0.0>)
+graph.state @w.m saved of @w : tensor<2x5xf32> init(#graph.fill<0.0>)
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}]>}
-// ONE: graph.state @w.grad accumulator : tensor<2x5xf32> {{.*}}unreduced = {"dp"}>}
-// TWO: graph.state @w.grad accumulator : tensor<4xf32> {{.*}}dist.sharding = #dist.sharding<[{}, {}]>}
-graph.state @w.grad accumulator : tensor<2x5xf32> init(#graph.fill<0.0>)
+// ONE: graph.state @w.grad accumulator of @w : tensor<2x5xf32> {{.*}}unreduced = {"dp"}>}
+// TWO: graph.state @w.grad accumulator of @w : tensor<4xf32> {{.*}}dist.sharding = #dist.sharding<[{}, {}]>}
+graph.state @w.grad accumulator of @w : tensor<2x5xf32> init(#graph.fill<0.0>)
   {dist.global_shape = array<i64: 2, 5>, dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>}
 graph.state @loss accumulator : tensor<f32> init(#graph.fill<0.0>)
   {dist.global_shape = array<i64>, dist.sharding = #dist.sharding<[], unreduced = {"dp"}>}
-graph.state @seen step : tensor<i32> init(#graph.fill<0.0>)
+graph.state @seen saved|step : tensor<i32> init(#graph.fill<0.0>)
 
 // CHECK-LABEL: graph.func @begin
 // ONE: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<2x5xf32>
@@ -129,7 +129,7 @@ graph.func @update() -> tensor<f32> {
   %loss = dist.all_reduce sum %l over ["dp"] : tensor<f32>
   graph.return %loss : tensor<f32>
 }
-graph.entry @train_step [@begin, @microbatch, @update] repeat [1, 1, 1]
+graph.entry train_step @train_step [@begin, @microbatch, @update] repeat [1, 1, 1]
 
 // Random values of the shard alone.
 // THREE-LABEL: graph.func @initialize

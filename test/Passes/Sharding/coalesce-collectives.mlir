@@ -36,7 +36,7 @@ graph.func @apart(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tenso
 }
 
 // A write that has to wait takes with it what reads the same variable after it.
-graph.state @v optimizer : tensor<4xf32> init(#graph.fill<0.0>)
+graph.state @v saved : tensor<4xf32> init(#graph.fill<0.0>)
 // CHECK-LABEL: graph.func @variables
 graph.func @variables(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // CHECK-NEXT: %[[OLD:.*]] = graph.read @v

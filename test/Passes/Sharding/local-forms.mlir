@@ -23,8 +23,8 @@ graph.func @rows(%i: tensor<6xi32>) -> tensor<6x4xf32> {
 
 // No rank has the logits of all classes: three numbers per position are exchanged.
 dist.mesh @mesh ["tp"] [2]
-// CHECK-LABEL: graph.func @loss
-graph.func @loss(%logits: tensor<6x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}, %labels: tensor<6xi32>) -> tensor<6xf32> {
+// CHECK-LABEL: graph.func loss @loss
+graph.func loss @loss(%logits: tensor<6x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}, %labels: tensor<6xi32>) -> tensor<6xf32> {
   // CHECK: %[[LOSS:.*]], %[[PART:.*]] = graph.softmax_cross_entropy %{{.*}} : (tensor<6x4xf32>, tensor<6xi32>)
   // CHECK-NEXT: dist.all_reduce max %[[PART]] over ["tp"] why "global-to-local: the logsumexp of all classes" : tensor<6xf32>
   // CHECK: dist.all_reduce sum %{{.*}} over ["tp"] why "global-to-local: the logsumexp of all classes" : tensor<6xf32>

@@ -10,8 +10,8 @@ graph.param @up : tensor<6x4xf32> init(#graph.normal<0.02>) key("up") {dist.shar
 graph.param @bias : tensor<6xf32> init(#graph.fill<0.0>) key("bias")
 // CHECK: graph.param @down : tensor<4x8xf32> {{.*}} {dist.view = array<i64: 4, 6>}
 graph.param @down : tensor<4x6xf32> init(#graph.normal<0.02>) key("down")
-// CHECK: graph.state @up.m optimizer : tensor<8x4xf32> {{.*}} {dist.view = array<i64: 6, 4>}
-graph.state @up.m optimizer : tensor<6x4xf32> init(#graph.fill<0.0>)
+// CHECK: graph.state @up.m saved of @up : tensor<8x4xf32> {{.*}} {dist.view = array<i64: 6, 4>}
+graph.state @up.m saved of @up : tensor<6x4xf32> init(#graph.fill<0.0>)
 // CHECK: graph.func @mlp
 // CHECK-NOT: arith.select
 graph.func @mlp(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
@@ -66,9 +66,9 @@ dist.mesh @mesh ["tp"] [4]
 // CHECK-LABEL: dist.mesh
 // CHECK: graph.param @head : tensor<8x4xf32> {{.*}}dist.view = array<i64: 7, 4>
 graph.param @head : tensor<7x4xf32> init(#graph.normal<0.02>) key("head") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
-graph.state @head.grad accumulator : tensor<7x4xf32> init(#graph.fill<0.0>)
-// CHECK: graph.func @loss
-graph.func @loss(%x: tensor<2x4xf32>, %labels: tensor<2xi32>, %ids: tensor<2xi32>) -> (tensor<2xf32>, tensor<2x7xf32>) {
+graph.state @head.grad accumulator of @head : tensor<7x4xf32> init(#graph.fill<0.0>)
+// CHECK: graph.func loss @loss
+graph.func loss @loss(%x: tensor<2x4xf32>, %labels: tensor<2xi32>, %ids: tensor<2xi32>) -> (tensor<2xf32>, tensor<2x7xf32>) {
   // CHECK-DAG: %[[ABSENT:.*]] = arith.constant dense<-1.000000e+30> : tensor<2x8xf32>
   // CHECK-DAG: %[[CLASSES:.*]] = arith.constant dense<7> : tensor<2x8xi32>
   // CHECK: %[[LOGITS:.*]] = graph.dot_general {{.*}} -> tensor<2x8xf32>

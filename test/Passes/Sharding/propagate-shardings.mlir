@@ -29,8 +29,8 @@ graph.func @two_products(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{
 // Gradients are summed over microbatches first, and over ranks where they are read.
 dist.mesh @mesh ["dp"] [2]
 graph.param @w : tensor<4x4xf32> init(#graph.normal<0.02>) key("w") {dist.sharding = #dist.sharding<[{}, {}]>}
-// CHECK: graph.state @w.grad accumulator {{.*}}dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>
-graph.state @w.grad accumulator : tensor<4x4xf32> init(#graph.fill<0.0>)
+// CHECK: graph.state @w.grad accumulator of @w {{.*}}dist.sharding = #dist.sharding<[{}, {}], unreduced = {"dp"}>
+graph.state @w.grad accumulator of @w : tensor<4x4xf32> init(#graph.fill<0.0>)
 
 // CHECK-LABEL: graph.func @microbatch
 graph.func @microbatch(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>}) {

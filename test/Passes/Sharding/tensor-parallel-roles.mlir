@@ -22,7 +22,7 @@ module @roles {
   graph.param @many : tensor<2x4x4xf32> init(#graph.fill<0.0>) key("7") role(expert)
   // expected-remark @+1 {{'idle' stays whole on all 2 ranks along "tp": no contraction with one input and one output dimension reads them}}
   graph.param @idle : tensor<4x4xf32> init(#graph.fill<0.0>) key("8") role(column)
-  graph.func @loss(%tokens: tensor<3xi32>) -> tensor<3x4xf32> {
+  graph.func loss @loss(%tokens: tensor<3xi32>) -> tensor<3x4xf32> {
     %words = graph.read @words : tensor<6x4xf32>
     %x = graph.gather %words[%tokens] : (tensor<6x4xf32>, tensor<3xi32>) -> tensor<3x4xf32>
     %up = graph.read @up : tensor<4x8xf32>
@@ -64,7 +64,7 @@ module @fused {
   graph.param @grouped : tensor<4x16xf32> init(#graph.fill<0.0>) key("1") role(fused 8, 4, 4)
   // expected-remark @+1 {{'wrong' stays whole on all 2 ranks along "tp": their output has not the size of their parts}}
   graph.param @wrong : tensor<4x16xf32> init(#graph.fill<0.0>) key("2") role(fused 5, 5, 5)
-  graph.func @loss(%x: tensor<3x4xf32>) -> (tensor<3x8xf32>, tensor<3x16xf32>, tensor<3x16xf32>) {
+  graph.func loss @loss(%x: tensor<3x4xf32>) -> (tensor<3x8xf32>, tensor<3x16xf32>, tensor<3x16xf32>) {
     %w0 = graph.read @equal : tensor<4x16xf32>
     %0 = graph.dot_general %x, %w0 contract [1] x [0] : (tensor<3x4xf32>, tensor<4x16xf32>) -> tensor<3x16xf32>
     %a = graph.slice %0 at [0, 0] sizes [3, 8] : (tensor<3x16xf32>) -> tensor<3x8xf32>
@@ -89,7 +89,7 @@ module @keys {
   graph.param @k : tensor<4x4xf32> init(#graph.fill<0.0>) key("1") role(keys shared 2)
   // CHECK: graph.param @k_bias {{.*}}dist.sharding<[{"tp/0"}]>
   graph.param @k_bias : tensor<4xf32> init(#graph.fill<0.0>) key("2") role(keys shared 2)
-  graph.func @loss(%x: tensor<3x4xf32>) -> (tensor<3x4x2xf32>, tensor<3x2x2xf32>) {
+  graph.func loss @loss(%x: tensor<3x4xf32>) -> (tensor<3x4x2xf32>, tensor<3x2x2xf32>) {
     %wq = graph.read @q : tensor<8x4xf32>
     %0 = graph.dot_general %x, %wq contract [1] x [1] : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>
     %1 = graph.reshape %0 : (tensor<3x8xf32>) -> tensor<3x4x2xf32>

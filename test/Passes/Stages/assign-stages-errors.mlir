@@ -3,7 +3,7 @@
 
 dist.strategy @s {
   mesh @mesh ["pp"] [2]
-  // expected-error @+1 {{there is no graph.func @loss to divide into stages; give the mesh no axis "pp"}}
+  // expected-error @+1 {{no function is the loss, 'graph.func loss @name', to divide into stages; give the mesh no axis "pp"}}
   stages "pp"
 }
 
@@ -14,7 +14,7 @@ dist.strategy @s {
 module {
   dist.strategy @s { mesh @mesh ["pp"] [2] }
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0")
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -24,7 +24,7 @@ module {
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
   // expected-error @+1 {{is in layer 2, but none is in layer 1; layers are counted from 0}}
   graph.param @layers.2.w : tensor<4xf32> init(#graph.fill<1.0>) key("1") layer(2)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -39,7 +39,7 @@ module {
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
   graph.param @layers.1.w : tensor<4xf32> init(#graph.fill<1.0>) key("1") layer(1)
   graph.param @layers.2.w : tensor<4xf32> init(#graph.fill<1.0>) key("2") layer(2)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -48,7 +48,7 @@ module {
   // expected-error @+1 {{2 stages are asked for, 1 on each of 2 ranks along "pp", but the model has 1 layer; the nearest valid number of stages is 1}}
   dist.strategy @s { mesh @mesh ["pp"] [2] }
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -62,7 +62,7 @@ module {
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
   graph.param @layers.1.w : tensor<4xf32> init(#graph.fill<1.0>) key("1") layer(1)
   graph.param @layers.2.w : tensor<4xf32> init(#graph.fill<1.0>) key("2") layer(2)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -76,7 +76,7 @@ module {
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
   graph.param @layers.1.w : tensor<4xf32> init(#graph.fill<1.0>) key("1") layer(1)
   graph.param @layers.2.w : tensor<4xf32> init(#graph.fill<1.0>) key("2") layer(2)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -84,7 +84,7 @@ module {
 module attributes {stage.count = 2 : i64} {
   // expected-error @+1 {{the module is divided into stages already}}
   dist.strategy @s { mesh @mesh ["pp"] [2] }
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }
 
 // -----
@@ -96,5 +96,5 @@ module {
     schedule "two.csv" table "F0,B0,F1,B1\0AF0,B0,F1,B1"
   }
   graph.param @layers.0.w : tensor<4xf32> init(#graph.fill<1.0>) key("0") layer(0)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }

@@ -14,5 +14,5 @@ module {
   graph.param @layers.1.w : tensor<4xf32> init(#graph.fill<1.0>) key("1") layer(1)
   graph.param @layers.2.w : tensor<4xf32> init(#graph.fill<1.0>) key("2") layer(2)
   graph.param @layers.3.w : tensor<4xf32> init(#graph.fill<1.0>) key("3") layer(3)
-  graph.func @loss() { graph.return }
+  graph.func loss @loss() { graph.return }
 }

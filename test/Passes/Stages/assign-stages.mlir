@@ -15,8 +15,8 @@ module @skip {
   graph.param @h.1.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.1.w") layer(1)
   // CHECK: graph.param @h.2.w {{.*}} {stage.index = array<i64: 2>}
   graph.param @h.2.w : tensor<4x4xf32> init(#graph.normal<0.02>) key("h.2.w") layer(2)
-  // CHECK: graph.func @loss
-  graph.func @loss(%tokens: tensor<8xi32>) -> (tensor<f32>, tensor<f32>) {
+  // CHECK: graph.func loss @loss
+  graph.func loss @loss(%tokens: tensor<8xi32>) -> (tensor<f32>, tensor<f32>) {
     %count = arith.constant dense<8.0> : tensor<f32>
     // CHECK: %[[I:.*]] = graph.iota
     %i = graph.iota dim 0 : tensor<8xi32>
@@ -65,14 +65,14 @@ module @tied {
     stages "pp" split "[0],[1..2]"
   }
   // CHECK: graph.param @embed {{.*}} {stage.index = array<i64: 0>}
-  // CHECK-NEXT: graph.param @embed.mirror1 : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed") {stage.index = array<i64: 1>, stage.mirror_of = @embed}
+  // CHECK-NEXT: graph.param @embed.mirror1 : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed") mirror_of @embed {stage.index = array<i64: 1>}
   graph.param @embed : tensor<16x4xf32> init(#graph.normal<0.02>) key("embed")
   graph.param @layers.0.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("0") layer(0)
   // CHECK: graph.param @layers.1.scale {{.*}} {stage.index = array<i64: 1>}
   graph.param @layers.1.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("1") layer(1)
   // CHECK: graph.param @layers.2.scale {{.*}} {stage.index = array<i64: 1>}
   graph.param @layers.2.scale : tensor<8x4xbf16> init(#graph.fill<1.0>) key("2") layer(2)
-  graph.func @loss(%tokens: tensor<8xi32>) -> tensor<8x16xbf16> {
+  graph.func loss @loss(%tokens: tensor<8xi32>) -> tensor<8x16xbf16> {
     %embed = graph.read @embed : tensor<16x4xf32>
     // CHECK: %[[M:.*]] = graph.read @embed.mirror1
     // CHECK: %[[E0:.*]] = arith.truncf %embed
@@ -115,7 +115,7 @@ module @chunks {
   graph.param @model.layers.2.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("2") layer(2)
   graph.param @model.layers.3.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("3") layer(3)
   graph.param @model.layers.4.w : tensor<4x4xf32> init(#graph.fill<1.0>) key("4") layer(4)
-  graph.func @loss(%x: tensor<8x4xf32>) -> tensor<f32> {
+  graph.func loss @loss(%x: tensor<8x4xf32>) -> tensor<f32> {
     %w0 = graph.read @model.layers.0.w : tensor<4x4xf32>
     %w1 = graph.read @model.layers.1.w : tensor<4x4x4xf32>
     %w2 = graph.read @model.layers.2.w : tensor<4x4xf32>

@@ -25,7 +25,7 @@ module attributes {stage.count = 3 : i64} {
 // -----
 
 module attributes {stage.count = 2 : i64} {
-  graph.state @s optimizer : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @s saved : tensor<4xf32> init(#graph.fill<0.0>)
   graph.func @f(%x: tensor<4xf32>) {
     %0 = stage.transfer %x from 0 to 1 : tensor<4xf32>
     graph.write @s, %0 : tensor<4xf32>
@@ -51,7 +51,7 @@ module attributes {stage.count = 2 : i64} {
 // A parameter of two stages.
 module attributes {stage.count = 2 : i64} {
   graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w")
-  graph.func @loss(%x: tensor<4xf32>) -> tensor<f32> {
+  graph.func loss @loss(%x: tensor<4xf32>) -> tensor<f32> {
     // expected-error @+1 {{depends on parameter 'w' and is needed in stages 0 and 1; the later one needs a mirror}}
     %w = graph.read @w : tensor<4xf32>
     %0 = arith.mulf %x, %w : tensor<4xf32>
@@ -67,7 +67,7 @@ module attributes {stage.count = 2 : i64} {
 // An activation that goes another way.
 module attributes {stage.count = 2 : i64} {
   graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w")
-  graph.func @loss(%x: tensor<4xf32>) -> tensor<f32> {
+  graph.func loss @loss(%x: tensor<4xf32>) -> tensor<f32> {
     %w = graph.read @w : tensor<4xf32>
     // expected-error @+1 {{depends on parameter 'w' and is needed in stages 0 and 1; a stage.transfer from 0 to 1 is missing}}
     %0 = arith.mulf %x, %w : tensor<4xf32>
@@ -83,7 +83,7 @@ module attributes {stage.count = 2 : i64} {
 
 module attributes {stage.count = 3 : i64} {
   graph.state @s accumulator : tensor<4xf32> init(#graph.fill<0.0>)
-  graph.func @train_microbatch(%x: tensor<4xf32>) {
+  graph.func microbatch @train_microbatch(%x: tensor<4xf32>) {
     // expected-error @+1 {{goes from stage 0 to 2 in the forward pass of a microbatch, where values go from each stage to the one behind}}
     %0 = stage.transfer %x from 0 to 2 : tensor<4xf32>
     graph.write @s, %0 : tensor<4xf32>
@@ -95,8 +95,8 @@ module attributes {stage.count = 3 : i64} {
 
 module attributes {stage.count = 3 : i64} {
   graph.param @s : tensor<4xf32> init(#graph.fill<0.0>) key("s")
-  graph.state @s.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
-  graph.func @train_microbatch(%x: tensor<4xf32>) {
+  graph.state @s.grad accumulator of @s : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.func microbatch @train_microbatch(%x: tensor<4xf32>) {
     // expected-error @+1 {{goes from stage 0 to 1 in the backward pass of a microbatch, where values go from each stage to the one before}}
     %0 = stage.transfer %x from 0 to 1 : tensor<4xf32>
     graph.write @s.grad, %0 : tensor<4xf32>
@@ -109,7 +109,7 @@ module attributes {stage.count = 3 : i64} {
 // Scalars of two stages are combined once per step, not per microbatch.
 module attributes {stage.count = 3 : i64} {
   graph.state @s accumulator : tensor<f32> init(#graph.fill<0.0>)
-  graph.func @train_microbatch(%x: tensor<f32>) {
+  graph.func microbatch @train_microbatch(%x: tensor<f32>) {
     %0 = stage.transfer %x from 0 to 1 : tensor<f32>
     %1 = stage.transfer %0 from 1 to 2 : tensor<f32>
     // expected-error @+1 {{has operand 0 in stage 1 and operand 1 in stage 2; a stage.transfer from 1 to 2 is missing}}
@@ -122,7 +122,7 @@ module attributes {stage.count = 3 : i64} {
 // -----
 
 module attributes {stage.count = 2 : i64} {
-  graph.func @train_microbatch(%x: tensor<f32>) {
+  graph.func microbatch @train_microbatch(%x: tensor<f32>) {
     // expected-error @+1 {{must not run per microbatch: all stages would wait for each other}}
     %0 = stage.sum %x from [0] : tensor<f32>
     graph.return

@@ -11,18 +11,18 @@ module @update attributes {stage.count = 3 : i64} {
   // CHECK: @c : {{.*}} {stage.index = array<i64: 2>}
   graph.param @c : tensor<4xf32> init(#graph.fill<1.0>) key("c") {stage.index = array<i64: 0>}
   // CHECK: @a.grad accumulator {{.*}} {stage.index = array<i64: 0>}
-  graph.state @a.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @a.grad accumulator of @a : tensor<4xf32> init(#graph.fill<0.0>)
   // CHECK: @b.grad accumulator {{.*}} {stage.index = array<i64: 1>}
-  graph.state @b.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @b.grad accumulator of @b : tensor<4xf32> init(#graph.fill<0.0>)
   // CHECK: @c.grad accumulator {{.*}} {stage.index = array<i64: 2>}
-  graph.state @c.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @c.grad accumulator of @c : tensor<4xf32> init(#graph.fill<0.0>)
   // CHECK: @loss_sum accumulator {{.*}} {stage.index = array<i64: 2>}
   graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
-  // CHECK: @step step {{.*}} {stage.index = array<i64: 0, 1, 2>}
-  graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
+  // CHECK: @step saved|step {{.*}} {stage.index = array<i64: 0, 1, 2>}
+  graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
 
-  // CHECK-LABEL: graph.func @train_microbatch
-  graph.func @train_microbatch(%x: tensor<4xf32>) {
+  // CHECK-LABEL: graph.func microbatch @train_microbatch
+  graph.func microbatch @train_microbatch(%x: tensor<4xf32>) {
     // CHECK: graph.read @a {stage.index = array<i64: 0>, stage.phase = "forward"}
     %a = graph.read @a : tensor<4xf32>
     // CHECK: arith.mulf {{.*}} {stage.index = array<i64: 0>, stage.phase = "forward"}
@@ -55,9 +55,9 @@ module @update attributes {stage.count = 3 : i64} {
     graph.return
   }
 
-  // CHECK-LABEL: graph.func @train_update
+  // CHECK-LABEL: graph.func update @train_update
   // CHECK-NOT: stage.phase
-  graph.func @train_update() -> (tensor<f32>, tensor<f32>) {
+  graph.func update @train_update() -> (tensor<f32>, tensor<f32>) {
     %step = graph.read @step : tensor<i32>
     // CHECK: %[[ONE:.*]] = arith.constant {stage.index = array<i64: 0, 1, 2>} dense<1>
     %one = arith.constant dense<1> : tensor<i32>
@@ -117,8 +117,8 @@ module @evaluation attributes {stage.count = 2 : i64} {
   graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
   // CHECK: @b : {{.*}} {stage.index = array<i64: 1>}
   graph.param @b : tensor<4xf32> init(#graph.fill<1.0>) key("b")
-  // CHECK: graph.func @loss
-  graph.func @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
+  // CHECK: graph.func loss @loss
+  graph.func loss @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
     // CHECK: arith.negf {{.*}} {stage.index = array<i64: 0, 1>, stage.phase = "forward"}
     %n = arith.negf %x : tensor<4xf32>
     %a = graph.read @a : tensor<4xf32>

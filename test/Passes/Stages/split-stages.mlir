@@ -8,14 +8,14 @@
 // CHECK: graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
 // CHECK-NOT: @b
 // CHECK-NOT: @loss_sum
-// CHECK-LABEL: graph.func @forward.0(%x: tensor<4xf32> {graph.name = "x"}) {
+// CHECK-LABEL: graph.func forward @forward.0(%x: tensor<4xf32> {graph.name = "x"}) attributes {stage.index = array<i64: 0>} {
 // CHECK-NEXT: %[[A:.*]] = graph.read @a
 // CHECK-NEXT: %[[H:.*]] = arith.mulf %x, %[[A]] : tensor<4xf32>
 // CHECK-NEXT: graph.write @[[KEPT:.*]], %[[H]]
 // CHECK-NEXT: %[[OUT:.*]] = graph.silu %[[H]]
 // CHECK-NEXT: graph.write @[[SENT:.*]], %[[OUT]]
 // CHECK-NEXT: graph.return
-// CHECK-LABEL: graph.func @backward.0() {
+// CHECK-LABEL: graph.func backward @backward.0() attributes {stage.index = array<i64: 0>} {
 // CHECK-NEXT: %[[G:.*]] = graph.read @[[RECEIVED:.*]] : tensor<4xf32>
 // CHECK-NEXT: %[[H:.*]] = graph.read @[[KEPT]]
 // CHECK-NEXT: arith.mulf %[[G]], %[[H]]
@@ -31,7 +31,7 @@
 // CHECK-NEXT: stage.send %[[OUT]] to 1 channel "activation.even" : tensor<4xf32>
 
 // Scalars meet in all-reduces, in the same order everywhere; a mirror's gradient would go as %b.grad does.
-// CHECK-LABEL: graph.func @train_update() -> (tensor<f32>, tensor<f32>) {
+// CHECK-LABEL: graph.func update @train_update() -> (tensor<f32>, tensor<f32>) {
 // CHECK: %[[OWN:.*]] = graph.reduce sum
 // CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce sum %[[OWN]] over ["pp"] why "split-stages: sum of stages"
 // CHECK-NEXT: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
@@ -40,20 +40,20 @@
 // CHECK-NEXT: graph.write @a, %[[B]]
 // CHECK-NEXT: graph.return %[[LOSS]], %[[SUM]]
 
-// CHECK: graph.entry @train_step [@forward.0, @backward.0, @send_activation.0, @receive_gradient.0, @train_update]
+// CHECK: graph.entry train_step @train_step [@forward.0, @backward.0, @send_activation.0, @receive_gradient.0, @train_update]
 // CHECK-SAME: repeat [1, 1, 1, 1, 1] timeline [0, 0, 2, 0, 0, 1, 2, 1, 3, 0, 3, 1, 1, 0, 1, 1, 4, 0] microbatches 2
 
 // The last stage has the loss, and what floats beside it. What both phases need of a parameter each reads itself.
 // CHECK: module @stage1
 // CHECK-NOT: key("a")
-// CHECK-LABEL: graph.func @forward.1(%y: tensor<4xf32> {graph.name = "y"}) {
+// CHECK-LABEL: graph.func forward @forward.1(%y: tensor<4xf32> {graph.name = "y"}) attributes {stage.index = array<i64: 1>} {
 // CHECK: graph.write @loss_sum
 // CHECK: graph.write @token_count
 // CHECK-LABEL: graph.func @receive_activation.1() {
-// CHECK-LABEL: graph.func @backward.1(%y: tensor<4xf32> {graph.name = "y"}) {
+// CHECK-LABEL: graph.func backward @backward.1(%y: tensor<4xf32> {graph.name = "y"}) attributes {stage.index = array<i64: 1>} {
 // CHECK-NEXT: graph.read @b
 // CHECK-LABEL: graph.func @send_gradient.1() {
-// CHECK-LABEL: graph.func @train_update()
+// CHECK-LABEL: graph.func update @train_update()
 // CHECK: stage.send %{{.*}} to 0 channel "update.1.0" : tensor<4xf32>
 // CHECK: timeline [2, 0, 0, 0, 2, 1, 1, 0, 3, 0, 0, 1, 1, 1, 3, 1, 4, 0] microbatches 2
 
@@ -81,12 +81,12 @@ module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
   }
   graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
   graph.param @b : tensor<4xf32> init(#graph.fill<1.0>) key("b")
-  graph.state @a.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
-  graph.state @b.grad accumulator : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @a.grad accumulator of @a : tensor<4xf32> init(#graph.fill<0.0>)
+  graph.state @b.grad accumulator of @b : tensor<4xf32> init(#graph.fill<0.0>)
   graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
   graph.state @token_count accumulator : tensor<f32> init(#graph.fill<0.0>)
 
-  graph.func @train_microbatch(%x: tensor<4xf32> {graph.name = "x"}, %y: tensor<4xf32> {graph.name = "y"}) {
+  graph.func microbatch @train_microbatch(%x: tensor<4xf32> {graph.name = "x"}, %y: tensor<4xf32> {graph.name = "y"}) {
     %a = graph.read @a : tensor<4xf32>
     %0 = arith.mulf %x, %a : tensor<4xf32>
     %1 = graph.silu %0 : tensor<4xf32>
@@ -116,7 +116,7 @@ module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
     graph.write @token_count, %14 : tensor<f32>
     graph.return
   }
-  graph.func @train_update() -> (tensor<f32>, tensor<f32>) {
+  graph.func update @train_update() -> (tensor<f32>, tensor<f32>) {
     %a.grad = graph.read @a.grad : tensor<4xf32>
     %0 = graph.reduce sum %a.grad dims [0] : (tensor<4xf32>) -> tensor<f32>
     %b.grad = graph.read @b.grad : tensor<4xf32>
@@ -131,5 +131,5 @@ module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
     graph.write @a, %4 : tensor<4xf32>
     graph.return %3, %2 : tensor<f32>, tensor<f32>
   }
-  graph.entry @train_step [@train_microbatch, @train_update] repeat [2, 1]
+  graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [2, 1]
 }

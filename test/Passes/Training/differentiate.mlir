@@ -5,13 +5,13 @@
 
 // Two reads of a parameter contribute to one gradient; sums and gradients are written, not returned.
 // CHECK: graph.param @w
-// CHECK-NEXT: graph.state @w.grad accumulator : tensor<3xf32> init(#graph.fill<0.0>)
-// CHECK-LABEL: graph.func @loss
+// CHECK-NEXT: graph.state @w.grad accumulator of @w : tensor<3xf32> init(#graph.fill<0.0>)
+// CHECK-LABEL: graph.func loss @loss
 // CHECK: graph.return %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>
 // CHECK-DAG: graph.state @loss_sum accumulator : tensor<f32>
 // CHECK-DAG: graph.state @token_count accumulator : tensor<f32>
 // CHECK-NOT: @train_begin
-// CHECK-LABEL: graph.func @train_microbatch(%x: tensor<3xf32> {graph.name = "x"}) {
+// CHECK-LABEL: graph.func microbatch @train_microbatch(%x: tensor<3xf32> {graph.name = "x"}) {
 // CHECK: %[[A:.*]] = graph.read @w
 // CHECK: %[[P:.*]] = arith.mulf %[[A]], %x
 // CHECK: %[[B:.*]] = graph.read @w
@@ -29,12 +29,12 @@
 // CHECK-NEXT: graph.return{{$}}
 
 // With several microbatches accumulators are cleared once and added to.
-// MANY-LABEL: graph.func @train_begin() {
+// MANY-LABEL: graph.func begin @train_begin() {
 // MANY-DAG: graph.write @w.grad
 // MANY-DAG: graph.write @loss_sum
 // MANY-DAG: graph.write @token_count
 // MANY: graph.return
-// MANY-LABEL: graph.func @train_microbatch
+// MANY-LABEL: graph.func microbatch @train_microbatch
 // MANY: %[[OLD:.*]] = graph.read @w.grad
 // MANY-NEXT: %[[NEW:.*]] = arith.addf %[[OLD]], %{{.*}}
 // MANY-NEXT: graph.write @w.grad, %[[NEW]]
@@ -45,7 +45,7 @@
 // A gradient says whose it is.
 // LOC: loc("gradient"(
 graph.param @w : tensor<3xf32> init(#graph.normal<0.02>) key("w")
-graph.func @loss(%x: tensor<3xf32> {graph.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+graph.func loss @loss(%x: tensor<3xf32> {graph.name = "x"}) -> (tensor<f32>, tensor<f32>) {
   %count = arith.constant dense<3.0> : tensor<f32>
   %a = graph.read @w : tensor<3xf32>
   %p = arith.mulf %a, %x : tensor<3xf32>
@@ -58,13 +58,13 @@ graph.func @loss(%x: tensor<3xf32> {graph.name = "x"}) -> (tensor<f32>, tensor<f
 // -----
 
 // A loss that is a parameter has the gradient one.
-// CHECK-LABEL: graph.func @train_microbatch
+// CHECK-LABEL: graph.func microbatch @train_microbatch
 // CHECK: %[[W:.*]] = graph.read @w
 // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
 // CHECK-NEXT: graph.write @w.grad, %[[ONE]]
 // CHECK-NEXT: graph.write @loss_sum, %[[W]]
 graph.param @w : tensor<f32> init(#graph.fill<0.0>) key("w")
-graph.func @loss() -> (tensor<f32>, tensor<f32>) {
+graph.func loss @loss() -> (tensor<f32>, tensor<f32>) {
   %w = graph.read @w : tensor<f32>
   graph.return %w, %w : tensor<f32>, tensor<f32>
 }

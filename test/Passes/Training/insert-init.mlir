@@ -12,9 +12,9 @@
 // CHECK-NEXT: %[[STEP:.*]] = arith.constant dense<3> : tensor<i32>
 // CHECK-NEXT: graph.write @step, %[[STEP]]
 // CHECK-NEXT: graph.return
-// CHECK: graph.entry @init [@initialize] repeat [1]
+// CHECK: graph.entry init @init [@initialize] repeat [1]
 graph.param @a : tensor<4xf32> init(#graph.normal<0.02>) key("a")
 graph.param @b : tensor<4xf32> init(#graph.normal<0.02>) key("b")
 graph.param @scale : tensor<2xf32> init(#graph.fill<1.0>) key("scale")
-graph.state @step step : tensor<i32> init(#graph.fill<3.0>)
+graph.state @step saved|step : tensor<i32> init(#graph.fill<3.0>)
 graph.state @sum accumulator : tensor<2xf32> init(#graph.fill<0.0>)

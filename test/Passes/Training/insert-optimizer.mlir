@@ -13,10 +13,10 @@
 
 // Each parameter gets two moments, which checkpoints hold.
 // CHECK: graph.param @w
-// CHECK-DAG: graph.state @w.m optimizer : tensor<3x2xf32> init(#graph.fill<0.0>)
-// CHECK-DAG: graph.state @w.v optimizer : tensor<3x2xf32> init(#graph.fill<0.0>)
-// CHECK: graph.state @step step : tensor<i32> init(#graph.fill<0.0>)
-// CHECK-LABEL: graph.func @train_update() ->
+// CHECK-DAG: graph.state @w.m saved of @w : tensor<3x2xf32> init(#graph.fill<0.0>)
+// CHECK-DAG: graph.state @w.v saved of @w : tensor<3x2xf32> init(#graph.fill<0.0>)
+// CHECK: graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
+// CHECK-LABEL: graph.func update @train_update() ->
 // CHECK-SAME: (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "grad_norm"}, tensor<f32> {graph.name = "lr"})
 // Both parameters enter the norm, the matrix row by row.
 // CHECK: %[[GW:.*]] = graph.read @w.grad
@@ -40,26 +40,26 @@
 // CHECK-NEXT: graph.write @b.v
 // CHECK-NEXT: graph.write @b,
 // CHECK-NEXT: graph.return
-// CHECK: graph.entry @train_step [@train_microbatch, @train_update] repeat [1, 1]
+// CHECK: graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [1, 1]
 
 // SGD-NOT: @w.m
-// SGD-LABEL: graph.func @train_update
+// SGD-LABEL: graph.func update @train_update
 // SGD-NOT: arith.minimumf
 // SGD: graph.write @step
 // SGD-NEXT: graph.write @w,
 // SGD-NEXT: graph.write @b,
-// SGD: graph.entry @train_step [@train_microbatch, @train_update] repeat [4, 1]
+// SGD: graph.entry train_step @train_step [@train_microbatch, @train_update] repeat [4, 1]
 
-// COSINE-LABEL: graph.func @train_update
+// COSINE-LABEL: graph.func update @train_update
 // COSINE: math.cos
 // COSINE: arith.cmpf ole
 // COSINE: arith.select
 graph.param @w : tensor<3x2xf32> init(#graph.normal<0.02>) key("w")
-graph.state @w.grad accumulator : tensor<3x2xf32> init(#graph.fill<0.0>)
+graph.state @w.grad accumulator of @w : tensor<3x2xf32> init(#graph.fill<0.0>)
 graph.param @b : tensor<2xf32> init(#graph.fill<0.0>) key("b")
-graph.state @b.grad accumulator : tensor<2xf32> init(#graph.fill<0.0>)
+graph.state @b.grad accumulator of @b : tensor<2xf32> init(#graph.fill<0.0>)
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
 graph.state @token_count accumulator : tensor<f32> init(#graph.fill<0.0>)
-graph.func @train_microbatch() {
+graph.func microbatch @train_microbatch() {
   graph.return
 }

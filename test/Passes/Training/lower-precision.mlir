@@ -12,7 +12,7 @@
 //--- models.mlir
 // A parameter is rounded once, where it is read; values between contractions are bf16, the loss is f32.
 // CHECK: graph.param @w : tensor<3x5xf32>
-// CHECK-LABEL: graph.func @loss
+// CHECK-LABEL: graph.func loss @loss
 // CHECK-SAME: %[[X:.*]]: tensor<4x3xf32>
 // CHECK: %[[XN:.*]] = arith.truncf %[[X]] : tensor<4x3xf32> to tensor<4x3xbf16>
 // CHECK: %[[W:.*]] = graph.read @w : tensor<3x5xf32>
@@ -26,19 +26,19 @@
 // CHECK: graph.return %[[S]]
 
 // NARROW: graph.param @w : tensor<3x5xbf16>
-// NARROW-LABEL: graph.func @loss
+// NARROW-LABEL: graph.func loss @loss
 // NARROW: %[[W:.*]] = graph.read @w : tensor<3x5xbf16>
 // NARROW-NEXT: graph.dot_general %{{.*}}, %[[W]]
 // NARROW: graph.dot_general %{{.*}}, %[[W]]
 
 // The gradient of a parameter is the sum in f32, without a cast; that of activations is bf16.
-// GRAD: graph.state @w.grad accumulator : tensor<3x5xf32>
-// GRAD-LABEL: graph.func @train_microbatch
+// GRAD: graph.state @w.grad accumulator of @w : tensor<3x5xf32>
+// GRAD-LABEL: graph.func microbatch @train_microbatch
 // GRAD: %[[G:.*]] = graph.softmax_cross_entropy_grad {{.*}} -> tensor<4x3xbf16>
 // GRAD: graph.dot_general {{.*}} : (tensor<{{[0-9x]+}}xbf16>, tensor<{{[0-9x]+}}xbf16>) -> tensor<{{[0-9x]+}}x{{bf16|f32}}>
 // GRAD: graph.write @w.grad, %{{.*}} : tensor<3x5xf32>
 graph.param @w : tensor<3x5xf32> init(#graph.fill<0.0>) key("w")
-graph.func @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor<f32>) {
+graph.func loss @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor<f32>) {
   %w = graph.read @w : tensor<3x5xf32>
   %y = graph.dot_general %x, %w contract [1] x [0] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
   %a = graph.silu %y : tensor<4x5xf32>
@@ -53,7 +53,7 @@ graph.func @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor
 
 // Norms of f32 stay f32; rotations follow their input but keep their tables; statistics of attention stay f32; sums and
 // what the function returns are widened again.
-// CHECK-LABEL: graph.func @loss
+// CHECK-LABEL: graph.func loss @loss
 // CHECK: %[[S:.*]] = graph.read @s : tensor<4xf32>
 // CHECK: %[[COS:.*]], %[[SIN:.*]] = graph.rope_angles {{.*}} -> (tensor<3x2xf32>, tensor<3x2xf32>)
 // CHECK: %[[N:.*]] = graph.rms_norm %{{.*}}, %[[S]] {{.*}} : (tensor<1x3x2x4xf32>, tensor<4xf32>) -> tensor<1x3x2x4xf32>
@@ -64,14 +64,14 @@ graph.func @loss(%x: tensor<4x3xf32>, %l: tensor<4xi32>) -> (tensor<f32>, tensor
 // CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<1x3x2x4xbf16> to tensor<1x3x2x4xf32>
 // CHECK: graph.reduce sum %[[WIDE]] {{.*}} -> tensor<f32>
 // The gradient of the scale, of the parameter's type; the tables still f32.
-// GRAD-LABEL: graph.func @train_microbatch
+// GRAD-LABEL: graph.func microbatch @train_microbatch
 // GRAD: graph.attention_grad {{.*}} -> (tensor<1x3x2x4xbf16>, tensor<1x3x2x4xbf16>, tensor<1x3x2x4xbf16>)
 // GRAD: graph.rope inverse %{{.*}}, %{{.*}}, %{{.*}} : (tensor<1x3x2x4xbf16>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<1x3x2x4xbf16>
 // GRAD: graph.reduce sum {{.*}} -> tensor<4xf32>
 // GRAD: graph.write @s.grad, %{{.*}} : tensor<4xf32>
 graph.param @s : tensor<4xf32> init(#graph.fill<1.0>) key("s")
 graph.param @w : tensor<4x4xf32> init(#graph.fill<1.0>) key("w")
-graph.func @loss(%x: tensor<1x3x2x4xf32>) -> (tensor<f32>, tensor<f32>) {
+graph.func loss @loss(%x: tensor<1x3x2x4xf32>) -> (tensor<f32>, tensor<f32>) {
   %s = graph.read @s : tensor<4xf32>
   %p = graph.iota dim 0 : tensor<3xi32>
   %cos, %sin = graph.rope_angles %p theta 10000.0 : (tensor<3xi32>) -> (tensor<3x2xf32>, tensor<3x2xf32>)

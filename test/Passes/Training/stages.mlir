@@ -7,17 +7,17 @@
 //--- mirror.mlir
 module attributes {stage.count = 3 : i64} {
   // CHECK: graph.param @w
-  // CHECK-NEXT: graph.state @w.m optimizer
-  // CHECK-NEXT: graph.state @w.v optimizer
-  // CHECK-NEXT: graph.state @w.grad accumulator
-  // CHECK-NEXT: graph.param @w.mirror2 {{.*}} stage.mirror_of = @w
-  // CHECK-NEXT: graph.state @w.mirror2.grad accumulator
+  // CHECK-NEXT: graph.state @w.m saved of @w
+  // CHECK-NEXT: graph.state @w.v saved of @w
+  // CHECK-NEXT: graph.state @w.grad accumulator of @w
+  // CHECK-NEXT: graph.param @w.mirror2 {{.*}} mirror_of @w
+  // CHECK-NEXT: graph.state @w.mirror2.grad accumulator of @w.mirror2
   // CHECK-NOT: graph.state @w.mirror2
   graph.param @w : tensor<4xf32> init(#graph.normal<0.5>) key("w") {stage.index = array<i64: 0>}
-  graph.param @w.mirror2 : tensor<4xf32> init(#graph.normal<0.5>) key("w") {stage.index = array<i64: 2>, stage.mirror_of = @w}
+  graph.param @w.mirror2 : tensor<4xf32> init(#graph.normal<0.5>) key("w") mirror_of @w {stage.index = array<i64: 2>}
 
-  // CHECK-LABEL: graph.func @train_microbatch
-  graph.func @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
+  // CHECK-LABEL: graph.func microbatch @train_microbatch
+  graph.func loss @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
     %count = arith.constant dense<4.0> : tensor<f32>
     %w0 = graph.read @w : tensor<4xf32>
     %0 = arith.mulf %x, %w0 : tensor<4xf32>
@@ -37,7 +37,7 @@ module attributes {stage.count = 3 : i64} {
   }
 
   // The gradient's parts meet at the owner, before the norm; the new value goes to the mirror.
-  // CHECK-LABEL: graph.func @train_update
+  // CHECK-LABEL: graph.func update @train_update
   // CHECK: %[[OWN:.*]] = graph.read @w.grad
   // CHECK-NEXT: %[[PART:.*]] = graph.read @w.mirror2.grad
   // CHECK-NEXT: %[[P1:.*]] = stage.transfer %[[PART]] from 2 to 1
@@ -59,8 +59,8 @@ module attributes {stage.count = 3 : i64} {
 
 //--- precision.mlir
 graph.param @w : tensor<4x4xf32> init(#graph.fill<1.0>) key("w")
-// CHECK-LABEL: graph.func @loss
-graph.func @loss(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+// CHECK-LABEL: graph.func loss @loss
+graph.func loss @loss(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %w = graph.read @w : tensor<4x4xf32>
   // CHECK: %[[Y:.*]] = graph.dot_general {{.*}} -> tensor<2x4xbf16>
   %0 = graph.dot_general %x, %w contract [1] x [0] : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>

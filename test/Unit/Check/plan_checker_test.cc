@@ -242,14 +242,14 @@ const Unsound kUnsoundPreparations[] = {
        *early->body.AsCopy()->source = fbs::Operand(kCopied, 4);
        commands.insert(commands.begin(), std::move(early));
      },
-     {"the proof of initialisation fails: entry 'prepare'", "'copied', which nothing wrote before"}},
+     {"the proof of initialisation fails: entry 'pack'", "'copied', which nothing wrote before"}},
     {"ItReadsInputs",
      [](P& p) {
        auto& copy = CopyAt(p, 2, 0, 0);
        copy.bytes = 4;
        *copy.source = fbs::Operand(kTokens, 0);
      },
-     {"the proof of initialisation fails: entry 'prepare'", "'tokens' slot 0, which nothing wrote before"}},
+     {"the proof of initialisation fails: entry 'pack'", "'tokens' slot 0, which nothing wrote before"}},
     {"ItsResultsShareMemory",
      [](P& p) {
        p.arena_bytes -= p.buffers[kCopied]->bytes;

@@ -177,8 +177,8 @@ TEST_F(Tools, InspectShowsWhatIsInside) {
   const std::string path = Write(Nothing);
   const Result text = RunTool(inspect_ + path);
   EXPECT_EQ(text.exit_code, 0);
-  for (const char* part : {"arena_bytes", "step: program step, 11 commands", "i32[5]", "x 2 slots below 32",
-                           "fixture_add", "segment micro", "workspace"}) {
+  for (const char* part : {"arena_bytes", "init (Init): program init", "step (Custom): program step, 11 commands",
+                           "i32[5]", "x 2 slots below 32", "fixture_add", "segment micro", "workspace"}) {
     EXPECT_THAT(text.output, HasSubstr(part));
   }
   const Result memory = RunTool(inspect_ + "--memory " + path);

@@ -81,7 +81,7 @@ graph.func @embed(%tokens: tensor<16xi32> {graph.limit = 10 : i64, graph.name = 
 /// The mean of the losses that count.
 constexpr const char *kMean = R"mlir(
 dist.mesh @mesh ["cp"] [2]
-graph.func @loss(%losses: tensor<8xf32> {graph.name = "losses"}, %counts: tensor<8xi32> {graph.limit = 2 : i64, graph.name = "counts"}) -> tensor<f32> {
+graph.func loss @loss(%losses: tensor<8xf32> {graph.name = "losses"}, %counts: tensor<8xi32> {graph.limit = 2 : i64, graph.name = "counts"}) -> tensor<f32> {
   %0 = arith.sitofp %counts : tensor<8xi32> to tensor<8xf32>
   %1 = arith.mulf %losses, %0 : tensor<8xf32>
   %2 = graph.reduce sum %1 dims [0] : (tensor<8xf32>) -> tensor<f32>
@@ -95,7 +95,7 @@ graph.func @loss(%losses: tensor<8xf32> {graph.name = "losses"}, %counts: tensor
 std::string meanOfHalves(const std::string &end) {
   std::string half = "dist.global_shape = array<i64: 8>, dist.sharding = #dist.sharding<[{\"cp\"}]>";
   return "dist.mesh @mesh [\"cp\"] [2]\n"
-         "graph.func @loss(%losses: tensor<4xf32> {" +
+         "graph.func loss @loss(%losses: tensor<4xf32> {" +
          half +
          ", graph.name = \"losses\"}, "
          "%counts: tensor<4xi32> {" +

@@ -339,7 +339,7 @@ TEST_F(WrongStep, WrongGradient) {
   EXPECT_TRUE(failed(verifySteps(*module, steps, checker)));
   EXPECT_TRUE(checker.isRefuted());
   EXPECT_THAT(message, AllOf(HasSubstr("step 'wrong' gives parameter @layers.0.attn.wv a wrong gradient: it is "),
-                             HasSubstr("where central differences of @loss are")));
+                             HasSubstr("where central differences of the loss are")));
   expectOnPage(message);
 }
 
@@ -348,7 +348,7 @@ TEST_F(WrongStep, MirrorLeftBehind) {
   std::string message = verify(kPipeline, "cse-local", [](ModuleOp module) {
     for (auto nested : module.getOps<ModuleOp>())
       for (auto param : nested.getOps<graph::ParamOp>())
-        if (param->hasAttr(stage::StageDialect::kMirrorOfAttr))
+        if (param.isMirror())
           for (auto write : all<graph::WriteOp>(nested))
             if (write.getVariable() == param.getName() &&
                 write->getParentOfType<graph::FuncOp>().getName() != "initialize")

@@ -116,9 +116,9 @@ TEST_P(Import, EveryParameterIsRead) {
 
 TEST_P(Import, SignatureOfLoss) {
   OwningOpRef<ModuleOp> module = importTrain(3, 7);
-  auto function = module->lookupSymbol<graph::FuncOp>("loss");
+  auto function = graph::FuncOp::find(*module, graph::FunctionPart::Loss);
   ASSERT_TRUE(function);
-  EXPECT_FALSE(module->lookupSymbol("generate"));
+  EXPECT_FALSE(graph::FuncOp::find(*module, graph::FunctionPart::Generate));
   Type ids = tensor({3, 7}, i32()), scalar = tensor({}, f32());
   EXPECT_EQ(function.getArgumentTypes(), ArrayRef<Type>({ids, ids}));
   EXPECT_EQ(function.getResultTypes(), ArrayRef<Type>({scalar, scalar}));
@@ -132,9 +132,9 @@ TEST_P(Import, SignatureOfLoss) {
 
 TEST_P(Import, SignatureOfGenerate) {
   OwningOpRef<ModuleOp> module = importGenerate(11);
-  auto function = module->lookupSymbol<graph::FuncOp>("generate");
+  auto function = graph::FuncOp::find(*module, graph::FunctionPart::Generate);
   ASSERT_TRUE(function);
-  EXPECT_FALSE(module->lookupSymbol("loss"));
+  EXPECT_FALSE(graph::FuncOp::find(*module, graph::FunctionPart::Loss));
   EXPECT_EQ(function.getArgumentTypes(), ArrayRef<Type>({tensor({1, 11}, i32()), tensor({1}, i32())}));
   EXPECT_EQ(function.getResultTypes(), ArrayRef<Type>({tensor({1, config.vocabulary}, f32())}));
   EXPECT_EQ(function.getArgName(1), "position");

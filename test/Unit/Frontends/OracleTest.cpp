@@ -201,7 +201,7 @@ TEST_P(Oracle, GenerateAgreesWithLoss) {
     HostTensor prefix({1, length}), index({1});
     std::copy_n(tokens.data.begin(), position + 1, prefix.data.begin());
     index.data[0] = static_cast<double>(position);
-    FailureOr<Interpreter::Tensors> logits = generate.run("generate", {prefix, index});
+    FailureOr<Interpreter::Tensors> logits = generate.run("logits", {prefix, index});
     ASSERT_TRUE(succeeded(logits));
     double total = 0;
     for (double logit : (*logits)[0].data)

@@ -46,7 +46,7 @@ protected:
 static constexpr StringLiteral kCounter = R"mlir(
   graph.param @w : tensor<2xf32> init(#graph.normal<1.0>) key("w")
   graph.param @v : tensor<2xf32> init(#graph.normal<1.0>) key("v")
-  graph.state @step step : tensor<i32> init(#graph.fill<5.0>)
+  graph.state @step saved|step : tensor<i32> init(#graph.fill<5.0>)
   graph.state @sum accumulator : tensor<2xf32> init(#graph.fill<1.0>)
   graph.func @add(%x: tensor<2xf32>) {
     %old = graph.read @sum : tensor<2xf32>
@@ -135,14 +135,15 @@ TEST_F(InterpreterTest, InitialValuesFollowSeedAndStream) {
   EXPECT_EQ(interpreter.getVariable("step")->data, (std::vector<double>{5}));
 }
 
-TEST_F(InterpreterTest, InitFunctionRunsLast) {
+TEST_F(InterpreterTest, WhatInitialisesRunsLast) {
   Interpreter &interpreter = load(R"mlir(
     graph.param @w : tensor<2xf32> init(#graph.fill<1.0>) key("w")
-    graph.func @init() {
+    graph.func @nines() {
       %value = arith.constant dense<9.0> : tensor<2xf32>
       graph.write @w, %value : tensor<2xf32>
       graph.return
     }
+    graph.entry init @start [@nines] repeat [1]
   )mlir");
   ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
   EXPECT_EQ(interpreter.getVariable("w")->data, (std::vector<double>{9, 9}));
@@ -160,7 +161,7 @@ TEST_F(InterpreterTest, OperationWithoutSemantics) {
 
 TEST_F(InterpreterTest, LabelsAndIndicesOutOfRange) {
   load(R"mlir(
-    graph.func @loss(%x: tensor<1x3xf32>, %y: tensor<1xi32>) {
+    graph.func loss @loss(%x: tensor<1x3xf32>, %y: tensor<1xi32>) {
       %0, %1 = graph.softmax_cross_entropy %x, %y : (tensor<1x3xf32>, tensor<1xi32>) -> (tensor<1xf32>, tensor<1xf32>)
       graph.return
     }

@@ -80,7 +80,7 @@ graph.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
 
 TEST(FusionGroups, UserInBetweenThroughBroadcast) {
   EXPECT_THAT(groupsOf(R"(
-graph.state @s optimizer : tensor<4x3xf32> init(#graph.fill<0.0>)
+graph.state @s saved : tensor<4x3xf32> init(#graph.fill<0.0>)
 graph.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = math.tanh %x : tensor<3xf32>
   %wide = graph.broadcast %0 dims [1] : (tensor<3xf32>) -> tensor<4x3xf32>

@@ -509,7 +509,7 @@ std::string bowline::test::randomProgram(Random &random) {
   }
   for (int64_t i = random.integer(1, 3); i > 0; --i) {
     variables.push_back({"s" + std::to_string(i), pickShape(), false});
-    text += formatv("graph.state @{0} optimizer : {1} init(#graph.fill<0.0>)\n", variables.back().name,
+    text += formatv("graph.state @{0} saved : {1} init(#graph.fill<0.0>)\n", variables.back().name,
                     variables.back().type());
   }
   for (int64_t i = random.integer(1, 3); i > 0; --i) {

@@ -142,7 +142,7 @@ void check(Random &random, const std::string &text, const Precision &precision) 
   for (auto param : reference->getOps<graph::ParamOp>())
     states.push_back(param.getName().str());
   for (auto state : reference->getOps<graph::StateOp>())
-    if (state.getRole() != graph::StateRole::Accumulator)
+    if (!state.isAccumulator())
       states.push_back(state.getName().str());
   for (const std::string &name : states) {
     HostTensor value = randomValues(random, interpreter.getVariable(name)->shape);

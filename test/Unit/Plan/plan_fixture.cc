@@ -118,7 +118,8 @@ void Maker::AddBuffers() {
     auto state = std::make_unique<fbs::StateT>();
     state->buffer = buffer;
     state->key = key;
-    state->role = buffer == kTable ? fbs::StateRole::Parameter : fbs::StateRole::Step;
+    state->flags = fbs::StateFlag::Saved;
+    if (buffer == kTable) state->flags |= fbs::StateFlag::Weight | fbs::StateFlag::Trained;
     state->init = buffer == kTable ? "normal(0, 1)" : "zeros";
     plan_.states.push_back(std::move(state));
   }
@@ -247,6 +248,7 @@ void Maker::AddInit() {
   program.timeline.emplace_back(0, 0);
   auto entry = std::make_unique<fbs::EntryT>();
   entry->name = "init";
+  entry->kind = fbs::EntryKind::Init;
   plan_.entries.push_back(std::move(entry));
 }
 
@@ -305,7 +307,8 @@ fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image) {
   program->timeline.emplace_back(0, 0);
   plan.programs.push_back(std::move(program));
   auto entry = std::make_unique<fbs::EntryT>();
-  entry->name = "prepare";
+  entry->name = "pack";
+  entry->kind = fbs::EntryKind::Prepare;
   entry->program = 2;
   plan.entries.push_back(std::move(entry));
   LaunchAt(plan, 1, 1, 0).operands[0] = fbs::Operand(kCopied, 0);

@@ -44,7 +44,7 @@ enum KernelIndex : uint32_t {
 // `image` is the ELF image with the generated kernels; any bytes will do for plans that are never run on a CPU.
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image = {});
 
-// The same with an entry 2 "prepare" that copies the table, in program 2; "step" gathers from the copy.
+// The same with an entry 2 "pack" of kind Prepare that copies the table, in program 2; "step" gathers from the copy.
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image = {});
 
 fbs::LaunchT& LaunchAt(fbs::PlanT& plan, size_t program, size_t segment, size_t command);

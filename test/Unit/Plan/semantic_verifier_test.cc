@@ -99,10 +99,24 @@ const Rule kMemoryRules[] = {
     {"EmptyKey", [](P& p) { p.states[0]->key = ""; }, "state 0 '': the key is empty"},
     {"KeyTwice", [](P& p) { p.states[1]->key = p.states[0]->key; }, "the key 'model.embed.weight' is used twice"},
     {"RoleAxisOfNoRoles", [](P& p) { p.role_axis = 1; }, "role_axis 1 tells roles apart, but there are not several"},
-    {"UnknownRole", [](P& p) { p.states[0]->role = static_cast<fbs::StateRole>(4); }, "unknown role 4"},
+    {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
+     "state 0 'model.embed.weight': unknown flags c0"},
+    {"NotSaved", [](P& p) { p.states[1]->flags = fbs::StateFlag::NONE; },
+     "state 1 'steps': is none, but must be one of Saved|Mirror, which says where its value comes from when a run goes "
+     "on"},
+    {"SavedMirror", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Mirror; },
+     "state 0 'model.embed.weight': is Trained|Saved|Weight|Mirror, but must be one of Saved|Mirror"},
+    {"MirrorOfNothing", [](P& p) { p.states[0]->flags = fbs::StateFlag::Weight | fbs::StateFlag::Mirror; },
+     "state 0 'model.embed.weight': is a Mirror, but no state of its key is Saved"},
+    {"TrainedState", [](P& p) { p.states[1]->flags |= fbs::StateFlag::Trained; },
+     "state 1 'steps': is Trained|Saved, but only a Weight is Trained"},
+    {"StepsInF32", [](P& p) { p.states[1]->flags |= fbs::StateFlag::Step; },
+     "state 1 'steps': is Saved|Step, but steps are counted by one i32 that is Saved and no Weight, not by f32[1]"},
+    {"WeightThatCountsSteps", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Step; },
+     "is Trained|Saved|Weight|Step, but steps are counted by one i32 that is Saved and no Weight"},
     {"StateBuffer", [](P& p) { p.states[0]->buffer = 10; }, "buffer 10 does not exist; there are 10"},
     {"StateKind", [](P& p) { p.states[0]->buffer = kRows; },
-     "role Parameter needs a buffer of kind Parameter, but buffer 5 'rows' is of kind Temporary"},
+     "is Trained|Saved|Weight, which needs a buffer of kind Parameter, but buffer 5 'rows' is of kind Temporary"},
     {"StateSlots",
      [](P& p) {
        p.buffers[kSteps]->slots = 2;
@@ -267,6 +281,14 @@ const Rule kProgramRules[] = {
 const Rule kEntryRules[] = {
     {"EntryName", [](P& p) { p.entries[1]->name = ""; }, "entry 1 '': the entry name is empty"},
     {"EntryTwice", [](P& p) { p.entries[1]->name = "init"; }, "entry 1 'init': the entry name 'init' is used twice"},
+    {"UnknownKind", [](P& p) { p.entries[1]->kind = static_cast<fbs::EntryKind>(8); },
+     "entry 1 'step': unknown kind 8"},
+    {"KindTwice", [](P& p) { p.entries[1]->kind = fbs::EntryKind::Init; },
+     "entry 1 'step': is of kind Init, as another entry is; there may be one of a kind and bucket"},
+    {"NoBucket", [](P& p) { p.entries[1]->kind = fbs::EntryKind::Step; },
+     "entry 1 'step': is of kind Step, which needs a bucket of 1 or more tokens"},
+    {"BucketOfNone", [](P& p) { p.entries[0]->bucket = 4; },
+     "entry 0 'init': has bucket 4, which entries of kind Init do not have"},
     {"EntryProgram", [](P& p) { p.entries[1]->program = 2; }, "entry 1 'step': program 2 does not exist; there are 2"},
     {"PortName", [](P& p) { p.entries[1]->inputs[0]->name = ""; }, "input 0 '': the input name is empty"},
     {"PortTwice", [](P& p) { p.entries[1]->outputs[1]->name = "result"; }, "the output name 'result' is used twice"},
@@ -283,18 +305,18 @@ const Rule kEntryRules[] = {
 const Rule kPreparationRules[] = {
     {"PrepareTakesInputs",
      [](P& p) { p.entries[2]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0])); },
-     "entry 2 'prepare': it has inputs or outputs"},
+     "entry 2 'pack': it has inputs or outputs"},
     {"PrepareGivesOutputs",
      [](P& p) { p.entries[2]->outputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->outputs[0])); },
-     "entry 2 'prepare': it has inputs or outputs"},
+     "entry 2 'pack': it has inputs or outputs"},
     {"PrepareWritesParameters", [](P& p) { std::swap(CopyAt(p, 2, 0, 0).source, CopyAt(p, 2, 0, 0).destination); },
-     "entry 2 'prepare': writes buffer 'table' of kind Parameter, which its repetition would change"},
+     "entry 2 'pack': writes buffer 'table' of kind Parameter, which its repetition would change"},
     {"PrepareWritesStates",
      [](P& p) {
        CopyAt(p, 2, 0, 0).bytes = 4;
        *CopyAt(p, 2, 0, 0).destination = fbs::Operand(kSteps, 0);
      },
-     "entry 2 'prepare': writes buffer 'steps' of kind State"},
+     "entry 2 'pack': writes buffer 'steps' of kind State"},
     {"PrepareCommunicates",
      [](P& p) {
        auto communicator = std::make_unique<fbs::CommunicatorT>();
@@ -308,9 +330,10 @@ const Rule kPreparationRules[] = {
        command->body.Set(std::move(collective));
        p.programs[2]->segments[0]->commands.push_back(std::move(command));
      },
-     "entry 2 'prepare': command 1 of segment 'prepare', all_reduce on 'dp': it may not communicate"},
+     "entry 2 'pack': command 1 of segment 'prepare', all_reduce on 'dp': it may not communicate"},
     {"AnotherEntryWritesResults", [](P& p) { *CopyAt(p, 1, 2, 0).destination = fbs::Operand(kCopied, 0); },
-     "entry 1 'step': writes buffer 'copied', which is of kind State and no state of a checkpoint"},
+     "entry 1 'step': writes buffer 'copied', which is of kind State and not in Plan.states; only an entry of kind "
+     "Prepare may write such buffers"},
 };
 
 class PreparationVerifier : public ::testing::TestWithParam<Rule> {};

@@ -136,6 +136,18 @@ TEST(Session, CommandsLeaveWhatLiesBehindTheArenaAlone) {
   for (size_t i = 0; i < rest; ++i) ASSERT_EQ(end[i], 0xa5) << i;
 }
 
+TEST(Session, FindsEntriesByTheirKindAndBucket) {
+  fbs::PlanT plan = MakePlan(FixtureImage());
+  plan.entries[1]->kind = fbs::EntryKind::Step;
+  plan.entries[1]->bucket = 8;
+  const auto session = Open(std::move(plan));
+  EXPECT_EQ(session->NameOf(*session->FindEntry(fbs::EntryKind::Init)), "init");
+  EXPECT_EQ(session->NameOf(*session->FindEntry(fbs::EntryKind::Step, 8)), "step");
+  EXPECT_THAT(session->FindEntry(fbs::EntryKind::Step, 4).status().ToString(),
+              ::testing::HasSubstr("has no entry of kind Step and bucket 4; it has 'init', 'step'"));
+  EXPECT_EQ(session->FindEntry(fbs::EntryKind::TrainStep).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(Session, RunsWithoutHeapAllocation) {
   if (!testing::CanCountHeapAllocations()) GTEST_SKIP() << "the sanitizer owns the allocator";
   for (const bool profile : {false, true}) {
@@ -213,7 +225,7 @@ class SessionWithPrepare : public ::testing::Test {
     return session_->Run("step");
   }
 
-  // Runs `step`, which has to give the result of the table as it is, after so many runs of `prepare` in all.
+  // Runs `step`, which has to give the result of the table as it is, after so many runs of `pack` in all.
   void Step(uint64_t prepared) {
     ASSERT_TRUE(RunStep().ok());
     EXPECT_EQ(Prepared(), prepared);
@@ -222,7 +234,7 @@ class SessionWithPrepare : public ::testing::Test {
     for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4 * (1 + std::fabs(expected[i])));
   }
 
-  // `prepare` and each step copy once.
+  // `pack` and each step copy once.
   uint64_t Prepared() const {
     for (const ProfileRow& row : session_->Profile()) {
       if (row.name == "copy") return row.launches - steps_;
@@ -241,7 +253,7 @@ TEST_F(SessionWithPrepare, RunsItOnceForAllCalls) {
   EXPECT_EQ(Prepared(), 1u);
   ASSERT_TRUE(session_->Prepare().ok());
   EXPECT_EQ(Prepared(), 1u);
-  ASSERT_TRUE(session_->Run("prepare").ok());  // who asks for it gets it
+  ASSERT_TRUE(session_->Run("pack").ok());  // who asks for it gets it
   EXPECT_EQ(Prepared(), 2u);
 }
 
@@ -264,7 +276,7 @@ TEST_F(SessionWithPrepare, RunsItAgainWhenParametersMayHaveChanged) {
   Step(5);
   ASSERT_TRUE(session_->Run("init").ok());
   Step(6);
-  Step(6);  // `step` writes a state that `prepare` does not read
+  Step(6);  // `step` writes a state that `pack` does not read
 }
 
 TEST_F(SessionWithPrepare, PreparesAheadOfTheFirstCall) {

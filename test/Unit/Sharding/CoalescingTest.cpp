@@ -44,7 +44,7 @@ public:
     mesh = dist::MeshOp::create(b, "mesh", axisNames(), sizes);
     auto vector = RankedTensorType::get({kSize}, b.getF64Type());
     for (StringRef name : {"v", "w"})
-      graph::StateOp::create(b, name, graph::StateRole::Optimizer, vector, graph::FillAttr::get(&context(), 3.0));
+      graph::StateOp::create(b, name, StateFlags::Saved, vector, graph::FillAttr::get(&context(), 3.0));
     auto argumentType = RankedTensorType::get({mesh.getRankCount(), kSize}, b.getF64Type());
     auto function = graph::FuncOp::create(b, "f", b.getFunctionType({argumentType}, {}));
     SmallVector<SmallVector<StringAttr>> cut(2);

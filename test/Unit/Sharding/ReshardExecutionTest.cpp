@@ -183,7 +183,7 @@ private:
     llvm::append_range(cutParts.dims, from.dims);
     text = mesh + "\ngraph.param @parts : " + printed(partsShape) +
            " init(#graph.fill<0.0>) key(\"parts\") {dist.sharding = " + printed(cutParts) +
-           "}\ngraph.state @result optimizer : " + printed(shape) +
+           "}\ngraph.state @result saved : " + printed(shape) +
            " init(#graph.fill<0.0>) {dist.sharding = " + printed(to) +
            "}\ngraph.func @reshard() {\n  %parts = graph.read @parts : " + printed(partsShape) +
            "\n  %sum = graph.reduce sum %parts dims [0] : (" + printed(partsShape) + ") -> " + printed(shape) +

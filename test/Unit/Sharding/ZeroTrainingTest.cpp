@@ -237,13 +237,12 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
   test::RanksBesideOne ranks(*whole, *local);
   auto checkVariables = [&](double bound) {
     dist::MeshOp mesh = dist::MeshOp::of(*local);
-    for (Operation &variable : *local->getBody()) {
-      auto state = dyn_cast<graph::StateOp>(variable);
-      if (!isa<graph::ParamOp>(variable) && !(state && state.getRole() != graph::StateRole::Accumulator))
+    for (auto variable : local->getOps<graph::Variable>()) {
+      if (!variable.isPersistent())
         continue;
-      StringRef name = SymbolTable::getSymbolName(&variable).getValue();
-      auto owner = variable.getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
-      const HostTensor &expected = *ranks.one.getVariable(owner ? owner.getValue() : name);
+      StringRef name = variable.getVariableName();
+      bool isMirror = variable.has(StateFlags::Mirror);
+      const HostTensor &expected = *ranks.one.getVariable(isMirror ? variable.getOwnerAttr().getValue() : name);
       FailureOr<HostTensor> joined = ranks.many.getVariable(name);
       ASSERT_TRUE(succeeded(joined)) << name.str();
       ASSERT_EQ(joined->shape, expected.shape) << name.str();
@@ -253,7 +252,7 @@ void ZeroTraining::expectEqualsOneRank(const Case &c) {
         scale = std::max(scale, std::abs(value));
       for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
         EXPECT_THAT(ranks.many.getLocal(rank, name)->data,
-                    testing::Pointwise(testing::DoubleNear(bound * scale), expectedLocal(&variable, expected, rank)))
+                    testing::Pointwise(testing::DoubleNear(bound * scale), expectedLocal(variable, expected, rank)))
             << name.str() << " on rank " << rank;
     }
   };
@@ -317,9 +316,8 @@ TEST_P(ZeroTraining, DividesWhatItsLevelSays) {
   // Parameters that are only rounded elsewhere are whole as rounded copies.
   std::set<StringRef> copies;
   for (auto param : module->getOps<graph::ParamOp>())
-    if (auto owner = param->getAttrOfType<FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr);
-        owner && (owner.getValue() + ".bf16").str() == param.getName())
-      copies.insert(owner.getValue());
+    if (param.isMirror() && (*param.getMirrorOf() + ".bf16").str() == param.getName())
+      copies.insert(*param.getMirrorOf());
   EXPECT_EQ(copies.empty(), !c.bf16 || c.level >= 3);
   EXPECT_FALSE(copies.contains("layers.0.attn_norm"));
   EXPECT_EQ(copies.contains("layers.0.attn.wo"), c.bf16 && c.level < 3);
@@ -340,7 +338,7 @@ TEST_P(ZeroTraining, DividesWhatItsLevelSays) {
     check(param, param.getTensorType(), c.level >= 3 || copies.contains(param.getName()));
   for (auto state : module->getOps<graph::StateOp>())
     check(state, state.getTensorType(),
-          state.getRole() == graph::StateRole::Optimizer || (c.level >= 2 && state.getName().ends_with(".grad")));
+          (state.isPersistent() && state.getOf()) || (c.level >= 2 && state.getName().ends_with(".grad")));
 }
 
 namespace {

@@ -30,7 +30,7 @@ module attributes {stage.count = 3 : i64} {
   graph.param @a : tensor<5xf32> init(#graph.normal<1.0>) key("a")
   graph.param @b : tensor<5xf32> init(#graph.normal<1.0>) key("b")
   graph.param @c : tensor<5xf32> init(#graph.normal<1.0>) key("c")
-  graph.func @loss(%x: tensor<5xf32> {graph.name = "x"})
+  graph.func loss @loss(%x: tensor<5xf32> {graph.name = "x"})
       -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "token_count"}) {
     %a = graph.read @a : tensor<5xf32>
     %0 = arith.mulf %x, %a : tensor<5xf32>

@@ -57,7 +57,7 @@ protected:
 
   void addEvaluation(ModuleOp module) {
     auto builder = OpBuilder::atBlockEnd(module.getBody());
-    graph::EntryOp::create(builder, module.getLoc(), "eval_step",
+    graph::EntryOp::create(builder, module.getLoc(), EntryKind::EvalStep, "eval_step",
                            builder.getArrayAttr(FlatSymbolRefAttr::get(&context, "loss")), ArrayRef<int64_t>{1});
   }
 };

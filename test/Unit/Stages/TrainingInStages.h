@@ -65,8 +65,8 @@ protected:
       compare(*one.getVariable(param.getName()), *actual, tolerance, param.getName());
     }
     staged.walk([&](graph::ParamOp param) {
-      if (auto owner = param->getAttrOfType<mlir::FlatSymbolRefAttr>(stage::StageDialect::kMirrorOfAttr))
-        EXPECT_EQ(lookup(param.getName())->data, lookup(owner.getValue())->data) << param.getName().str();
+      if (param.isMirror())
+        EXPECT_EQ(lookup(param.getName())->data, lookup(*param.getMirrorOf())->data) << param.getName().str();
     });
   }
 

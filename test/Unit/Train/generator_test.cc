@@ -104,7 +104,11 @@ TEST(GeneratorTest, BadInput) {
   EXPECT_THAT(GenerateText(*session, "AB", {.max_new_tokens = 1}).status().ToString(),
               HasSubstr("the logits after token 2 are not finite"));
   const auto training = ToySession(ToyTrainPlan());
-  EXPECT_THAT(GenerateText(*training, "A", {.max_new_tokens = 1}).status().ToString(), HasSubstr("generate"));
+  EXPECT_THAT(
+      GenerateText(*training, "A", {.max_new_tokens = 1}).status().ToString(),
+      HasSubstr(
+          "has no entry of kind Generate; it has 'run.Init', 'run.TrainStep', 'run.EvalStep'; compile the model again "
+          "with --mode generate"));
   fbs::PlanT plan = ToyGeneratePlan(shape);
   plan.entries[0]->outputs[0]->name = "scores";
   const auto renamed = ToySession(std::move(plan));

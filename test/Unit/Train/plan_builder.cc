@@ -5,6 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "runtime/plan/plan_view.h"
+
 namespace bowline {
 namespace {
 
@@ -47,13 +50,13 @@ uint32_t PlanBuilder::Buffer(const std::string& name, fbs::BufferKind kind, fbs:
   return static_cast<uint32_t>(plan_.buffers.size() - 1);
 }
 
-uint32_t PlanBuilder::State(const std::string& name, fbs::StateRole role, fbs::DType dtype,
+uint32_t PlanBuilder::State(const std::string& name, fbs::StateFlag flags, fbs::DType dtype,
                             const std::vector<int64_t>& shape) {
-  const auto kind = role == fbs::StateRole::Parameter ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
+  const auto kind = Has(flags, fbs::StateFlag::Weight) ? fbs::BufferKind::Parameter : fbs::BufferKind::State;
   auto state = std::make_unique<fbs::StateT>();
   state->buffer = Buffer(name, kind, dtype, shape);
   state->key = name;
-  state->role = role;
+  state->flags = flags;
   state->init = "by hand";
   plan_.states.push_back(std::move(state));
   return plan_.states.back()->buffer;
@@ -138,7 +141,7 @@ void PlanBuilder::Copy(uint32_t from, uint64_t from_offset, uint32_t to, uint64_
   AddCommand().body.Set(std::move(copy));
 }
 
-void PlanBuilder::Entry(const std::string& name, const std::vector<Port>& inputs, const std::vector<Port>& outputs) {
+void PlanBuilder::Entry(fbs::EntryKind kind, const std::vector<Port>& inputs, const std::vector<Port>& outputs) {
   const auto convert = [](const std::vector<Port>& ports) {
     std::vector<std::unique_ptr<fbs::PortT>> result;
     for (const Port& port : ports) {
@@ -150,7 +153,8 @@ void PlanBuilder::Entry(const std::string& name, const std::vector<Port>& inputs
     return result;
   };
   auto entry = std::make_unique<fbs::EntryT>();
-  entry->name = name;
+  entry->name = absl::StrCat("run.", fbs::EnumNameEntryKind(kind));
+  entry->kind = kind;
   entry->program = static_cast<uint32_t>(plan_.programs.size() - 1);
   entry->inputs = convert(inputs);
   entry->outputs = convert(outputs);

@@ -11,6 +11,11 @@
 
 namespace bowline {
 
+// What kinds of states are for.
+inline const fbs::StateFlag kParameterFlags = fbs::StateFlag::Trained | fbs::StateFlag::Saved | fbs::StateFlag::Weight;
+inline const fbs::StateFlag kMirrorFlags = fbs::StateFlag::Trained | fbs::StateFlag::Weight | fbs::StateFlag::Mirror;
+inline const fbs::StateFlag kStepFlags = fbs::StateFlag::Saved | fbs::StateFlag::Step;
+
 // Puts a plan together buffer by buffer and launch by launch; every buffer has its own bytes.
 class PlanBuilder {
  public:
@@ -18,7 +23,7 @@ class PlanBuilder {
 
   uint32_t Buffer(const std::string& name, fbs::BufferKind kind, fbs::DType dtype, const std::vector<int64_t>& shape,
                   int64_t slots = 1);
-  uint32_t State(const std::string& name, fbs::StateRole role, fbs::DType dtype, const std::vector<int64_t>& shape);
+  uint32_t State(const std::string& name, fbs::StateFlag flags, fbs::DType dtype, const std::vector<int64_t>& shape);
   template <typename T>
   uint32_t Constant(const std::string& name, fbs::DType dtype, const std::vector<T>& values,
                     const std::vector<int64_t>& shape) {
@@ -47,7 +52,8 @@ class PlanBuilder {
     int64_t limit = 0;
   };
   // Calls the latest program.
-  void Entry(const std::string& name, const std::vector<Port>& inputs, const std::vector<Port>& outputs);
+  // Named after its kind, which is not how anybody finds it.
+  void Entry(fbs::EntryKind kind, const std::vector<Port>& inputs, const std::vector<Port>& outputs);
 
   fbs::PlanT Take() { return std::move(plan_); }
   fbs::PlanT& plan() { return plan_; }

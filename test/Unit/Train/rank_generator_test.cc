@@ -78,7 +78,7 @@ TEST(RankGeneratorTest, AllFollowTheChoicesOfRankZeroWhichAloneWrites) {
   EXPECT_THAT(Texts(ranks.sessions, ranks.stops, 30), ::testing::ElementsAre(expected, "", ""));
   // The last tokens that every rank saw.
   for (const auto& session : ranks.sessions) {
-    const auto tokens_of = [](Session& of) { return ReadTensor<int32_t>(of, of.Input(kGenerateEntry, "tokens")); };
+    const auto tokens_of = [](Session& of) { return ReadTensor<int32_t>(of, of.Input("run.Generate", "tokens")); };
     EXPECT_EQ(tokens_of(*session), tokens_of(*ranks.sessions[0]));
   }
 }

@@ -29,25 +29,24 @@ using testing::WriteTensor;
 // pp=2, tp=2. Stage 0 has "e" [5, 3] in halves of the rows; stage 1 mirrors it, whole, and has "o" [4]; both count.
 std::vector<uint8_t> StagedPlan() {
   PlanBuilder builder("staged", 0, 1);
-  const auto state = [&](const std::string& name, const std::string& key, fbs::StateRole role, fbs::DType dtype,
+  const auto state = [&](const std::string& name, const std::string& key, fbs::StateFlag flags, fbs::DType dtype,
                          const std::vector<int64_t>& shape, uint16_t stage) {
-    const uint32_t buffer = builder.State(name, role, dtype, shape);
+    const uint32_t buffer = builder.State(name, flags, dtype, shape);
     builder.plan().states.back()->key = key;
     builder.plan().buffers[buffer]->role = stage;
     return buffer;
   };
-  const uint32_t e = state("e", "e", fbs::StateRole::Parameter, fbs::DType::F32, {3, 3}, 0);
-  state("step.0", "step", fbs::StateRole::Step, fbs::DType::I32, {}, 0);
-  const uint32_t mirror = state("e.1", "e", fbs::StateRole::Mirror, fbs::DType::F32, {5, 3}, 1);
-  builder.plan().buffers[mirror]->kind = fbs::BufferKind::Parameter;
-  state("o", "o", fbs::StateRole::Parameter, fbs::DType::F32, {4}, 1);
-  state("step.1", "step", fbs::StateRole::Step, fbs::DType::I32, {}, 1);
+  const uint32_t e = state("e", "e", kParameterFlags, fbs::DType::F32, {3, 3}, 0);
+  state("step.0", "step", kStepFlags, fbs::DType::I32, {}, 0);
+  state("e.1", "e", kMirrorFlags, fbs::DType::F32, {5, 3}, 1);
+  state("o", "o", kParameterFlags, fbs::DType::F32, {4}, 1);
+  state("step.1", "step", kStepFlags, fbs::DType::I32, {}, 1);
   for (const char* stage : {"0", "1"}) {
     builder.BeginProgram(std::string("nothing.") + stage);
     builder.BeginSegment("nothing");
     builder.Call();
     builder.plan().programs.back()->role = stage[0] - '0';
-    builder.Entry("generate", {}, {});
+    builder.Entry(fbs::EntryKind::Generate, {}, {});
   }
   fbs::PlanT plan = builder.Take();
   for (const char* name : {"pp", "tp"}) {

@@ -15,7 +15,6 @@ namespace {
 
 using fbs::BufferKind;
 using fbs::DType;
-using fbs::StateRole;
 using kernels::Access;
 using kernels::Attribute;
 
@@ -81,13 +80,13 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   const auto float_buffer = [&](const std::string& name, const Shape& shape, BufferKind kind = BufferKind::Temporary) {
     return b.Buffer(name, kind, DType::F32, shape);
   };
-  const uint32_t e = b.State(kToyEmbedKey, StateRole::Parameter, DType::F32, table);
-  const uint32_t o = b.State(kToyHeadKey, StateRole::Parameter, DType::F32, table);
-  const uint32_t me = b.State("embed.m", StateRole::Optimizer, DType::F32, table);
-  const uint32_t mo = b.State("head.m", StateRole::Optimizer, DType::F32, table);
-  const uint32_t step = b.State("step", StateRole::Step, DType::I32, {});
+  const uint32_t e = b.State(kToyEmbedKey, kParameterFlags, DType::F32, table);
+  const uint32_t o = b.State(kToyHeadKey, kParameterFlags, DType::F32, table);
+  const uint32_t me = b.State("embed.m", fbs::StateFlag::Saved, DType::F32, table);
+  const uint32_t mo = b.State("head.m", fbs::StateFlag::Saved, DType::F32, table);
+  const uint32_t step = b.State("step", kStepFlags, DType::I32, {});
   // No registered kernel adds integers: the counter takes its next value from a queue.
-  const uint32_t queue = b.State("queue", StateRole::Optimizer, DType::I32, {s.max_steps});
+  const uint32_t queue = b.State("queue", fbs::StateFlag::Saved, DType::I32, {s.max_steps});
   std::vector<int32_t> counts(static_cast<size_t>(s.max_steps));
   std::iota(counts.begin(), counts.end(), 1);
   std::vector<float> rates, negative_rates;
@@ -127,7 +126,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   b.Fill(step, {}, 0);
   b.Copy(first_queue, 0, queue, 0, static_cast<uint64_t>(s.max_steps) * 4);
   b.Call();
-  b.Entry("init", {}, {});
+  b.Entry(fbs::EntryKind::Init, {}, {});
 
   const auto forward = [&](uint32_t tokens_in, uint32_t labels_in) {
     b.Gather(e, table, tokens_in, ids, e_rows);
@@ -161,7 +160,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   b.Copy(queue, 4, shifted, 0, static_cast<uint64_t>(s.max_steps - 1) * 4);
   b.Copy(shifted, 0, queue, 0, static_cast<uint64_t>(s.max_steps - 1) * 4);
   b.Call();
-  b.Entry("train_step", {{"tokens", tokens, s.vocabulary}, {"labels", labels, s.vocabulary}},
+  b.Entry(fbs::EntryKind::TrainStep, {{"tokens", tokens, s.vocabulary}, {"labels", labels, s.vocabulary}},
           {{"loss", loss}, {"grad_norm", norm}, {"lr", lr}});
 
   b.BeginProgram("eval");
@@ -170,7 +169,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   b.Dot(dots, ones, loss_sum, 1, 1, n, false);
   b.Fill(token_count, {}, static_cast<double>(n));
   b.Call();
-  b.Entry("eval_step", {{"tokens", eval_tokens, s.vocabulary}, {"labels", eval_labels, s.vocabulary}},
+  b.Entry(fbs::EntryKind::EvalStep, {{"tokens", eval_tokens, s.vocabulary}, {"labels", eval_labels, s.vocabulary}},
           {{"loss_sum", loss_sum}, {"token_count", token_count}});
 
   auto config = std::make_unique<fbs::AttachmentT>();
@@ -187,8 +186,8 @@ double ToyWeight(int64_t position, int64_t t) {
 fbs::PlanT ToyGeneratePlan(const ToyShape& s) {
   ToyBuilder b("toy generator", s.seed, s.threads);
   const Shape table = {s.vocabulary, s.width};
-  const uint32_t e = b.State(kToyEmbedKey, StateRole::Parameter, DType::F32, table);
-  const uint32_t o = b.State(kToyHeadKey, StateRole::Parameter, DType::F32, table);
+  const uint32_t e = b.State(kToyEmbedKey, kParameterFlags, DType::F32, table);
+  const uint32_t o = b.State(kToyHeadKey, kParameterFlags, DType::F32, table);
   std::vector<float> weights;
   for (int64_t p = 0; p < s.sequence; ++p) {
     for (int64_t t = 0; t < s.sequence; ++t) weights.push_back(static_cast<float>(ToyWeight(p, t)));
@@ -214,7 +213,8 @@ fbs::PlanT ToyGeneratePlan(const ToyShape& s) {
        {hidden, Access::kWrite, {1, s.width}}});
   b.Dot(o, hidden, logits, 1, s.vocabulary, s.width, false);
   b.Call();
-  b.Entry("generate", {{"tokens", tokens, s.vocabulary}, {"position", position, s.sequence}}, {{"logits", logits}});
+  b.Entry(fbs::EntryKind::Generate, {{"tokens", tokens, s.vocabulary}, {"position", position, s.sequence}},
+          {{"logits", logits}});
   return b.Take();
 }
 

@@ -196,7 +196,14 @@ TEST(TrainerTest, CreateRefusesPlansAndDataThatDoNotFit) {
     const auto session = ToySession(std::move(plan));
     return Trainer::Create(session.get(), with.dataset.get(), DataOrder::kSequential).status();
   };
-  EXPECT_THAT(create(ToyGeneratePlan(shape), data).ToString(), HasSubstr("lacks the inputs 'tokens' and 'labels'"));
+  const absl::Status generates = create(ToyGeneratePlan(shape), data);
+  EXPECT_EQ(generates.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(generates.ToString(),
+              HasSubstr("has no entry of kind TrainStep; it has 'run.Generate'; compile the model "
+                        "again with --mode train"));
+  fbs::PlanT unnamed = ToyTrainPlan(shape);
+  unnamed.entries[1]->inputs[0]->name = "words";
+  EXPECT_THAT(create(std::move(unnamed), data).ToString(), HasSubstr("lacks the inputs 'tokens' and 'labels'"));
   EXPECT_EQ(create(ToyTrainPlan(shape), little).code(), absl::StatusCode::kInvalidArgument);
   fbs::PlanT renamed = ToyTrainPlan(shape);
   renamed.entries[1]->outputs[1]->name = "norm";

@@ -72,11 +72,11 @@ std::vector<float> ExactValues(size_t count) {
 // One parameter "w" of each of these types, [3, 5], and nothing to run.
 std::unique_ptr<Session> ParametersSession(const std::vector<std::pair<std::string, fbs::DType>>& parameters) {
   PlanBuilder builder("parameters", 0, 1);
-  for (const auto& [name, dtype] : parameters) builder.State(name, fbs::StateRole::Parameter, dtype, {3, 5});
+  for (const auto& [name, dtype] : parameters) builder.State(name, kParameterFlags, dtype, {3, 5});
   builder.BeginProgram("nothing");
   builder.BeginSegment("nothing");
   builder.Call();
-  builder.Entry("generate", {}, {});
+  builder.Entry(fbs::EntryKind::Generate, {}, {});
   return ToySession(builder.Take());
 }
 

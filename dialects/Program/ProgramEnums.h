@@ -1,0 +1,54 @@
+//===- ProgramEnums.h - What programs of every dialect say about themselves
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PROGRAM_PROGRAMENUMS_H
+#define BOWLINE_DIALECTS_PROGRAM_PROGRAMENUMS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "dialects/Program/ProgramEnums.h.inc"
+
+namespace bowline {
+
+/// Flags with bars between them, "saved|step", in the syntax of operations. Nothing where there are none.
+mlir::ParseResult parseStateFlags(mlir::OpAsmParser &parser, StateFlagsAttr &flags);
+void printStateFlags(mlir::OpAsmPrinter &printer, mlir::Operation *op, StateFlagsAttr flags);
+
+/// Fails with a diagnostic at `variable`, which persists, unless its flags have a meaning together.
+llvm::LogicalResult verifyFlags(mlir::Operation *variable, StateFlags flags);
+
+/// An entry's kind in the syntax of operations, in front of the name; nothing where it is custom.
+mlir::OptionalParseResult parseEntryKind(mlir::OpAsmParser &parser, EntryKindAttr &kind);
+void printEntryKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, EntryKindAttr kind);
+
+/// Whether there may be several entries of the kind, one for each bucket.
+inline bool hasBuckets(EntryKind kind) { return kind == EntryKind::Step || kind == EntryKind::Embed; }
+
+/// Fails with a diagnostic at `entry` unless its bucket goes with its kind. No bucket: 0.
+llvm::LogicalResult verifyBucket(mlir::Operation *entry, EntryKind kind, int64_t bucket);
+
+/// Fails with a diagnostic at `entry` where an operation of its type before it has the same kind and bucket: who looks
+/// for an entry by its kind finds one.
+template <typename EntryOp> llvm::LogicalResult verifyOnlyOfItsKind(EntryOp entry) {
+  if (entry.getKind() == EntryKind::Custom)
+    return mlir::success();
+  for (auto other : entry->getBlock()->template getOps<EntryOp>()) {
+    if (other == entry)
+      return mlir::success();
+    if (other.getKind() == entry.getKind() && other.getBucket() == entry.getBucket())
+      return entry.emitOpError("is of kind ")
+             << stringifyEntryKind(entry.getKind()) << ", as @" << other.getSymName()
+             << " before it is; there may be one of a kind" << (hasBuckets(entry.getKind()) ? " and bucket" : "");
+  }
+  return mlir::success();
+}
+
+} // namespace bowline
+
+#endif // BOWLINE_DIALECTS_PROGRAM_PROGRAMENUMS_H
