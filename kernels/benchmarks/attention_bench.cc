@@ -2,7 +2,9 @@
 // what processors with AMX do. Flops are those of the pairs of a query and a key that see each other: two products
 // forward, five backward.
 //
-//   bowline-attention-bench [--rounds N] [--best] [SHAPE...]     SHAPE: BxHxKVxSxD and 'c' if causal, 8x6x6x256x64c
+//   bowline-attention-bench [--rounds N] [--best] [SHAPE...]     SHAPE: BxHxKVxSxD, 'c' if causal, then 'w' and a
+//                                                                window if there is one: 8x6x6x256x64c,
+//                                                                1x8x2x4096x64cw512
 
 #include <cmath>
 #include <cstdlib>
@@ -20,14 +22,18 @@ namespace {
 struct Case {
   int64_t batch, heads, kv_heads, length, dim;
   bool causal;
+  int64_t window = 0;  // 0: none
   double Flops(bool backward) const {
-    const double s = static_cast<double>(length), pairs = causal ? s * (s + 1) / 2 : s * s;
+    const double s = static_cast<double>(length), w = static_cast<double>(window);
+    const double pairs = !causal                          ? s * s
+                         : window == 0 || window > length ? s * (s + 1) / 2
+                                                          : w * (w + 1) / 2 + (s - w) * w;
     return (backward ? 5 : 2) * 2.0 * pairs * static_cast<double>(batch * heads * dim);
   }
   std::string Name() const {
     std::string name = std::to_string(batch);
     for (int64_t extent : {heads, kv_heads, length, dim}) name += "x" + std::to_string(extent);
-    return name + (causal ? "c" : "");
+    return name + (causal ? "c" : "") + (window > 0 ? "w" + std::to_string(window) : "");
   }
 };
 
@@ -44,6 +50,7 @@ Signature Sign(const Case& c, bool backward, DType dtype) {
                       {Attribute{"causal", {c.causal ? 1 : 0}, {}, {}}, Attribute{"scale", {}, {scale}, {}}},
                       {},
                       1};
+  if (c.window > 0) signature.attributes.push_back({"window", {c.window}, {}, {}});
   if (backward) {
     signature.arguments = {q, k, k, q, lse, q, written(q), written(k), written(k)};
   } else {
@@ -98,11 +105,12 @@ void Compare(const Case& c, int rounds, bool best) {
 }
 
 bool Parse(const char* text, Case* c) {
-  long long b, h, kv, s, d;
-  char causal = 0;
-  const int read = std::sscanf(text, "%lldx%lldx%lldx%lldx%lld%c", &b, &h, &kv, &s, &d, &causal);
-  if (read < 5 || (read == 6 && causal != 'c')) return false;
-  *c = {b, h, kv, s, d, causal == 'c'};
+  long long b, h, kv, s, d, window = 0;
+  char causal = 0, limited = 0;
+  const int read =
+      std::sscanf(text, "%lldx%lldx%lldx%lldx%lld%c%c%lld", &b, &h, &kv, &s, &d, &causal, &limited, &window);
+  if (read < 5 || (read > 5 && causal != 'c') || (read > 6 && (limited != 'w' || window < 1))) return false;
+  *c = {b, h, kv, s, d, causal == 'c', window};
   return b > 0 && h > 0 && kv > 0 && s > 0 && d > 0;
 }
 
@@ -123,7 +131,7 @@ int main(int argc, char** argv) {
     } else if (bowline::kernels::Parse(argv[i], &c)) {
       cases.push_back(c);
     } else {
-      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [BxHxKVxSxD[c]...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--rounds N] [--best] [BxHxKVxSxD[c[wWINDOW]]...]\n", argv[0]);
       return 1;
     }
   }
