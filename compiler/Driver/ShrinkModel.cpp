@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/ShrinkModel.h"
 
+#include "frontends/hf/Family.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -82,6 +83,9 @@ SizedModel bowline::shrinkModel(const SizedModel &model, const Strategy &strateg
   int64_t sequenceRanks = strategy.getSize(strategy.sequenceAxis);
   small.seq = shrunk(model.seq, sequenceRanks, std::min(kSeq, model.seq));
   config.maxPositions = model.seq == model.config.maxPositions ? small.seq : small.seq + 1;
+  if (config.architecture && small.seq < model.seq)
+    if (auto shortened = config.architecture->shortened(model.seq, small.seq))
+      config.architecture = std::move(shortened);
   small.batch = shrunk(model.batch, batchRanksOf(strategy), 1);
 
   bool isTable = strategy.schedule && strategy.schedule->kind == ScheduleKind::Table;

@@ -9,6 +9,7 @@
 #include "frontends/hf/ConfigKeys.h"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace bowline;
 using namespace bowline::hf;
@@ -17,79 +18,15 @@ using namespace bowline::hf;
 // Keys that must keep one value
 //===----------------------------------------------------------------------===//
 
-static const std::vector<FixedKey> &commonFixedKeys() {
-  static const auto *keys = new std::vector<FixedKey>{
-      {"is_encoder_decoder", {"false"}},         {"add_cross_attention", {"false"}}, {"tie_encoder_decoder", {"false"}},
-      {"cross_attention_hidden_size", {"null"}}, {"pruned_heads", {"{}"}},           {"quantization_config", {"null"}},
-  };
-  return *keys;
-}
-
-static std::vector<FixedKey> withCommon(std::vector<FixedKey> keys) {
-  keys.insert(keys.end(), commonFixedKeys().begin(), commonFixedKeys().end());
+std::vector<FixedKey> hf::fixedKeys(const Family &family) {
+  std::vector<FixedKey> keys = family.fixedKeys;
+  keys.push_back({"is_encoder_decoder", {"false"}});
+  keys.push_back({"add_cross_attention", {"false"}});
+  keys.push_back({"tie_encoder_decoder", {"false"}});
+  keys.push_back({"cross_attention_hidden_size", {"null"}});
+  keys.push_back({"pruned_heads", {"{}"}});
+  keys.push_back({"quantization_config", {"null"}});
   return keys;
-}
-
-/// Rotary positions, gated feed-forward: what Llama and the models derived from it may add.
-static std::vector<FixedKey> llamaFixedKeys() {
-  return withCommon({
-      {"mlp_bias", {"false"}},
-      {"rope_scaling", {"null"}},
-      {"rope_interleaved", {"false"}},
-      {"partial_rotary_factor", {"1"}},
-      {"no_rope_layers", {"null", "[]"}},
-      {"use_qk_norm", {"false"}},
-      {"qk_layernorm", {"false"}},
-      {"attention_multiplier", {"null"}},
-      {"embedding_multiplier", {"1"}},
-      {"residual_multiplier", {"1"}},
-      {"logits_scaling", {"1"}},
-      {"logit_scale", {"1"}},
-      {"attn_logit_softcapping", {"null"}},
-      {"final_logit_softcapping", {"null"}},
-      {"num_experts", {"null"}},
-      {"num_local_experts", {"null"}},
-  });
-}
-
-absl::Span<const FixedKey> hf::fixedKeys(Family family) {
-  static const auto *llama = new std::vector<FixedKey>([] {
-    std::vector<FixedKey> keys = llamaFixedKeys();
-    keys.push_back({"attention_bias", {"false"}});
-    keys.push_back({"sliding_window", {"null"}});
-    return keys;
-  }());
-  // Qwen2 reads `sliding_window` and `max_window_layers` only where `use_sliding_window` is true, and its attention
-  // has no key for biases: it always has them for queries, keys and values.
-  static const auto *qwen2 = new std::vector<FixedKey>([] {
-    std::vector<FixedKey> keys = llamaFixedKeys();
-    keys.push_back({"use_sliding_window", {"false"}});
-    keys.push_back({"use_mrope", {"false"}});
-    return keys;
-  }());
-  static const auto *gpt2 = new std::vector<FixedKey>(withCommon({
-      {"scale_attn_weights", {"true"}},
-      {"scale_attn_by_inverse_layer_idx", {"false"}},
-  }));
-  switch (family) {
-  case Family::Llama:
-    return *llama;
-  case Family::Qwen2:
-    return *qwen2;
-  case Family::Gpt2:
-    return *gpt2;
-  }
-  return {};
-}
-
-//===----------------------------------------------------------------------===//
-// Dropout
-//===----------------------------------------------------------------------===//
-
-absl::Span<const absl::string_view> hf::dropoutKeys(Family family) {
-  static constexpr absl::string_view kLlama[] = {"attention_dropout", "hidden_dropout", "residual_dropout"};
-  static constexpr absl::string_view kGpt2[] = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
-  return family == Family::Gpt2 ? absl::Span<const absl::string_view>(kGpt2) : kLlama;
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,15 +119,11 @@ static constexpr absl::string_view kOtherHeadKeys[] = {
     "tf_legacy_loss",
 };
 
-/// See fixedKeys: without effect as long as `use_sliding_window` is false.
-static constexpr absl::string_view kUnusedWindowKeys[] = {"max_window_layers", "sliding_window"};
-
-template <size_t N> static bool contains(const absl::string_view (&keys)[N], absl::string_view key) {
+template <typename Keys> static bool contains(const Keys &keys, absl::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-bool hf::isHarmlessKey(Family family, absl::string_view key) {
+bool hf::isHarmlessKey(const Family &family, absl::string_view key) {
   return contains(kGenerationKeys, key) || contains(kTokenIdKeys, key) || contains(kBookkeepingKeys, key) ||
-         contains(kExecutionKeys, key) || contains(kOtherHeadKeys, key) ||
-         (family == Family::Qwen2 && contains(kUnusedWindowKeys, key));
+         contains(kExecutionKeys, key) || contains(kOtherHeadKeys, key) || contains(family.harmlessKeys, key);
 }

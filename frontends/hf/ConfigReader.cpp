@@ -38,6 +38,11 @@ bool ConfigReader::has(absl::string_view key) const {
   return found != object.end() && !found->is_null();
 }
 
+bool ConfigReader::isNull(absl::string_view key) const {
+  auto found = object.find(std::string(key));
+  return found != object.end() && found->is_null();
+}
+
 const json *ConfigReader::take(absl::string_view key) {
   ignore(key);
   return has(key) ? &*object.find(std::string(key)) : nullptr;

@@ -21,6 +21,13 @@
 
 namespace bowline::hf {
 
+/// Largest sizes: far above every published model, and such that sizes multiply without overflow.
+inline constexpr int64_t kMaxVocabulary = int64_t{1} << 28;
+inline constexpr int64_t kMaxWidth = int64_t{1} << 24;
+inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
+inline constexpr int64_t kMaxLayers = 4096;
+inline constexpr int64_t kMaxPositions = int64_t{1} << 30;
+
 /// Reads values out of one JSON object and remembers which keys were asked for. The first error stays and later reads
 /// return defaults, so that a parser is a list of reads with one check at its end. A key whose value is null counts as
 /// absent, as it does for the library that writes these files.
@@ -30,9 +37,13 @@ public:
   ConfigReader(const nlohmann::json &object, std::string where) : object(object), where(std::move(where)) {}
 
   const absl::Status &status() const { return error; }
+  /// What opens every message.
+  const std::string &place() const { return where; }
 
   /// True if the key is there with a value other than null.
   bool has(absl::string_view key) const;
+  /// True if the key is there and null, for the few keys whose null is a value and not the default.
+  bool isNull(absl::string_view key) const;
 
   /// An integer in [1, limit]; without a fallback the key is required.
   int64_t positiveInteger(absl::string_view key, int64_t limit);

@@ -9,6 +9,7 @@
 #include "frontends/hf/Import.h"
 
 #include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Family.h"
 #include "frontends/hf/ModelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -25,7 +26,7 @@ static constexpr int64_t kMaxTokens = int64_t{1} << 31;
 static absl::Status checkOptions(const ModelConfig &config, const ImportOptions &options) {
   if (options.seq < 1 || options.seq > config.maxPositions)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", options.seq, " positions does not fit this ",
-                                                   nameOf(config.family), " model; use 1 to ", config.maxPositions,
+                                                   config.family->name, " model; use 1 to ", config.maxPositions,
                                                    ", as config.json says"));
   if (options.batch < 1 || options.batch > kMaxTokens / options.seq)
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", options.batch, " sequences of ", options.seq,
@@ -51,7 +52,7 @@ public:
       : config(config), options(options), b(context, config) {}
 
   OwningOpRef<ModuleOp> build() {
-    absl::string_view family = nameOf(config.family);
+    absl::string_view family = config.family->name;
     b.at(StringRef(family.data(), family.size()));
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.ops().getLoc());
     b.ops().setInsertionPointToEnd(module->getBody());
@@ -85,13 +86,10 @@ private:
     return block.getArguments();
   }
 
-  Value layers(Value tokens) {
-    return config.family == Family::Gpt2 ? buildGpt2Layers(b, config, tokens) : buildLlamaLayers(b, config, tokens);
-  }
+  Value layers(Value tokens) { return config.architecture->buildLayers(b, config, tokens); }
 
   Value logits(Value hidden) {
-    hidden =
-        config.family == Family::Gpt2 ? buildGpt2FinalNorm(b, config, hidden) : buildLlamaFinalNorm(b, config, hidden);
+    hidden = config.architecture->buildFinalNorm(b, config, hidden);
     b.at("lm_head");
     return b.linear(hidden, b.read(config.tiedEmbeddings ? "embed" : "head"));
   }

@@ -115,7 +115,7 @@ Value ModelBuilder::mergeHeads(Value x) {
   return reshape(x, {shape[0], shape[1], shape[2] * shape[3]});
 }
 
-Value ModelBuilder::causalAttention(Value query, Value key, Value value) {
+Value ModelBuilder::causalAttention(Value query, Value key, Value value, int64_t window) {
   APFloat scale(1 / std::sqrt(static_cast<double>(config.headDim)));
-  return graph::AttentionOp::create(builder, query, key, value, scale, /*causal=*/true).getResult();
+  return graph::AttentionOp::create(builder, query, key, value, scale, /*causal=*/true, window).getResult();
 }

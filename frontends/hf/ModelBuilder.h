@@ -45,8 +45,8 @@ public:
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
   /// Columns [begin, begin + size) of the last dimension.
   Value columns(Value x, int64_t begin, int64_t size);
-  /// Causal attention with the usual scale; query [B, S, H, Dh], key and value [B, S, K, Dh].
-  Value causalAttention(Value query, Value key, Value value);
+  /// Causal attention with the usual scale; query [B, S, H, Dh], key and value [B, S, K, Dh]. A window of 0 is none.
+  Value causalAttention(Value query, Value key, Value value, int64_t window = 0);
 
   /// [B, S, heads * Dh] to [B, S, heads, Dh], and back.
   Value splitHeads(Value x, int64_t heads);
@@ -63,14 +63,6 @@ private:
   mlir::ImplicitLocOpBuilder builder;
   llvm::StringMap<mlir::RankedTensorType> parameterTypes;
 };
-
-/// tokens [B, S] to the hidden states after the last layer [B, S, D], before the final norm.
-Value buildLlamaLayers(ModelBuilder &b, const ModelConfig &config, Value tokens);
-Value buildGpt2Layers(ModelBuilder &b, const ModelConfig &config, Value tokens);
-
-/// The final norm over the last dimension.
-Value buildLlamaFinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden);
-Value buildGpt2FinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden);
 
 } // namespace bowline::hf
 

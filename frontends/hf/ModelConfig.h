@@ -13,37 +13,36 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace bowline::hf {
 
-enum class Family { Llama, Qwen2, Gpt2 };
+class Architecture;
+struct Family;
 
-/// The `model_type` of a family: "llama", "qwen2", "gpt2".
-absl::string_view nameOf(Family family);
-
-enum class Activation { Silu, GeluErf, GeluTanh };
-
-/// Everything that the mathematics of a supported model depends on. All sizes are positive and small enough that no
-/// product of two of them overflows; heads divide as they must.
+/// A supported model: the sizes that every family has, and the family's own part. All sizes are positive and small
+/// enough that no product of two of them overflows; heads divide as they must. Sizes may be set to others that keep
+/// this.
 struct ModelConfig {
-  Family family = Family::Llama;
+  const Family *family = nullptr; // of parseConfig: never null
 
   int64_t vocabulary = 0;      // V
   int64_t hidden = 0;          // D
   int64_t layers = 0;          // L
   int64_t heads = 0;           // H, of queries
-  int64_t kvHeads = 0;         // K, of keys and values; divides H. GPT-2: H
-  int64_t headDim = 0;         // Dh; even where positions are rotary. GPT-2: D / H
+  int64_t kvHeads = 0;         // K, of keys and values; divides H, and is H where heads are not grouped
+  int64_t headDim = 0;         // Dh; even where positions are rotary, D / H where they are not
   int64_t intermediate = 0;    // F, width of the feed-forward part
   int64_t maxPositions = 0;    // longest sequence
   double normEpsilon = 0;      // of RMSNorm or LayerNorm
-  double ropeTheta = 0;        // Llama, Qwen2
+  double ropeTheta = 0;        // 0 where positions are not rotary
   double initializerRange = 0; // standard deviation of initial weights
-  Activation activation = Activation::Silu;
-  bool qkvBias = false;        // Qwen2
   bool tiedEmbeddings = false; // the output projection is the token embedding
+
+  /// What is computed, with the values that the family alone knows. Of parseConfig: never null.
+  std::shared_ptr<const Architecture> architecture;
 
   /// One sentence per value that was read and does not take effect, for the user to see (dropout rates).
   std::vector<std::string> remarks;
@@ -52,8 +51,8 @@ struct ModelConfig {
 /// Reads the text of a config.json. `fileName` stands in messages.
 ///
 /// Every key is either used, checked against the only values whose mathematics is implemented, or on an explicit list
-/// of keys that do not change the mathematics (ConfigKeys.cpp, with reasons); anything else is refused. Errors are
-/// kInvalidArgument and name file, key, value and the supported values.
+/// of keys that do not change the mathematics, of all families (ConfigKeys.cpp, with reasons) or of one (its own file);
+/// anything else is refused. Errors are kInvalidArgument and name file, key, value and the supported values.
 absl::StatusOr<ModelConfig> parseConfig(absl::string_view text, absl::string_view fileName);
 
 /// Reads `directory`/config.json.

@@ -40,24 +40,37 @@ struct Parameter {
   std::optional<int64_t> layer;
 };
 
+/// Collects parameters. Those of a layer are named without its prefixes.
+class ParameterList {
+public:
+  /// Following parameters are those of layer `index`: their symbols begin with "layers.<index>.", and their keys with
+  /// `keys`, the index and a dot.
+  void enterLayer(int64_t index, absl::string_view keys);
+  void leaveLayers();
+
+  void normal(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, double stddev);
+  /// A vector.
+  void fill(Role role, absl::string_view symbol, absl::string_view key, int64_t size, double value);
+
+  std::vector<Parameter> take() { return std::move(parameters); }
+
+private:
+  void add(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, Initial initial);
+
+  std::vector<Parameter> parameters;
+  std::optional<int64_t> layer;
+  std::string symbolPrefix, keyPrefix;
+};
+
 /// The parameters in the order in which the forward pass first uses them; symbols and keys are unique.
-///
-///   Llama, Qwen2                                  GPT-2
-///   embed [V, D]                                  embed [V, D], positions [P, D]
-///   layers.N.attn_norm [D]                        layers.N.attn_norm.{scale,bias} [D]
-///   layers.N.attn.wq [H Dh, D], wk, wv [K Dh, D]  layers.N.attn.wqkv [D, 3 D], bqkv [3 D]
-///   (Qwen2) bq [H Dh], bk, bv [K Dh]
-///   layers.N.attn.wo [D, H Dh]                    layers.N.attn.wo [D, D], bo [D]
-///   layers.N.mlp_norm [D]                         layers.N.mlp_norm.{scale,bias} [D]
-///   layers.N.mlp.{w_gate,w_up} [F, D]             layers.N.mlp.w_up [D, F], b_up [F]
-///   layers.N.mlp.w_down [D, F]                    layers.N.mlp.w_down [F, D], b_down [D]
-///   norm [D]                                      norm.{scale,bias} [D]
-///   (untied) head [V, D]                          (untied) head [V, D]
 std::vector<Parameter> parameters(const ModelConfig &config);
 
 /// Names of tensors that files of this model may hold besides its parameters: buffers that old versions saved, and the
 /// second copy of a tied embedding.
 bool isHarmlessTensor(const ModelConfig &config, absl::string_view key);
+
+/// True for "<prefix>N<suffix>" with N the number of one of so many layers.
+bool isOfLayer(absl::string_view key, absl::string_view prefix, absl::string_view suffix, int64_t layers);
 
 } // namespace bowline::hf
 

@@ -9,6 +9,7 @@
 #include "frontends/hf/Weights.h"
 
 #include "absl/types/span.h"
+#include "frontends/hf/Family.h"
 #include "frontends/hf/Parameters.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
@@ -69,7 +70,7 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
     if (!expected.count(name) && !isHarmlessTensor(config, name))
       return absl::FailedPreconditionError(absl::StrCat(
           "'", entry.file->path(), "': tensor '", name, "' (", DescribeTensor(entry.tensor->type, entry.tensor->shape),
-          ") belongs to no parameter of this ", nameOf(config.family),
+          ") belongs to no parameter of this ", config.family->name,
           " model and would be ignored; use the config.json that belongs to these weights, or remove the tensor"));
   return WeightsOnDisk::Match;
 }

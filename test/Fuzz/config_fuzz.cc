@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/match.h"
-#include "frontends/hf/ModelConfig.h"
+#include "frontends/hf/Family.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto config =
@@ -17,8 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                               config->headDim, config->intermediate, config->maxPositions}) {
     if (value < 1 || value > int64_t{1} << 30) std::abort();
   }
+  if (config->architecture == nullptr) std::abort();
   if (config->heads % config->kvHeads != 0) std::abort();
-  const bool rotary = config->family != bowline::hf::Family::Gpt2;
+  const bool rotary = config->family->name != "gpt2";
   if (rotary ? config->headDim % 2 != 0 : config->heads * config->headDim != config->hidden) std::abort();
   if (!(config->normEpsilon > 0) || !(config->initializerRange >= 0)) std::abort();
   if (rotary && !(config->ropeTheta > 0)) std::abort();

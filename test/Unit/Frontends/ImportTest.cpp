@@ -9,6 +9,7 @@
 #include "frontends/hf/Import.h"
 
 #include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Family.h"
 #include "frontends/hf/Parameters.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -176,7 +177,7 @@ TEST_P(Import, EveryOperationNamesItsModule) {
     ASSERT_TRUE(location) << print(op);
     names.insert(location.getName().str());
   });
-  bool isGpt2 = config.family == Family::Gpt2;
+  bool isGpt2 = config.family->name == "gpt2";
   for (const char *name : {isGpt2 ? "transformer.h.1.mlp.c_fc" : "model.layers.1.mlp.gate_proj",
                            isGpt2 ? "transformer.h.0.attn" : "model.layers.0.self_attn",
                            isGpt2 ? "transformer.ln_f" : "model.norm", "lm_head", "loss"})
@@ -209,4 +210,30 @@ TEST_P(Import, OptionsThatDoNotFit) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.says;
     EXPECT_THAT(std::string(status.message()), HasSubstr(bad.says));
   }
+}
+
+/// The kinds of GELU in the graph of GPT-2 with this "activation_function".
+static std::set<graph::GeluKind> kindsOfGelu(const std::string &activation) {
+  absl::StatusOr<ModelConfig> config = parseConfig(
+      R"({"model_type": "gpt2", "vocab_size": 7, "n_embd": 4, "n_layer": 2, "n_head": 2, "n_positions": 3)" +
+          activation + "}",
+      "config.json");
+  EXPECT_TRUE(config.ok()) << config.status();
+  std::set<graph::GeluKind> kinds;
+  MLIRContext context;
+  if (!config.ok())
+    return kinds;
+  absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, *config, {.batch = 1, .seq = 2});
+  EXPECT_TRUE(module.ok()) << module.status();
+  if (module.ok())
+    (**module)->walk([&](graph::GeluOp op) { kinds.insert(op.getKind()); });
+  return kinds;
+}
+
+TEST(ImportGpt2, NamesOfGelu) {
+  using testing::ElementsAre;
+  EXPECT_THAT(kindsOfGelu(""), ElementsAre(graph::GeluKind::Tanh));
+  EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu_new")"), ElementsAre(graph::GeluKind::Tanh));
+  EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu_pytorch_tanh")"), ElementsAre(graph::GeluKind::Tanh));
+  EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu")"), ElementsAre(graph::GeluKind::Erf));
 }

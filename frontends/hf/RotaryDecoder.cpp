@@ -1,0 +1,251 @@
+//===- RotaryDecoder.cpp - What families of Llama's kind have in common
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/hf/RotaryDecoder.h"
+
+#include "dialects/Graph/GraphOps.h"
+#include "runtime/base/json.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::hf;
+using nlohmann::json;
+
+//===----------------------------------------------------------------------===//
+// config.json
+//===----------------------------------------------------------------------===//
+
+std::vector<FixedKey> hf::rotaryDecoderFixedKeys(std::vector<FixedKey> ofFamily) {
+  std::vector<FixedKey> keys = {
+      {"mlp_bias", {"false"}},
+      {"rope_scaling", {"null"}},
+      {"rope_interleaved", {"false"}},
+      {"partial_rotary_factor", {"1"}},
+      {"no_rope_layers", {"null", "[]"}},
+      {"use_qk_norm", {"false"}},
+      {"qk_layernorm", {"false"}},
+      {"attention_multiplier", {"null"}},
+      {"embedding_multiplier", {"1"}},
+      {"residual_multiplier", {"1"}},
+      {"logits_scaling", {"1"}},
+      {"logit_scale", {"1"}},
+      {"attn_logit_softcapping", {"null"}},
+      {"final_logit_softcapping", {"null"}},
+      {"num_experts", {"null"}},
+      {"num_local_experts", {"null"}},
+  };
+  keys.insert(keys.end(), ofFamily.begin(), ofFamily.end());
+  return keys;
+}
+
+std::vector<absl::string_view> hf::rotaryDecoderDropoutKeys() {
+  return {"attention_dropout", "hidden_dropout", "residual_dropout"};
+}
+
+/// Newer files keep everything about rotary positions in `rope_parameters`, older ones have `rope_theta` beside the
+/// sizes; both may be there and must agree.
+static double readRopeTheta(ConfigReader &reader) {
+  constexpr double kDefaultTheta = 10000.0;
+  bool isBeside = reader.has("rope_theta");
+  double beside = reader.positiveNumberOr("rope_theta", kDefaultTheta);
+  const json *parameters = reader.take("rope_parameters");
+  if (!parameters)
+    return beside;
+  if (!parameters->is_object()) {
+    reader.fail("rope_parameters", "is not supported; it should be an object");
+    return beside;
+  }
+  ConfigReader inner(*parameters, absl::StrCat(reader.place(), ": in \"rope_parameters\""));
+  inner.choiceOr("rope_type", {"default"}, 0);
+  inner.choiceOr("type", {"default"}, 0);
+  inner.require("partial_rotary_factor", {"1"});
+  double theta = inner.positiveNumberOr("rope_theta", beside);
+  for (const std::string &key : inner.unread())
+    inner.fail(key, "is not supported; use rope_type \"default\" with rope_theta alone");
+  if (isBeside && theta != beside)
+    inner.fail("rope_theta", absl::StrCat("contradicts \"rope_theta\" = ", beside, " outside of it; keep one"));
+  reader.fail(inner.status());
+  return theta;
+}
+
+void hf::requireFullAttention(ConfigReader &reader, const ModelConfig &config) {
+  const json *value = reader.take("layer_types");
+  if (!value)
+    return;
+  bool supported = value->is_array() && value->size() == static_cast<size_t>(config.layers);
+  for (size_t i = 0; supported && i < value->size(); ++i)
+    supported = (*value)[i] == "full_attention";
+  if (!supported)
+    reader.fail("layer_types",
+                absl::StrCat("is not supported; use \"full_attention\" for each of the ", config.layers, " layers"));
+}
+
+static void readHeads(ConfigReader &reader, ModelConfig &config, AbsentSizes absent) {
+  config.heads = reader.positiveInteger("num_attention_heads", kMaxHeads);
+  bool isDefault = absent.kvHeads > 0 && !reader.isNull("num_key_value_heads");
+  config.kvHeads =
+      reader.positiveIntegerOr("num_key_value_heads", kMaxHeads, isDefault ? absent.kvHeads : config.heads);
+  if (reader.has("head_dim") || (absent.headDim > 0 && !reader.isNull("head_dim")))
+    config.headDim = reader.positiveIntegerOr("head_dim", kMaxWidth, absent.headDim);
+  else if (reader.ignore("head_dim"); config.hidden % config.heads == 0)
+    config.headDim = config.hidden / config.heads;
+  else
+    reader.fail("num_attention_heads", absl::StrCat("does not divide \"hidden_size\" = ", config.hidden,
+                                                    "; use a divisor, or give \"head_dim\""));
+  if (config.heads % config.kvHeads != 0)
+    reader.fail("num_key_value_heads",
+                absl::StrCat("does not divide \"num_attention_heads\" = ", config.heads, "; use a divisor of it"));
+  absl::string_view source = reader.has("head_dim") ? "head_dim" : "num_attention_heads";
+  if (config.headDim % 2 != 0)
+    reader.fail(source, absl::StrCat("gives heads of ", config.headDim,
+                                     " elements; rotary positions turn pairs of them, so the number must be even"));
+  if (config.heads * config.headDim > kMaxWidth)
+    reader.fail(source, absl::StrCat("makes ", config.heads, " heads of ", config.headDim, " elements, more than ",
+                                     kMaxWidth, " in total; use smaller sizes"));
+}
+
+void hf::readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSizes absent) {
+  config.vocabulary = reader.positiveInteger("vocab_size", kMaxVocabulary);
+  config.hidden = reader.positiveInteger("hidden_size", kMaxWidth);
+  config.layers = reader.positiveInteger("num_hidden_layers", kMaxLayers);
+  config.intermediate = reader.positiveInteger("intermediate_size", kMaxWidth);
+  config.maxPositions = reader.positiveInteger("max_position_embeddings", kMaxPositions);
+  config.normEpsilon = reader.positiveNumberOr("rms_norm_eps", 1e-6);
+  config.initializerRange = reader.nonNegativeNumberOr("initializer_range", 0.02);
+  config.tiedEmbeddings = reader.booleanOr("tie_word_embeddings", false);
+  config.ropeTheta = readRopeTheta(reader);
+  reader.choiceOr("hidden_act", {"silu"}, 0);
+  readHeads(reader, config, absent);
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+static int64_t headsOf(const ModelConfig &config, char which) { return which == 'q' ? config.heads : config.kvHeads; }
+
+static Role roleOf(const ModelConfig &config, char which) {
+  if (which == 'q')
+    return {Role::Kind::Column};
+  return {Role::Kind::Keys, {}, config.heads / config.kvHeads};
+}
+
+void hf::declareProjection(const ModelConfig &config, ParameterList &parameters, char which) {
+  std::string name(1, which);
+  parameters.normal(roleOf(config, which), "attn.w" + name, "self_attn." + name + "_proj.weight",
+                    {headsOf(config, which) * config.headDim, config.hidden}, config.initializerRange);
+}
+
+void hf::declareProjectionBias(const ModelConfig &config, ParameterList &parameters, char which) {
+  std::string name(1, which);
+  parameters.fill(roleOf(config, which), "attn.b" + name, "self_attn." + name + "_proj.bias",
+                  headsOf(config, which) * config.headDim, 0);
+}
+
+void RotaryDecoder::declareParameters(const ModelConfig &c, ParameterList &parameters) const {
+  const double stddev = c.initializerRange;
+  const Role none = {Role::Kind::None}, column = {Role::Kind::Column}, row = {Role::Kind::Row},
+             vocabulary = {Role::Kind::Vocabulary};
+  parameters.normal(vocabulary, "embed", "model.embed_tokens.weight", {c.vocabulary, c.hidden}, stddev);
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    parameters.enterLayer(layer, "model.layers.");
+    parameters.fill(none, "attn_norm", "input_layernorm.weight", c.hidden, 1);
+    declareAttention(c, parameters);
+    parameters.normal(row, "attn.wo", "self_attn.o_proj.weight", {c.hidden, c.heads * c.headDim}, stddev);
+    parameters.fill(none, "mlp_norm", "post_attention_layernorm.weight", c.hidden, 1);
+    parameters.normal(column, "mlp.w_gate", "mlp.gate_proj.weight", {c.intermediate, c.hidden}, stddev);
+    parameters.normal(column, "mlp.w_up", "mlp.up_proj.weight", {c.intermediate, c.hidden}, stddev);
+    parameters.normal(row, "mlp.w_down", "mlp.down_proj.weight", {c.hidden, c.intermediate}, stddev);
+  }
+  parameters.leaveLayers();
+  parameters.fill(none, "norm", "model.norm.weight", c.hidden, 1);
+  if (!c.tiedEmbeddings)
+    parameters.normal(vocabulary, "head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
+}
+
+bool RotaryDecoder::isHarmlessTensor(const ModelConfig &config, absl::string_view key) const {
+  return isOfLayer(key, "model.layers.", ".self_attn.rotary_emb.inv_freq", config.layers) ||
+         key == "model.rotary_emb.inv_freq";
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+DecoderLayer::DecoderLayer(ModelBuilder &b, const ModelConfig &config, RopeTables rope, int64_t index)
+    : b(b), config(config), rope(rope), symbols("layers." + std::to_string(index) + "."),
+      modules("model.layers." + std::to_string(index) + ".") {}
+
+Value DecoderLayer::norm(Value x, StringRef symbol, StringRef module) {
+  b.at(modules + module);
+  return graph::RmsNormOp::create(b.ops(), x, b.read(symbols + symbol), APFloat(config.normEpsilon));
+}
+
+Value DecoderLayer::project(Value x, char which) {
+  b.at(Twine(modules) + "self_attn." + Twine(which) + "_proj");
+  return b.linear(x, b.read(Twine(symbols) + "attn.w" + Twine(which)));
+}
+
+Value DecoderLayer::addProjectionBias(Value y, char which) {
+  b.at(Twine(modules) + "self_attn." + Twine(which) + "_proj");
+  return b.addBias(y, b.read(Twine(symbols) + "attn.b" + Twine(which)));
+}
+
+Value DecoderLayer::splitHeads(Value y) { return b.splitHeads(y, b.typeOf(y).getShape().back() / config.headDim); }
+
+Value DecoderLayer::attend(Value query, Value key, Value value, int64_t window) {
+  b.at(modules + "self_attn");
+  query = graph::RopeOp::create(b.ops(), query, rope.cosine, rope.sine);
+  key = graph::RopeOp::create(b.ops(), key, rope.cosine, rope.sine);
+  return b.causalAttention(query, key, value, window);
+}
+
+Value DecoderLayer::feedForward(Value x) {
+  b.at(modules + "mlp.gate_proj");
+  Value gate = b.linear(x, b.read(symbols + "mlp.w_gate"));
+  b.at(modules + "mlp.up_proj");
+  Value up = b.linear(x, b.read(symbols + "mlp.w_up"));
+  b.at(modules + "mlp.act_fn");
+  Value gated = b.multiply(graph::SiluOp::create(b.ops(), gate.getType(), gate), up);
+  b.at(modules + "mlp.down_proj");
+  return b.linear(gated, b.read(symbols + "mlp.w_down"));
+}
+
+Value DecoderLayer::build(Value hidden, function_ref<Value(DecoderLayer &, Value)> attention) {
+  Value attended = b.mergeHeads(attention(*this, norm(hidden, "attn_norm", "input_layernorm")));
+  b.at(modules + "self_attn.o_proj");
+  attended = b.linear(attended, b.read(symbols + "attn.wo"));
+  b.at(modules + "self_attn");
+  hidden = b.add(hidden, attended);
+  Value updated = feedForward(norm(hidden, "mlp_norm", "post_attention_layernorm"));
+  b.at(modules + "mlp");
+  return b.add(hidden, updated);
+}
+
+static RopeTables buildRopeTables(ModelBuilder &b, const ModelConfig &config, int64_t length) {
+  b.at("model.rotary_emb");
+  Value positions = graph::IotaOp::create(b.ops(), b.i32({length}), 0);
+  RankedTensorType table = b.f32({length, config.headDim / 2});
+  auto angles = graph::RopeAnglesOp::create(b.ops(), table, table, positions, APFloat(config.ropeTheta));
+  return {angles.getCosine(), angles.getSine()};
+}
+
+Value RotaryDecoder::buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens) const {
+  b.at("model.embed_tokens");
+  Value hidden = graph::GatherOp::create(b.ops(), b.read("embed"), tokens);
+  RopeTables rope = buildRopeTables(b, config, b.typeOf(tokens).getDimSize(1));
+  auto attention = [&](DecoderLayer &layer, Value x) { return buildAttention(layer, x); };
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    hidden = DecoderLayer(b, config, rope, layer).build(hidden, attention);
+  return hidden;
+}
+
+Value RotaryDecoder::buildFinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden) const {
+  b.at("model.norm");
+  return graph::RmsNormOp::create(b.ops(), hidden, b.read("norm"), APFloat(config.normEpsilon));
+}
