@@ -26,6 +26,7 @@ TRAIN_SHAPES = {
     "llama-tied": ["--batch", "3", "--seq", "17"],
     "llama-tiny": ["--batch", "3", "--seq", "11"],
     "qwen2-tiny": ["--batch", "3", "--seq", "7"],
+    "qwen3-tiny": ["--batch", "3", "--seq", "15"],
 }
 
 # Two threads on a busy machine mostly wait for each other. Where threads matter, the tests ask for more.

@@ -1,4 +1,4 @@
-"""The three families in plain float PyTorch, written from their papers and for clarity.
+"""The families in plain float PyTorch, written from their papers and for clarity.
 
 Weights are a dict from Hugging Face tensor names to tensors. `logits(config, weights, tokens)` maps ids [B, S] to
 logits [B, S, V]. Attention is the textbook formula with the whole score matrix.
@@ -27,7 +27,7 @@ def causal_attention(q, k, v):
     return torch.softmax(scores.masked_fill(future, -math.inf), dim=-1) @ v
 
 
-# Llama and Qwen2 ------------------------------------------------------------------------------------------------------
+# Llama, Qwen2 and Qwen3 -----------------------------------------------------------------------------------------------
 
 
 def llama_sizes(config):
@@ -47,6 +47,8 @@ def llama_shapes(config):
             shapes[layer + f"self_attn.{name}_proj.weight"] = (count * head_dim, hidden)
             if config["model_type"] == "qwen2":
                 shapes[layer + f"self_attn.{name}_proj.bias"] = (count * head_dim,)
+            if config["model_type"] == "qwen3" and name != "v":
+                shapes[layer + f"self_attn.{name}_norm.weight"] = (head_dim,)
         shapes[layer + "self_attn.o_proj.weight"] = (hidden, heads * head_dim)
         shapes[layer + "post_attention_layernorm.weight"] = (hidden,)
         shapes[layer + "mlp.gate_proj.weight"] = (ffn, hidden)
@@ -88,8 +90,12 @@ def llama_logits(config, weights, tokens):
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}."
         y = rms_norm(x, weights[layer + "input_layernorm.weight"], eps)
-        q = rope(split(project(y, layer + "self_attn.q_proj"), heads), theta)
-        k = rope(split(project(y, layer + "self_attn.k_proj"), kv_heads), theta)
+        q = split(project(y, layer + "self_attn.q_proj"), heads)
+        k = split(project(y, layer + "self_attn.k_proj"), kv_heads)
+        if config["model_type"] == "qwen3":
+            q = rms_norm(q, weights[layer + "self_attn.q_norm.weight"], eps)
+            k = rms_norm(k, weights[layer + "self_attn.k_norm.weight"], eps)
+        q, k = rope(q, theta), rope(k, theta)
         v = split(project(y, layer + "self_attn.v_proj"), kv_heads)
         group = heads // kv_heads
         attended = causal_attention(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1))

@@ -82,6 +82,16 @@ TEST(Config, Qwen2) {
   EXPECT_EQ(config.ropeTheta, 1e6);
 }
 
+TEST(Config, Qwen3) {
+  ModelConfig config = configOf("qwen3-tiny");
+  EXPECT_EQ(config.family->name, "qwen3");
+  EXPECT_EQ(config.hidden, 34);
+  EXPECT_EQ(config.heads, 4);
+  EXPECT_EQ(config.kvHeads, 2);
+  EXPECT_EQ(config.headDim, 12) << "explicit, not hidden / heads";
+  EXPECT_TRUE(config.tiedEmbeddings);
+}
+
 TEST(Config, Gpt2) {
   ModelConfig config = configOf("gpt2-tiny");
   EXPECT_EQ(config.family->name, "gpt2");
@@ -125,6 +135,33 @@ TEST(Config, PublishedLlama2) {
                                                    "config.json");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->headDim, 128);
+}
+
+TEST(Config, PublishedQwen3) {
+  absl::StatusOr<ModelConfig> config = parseConfig(R"({
+    "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 151643,
+    "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024, "initializer_range": 0.02,
+    "intermediate_size": 3072, "max_position_embeddings": 40960, "max_window_layers": 28, "model_type": "qwen3",
+    "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8, "rms_norm_eps": 1e-06,
+    "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null, "tie_word_embeddings": true,
+    "torch_dtype": "bfloat16", "transformers_version": "4.51.0", "use_cache": true, "use_sliding_window": false,
+    "vocab_size": 151936})",
+                                                   "config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->headDim, 128);
+  EXPECT_EQ(config->ropeTheta, 1e6);
+  EXPECT_TRUE(config->tiedEmbeddings);
+}
+
+// The family's own code gives absent sizes other values than Llama's does; null is that of Llama's.
+TEST(Config, AbsentSizesOfFamilies) {
+  json qwen3 = minimal("qwen3");
+  qwen3["num_attention_heads"] = 32, qwen3["hidden_size"] = 64;
+  qwen3.erase("num_key_value_heads");
+  EXPECT_EQ(parse(qwen3)->kvHeads, 32);
+  EXPECT_EQ(parse(qwen3)->headDim, 128);
+  qwen3["num_key_value_heads"] = qwen3["head_dim"] = nullptr;
+  EXPECT_EQ(parse(qwen3)->headDim, 2);
 }
 
 TEST(Config, Defaults) {
@@ -200,6 +237,8 @@ TEST(Config, FixedKeysCoverWhatTheFamiliesKnow) {
     EXPECT_TRUE(isFixed("llama", key)) << key;
   for (const char *key : {"use_sliding_window", "rope_scaling", "use_mrope", "quantization_config"})
     EXPECT_TRUE(isFixed("qwen2", key)) << key;
+  for (const char *key : {"attention_bias", "use_sliding_window", "rope_scaling"})
+    EXPECT_TRUE(isFixed("qwen3", key)) << key;
   for (const char *key : {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     EXPECT_TRUE(isFixed("gpt2", key)) << key;
 }
@@ -241,8 +280,8 @@ TEST(Config, EveryOtherRefusal) {
       {"gpt2", "n_ctx", "17", "contradicts \"n_positions\" = 16"},
       {"gpt2", "n_embd", "4194305", "from 1 to 4194304"},
       // Another model.
-      {"llama", "model_type", "\"mamba\"", "use gpt2, llama or qwen2"},
-      {"llama", "model_type", "7", "use gpt2, llama or qwen2"},
+      {"llama", "model_type", "\"mamba\"", "use gpt2, llama, qwen2 or qwen3"},
+      {"llama", "model_type", "7", "use gpt2, llama, qwen2 or qwen3"},
       {"llama", "architectures", "[\"LlamaForSequenceClassification\"]", "use [\"LlamaForCausalLM\"]"},
       {"llama", "architectures", "[]", "use [\"LlamaForCausalLM\"]"},
       {"llama", "architectures", "\"LlamaForCausalLM\"", "use [\"LlamaForCausalLM\"]"},
@@ -254,6 +293,7 @@ TEST(Config, EveryOtherRefusal) {
       {"qwen2", "layer_types", R"(["full_attention","sliding_attention"])", "each of the 2 layers"},
       {"qwen2", "layer_types", R"(["full_attention"])", "each of the 2 layers"},
       {"qwen2", "layer_types", "3", "each of the 2 layers"},
+      {"qwen3", "layer_types", R"(["sliding_attention","sliding_attention"])", "each of the 2 layers"},
       {"llama", "rope_parameters", "[]", "should be an object"},
       // Keys that nobody knows, also those of another family.
       {"llama", "alibi", "true", "not a known key of model_type \"llama\""},

@@ -81,13 +81,14 @@ TEST_P(Import, ParametersSayTheirRoleAndTheirLayer) {
     keys += " shared " + std::to_string(config.heads / config.kvHeads);
   std::string size = std::to_string(config.hidden), fused = "fused " + size + ", " + size + ", " + size;
   const std::map<std::string, std::string> roles = {
-      {"embed", "vocabulary"}, {"head", "vocabulary"},    {"positions", "none"},      {"norm", "none"},
-      {"norm.scale", "none"},  {"norm.bias", "none"},     {"attn_norm", "none"},      {"attn_norm.scale", "none"},
-      {"mlp_norm", "none"},    {"mlp_norm.bias", "none"}, {"mlp_norm.scale", "none"}, {"attn_norm.bias", "none"},
-      {"attn.wq", "column"},   {"attn.bq", "column"},     {"attn.wk", keys},          {"attn.bk", keys},
-      {"attn.wv", keys},       {"attn.bv", keys},         {"attn.wqkv", fused},       {"attn.bqkv", fused},
-      {"attn.wo", "row"},      {"attn.bo", "none"},       {"mlp.w_gate", "column"},   {"mlp.w_up", "column"},
-      {"mlp.b_up", "column"},  {"mlp.w_down", "row"},     {"mlp.b_down", "none"}};
+      {"embed", "vocabulary"},  {"head", "vocabulary"},    {"positions", "none"},      {"norm", "none"},
+      {"norm.scale", "none"},   {"norm.bias", "none"},     {"attn_norm", "none"},      {"attn_norm.scale", "none"},
+      {"mlp_norm", "none"},     {"mlp_norm.bias", "none"}, {"mlp_norm.scale", "none"}, {"attn_norm.bias", "none"},
+      {"attn.wq", "column"},    {"attn.bq", "column"},     {"attn.wk", keys},          {"attn.bk", keys},
+      {"attn.wv", keys},        {"attn.bv", keys},         {"attn.wqkv", fused},       {"attn.bqkv", fused},
+      {"attn.q_norm", "none"},  {"attn.k_norm", "none"},   {"attn.wo", "row"},         {"attn.bo", "none"},
+      {"mlp.w_gate", "column"}, {"mlp.w_up", "column"},    {"mlp.b_up", "column"},     {"mlp.w_down", "row"},
+      {"mlp.b_down", "none"}};
   OwningOpRef<ModuleOp> module = importTrain(2, 5);
   for (auto param : module->getOps<graph::ParamOp>()) {
     StringRef name = param.getName();
@@ -236,4 +237,18 @@ TEST(ImportGpt2, NamesOfGelu) {
   EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu_new")"), ElementsAre(graph::GeluKind::Tanh));
   EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu_pytorch_tanh")"), ElementsAre(graph::GeluKind::Tanh));
   EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu")"), ElementsAre(graph::GeluKind::Erf));
+}
+
+TEST(ImportQwen3, HeadsAreNormalisedInFrontOfRotaryPositions) {
+  MLIRContext context;
+  absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, configOf("qwen3-tiny"), {.batch = 2, .seq = 5});
+  ASSERT_TRUE(module.ok()) << module.status();
+  int ropes = 0;
+  (**module)->walk([&](graph::RopeOp op) {
+    auto norm = op->getOperand(0).getDefiningOp<graph::RmsNormOp>();
+    ASSERT_TRUE(norm);
+    EXPECT_EQ(cast<RankedTensorType>(norm.getType()).getShape().back(), 12);
+    ++ropes;
+  });
+  EXPECT_EQ(ropes, 4);
 }
