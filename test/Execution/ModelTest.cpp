@@ -66,7 +66,8 @@ protected:
 } // namespace
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTest,
-                         ::testing::Values("gpt2-tiny", "llama-tied", "llama-tiny", "qwen2-tiny", "qwen3-tiny"),
+                         ::testing::Values("gpt2-tiny", "llama-tied", "llama-tiny", "mistral-tiny", "qwen2-tiny",
+                                           "qwen3-tiny"),
                          [](const auto &info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

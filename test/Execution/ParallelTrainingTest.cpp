@@ -150,6 +150,7 @@ static std::vector<StrategyCase> roundedCases() {
   add("llama-tiny", "fsdp=4", 1, 2).recompute = "full";
   add("llama-tied", "pp=2,dp=2,tp=2", 1, 2).schedule = "zb_h1";
   add("qwen3-tiny", "dp=2,tp=2", 2, 1).sequenceParallel = true;
+  add("mistral-tiny", "pp=2,dp=2", 1, 4).schedule = "1f1b";
   return cases;
 }
 
@@ -165,8 +166,9 @@ static std::vector<StrategyCase> pipelineCases() {
     for (const char *schedule :
          {"gpipe", "1f1b", "interleaved:2", "breadth_first:2", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"})
       add(model, "pp=2", schedule, 5);
-  for (const char *schedule : {"1f1b", "zb_h1"})
-    add("qwen3-tiny", "pp=2,tp=2", schedule, 5).sizes.keyHeads = 2;
+  for (const char *model : {"qwen3-tiny", "mistral-tiny"})
+    for (const char *schedule : {"1f1b", "zb_h1"})
+      add(model, "pp=2,tp=2", schedule, 5).sizes.keyHeads = 2;
   for (const char *model : {"llama-tied", "gpt2-tiny"}) {
     add(model, "pp=4", "1f1b", 7);
     add(model, "pp=4", "interleaved:2", 9).sizes.vocabulary = 23;
@@ -245,9 +247,10 @@ static std::vector<StrategyCase> tensorCases() {
 static std::string nameOf(const testing::TestParamInfo<StrategyCase> &info) { return info.param.name(); }
 
 INSTANTIATE_TEST_SUITE_P(Pipelines, ParallelTraining, testing::ValuesIn(pipelineCases()), nameOf);
-INSTANTIATE_TEST_SUITE_P(
-    Meshes, ParallelTraining,
-    testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "qwen3-tiny", "gpt2-tiny"})), nameOf);
+INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
+                         testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "qwen3-tiny",
+                                                  "mistral-tiny", "gpt2-tiny"})),
+                         nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})), nameOf);
 INSTANTIATE_TEST_SUITE_P(Schedules, OverlappedPipelines, testing::ValuesIn(reducingPipelines()), nameOf);

@@ -92,7 +92,7 @@ public:
 private:
   StrategyCase drawAny() {
     StrategyCase c;
-    c.model = pick<std::string>({"llama-tiny", "llama-tied", "qwen2-tiny", "qwen3-tiny", "gpt2-tiny"});
+    c.model = pick<std::string>({"llama-tiny", "llama-tied", "qwen2-tiny", "qwen3-tiny", "mistral-tiny", "gpt2-tiny"});
     drawMesh(c);
     drawSizes(c);
     c.microbatches = integer(1, 4);

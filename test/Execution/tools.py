@@ -25,6 +25,7 @@ TRAIN_SHAPES = {
     "gpt2-tiny": ["--batch", "3", "--seq", "13"],
     "llama-tied": ["--batch", "3", "--seq", "17"],
     "llama-tiny": ["--batch", "3", "--seq", "11"],
+    "mistral-tiny": ["--batch", "3", "--seq", "9"],
     "qwen2-tiny": ["--batch", "3", "--seq", "7"],
     "qwen3-tiny": ["--batch", "3", "--seq", "15"],
 }

@@ -19,15 +19,18 @@ def logits(config, weights, tokens):
     return (gpt2_logits if config["model_type"] == "gpt2" else llama_logits)(config, weights, tokens)
 
 
-def causal_attention(q, k, v):
-    """q [B, H, S, D], k and v [B, H, S, D]."""
+def causal_attention(q, k, v, window=None):
+    """q [B, H, S, D], k and v [B, H, S, D]; each position sees itself and the window - 1 before it."""
     length = q.shape[2]
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
-    future = torch.ones(length, length, dtype=torch.bool).triu(1)
-    return torch.softmax(scores.masked_fill(future, -math.inf), dim=-1) @ v
+    hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
+    if window is not None:
+        distance = torch.arange(length)[:, None] - torch.arange(length)
+        hidden |= distance >= window
+    return torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1) @ v
 
 
-# Llama, Qwen2 and Qwen3 -----------------------------------------------------------------------------------------------
+# Llama, Mistral, Qwen2 and Qwen3 --------------------------------------------------------------------------------------
 
 
 def llama_sizes(config):
@@ -78,6 +81,8 @@ def llama_logits(config, weights, tokens):
     heads, kv_heads, head_dim = llama_sizes(config)
     eps = config["rms_norm_eps"]
     theta = config["rope_parameters"]["rope_theta"] if "rope_parameters" in config else config["rope_theta"]
+    # Other families have the key too, and do not use it.
+    window = config["sliding_window"] if config["model_type"] == "mistral" else None
     batch, length = tokens.shape
 
     def project(x, name):
@@ -98,7 +103,7 @@ def llama_logits(config, weights, tokens):
         q, k = rope(q, theta), rope(k, theta)
         v = split(project(y, layer + "self_attn.v_proj"), kv_heads)
         group = heads // kv_heads
-        attended = causal_attention(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1))
+        attended = causal_attention(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1), window)
         attended = attended.transpose(1, 2).reshape(batch, length, heads * head_dim)
         x = x + project(attended, layer + "self_attn.o_proj")
         y = rms_norm(x, weights[layer + "post_attention_layernorm.weight"], eps)

@@ -7,12 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/ShrinkModel.h"
+#include "dialects/Graph/GraphOps.h"
+#include "frontends/hf/Import.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "test/Support/test_seed.h"
 #include "gtest/gtest.h"
 
 #include <random>
+#include <set>
 
 using namespace bowline;
 
@@ -121,4 +124,24 @@ TEST(ShrinkModel, KeepsWhatTheStrategyCounts) {
   SizedModel table = shrinkModel(model, strategyOf(2, 1, 1, "order.csv"));
   EXPECT_EQ(table.config.layers, 12);
   EXPECT_EQ(table.microbatches, 24);
+}
+
+/// A window that hides keys hides some of the shorter sequence too.
+TEST(ShrinkModel, WindowsAreShortened) {
+  absl::StatusOr<hf::ModelConfig> config = hf::parseConfig(
+      R"({"model_type": "mistral", "vocab_size": 100, "hidden_size": 32, "intermediate_size": 64,
+          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": 512,
+          "sliding_window": 100})",
+      "config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  for (auto [seq, windows] : {std::pair<int64_t, std::set<int64_t>>{500, {2}}, {100, {100}}}) {
+    SizedModel small = shrinkModel({.config = *config, .seq = seq}, strategyOf(1, 1, 1));
+    EXPECT_EQ(small.seq, 4);
+    mlir::MLIRContext context;
+    auto module = hf::importModel(context, small.config, {.batch = 1, .seq = small.seq});
+    ASSERT_TRUE(module.ok()) << module.status();
+    std::set<int64_t> found;
+    (**module)->walk([&](graph::AttentionOp op) { found.insert(op.getWindow()); });
+    EXPECT_EQ(found, windows) << seq;
+  }
 }

@@ -35,6 +35,8 @@ const SmallCase kCases[] = {
     SmallCase{.name = "tied_zero_1", .model = "llama-tied", .mesh = "dp=2,tp=2", .zero = 1},
     SmallCase{.name = "qwen3_one_rank_bf16", .model = "qwen3-tiny", .dtype = "bf16", .recompute = "full"},
     SmallCase{.name = "qwen3_shared_keys", .model = "qwen3-tiny", .mesh = "tp=4", .heads = 4, .keyHeads = 2},
+    SmallCase{.name = "mistral_sequence", .model = "mistral-tiny", .mesh = "tp=2", .sequenceParallel = true},
+    SmallCase{.name = "mistral_generates", .model = "mistral-tiny", .generates = true},
     SmallCase{.name = "qwen2_zero_2", .model = "qwen2-tiny", .mesh = "dp=2", .microbatches = 2, .zero = 2},
     SmallCase{.name = "llama_zero_3", .model = "llama-tiny", .mesh = "dp=2,tp=2", .zero = 3},
     SmallCase{.name = "gpt2_tp2_bf16", .model = "gpt2-tiny", .mesh = "tp=2", .dtype = "bf16"},

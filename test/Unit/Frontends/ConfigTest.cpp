@@ -92,6 +92,13 @@ TEST(Config, Qwen3) {
   EXPECT_TRUE(config.tiedEmbeddings);
 }
 
+TEST(Config, Mistral) {
+  ModelConfig config = configOf("mistral-tiny");
+  EXPECT_EQ(config.family->name, "mistral");
+  EXPECT_EQ(config.layers, 3);
+  EXPECT_EQ(config.headDim, 6);
+}
+
 TEST(Config, Gpt2) {
   ModelConfig config = configOf("gpt2-tiny");
   EXPECT_EQ(config.family->name, "gpt2");
@@ -153,15 +160,38 @@ TEST(Config, PublishedQwen3) {
   EXPECT_TRUE(config->tiedEmbeddings);
 }
 
-// The family's own code gives absent sizes other values than Llama's does; null is that of Llama's.
+TEST(Config, PublishedMistral) {
+  const std::string common = R"({
+    "architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
+    "model_type": "mistral", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, )";
+  for (const char *version :
+       {R"("rope_theta": 10000.0, "sliding_window": 4096, "transformers_version": "4.34.0.dev0", "vocab_size": 32000})",
+        R"("attention_dropout": 0.0, "rope_theta": 1000000.0, "sliding_window": null, "transformers_version": "4.42.0",
+           "vocab_size": 32768})"}) {
+    absl::StatusOr<ModelConfig> config = parseConfig(common + version, "config.json");
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->headDim, 128);
+    EXPECT_EQ(config->kvHeads, 8);
+  }
+}
+
+// The families' own code gives absent sizes other values than Llama's does; null is that of Llama's.
 TEST(Config, AbsentSizesOfFamilies) {
-  json qwen3 = minimal("qwen3");
-  qwen3["num_attention_heads"] = 32, qwen3["hidden_size"] = 64;
-  qwen3.erase("num_key_value_heads");
+  json qwen3 = minimal("qwen3"), mistral = minimal("mistral");
+  for (json *document : {&qwen3, &mistral}) {
+    (*document)["num_attention_heads"] = 32, (*document)["hidden_size"] = 64;
+    document->erase("num_key_value_heads");
+  }
   EXPECT_EQ(parse(qwen3)->kvHeads, 32);
   EXPECT_EQ(parse(qwen3)->headDim, 128);
-  qwen3["num_key_value_heads"] = qwen3["head_dim"] = nullptr;
+  EXPECT_EQ(parse(mistral)->kvHeads, 8);
+  EXPECT_EQ(parse(mistral)->headDim, 2);
+  for (json *document : {&qwen3, &mistral})
+    (*document)["num_key_value_heads"] = (*document)["head_dim"] = nullptr;
   EXPECT_EQ(parse(qwen3)->headDim, 2);
+  EXPECT_EQ(parse(mistral)->kvHeads, 32);
 }
 
 TEST(Config, Defaults) {
@@ -280,8 +310,8 @@ TEST(Config, EveryOtherRefusal) {
       {"gpt2", "n_ctx", "17", "contradicts \"n_positions\" = 16"},
       {"gpt2", "n_embd", "4194305", "from 1 to 4194304"},
       // Another model.
-      {"llama", "model_type", "\"mamba\"", "use gpt2, llama, qwen2 or qwen3"},
-      {"llama", "model_type", "7", "use gpt2, llama, qwen2 or qwen3"},
+      {"llama", "model_type", "\"mamba\"", "use gpt2, llama, mistral, qwen2 or qwen3"},
+      {"llama", "model_type", "7", "use gpt2, llama, mistral, qwen2 or qwen3"},
       {"llama", "architectures", "[\"LlamaForSequenceClassification\"]", "use [\"LlamaForCausalLM\"]"},
       {"llama", "architectures", "[]", "use [\"LlamaForCausalLM\"]"},
       {"llama", "architectures", "\"LlamaForCausalLM\"", "use [\"LlamaForCausalLM\"]"},
@@ -294,6 +324,11 @@ TEST(Config, EveryOtherRefusal) {
       {"qwen2", "layer_types", R"(["full_attention"])", "each of the 2 layers"},
       {"qwen2", "layer_types", "3", "each of the 2 layers"},
       {"qwen3", "layer_types", R"(["sliding_attention","sliding_attention"])", "each of the 2 layers"},
+      {"mistral", "sliding_window", "0", "an integer from 1 to"},
+      {"mistral", "sliding_window", "-1", "an integer from 1 to"},
+      {"mistral", "sliding_window", "1073741825", "from 1 to 1073741824"},
+      {"mistral", "sliding_window", "4096.5", "an integer from 1 to"},
+      {"mistral", "sliding_window", "false", "an integer from 1 to"},
       {"llama", "rope_parameters", "[]", "should be an object"},
       // Keys that nobody knows, also those of another family.
       {"llama", "alibi", "true", "not a known key of model_type \"llama\""},
@@ -301,6 +336,8 @@ TEST(Config, EveryOtherRefusal) {
       {"llama", "max_window_layers", "2", "not a known key of model_type \"llama\""},
       {"gpt2", "rope_theta", "10000.0", "not a known key of model_type \"gpt2\""},
       {"qwen2", "attention_bias", "true", "not a known key of model_type \"qwen2\""},
+      {"mistral", "use_sliding_window", "true", "not a known key of model_type \"mistral\""},
+      {"mistral", "layer_types", R"(["full_attention","full_attention"])", "not a known key of model_type"},
   };
   for (const Refused &test : tests)
     expectRefused(minimal(test.family), test);

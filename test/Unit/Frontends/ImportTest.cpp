@@ -239,6 +239,48 @@ TEST(ImportGpt2, NamesOfGelu) {
   EXPECT_THAT(kindsOfGelu(R"(, "activation_function": "gelu")"), ElementsAre(graph::GeluKind::Erf));
 }
 
+/// The windows of attention in the graph of Mistral with this "sliding_window", for 7 positions.
+static std::set<int64_t> windowsOf(const std::string &window) {
+  absl::StatusOr<ModelConfig> config =
+      parseConfig(R"({"model_type": "mistral", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 5,
+                      "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+                      "max_position_embeddings": 9)" +
+                      window + "}",
+                  "config.json");
+  EXPECT_TRUE(config.ok()) << config.status();
+  std::set<int64_t> windows;
+  MLIRContext context;
+  if (!config.ok())
+    return windows;
+  absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, *config, {.batch = 1, .seq = 7});
+  EXPECT_TRUE(module.ok()) << module.status();
+  if (module.ok())
+    (**module)->walk([&](graph::AttentionOp op) { windows.insert(op.getWindow()); });
+  return windows;
+}
+
+TEST(ImportMistral, Windows) {
+  using testing::ElementsAre;
+  EXPECT_THAT(windowsOf(R"(, "sliding_window": 5)"), ElementsAre(5));
+  EXPECT_THAT(windowsOf(R"(, "sliding_window": 1)"), ElementsAre(1));
+  EXPECT_THAT(windowsOf(R"(, "sliding_window": null)"), ElementsAre(0)) << "none";
+  EXPECT_THAT(windowsOf(""), ElementsAre(4096)) << "that of the first version";
+}
+
+TEST(ImportMistral, AShorterSequenceIsStillLongerThanTheWindow) {
+  ModelConfig config = configOf("mistral-tiny");
+  EXPECT_EQ(config.architecture->shortened(64, 7), nullptr) << "3 of 7 keys already";
+  EXPECT_EQ(config.architecture->shortened(3, 2), nullptr) << "the window hides nothing";
+  auto shorter = config.architecture->shortened(64, 3);
+  ASSERT_TRUE(shorter);
+  config.architecture = shorter;
+  config.maxPositions = 3;
+  MLIRContext context;
+  absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, config, {.batch = 1, .seq = 3});
+  ASSERT_TRUE(module.ok()) << module.status();
+  (**module)->walk([&](graph::AttentionOp op) { EXPECT_EQ(op.getWindow(), 1); });
+}
+
 TEST(ImportQwen3, HeadsAreNormalisedInFrontOfRotaryPositions) {
   MLIRContext context;
   absl::StatusOr<OwningOpRef<ModuleOp>> module = importModel(context, configOf("qwen3-tiny"), {.batch = 2, .seq = 5});

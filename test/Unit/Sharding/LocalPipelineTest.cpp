@@ -204,6 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"tied_full", "llama-tied", "tp=2", false, 1, "full", 2},
                     Case{"qwen2_dp2", "qwen2-tiny", "dp=2", false, 2}, Case{"qwen2_tp4", "qwen2-tiny", "tp=4"},
                     Case{"qwen3_tp2", "qwen3-tiny", "dp=2,tp=2", true, 1, "full", 2},
+                    Case{"mistral_tp4", "mistral-tiny", "tp=4", false, 2, "full"},
                     Case{"qwen2_dp2_tp2", "qwen2-tiny", "dp=2,tp=2", true, 1, "full"},
                     Case{"gpt2_dp2", "gpt2-tiny", "dp=2"}, Case{"gpt2_tp4", "gpt2-tiny", "tp=4", false, 2},
                     Case{"gpt2_sequence", "gpt2-tiny", "dp=2,tp=2", true, 2, "selective"},

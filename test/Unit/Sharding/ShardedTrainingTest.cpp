@@ -180,6 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "qwen2_tp4", .model = "qwen2-tiny", .tp = 4},
         Case{.name = "qwen2_dp4", .model = "qwen2-tiny", .dp = 4},
         Case{.name = "qwen3_tp4", .model = "qwen3-tiny", .tp = 4},
+        Case{.name = "mistral_tp4", .model = "mistral-tiny", .tp = 4},
         Case{.name = "llama_sequence_dp2_tp2",
              .model = "llama-tiny",
              .dp = 2,
