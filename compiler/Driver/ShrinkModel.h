@@ -37,7 +37,8 @@ int64_t batchRanksOf(const Strategy &strategy);
 /// it is. Kept are: the family and everything in its configuration that is no size; whether key heads are shared, and
 /// how they and all heads divide among the ranks of tensor parallelism; whether these divide the feed-forward part, the
 /// vocabulary, the hidden size and, under sequence parallelism, the sequence; whether the batch divides; whether layers
-/// divide among stages, and microbatches among ranks of the pipeline. Layers and microbatches stay as they are where
+/// divide among stages, and microbatches among ranks of the pipeline. Lengths that only the family knows follow the
+/// sequence (hf::Architecture::shortened). Layers and microbatches stay as they are where
 /// the strategy counts them: where it lists stages or patterns, or has a table as schedule.
 SizedModel shrinkModel(const SizedModel &model, const Strategy &strategy);
 
