@@ -95,7 +95,7 @@ TEST(Config, Qwen3) {
 TEST(Config, Mistral) {
   ModelConfig config = configOf("mistral-tiny");
   EXPECT_EQ(config.family->name, "mistral");
-  EXPECT_EQ(config.layers, 3);
+  EXPECT_EQ(config.layers, 2);
   EXPECT_EQ(config.headDim, 6);
 }
 
