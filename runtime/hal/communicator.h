@@ -38,6 +38,7 @@ class Communicator {
   //   What Exchange says about types, order, determinism, operations in place, and errors holds here too, with streams:
   //   operations of one communicator are in one stream, or ordered by events. Synchronize the stream to hold the
   //   caller. Memory: a single piece is copied; an array of several must stay until the stream was synchronised.
+  //   What is sent stays as it is until the operation ended in this stream, even where its members have it before.
   //   Nothing is allocated by an operation for which room was made, or which is no larger than one before. Errors at
   //   the call: kInvalidArgument for a type, a peer or a size that is not possible. All else is an error of the stream.
 };

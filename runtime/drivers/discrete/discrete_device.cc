@@ -1,6 +1,7 @@
 #include "runtime/drivers/discrete/discrete_device.h"
 
 #include <atomic>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,12 +9,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/drivers/cpu/cpu_device.h"
+#include "runtime/drivers/discrete/discrete_communicator.h"
 #include "runtime/drivers/discrete/discrete_kernels.h"
 #include "runtime/drivers/discrete/discrete_launchable.h"
 #include "runtime/drivers/discrete/discrete_memory.h"
 #include "runtime/drivers/discrete/discrete_stream.h"
 #include "runtime/drivers/host/host_event.h"
-#include "runtime/drivers/host/staging_communicator.h"
 #include "runtime/drivers/host/worker_stream.h"
 #include "runtime/hal/driver_registry.h"
 
@@ -34,8 +35,13 @@ absl::StatusOr<std::optional<uint64_t>> ReadSetting(const hal::DeviceOptions& op
 
 class DiscreteDevice : public hal::Device {
  public:
-  DiscreteDevice(std::unique_ptr<hal::Device> cpu, std::optional<uint64_t> seed, std::chrono::microseconds longest_wait)
-      : cpu_(std::move(cpu)), seed_(seed), longest_wait_(longest_wait) {}
+  DiscreteDevice(std::unique_ptr<hal::Device> cpu, std::optional<uint64_t> seed, int rank,
+                 std::chrono::microseconds longest_wait)
+      : cpu_(std::move(cpu)),
+        // Ranks wait apart from each other.
+        seed_(seed.has_value() ? std::optional(*seed + 0x9e3779b97f4a7c15 * static_cast<uint64_t>(rank)) : seed),
+        who_waits_(static_cast<WhoWaits>(seed.value_or(0) % 3)),
+        longest_wait_(longest_wait) {}
 
   absl::string_view name() const override { return "discrete"; }
 
@@ -59,19 +65,23 @@ class DiscreteDevice : public hal::Device {
     absl::StatusOr<std::unique_ptr<hal::Launchable>> own = CreateDiscreteKernel(signature);
     if (!absl::IsNotFound(own.status())) return own;
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> of_cpu, cpu_->CreateKernel(signature));
-    return std::make_unique<HostKernel>(std::move(of_cpu));
+    std::optional<size_t> given;
+    if (signature.scratch_limit != std::numeric_limits<size_t>::max()) given = signature.scratch_limit;
+    return std::make_unique<HostKernel>(std::move(of_cpu), given);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode) override {
-    std::unique_ptr<RandomWaits> waits;
+    const uint32_t number = streams_++;
     GridWorkspace workspace;
-    if (seed_.has_value()) {
-      std::seed_seq sequence = {*seed_, *seed_ >> 32, uint64_t{streams_++}};
-      uint32_t seeds[4];
-      sequence.generate(std::begin(seeds), std::end(seeds));
-      waits = std::make_unique<RandomWaits>(uint64_t{seeds[0]} << 32 | seeds[1], longest_wait_);
-      workspace.Seed(uint64_t{seeds[2]} << 32 | seeds[3]);
+    if (!seed_.has_value()) {
+      Waits none(WaitMode::kNone, 0, longest_wait_, 0);
+      return WorkerStream::Create(std::make_unique<DiscreteRunner>(&memory_, std::move(none), std::move(workspace)));
     }
+    std::seed_seq sequence = {*seed_, *seed_ >> 32, uint64_t{number}};
+    uint32_t seeds[5];
+    sequence.generate(std::begin(seeds), std::end(seeds));
+    Waits waits(WaitsOf(number), uint64_t{seeds[0]} << 32 | seeds[1], longest_wait_, seeds[4]);
+    workspace.Seed(uint64_t{seeds[2]} << 32 | seeds[3]);
     return WorkerStream::Create(std::make_unique<DiscreteRunner>(&memory_, std::move(waits), std::move(workspace)));
   }
 
@@ -81,15 +91,26 @@ class DiscreteDevice : public hal::Device {
 
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
       std::unique_ptr<hal::Exchange> exchange) override {
-    return std::make_unique<StagingCommunicator>(this, std::move(exchange));
+    std::optional<uint64_t> seed;
+    if (who_waits_ == WhoWaits::kOthersLate) seed = *seed_ + ++communicators_;
+    return std::make_unique<DiscreteCommunicator>(this, std::move(exchange), seed);
   }
 
  private:
+  // Which streams wait, by the seed modulo 3.
+  enum class WhoWaits : uint8_t { kAllAtRandom, kFirstLate, kOthersLate };
+
+  WaitMode WaitsOf(uint32_t stream) const {
+    if (who_waits_ == WhoWaits::kAllAtRandom) return WaitMode::kRandom;
+    return (stream == 0) == (who_waits_ == WhoWaits::kFirstLate) ? WaitMode::kLate : WaitMode::kNone;
+  }
+
   std::unique_ptr<hal::Device> cpu_;  // whose code it runs
   DiscreteMemory memory_;
-  std::optional<uint64_t> seed_;
-  std::chrono::microseconds longest_wait_;
-  std::atomic<uint32_t> streams_{0};
+  const std::optional<uint64_t> seed_;
+  const WhoWaits who_waits_;
+  const std::chrono::microseconds longest_wait_;
+  std::atomic<uint32_t> streams_{0}, communicators_{0};
 };
 
 }  // namespace
@@ -102,12 +123,11 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateDiscreteDevice(const hal::Dev
     return absl::InvalidArgumentError(
         "the driver 'discrete': wait_us is the longest wait of a run with a seed; give both");
   }
-  // Ranks wait apart from each other.
-  if (seed.has_value()) *seed += 0x9e3779b97f4a7c15 * static_cast<uint64_t>(options.rank);
   hal::DeviceOptions of_cpu = options;
   of_cpu.settings.clear();
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Device> cpu, CreateCpuDevice(of_cpu));
-  return std::make_unique<DiscreteDevice>(std::move(cpu), seed, std::chrono::microseconds(wait.value_or(kDefaultWait)));
+  return std::make_unique<DiscreteDevice>(std::move(cpu), seed, options.rank,
+                                          std::chrono::microseconds(wait.value_or(kDefaultWait)));
 }
 
 }  // namespace bowline

@@ -1,6 +1,7 @@
 #include "runtime/drivers/discrete/discrete_launchable.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <variant>
 
@@ -67,7 +68,9 @@ uint8_t* GridWorkspace::SharedMemory(uint32_t bytes) {
 
 void HostKernel::Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch,
                      GridWorkspace&) const {
+  if (scratch_bytes_ > 0) std::memset(scratch, kPoison, scratch_bytes_);
   static_cast<const CpuLaunchable&>(*of_cpu_).Run(geometry, arguments, scratch);
+  if (scratch_bytes_ > 0) std::memset(scratch, kPoison, scratch_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<hal::Launchable>> DiscreteExecutable::Resolve(const std::string& symbol,

@@ -1,8 +1,10 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_LAUNCHABLE_H_
 #define BOWLINE_RUNTIME_DRIVERS_DISCRETE_DISCRETE_LAUNCHABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -36,18 +38,22 @@ class DiscreteLaunchable : public hal::Launchable {
                    GridWorkspace& workspace) const = 0;
 };
 
-// A kernel of the cpu driver, launched as that launches it.
+// A kernel of the cpu driver, launched as that launches it. All the workspace that it is given, of which it may need a
+// part, is poisoned before and after.
 class HostKernel : public DiscreteLaunchable {
  public:
-  explicit HostKernel(std::unique_ptr<hal::Launchable> of_cpu) : of_cpu_(std::move(of_cpu)) {}
+  // `given` bytes of workspace; as many as it needs where nobody says.
+  explicit HostKernel(std::unique_ptr<hal::Launchable> of_cpu, std::optional<size_t> given = std::nullopt)
+      : of_cpu_(std::move(of_cpu)), scratch_bytes_(std::max(of_cpu_->ScratchBytes(), given.value_or(0))) {}
 
-  size_t ScratchBytes() const override { return of_cpu_->ScratchBytes(); }
+  size_t ScratchBytes() const override { return scratch_bytes_; }
   absl::Status CheckGeometry(const hal::Geometry& geometry) const override { return of_cpu_->CheckGeometry(geometry); }
   void Run(const hal::Geometry& geometry, absl::Span<void* const> arguments, void* scratch,
            GridWorkspace& workspace) const override;
 
  private:
   std::unique_ptr<hal::Launchable> of_cpu_;
+  size_t scratch_bytes_;
 };
 
 // An image of code that was generated for CPUs, launched by extent or by grid (see README.md).

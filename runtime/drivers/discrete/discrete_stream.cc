@@ -3,9 +3,21 @@
 #include <cstring>
 #include <thread>
 
-namespace bowline {
+#include "runtime/drivers/discrete/device_activity.h"
 
-void RandomWaits::Wait() {
+namespace bowline {
+namespace {
+
+constexpr uint64_t kLateOneOf = 8;
+
+}  // namespace
+
+void Waits::Wait() {
+  if (mode_ == WaitMode::kRandom) WaitAtRandom();
+  if (mode_ == WaitMode::kLate && random_() % kLateOneOf == 0) DeviceActivity::AwaitQuiet(turn_);
+}
+
+void Waits::WaitAtRandom() {
   if (left_-- <= 0) {
     // From a command to a whole microbatch.
     left_ = static_cast<int>(1 + random_() % 64);
@@ -19,7 +31,8 @@ void RandomWaits::Wait() {
 }
 
 void DiscreteRunner::Begin() {
-  if (waits_ != nullptr) waits_->Wait();
+  DeviceActivity::Count();
+  waits_.Wait();
 }
 
 absl::Status DiscreteRunner::Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,

@@ -13,17 +13,31 @@
 
 namespace bowline {
 
-// Waits of a stream at random: for a stretch of commands it is slow, then it is fast, so that it falls behind others
-// and overtakes them by many commands, too.
-class RandomWaits {
+// How streams wait between commands. All the choices follow from a seed.
+enum class WaitMode : uint8_t {
+  // At random: for a stretch of commands a stream is slow, then it is fast, so that it falls behind others and
+  // overtakes them by many commands, too.
+  kRandom,
+  // As long as anything else of the process goes on, before one of eight commands.
+  kLate,
+  kNone,
+};
+
+class Waits {
  public:
-  RandomWaits(uint64_t seed, std::chrono::microseconds longest) : random_(seed), longest_(longest) {}
+  // `longest`: of kRandom. `turn`: of kLate, see DeviceActivity.
+  Waits(WaitMode mode, uint64_t seed, std::chrono::microseconds longest, uint32_t turn)
+      : mode_(mode), random_(seed), longest_(longest), turn_(turn) {}
 
   void Wait();
 
  private:
+  void WaitAtRandom();
+
+  const WaitMode mode_;
   std::mt19937_64 random_;
-  std::chrono::microseconds longest_;
+  const std::chrono::microseconds longest_;
+  const uint32_t turn_;
   std::chrono::microseconds pace_{0};  // the longest wait of this stretch
   int left_ = 0;                       // commands of it
 };
@@ -31,8 +45,8 @@ class RandomWaits {
 // Commands of a discrete device: translates addresses when they run.
 class DiscreteRunner : public CommandRunner {
  public:
-  // `memory` outlives it. `waits` may be null.
-  DiscreteRunner(const DiscreteMemory* memory, std::unique_ptr<RandomWaits> waits, GridWorkspace workspace)
+  // `memory` outlives it.
+  DiscreteRunner(const DiscreteMemory* memory, Waits waits, GridWorkspace workspace)
       : memory_(memory), waits_(std::move(waits)), workspace_(std::move(workspace)) {}
 
   void Begin() override;
@@ -42,7 +56,7 @@ class DiscreteRunner : public CommandRunner {
 
  private:
   const DiscreteMemory* memory_;
-  std::unique_ptr<RandomWaits> waits_;
+  Waits waits_;
   GridWorkspace workspace_;
   std::vector<void*> pointers_;
 };

@@ -47,32 +47,49 @@ absl::Status StagingCommunicator::Reserve(const hal::Operation& operation, absl:
   return absl::OkStatus();
 }
 
-absl::Status StagingCommunicator::Issue(hal::Stream& stream, const hal::Operation& operation,
-                                        absl::Span<const hal::Piece> pieces) {
-  BOWLINE_RETURN_IF_ERROR(Reserve(operation, pieces));
-  Staging& staging = *staging_.back();
-  const hal::DeviceAddress base = staging.memory->address();
+absl::Status StagingCommunicator::ForEach(hal::Stream& stream, const hal::Operation& operation,
+                                          absl::Span<const hal::Piece> pieces,
+                                          absl::Status (StagingCommunicator::*issue)(hal::Stream&, const Moved&)) {
+  const Staging& staging = *staging_.back();
   size_t offset = 0;
   for (const hal::Piece& piece : pieces) {
     const Place place = Take(operation, piece.count, offset);
-    if (place.send_bytes == 0) continue;
-    BOWLINE_RETURN_IF_ERROR(stream.Copy(base + place.send, piece.send, place.send_bytes));
+    const Moved tensor = {piece.send,
+                          piece.receive,
+                          place.send_bytes,
+                          place.receive_bytes,
+                          staging.memory->host() + place.send,
+                          staging.memory->address() + place.send,
+                          staging.memory->address() + place.receive};
+    BOWLINE_RETURN_IF_ERROR((this->*issue)(stream, tensor));
   }
+  return absl::OkStatus();
+}
+
+absl::Status StagingCommunicator::CopyIn(hal::Stream& stream, const Moved& tensor) {
+  return tensor.send_bytes == 0 ? absl::OkStatus() : stream.Copy(tensor.staged_send, tensor.send, tensor.send_bytes);
+}
+
+absl::Status StagingCommunicator::CopyOut(hal::Stream& stream, const Moved& tensor) {
+  return tensor.receive_bytes == 0 ? absl::OkStatus()
+                                   : stream.Copy(tensor.receive, tensor.staged_receive, tensor.receive_bytes);
+}
+
+absl::Status StagingCommunicator::Issue(hal::Stream& stream, const hal::Operation& operation,
+                                        absl::Span<const hal::Piece> pieces) {
+  BOWLINE_RETURN_IF_ERROR(Reserve(operation, pieces));
+  BOWLINE_RETURN_IF_ERROR(ForEach(stream, operation, pieces, &StagingCommunicator::CopyIn));
+  BOWLINE_RETURN_IF_ERROR(ForEach(stream, operation, pieces, &StagingCommunicator::BeforeExchange));
   hal::HostCall call;
   call.run = &StagingCommunicator::Run;
-  call.context = &staging;
+  call.context = staging_.back().get();
   call.parameters[0] = operation.Pack();
   call.parameters[1] = pieces.size();
   // Of a single piece, whose array may be gone by then.
   call.parameters[2] = pieces.size() == 1 ? pieces[0].count : reinterpret_cast<uint64_t>(pieces.data());
   BOWLINE_RETURN_IF_ERROR(stream.Call(call));
-  offset = 0;
-  for (const hal::Piece& piece : pieces) {
-    const Place place = Take(operation, piece.count, offset);
-    if (place.receive_bytes == 0) continue;
-    BOWLINE_RETURN_IF_ERROR(stream.Copy(piece.receive, base + place.receive, place.receive_bytes));
-  }
-  return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(ForEach(stream, operation, pieces, &StagingCommunicator::AfterExchange));
+  return ForEach(stream, operation, pieces, &StagingCommunicator::CopyOut);
 }
 
 absl::Status StagingCommunicator::Run(const hal::HostCall& call) {

@@ -24,6 +24,21 @@ class StagingCommunicator : public hal::Communicator {
   absl::Status Issue(hal::Stream& stream, const hal::Operation& operation,
                      absl::Span<const hal::Piece> pieces) override;
 
+ protected:
+  hal::Device& device() { return *device_; }
+  hal::Exchange& exchange() { return *exchange_; }
+
+  // A tensor on its way. Nothing to send or to receive has no bytes.
+  struct Moved {
+    hal::DeviceAddress send, receive;
+    size_t send_bytes, receive_bytes;
+    const uint8_t* staged;  // the copy of what is sent, as the host sees it
+    hal::DeviceAddress staged_send, staged_receive;
+  };
+  // Commands of a device for each tensor: when all that is sent was copied, and before what was received is.
+  virtual absl::Status BeforeExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
+  virtual absl::Status AfterExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
+
  private:
   // Room for one operation, which those that follow use again: they are in order.
   struct Staging {
@@ -38,6 +53,11 @@ class StagingCommunicator : public hal::Communicator {
 
   // The place of the piece of `count` elements that begins at `offset`, which moves behind it.
   Place Take(const hal::Operation& operation, size_t count, size_t& offset) const;
+  // Calls (this->*issue) for each tensor.
+  absl::Status ForEach(hal::Stream& stream, const hal::Operation& operation, absl::Span<const hal::Piece> pieces,
+                       absl::Status (StagingCommunicator::*issue)(hal::Stream&, const Moved&));
+  absl::Status CopyIn(hal::Stream& stream, const Moved& tensor);
+  absl::Status CopyOut(hal::Stream& stream, const Moved& tensor);
   static absl::Status Run(const hal::HostCall& call);
 
   hal::Device* device_;

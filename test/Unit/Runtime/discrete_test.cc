@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -212,6 +213,54 @@ TEST(DiscreteWaits, TellWhereAnEventIsMissing) {
       seen.insert(byte);
     }
     EXPECT_EQ(seen, waits ? std::set<float>{0xff} : (std::set<float>{0, 0xff}));
+  }
+}
+
+// One member, which does something else while others have what it sent already.
+class LateExchange : public hal::Exchange {
+ public:
+  explicit LateExchange(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+
+  const std::string& name() const override { return name_; }
+  const std::vector<int>& ranks() const override { return ranks_; }
+  int self() const override { return 0; }
+  absl::Status Run(hal::Operation, absl::Span<const hal::HostPiece> pieces) override {
+    for (const hal::HostPiece& piece : pieces) std::memcpy(piece.receive, piece.send, piece.count * sizeof(float));
+    meanwhile_();
+    return absl::OkStatus();
+  }
+  absl::Status Break(absl::Status why) override { return why; }
+  absl::Status status() const override { return absl::OkStatus(); }
+
+ private:
+  const std::string name_ = "dp@3";
+  const std::vector<int> ranks_ = {3};
+  std::function<void()> meanwhile_;
+};
+
+TEST_F(Discrete, WhatIsSentIsNotWrittenBeforeTheOperationEnded) {
+  const auto other = *device_->CreateStream();
+  const auto sent = Allocate(256), received = Allocate(256), zeros = Allocate(256);
+  Write(*zeros, std::vector<float>(64, 0));
+  for (const uint64_t changed : {0, 8, 256}) {
+    Write(*sent, std::vector<float>(64, 1));
+    const auto communicator = *device_->CreateCommunicator(std::make_unique<LateExchange>([&] {
+      EXPECT_TRUE(other->Copy(sent->address() + 256 - changed, zeros->address(), changed).ok());
+      EXPECT_TRUE(other->Synchronize().ok());
+    }));
+    const hal::Piece piece = {sent->address(), received->address(), 64};
+    ASSERT_TRUE(communicator->Issue(*stream_, {hal::OperationKind::kAllReduce}, {&piece, 1}).ok());
+    const absl::Status status = stream_->Synchronize();
+    if (changed == 0) {
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_THAT(Floats(*received, 64), Each(1.0f));
+      continue;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+    // The two upper bytes of the first 1.0f that changed are not zero.
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("communicator 'dp@3', rank 3: byte " + std::to_string(258 - changed) +
+                          " of 256 changed while it was sent"));
   }
 }
 
