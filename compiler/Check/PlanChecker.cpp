@@ -161,6 +161,31 @@ static void count(const fbs::Command &command, CheckReport::Entry &entry) {
   }
 }
 
+absl::Status PlanChecker::checkRaces(uint32_t entry) {
+  RaceCheck alone(timeline_, entry);
+  const absl::Status status = alone.check();
+  if (status.ok() || RoleCount(plan_) == 1) {
+    facts_.waits += alone.waitFacts();
+    return status;
+  }
+  // What a rank does not order by itself may be ordered through others, which is more work to know.
+  const std::string name = plan_.entries()->Get(entry)->name()->str();
+  const auto [known, isNew] = throughRanks_.try_emplace(name);
+  if (isNew) {
+    Communications communications(timeline_, name);
+    DeadlockCheck deadlocks(communications);
+    if (communications.match().ok() && deadlocks.check().ok())
+      if (auto found = OrderThroughRanks::find(timeline_, communications, deadlocks.numbers()))
+        known->second = std::make_shared<const OrderThroughRanks>(*std::move(found));
+  }
+  if (!known->second)
+    return status;
+  RaceCheck together(timeline_, entry, known->second.get());
+  BOWLINE_RETURN_IF_ERROR(together.check());
+  facts_.waits += together.waitFacts();
+  return absl::OkStatus();
+}
+
 absl::Status PlanChecker::checkEntry(uint32_t index) {
   CheckReport::Entry &entry = report_.entries.emplace_back();
   const fbs::Program &program = timeline_.programOf(index);
@@ -182,11 +207,8 @@ absl::Status PlanChecker::checkEntry(uint32_t index) {
   entry.streams = static_cast<uint32_t>(streams.size());
   facts_.commands += entry.launches + entry.copies + entry.communications;
   // Races first: without them, the order of issue is the only one that matters. One stream is an order by itself.
-  if (streams.size() > 1 || waits) {
-    RaceCheck races(timeline_, index);
-    BOWLINE_RETURN_IF_ERROR(races.check());
-    facts_.waits += races.waitFacts();
-  }
+  if (streams.size() > 1 || waits)
+    BOWLINE_RETURN_IF_ERROR(checkRaces(index));
   facts_.communicators += entry.communications;
   const bool prepares = plan_.entries()->Get(index)->kind() == fbs::EntryKind::Prepare;
   EntryCheck check(timeline_, index, prepares ? std::vector<bool>(prepared_.size(), false) : prepared_);
@@ -262,6 +284,7 @@ absl::Status PlanChecker::check() {
   report_ = CheckReport();
   facts_ = {};
   certificates_.clear();
+  throughRanks_.clear();
   highestBuffer_.assign(RoleCount(plan_), std::nullopt);
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());

@@ -10,7 +10,8 @@
 //   aliasing        a command's written bytes overlap none of its other operands, except a declared in-place pair with
 //                   exactly equal bytes
 //   events          every wait is for an event that was signalled before, in the order of issue
-//   no race         every two accesses to a common byte, one of them a write, are ordered by streams and events
+//   no race         every two accesses to a common byte, one of them a write, are ordered by streams and events, of the
+//                   rank itself or through other ranks
 //   one stream      operations of one communicator are ordered by streams and events on each rank
 //   initialisation  every byte that is read was written before: at load, by the caller, as persistent state, or by an
 //                   earlier command of the entry
@@ -46,6 +47,8 @@
 #include "runtime/base/status.h"
 
 #include <array>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +96,8 @@ struct CheckReport {
   uint64_t storedCommands = 0; ///< in the file, segments counted once
 };
 
+class OrderThroughRanks;
+
 class PlanChecker {
 public:
   /// `plan` passed VerifyPlan.
@@ -113,6 +118,7 @@ private:
   absl::Status checkPersistence();
   absl::Status findPrepared();
   absl::Status checkEntry(uint32_t entry);
+  absl::Status checkRaces(uint32_t entry);
   absl::Status checkCommunications();
   absl::Status checkMeaning();
   absl::Status checkArenas();
@@ -125,6 +131,8 @@ private:
   std::vector<std::optional<uint32_t>> highestBuffer_; // by role: whose bytes reach highestByte; none without any
   std::vector<bool> prepared_;                         // by buffer: what the entry of kind Prepare sets
   std::vector<fbs::CertificateT> certificates_;
+  /// By name of entries, where that was asked for; null: not known.
+  std::map<std::string, std::shared_ptr<const OrderThroughRanks>> throughRanks_;
   struct {
     uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;
   } facts_ = {};

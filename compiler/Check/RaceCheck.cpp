@@ -3,6 +3,7 @@
 #include "compiler/Check/RaceCheck.h"
 
 #include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/matching.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -10,8 +11,8 @@
 
 namespace bowline {
 
-RaceCheck::RaceCheck(const Timeline &timeline, uint32_t entry)
-    : timeline_(timeline), entry_(entry), order_(timeline.programOf(entry), IssueMode::Asynchronous),
+RaceCheck::RaceCheck(const Timeline &timeline, uint32_t entry, const OrderThroughRanks *through)
+    : timeline_(timeline), entry_(entry), order_(timeline.programOf(entry), IssueMode::Asynchronous), through_(through),
       lastUse_(SizeOf(timeline.plan().communicators())) {}
 
 std::string RaceCheck::streamOf(CommandSite site) const {
@@ -142,6 +143,8 @@ absl::Status RaceCheck::checkCommand(CommandSite site, const fbs::Command &comma
     }
   }
   order_.issue(command.stream());
+  if (through_ != nullptr && CommunicatesBetweenRoles(timeline_.plan(), command))
+    order_.join(command.stream(), through_->of(timeline_.programOf(entry_).role())[nextPart_++]);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #ifndef BOWLINE_COMPILER_CHECK_RACECHECK_H
 #define BOWLINE_COMPILER_CHECK_RACECHECK_H
 
+#include "compiler/Check/OrderThroughRanks.h"
 #include "compiler/Check/StreamOrder.h"
 #include "compiler/Check/Timeline.h"
 #include "runtime/base/status.h"
@@ -18,7 +19,8 @@ namespace bowline {
 
 /// Proves for an entry of several streams that
 ///   events       every wait is for an event that was signalled before
-///   no race      every two accesses to a common byte, one of them a write, are ordered by streams and events
+///   no race      every two accesses to a common byte, one of them a write, are ordered by streams and events, also
+///                through those of other ranks
 ///   one stream   the operations of each communicator are ordered too: it serves one at a time
 ///
 /// Walks the commands in the order of issue and keeps, for each byte, the last write and the reads since, the last one
@@ -26,7 +28,8 @@ namespace bowline {
 /// meets.
 class RaceCheck {
 public:
-  RaceCheck(const Timeline &timeline, uint32_t entry);
+  /// `through`: what other ranks order, of the entry's name; null: nothing. It outlives the check.
+  RaceCheck(const Timeline &timeline, uint32_t entry, const OrderThroughRanks *through = nullptr);
 
   absl::Status check();
 
@@ -62,6 +65,8 @@ private:
   const Timeline &timeline_;
   uint32_t entry_;
   StreamOrder order_;
+  const OrderThroughRanks *through_;
+  uint32_t nextPart_ = 0; // of its communications between roles
   Cells cells_;
   struct LastUse {
     StreamOrder::Stamp stamp;

@@ -8,6 +8,7 @@
 #define BOWLINE_COMPILER_CHECK_STREAMORDER_H
 
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_view.h"
 
 #include "absl/types/span.h"
 
@@ -26,10 +27,13 @@ enum class IssueMode {
 
 /// Happens-before among the commands of one program, in the order of issue. Each stream has a clock: how many commands
 /// of each stream are over when its next one begins. A wait is for the last signal issued before it, so that every
-/// order goes from an earlier issue to a later one. O(streams) per signal and wait, O(1) for any other command.
+/// order goes from an earlier issue to a later one. O(width) per signal and wait, O(1) for any other command.
 class StreamOrder {
 public:
-  StreamOrder(const fbs::Program &program, IssueMode mode);
+  StreamOrder(const fbs::Program &program, IssueMode mode) : StreamOrder(program, mode, SizeOf(program.streams()), 0) {}
+  /// Among programs that communicate: clocks count the commands of `width` streams, of which those of this program are
+  /// `first` and following.
+  StreamOrder(const fbs::Program &program, IssueMode mode, size_t width, size_t first);
 
   /// A command by its stream and its place among the counted commands there, from 1.
   struct Stamp {
@@ -42,21 +46,23 @@ public:
   void signal(uint16_t stream, uint32_t event);
   /// False if the event was not signalled before.
   bool wait(uint16_t stream, uint32_t event);
+  /// The next command of `stream` begins after what `clock` counts, too: of the first streams, as many as it has.
+  void join(uint16_t stream, absl::Span<const uint32_t> clock);
 
   /// Whether `earlier`, which was issued before, is over when the next command of `stream` begins.
   bool precedes(Stamp earlier, uint16_t stream) const {
-    return earlier.stream == stream || clock(stream)[earlier.stream] >= earlier.place;
+    return earlier.stream == stream || clock(stream)[first_ + earlier.stream] >= earlier.place;
   }
   /// By stream: how many counted commands are over when the next command of `stream` begins.
-  absl::Span<const uint32_t> clock(uint16_t stream) const { return {clocks_.data() + stream * streams_, streams_}; }
+  absl::Span<const uint32_t> clock(uint16_t stream) const { return {clocks_.data() + stream * width_, width_}; }
 
 private:
-  absl::Span<uint32_t> mutableClock(uint16_t stream) { return {clocks_.data() + stream * streams_, streams_}; }
+  absl::Span<uint32_t> mutableClock(uint16_t stream) { return {clocks_.data() + stream * width_, width_}; }
   /// The issue of a command on `stream`, before it takes effect and after.
   void begin(uint16_t stream);
   void end(uint16_t stream);
 
-  size_t streams_;
+  size_t width_, first_;
   IssueMode mode_;
   std::vector<uint32_t> clocks_;              // by stream
   std::vector<uint32_t> host_;                // InlineCompute: what is over at the next issue

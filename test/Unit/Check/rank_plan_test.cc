@@ -224,6 +224,48 @@ TEST(Races, ACommunicatorServesOneStream) {
   }
 }
 
+// Stage 0 sends y, gets something that stage 1 made of it, and writes y anew. That the answer is there does not say
+// that the send is over on stage 0; that stage 1 has what is sent next in the same stream does.
+fbs::PlanT SentAndAnswered(bool sends_more, bool waits_for_more) {
+  RankPlan plan({{"dp", 2}, {"pp", 2}}, 1);
+  plan.Streams({"compute", "out", "in"});
+  plan.Events(2);
+  const uint32_t there = plan.Communicator("there", {1}), back = plan.Communicator("back", {1});
+  const uint32_t x = plan.Buffer(0, "x", BufferKind::Input, 16), y = plan.Buffer(0, "y", BufferKind::Output, 16);
+  const uint32_t answer = plan.Buffer(0, "answer", BufferKind::Temporary, 16);
+  plan.Add(0, 0, x, x, y);
+  plan.Signal(0, 0, 0);
+  plan.Wait(0, 1, 0);
+  plan.Send(0, 1, there, 1, y);
+  if (sends_more) plan.Send(0, 1, there, 1, x);
+  plan.Receive(0, 2, back, 1, answer);
+  plan.Signal(0, 2, 1);
+  plan.Wait(0, 0, 1);
+  plan.Add(0, 0, x, answer, y);
+  const uint32_t a = plan.Buffer(1, "a", BufferKind::Temporary, 16), b = plan.Buffer(1, "b", BufferKind::Output, 16);
+  const uint32_t c = plan.Buffer(1, "c", BufferKind::Output, 16);
+  plan.Receive(1, 2, there, 0, a);
+  if (sends_more && waits_for_more) plan.Receive(1, 2, there, 0, b);
+  plan.Signal(1, 2, 0);
+  if (sends_more && !waits_for_more) plan.Receive(1, 2, there, 0, b);
+  if (!sends_more) plan.Copy(1, 2, a, b);
+  plan.Wait(1, 0, 0);
+  plan.Add(1, 0, a, a, c);
+  plan.Signal(1, 0, 1);
+  plan.Wait(1, 1, 1);
+  plan.Send(1, 1, back, 0, c);
+  return plan.Finish();
+}
+
+TEST(Races, OtherRanksOrderStreams) {
+  EXPECT_TRUE(Check(SentAndAnswered(true, true)).ok()) << Check(SentAndAnswered(true, true));
+  for (const bool sends_more : {true, false}) {
+    EXPECT_THAT(Message(SentAndAnswered(sends_more, false)),
+                AllOf(HasSubstr("the proof of no race fails"), HasSubstr("on stream 'out', reads buffer 1 'y'"),
+                      HasSubstr("on stream 'compute', writes buffer 1 'y'")));
+  }
+}
+
 TEST(Roles, ArenasAreApart) {
   fbs::PlanT plan = MakePipeline(2, 1, 2);
   plan.roles[1]->arena_bytes += 64;
