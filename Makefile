@@ -33,7 +33,7 @@ check-fast: configure  ## Build and run the fast tests: two minutes after a buil
 check-mutants: configure  ## Make each of the recorded mistakes, and say which of them the fast tests find (an hour)
 	@scripts/check-mutants.py $(NAMES)
 
-check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), and 200 (COUNT=N) random strategies
+check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), 200 (COUNT=N) random strategies, and each wait of 20 plans deleted
 	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
 
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root

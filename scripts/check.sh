@@ -5,8 +5,8 @@
 #
 #   scripts/check.sh [--nightly] [--step NAME=passed|failed]...
 #
-# --nightly  makes random choices that no run had before, and tries COUNT (200) more random strategies. The seed is printed
-#            first and last; SEED=N repeats it
+# --nightly  makes random choices that no run had before, tries COUNT (200) more random strategies, and deletes each wait of
+#            20 plans in turn. The seed is printed first and last; SEED=N repeats it
 # --step     counts something that ran before, as .ci/run does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -56,7 +56,9 @@ run_step runtime-only scripts/check-runtime-only.sh
 run_step package scripts/check-package.sh
 if $nightly; then
   run_step "${COUNT:-200} random strategies" \
-    "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED"
+    "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
+    --also-on "discrete:seed=$BOWLINE_TEST_SEED,wait_us=100"
+  run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
 fi
 
 [ -z "$seed_note" ] || echo "$seed_note"

@@ -15,8 +15,11 @@
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/evaluator.h"
 #include "test/Unit/Runtime/arena_probe.h"
 #include "gtest/gtest.h"
+
+#include "absl/strings/str_cat.h"
 
 #include <cstring>
 #include <thread>
@@ -33,17 +36,33 @@ static absl::Status readStates(const Session &session, std::vector<uint8_t> &byt
   return absl::OkStatus();
 }
 
+namespace {
+
+struct OfRank {
+  std::vector<StepResult> steps;
+  std::vector<double> evaluations;
+  std::vector<uint8_t> states;
+};
+
+} // namespace
+
 static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenDataset &dataset, const TrainRun &run,
-                                RankGroup *group, std::vector<StepResult> &results, std::vector<uint8_t> &states) {
+                                RankGroup *group, OfRank &results) {
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
   options.group = group;
   options.driver = run.driver;
   options.require_certificates = false;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
-  EXPECT_EQ(session->arena().bytes(), ArenaBytes(session->plan(), session->role())) << "rank " << session->rank();
+  if (uint64_t planned = ArenaBytes(session->plan(), session->role()); session->arena().bytes() != planned)
+    return absl::InternalError(
+        absl::StrCat("the arena has ", session->arena().bytes(), " bytes, and ", planned, " in the plan"));
   bowline::testing::ArenaProbe probe(*session, 0xff);
   BOWLINE_ASSIGN_OR_RETURN(Trainer trainer, Trainer::Create(session.get(), &dataset, DataOrder::kShuffle));
+  std::optional<Evaluator> evaluator;
+  if (run.evaluate) {
+    BOWLINE_ASSIGN_OR_RETURN(evaluator, Evaluator::Create(session.get(), &dataset, /*batches=*/1));
+  }
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(group));
   if (run.resume.empty()) {
     BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
@@ -53,22 +72,26 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   }
   for (int step = 0; step < run.steps; ++step) {
     BOWLINE_ASSIGN_OR_RETURN(StepResult result, trainer.Step());
-    results.push_back(result);
+    results.steps.push_back(result);
+    if (!evaluator)
+      continue;
+    BOWLINE_ASSIGN_OR_RETURN(double loss, evaluator->Evaluate());
+    results.evaluations.push_back(loss);
   }
-  std::optional<uint64_t> outside = probe.FirstOutsideOfBuffers(probe.Written());
-  EXPECT_FALSE(outside) << "rank " << session->rank() << " wrote byte " << *outside
-                        << " of the arena, where no buffer is";
-  BOWLINE_RETURN_IF_ERROR(readStates(*session, states));
+  if (std::optional<uint64_t> outside = probe.FirstOutsideOfBuffers(probe.Written()))
+    return absl::InternalError(absl::StrCat("byte ", *outside, " of the arena was written, where no buffer is"));
+  BOWLINE_RETURN_IF_ERROR(readStates(*session, results.states));
   return run.save.empty() ? absl::OkStatus() : trainer.Save(run.save, &agreement).status();
 }
 
-static bool sameBits(const std::vector<StepResult> &a, const std::vector<StepResult> &b) {
+template <typename T> static bool sameBits(const std::vector<T> &a, const std::vector<T> &b) {
   return a.size() == b.size() && (a.empty() || // then there may be no memory to compare
-                                  std::memcmp(a.data(), b.data(), a.size() * sizeof(StepResult)) == 0);
+                                  std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 bool TrainOutcome::equals(const TrainOutcome &other) const {
-  return status == other.status && sameBits(steps, other.steps) && states == other.states;
+  return status == other.status && sameBits(steps, other.steps) && sameBits(evaluations, other.evaluations) &&
+         states == other.states;
 }
 
 TrainOutcome bowline::test::tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset,
@@ -82,24 +105,26 @@ TrainOutcome bowline::test::tryOnRanks(absl::Span<const uint8_t> plan, const Tok
   int ranks = static_cast<int>(RankCount(loaded->plan()));
   auto group = LoopbackGroup::Create(ranks, {std::chrono::seconds(60)});
   EXPECT_TRUE(group.ok()) << group.status();
-  std::vector<std::vector<StepResult>> results(ranks);
-  outcome.states.resize(ranks);
+  std::vector<OfRank> results(ranks);
   std::vector<absl::Status> statuses(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       std::unique_ptr<RankGroup> view = (*group)->AsRank(rank);
-      statuses[rank] =
-          trainAsRank(plan, dataset, run, ranks == 1 ? nullptr : view.get(), results[rank], outcome.states[rank]);
+      statuses[rank] = trainAsRank(plan, dataset, run, ranks == 1 ? nullptr : view.get(), results[rank]);
       view->Abort(statuses[rank]);
     });
   for (std::thread &thread : threads)
     thread.join();
-  outcome.steps = results[0];
+  outcome.steps = results[0].steps;
+  outcome.evaluations = results[0].evaluations;
+  for (OfRank &result : results)
+    outcome.states.push_back(std::move(result.states));
   for (int rank = 0; rank < ranks && outcome.status.ok(); ++rank)
     outcome.status = Annotate(statuses[rank], "rank " + std::to_string(rank));
   for (int rank = 1; rank < ranks && outcome.status.ok(); ++rank)
-    if (!sameBits(results[rank], results[0]))
+    if (!sameBits(results[rank].steps, results[0].steps) ||
+        !sameBits(results[rank].evaluations, results[0].evaluations))
       outcome.status = absl::InternalError("ranks 0 and " + std::to_string(rank) + " report different results");
   return outcome;
 }

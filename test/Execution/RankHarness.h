@@ -26,12 +26,15 @@ struct TrainRun {
   std::string resume = {}; // a checkpoint, or a directory of them
   std::string save = {};   // directory for a checkpoint after the last step
   std::string driver = {}; // as SessionOptions has it
+  bool evaluate = false;   // one batch after each step
 };
 
-/// What a run did: of rank 0 the steps, of each rank the bytes of all its states at the end.
+/// What a run did: of rank 0 the steps and the losses of evaluations, of each rank the bytes of all its states at the
+/// end.
 struct TrainOutcome {
   absl::Status status;
   std::vector<StepResult> steps;
+  std::vector<double> evaluations;
   std::vector<std::vector<uint8_t>> states;
 
   /// Whether both did the same, bit for bit.
@@ -39,7 +42,8 @@ struct TrainOutcome {
 };
 
 /// Trains as `run` says with every rank of the plan on a thread of its own. Adds no test failure, and asks for no
-/// certificate. The error is that of the first rank to have one; ranks that report different results are one too.
+/// certificate. The error is that of the first rank to have one; ranks that report different results, or use other
+/// memory than the plan says, are one too.
 TrainOutcome tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset, const TrainRun &run);
 
 /// Checks the plan, then trains as `run` says with every rank of it on a thread of its own. Adds a test failure, and

@@ -64,12 +64,12 @@ void expectSameTraining(const std::vector<StepResult> &actual, const std::vector
                         TrainingTolerance tolerance = {});
 
 /// Trains for `steps` steps on one rank in f32 and on those of the mesh, and expects the same training; in bf16, as far
-/// as bf16 can be. Adds a test failure where trainOnRanks does, too.
-void expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
+/// as bf16 can be. Adds a test failure where trainOnRanks does, too. The plan for the mesh, null after some failures.
+std::unique_ptr<fbs::PlanT> expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
 
-/// Trains for `steps` steps on the ranks of the mesh, by the driver that the plan names and by another, and expects the
-/// same bits of all results and states. Otherwise adds a test failure.
-void expectTrainsAlikeOn(const std::string &driver, const StrategyCase &strategy, int steps);
+/// Trains a plan with tokens of randomDataset(vocabulary) for `steps` steps, and evaluates after each, by the driver
+/// that it names and by another, and expects the same bits of all results and states. Otherwise adds a test failure.
+void expectTrainsAlikeOn(const std::string &driver, fbs::PlanT &plan, int64_t vocabulary, int steps);
 
 } // namespace bowline::test
 
