@@ -84,6 +84,19 @@ static LogicalResult checkAscending(Operation *op, const Twine &what, ArrayRef<i
   return success();
 }
 
+/// Of a function that is a pass of a microbatch: who looks for that of a stage finds one.
+static LogicalResult checkOnlyPass(graph::FuncOp function) {
+  for (auto other : function->getBlock()->getOps<graph::FuncOp>()) {
+    if (other == function)
+      return success();
+    if (other.getPart() == function.getPart() && stage::indexOf(other) == stage::indexOf(function))
+      return function.emitOpError("is the part '")
+             << stringifyFunctionPart(*function.getPart()) << "' of its stage, as @" << other.getSymName()
+             << " before it is; a stage has one of each";
+  }
+  return success();
+}
+
 LogicalResult StageDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kCountAttr) {
@@ -100,7 +113,10 @@ LogicalResult StageDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     auto index = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     if (!index || index.empty())
       return op->emitOpError("has ") << name << " = " << attribute.getValue() << "; it must be a list of stages";
-    return checkAscending(op, name + " has", index);
+    if (failed(checkAscending(op, name + " has", index)))
+      return failure();
+    if (auto function = dyn_cast<graph::FuncOp>(op); function && function.getPart())
+      return checkOnlyPass(function);
   } else if (name == kPhaseAttr) {
     auto phase = dyn_cast<StringAttr>(attribute.getValue());
     if (!phase || !llvm::is_contained({kForward, kBackward, kBoth}, phase.getValue()))

@@ -111,18 +111,14 @@ std::string FuncOp::getResultName(unsigned index) {
   return "result" + std::to_string(index);
 }
 
-/// Whether who looks for the part of the one would find the other; pipelines have passes for each stage.
-static bool isSamePart(FuncOp one, FuncOp other) {
-  return one.getPart() == other.getPart() && one->getAttr("stage.index") == other->getAttr("stage.index");
-}
-
 LogicalResult FuncOp::verifySymbolUses(SymbolTableCollection &) {
-  if (!getPart())
+  // Forward and backward passes are of a stage, and there are several of these.
+  if (!getPart() || *getPart() == FunctionPart::Forward || *getPart() == FunctionPart::Backward)
     return success();
   for (auto other : (*this)->getBlock()->getOps<FuncOp>()) {
     if (other == *this)
       return success();
-    if (isSamePart(*this, other))
+    if (other.getPart() == getPart())
       return emitOpError("is the part '") << stringifyFunctionPart(*getPart()) << "', as @" << other.getSymName()
                                           << " before it is; a module has one of each part";
   }

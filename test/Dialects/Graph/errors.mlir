@@ -1530,20 +1530,6 @@ graph.func loss @other() {
 
 // -----
 
-// Each stage has its passes.
-graph.func forward @f() attributes {stage.index = array<i64: 0>} {
-  graph.return
-}
-graph.func forward @g() attributes {stage.index = array<i64: 1>} {
-  graph.return
-}
-// expected-error @+1 {{is the part 'forward', as @g before it is; a module has one of each part}}
-graph.func forward @h() attributes {stage.index = array<i64: 1>} {
-  graph.return
-}
-
-// -----
-
 graph.func @f() {
   graph.return
 }

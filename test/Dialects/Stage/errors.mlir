@@ -126,3 +126,17 @@ graph.func @f() {
 // expected-error @+1 {{has stage.axis = ""; it must be on the module, and the name of an axis of the mesh}}
 module attributes {stage.axis = ""} {
 }
+
+// -----
+
+// Each stage has its passes.
+graph.func forward @f() attributes {stage.index = array<i64: 0>} {
+  graph.return
+}
+graph.func forward @g() attributes {stage.index = array<i64: 1>} {
+  graph.return
+}
+// expected-error @+1 {{is the part 'forward' of its stage, as @g before it is; a stage has one of each}}
+graph.func forward @h() attributes {stage.index = array<i64: 1>} {
+  graph.return
+}
