@@ -19,7 +19,9 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
     // It always equals the saved tensor of its key, rounded where it is narrower: loaded from that, never saved.
     I32BitEnumAttrCaseBit<"Mirror", 3, "mirror">,
     // The number of finished steps, as one i32.
-    I32BitEnumAttrCaseBit<"Step", 4, "step">]> {
+    I32BitEnumAttrCaseBit<"Step", 4, "step">,
+    // It belongs to the request that is served, as a cache does: each begins with the initial value, no checkpoint has it.
+    I32BitEnumAttrCaseBit<"PerRequest", 5, "per_request">]> {
   let cppNamespace = "::bowline";
   let separator = "|";
 }

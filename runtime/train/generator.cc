@@ -39,6 +39,14 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
       logits->bytes == 0) {
     return unfit("lacks the output 'logits' of type f32 [1, vocabulary]");
   }
+  const auto& states = *session->plan().states();
+  if (std::any_of(states.begin(), states.end(), [](auto* state) { return Has(*state, fbs::StateFlag::PerRequest); })) {
+    const absl::StatusOr<int> init = session->FindEntry(fbs::EntryKind::Init);
+    if (!init.ok() || session->FindEntry(fbs::EntryKind::TrainStep).ok()) {
+      return unfit("lacks, beside it, an entry of kind Init that sets what is per request and no weights");
+    }
+    generator.init_ = *init;
+  }
   generator.tokens_port_ = *tokens;
   generator.position_port_ = *position;
   generator.logits_port_ = *logits;
@@ -46,6 +54,8 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
   generator.logits_.resize(logits->bytes / sizeof(float));
   return generator;
 }
+
+absl::Status Generator::BeginRequest() { return init_ < 0 ? absl::OkStatus() : session_->Run(init_); }
 
 absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32_t> text) {
   const size_t seen = std::min(text.size(), tokens_.size());
@@ -79,6 +89,7 @@ absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions
     }
     text.push_back(token);
   }
+  BOWLINE_RETURN_IF_ERROR(BeginRequest());
   Agreement alone;
   Agreement& agreement = ranks == nullptr ? alone : *ranks;
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {

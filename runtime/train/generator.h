@@ -26,6 +26,8 @@ struct GenerateOptions {
 class Generator {
  public:
   // kFailedPrecondition when the plan cannot generate. `session`, whose parameters are loaded, outlives the generator.
+  // Each text is a request: where states are per request, the entry of kind Init runs before it, which sets no weights
+  // in plans that only generate.
   static absl::StatusOr<Generator> Create(Session* session);
 
   // Calls `write` with each byte as it is produced, valid UTF-8 or not; an error of it ends the generation. When the
@@ -46,11 +48,14 @@ class Generator {
  private:
   explicit Generator(Session* session) : session_(session) {}
 
+  // Gives states that are per request their initial value.
+  absl::Status BeginRequest();
   // The logits after `text` of the ids that have a text.
   absl::StatusOr<absl::Span<const float>> Logits(absl::Span<const int32_t> text);
 
   Session* session_;
   int entry_ = 0;
+  int init_ = -1;  // where states are per request
   TensorRef tokens_port_, position_port_, logits_port_;
   std::vector<int32_t> tokens_;
   std::vector<float> logits_;

@@ -148,6 +148,89 @@ class Resume(tools.ToolTest):
                 self.assertEqual(text("--temperature", 0, "--seed", 3), text("--temperature", 0, "--seed", 4))
 
 
+def layer(ids, result, cache):
+    """A model of two matrices with a state per request that each run doubles, as text between `ids` and `result`."""
+    return f"""
+graph.param @embed : tensor<257x8xf32> init(#graph.normal<0.5>) key("embed") role(vocabulary) layer(0)
+graph.param @head : tensor<257x8xf32> init(#graph.normal<0.5>) key("head") role(vocabulary) layer(1)
+graph.state @cache per_request : {cache} init(#graph.normal<50.0>)
+graph.func {ids}
+  %embed = graph.read @embed : tensor<257x8xf32>
+  %head = graph.read @head : tensor<257x8xf32>
+  %cache = graph.read @cache : {cache}
+  %grown = arith.addf %cache, %cache : {cache}
+  graph.write @cache, %grown : {cache}
+  {result}
+}}
+"""
+
+
+TRAINS = layer("""loss @score(%tokens: tensor<4x6xi32> {graph.limit = 257 : i64, graph.name = "tokens"},
+                       %labels: tensor<4x6xi32> {graph.limit = 257 : i64, graph.name = "labels"})
+    -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "token_count"}) {""", """
+  %x = graph.gather %embed[%tokens] : (tensor<257x8xf32>, tensor<4x6xi32>) -> tensor<4x6x8xf32>
+  %y = graph.dot_general %x, %head contract [2] x [1] :
+    (tensor<4x6x8xf32>, tensor<257x8xf32>) -> tensor<4x6x257xf32>
+  %losses, %logsumexp = graph.softmax_cross_entropy %y, %labels :
+    (tensor<4x6x257xf32>, tensor<4x6xi32>) -> (tensor<4x6xf32>, tensor<4x6xf32>)
+  %sum = graph.reduce sum %losses dims [0, 1] : (tensor<4x6xf32>) -> tensor<f32>
+  %count = arith.constant dense<24.0> : tensor<f32>
+  graph.return %sum, %count : tensor<f32>, tensor<f32>""", "tensor<8xf32>")
+
+# What the cache holds outweighs all that a text could say.
+GENERATES = layer("""generate @next(%tokens: tensor<1x6xi32> {graph.limit = 257 : i64, graph.name = "tokens"},
+                     %position: tensor<1xi32> {graph.limit = 6 : i64, graph.name = "position"})
+    -> (tensor<1x257xf32> {graph.name = "logits"}) {""", """
+  %table = graph.reshape %tokens : (tensor<1x6xi32>) -> tensor<6x1xi32>
+  %token = graph.gather %table[%position] : (tensor<6x1xi32>, tensor<1xi32>) -> tensor<1x1xi32>
+  %id = graph.reshape %token : (tensor<1x1xi32>) -> tensor<1xi32>
+  %x = graph.gather %embed[%id] : (tensor<257x8xf32>, tensor<1xi32>) -> tensor<1x8xf32>
+  %y = graph.dot_general %x, %head contract [1] x [1] : (tensor<1x8xf32>, tensor<257x8xf32>) -> tensor<1x257xf32>
+  %logits = arith.addf %y, %cache : tensor<1x257xf32>
+  graph.return %logits : tensor<1x257xf32>""", "tensor<1x257xf32>")
+
+
+class StatesPerRequest(tools.ToolTest):
+    """A cache is in no checkpoint, of whatever ranks, and the run that goes on is the one that never stopped."""
+
+    def plan(self, text, name, *flags):
+        program = self.folder / f"{name}.mlir"
+        program.write_text(text, encoding="utf-8")
+        tools.succeed("bowline-compile", program, "--seed", 5, *tools.ONE_THREAD, *flags, "-o",
+                      self.folder / f"{name}.plan")
+        return self.folder / f"{name}.plan"
+
+    def test_no_checkpoint_has_it(self):
+        for name, flags in (("one", []), ("stages", ["--mesh", "pp=2"]), ("zero", ["--mesh", "dp=2", "--zero", 3])):
+            with self.subTest(name=name):
+                plan = self.plan(TRAINS, name, "--mode", "train", *flags)
+                self.assertIn("sound", tools.succeed("bowline-check", plan).decode())
+
+                def run(steps, folder, *more, plan=plan):
+                    tools.succeed("bowline-run", plan, "--data", tools.TOKENS, "--steps", steps, "--save",
+                                  self.folder / folder, "--metrics", self.folder / f"{folder}.jsonl", "--quiet", *more)
+                    return tools.metrics_of(self.folder / f"{folder}.jsonl")
+
+                whole, parts = f"{name}-whole", f"{name}-parts"
+                run(6, whole)
+                run(3, parts)
+                saved = [path for path in (self.folder / parts).rglob("*") if path.is_file()]
+                self.assertTrue(any(b"embed" in path.read_bytes() for path in saved))
+                self.assertEqual([path for path in saved if b"cache" in path.read_bytes()], [])
+                self.assertEqual(run(6, parts, "--resume", self.folder / parts), tools.metrics_of(
+                    self.folder / f"{whole}.jsonl"))
+
+    def test_a_text_begins_with_its_initial_value(self):
+        trains = self.plan(TRAINS, "train", "--mode", "train")
+        tools.succeed("bowline-run", trains, "--data", tools.TOKENS, "--steps", 1, "--save", self.folder / "saved",
+                      "--quiet")
+        plan = self.plan(GENERATES, "generate", "--mode", "generate")
+        texts = [tools.succeed("bowline-run", plan, "--weights", self.folder / "saved", "--prompt", prompt,
+                               "--max-new-tokens", 8, "--temperature", 0) for prompt in ("a", "another")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[0][:1] * 8)
+
+
 def has_avx512():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         return " avx512f " in file.read()

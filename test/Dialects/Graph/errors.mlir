@@ -212,13 +212,13 @@ graph.state @s accumulator : tensor<f32> init(#graph.normal<1.0>)
 // -----
 
 // A kind of persistent tensor is flags that the dialect knows...
-// expected-error @+1 {{does not know the flag 'optimizer' of a state; flags are trained|saved|weight|mirror|step}}
+// expected-error @+1 {{does not know the flag 'optimizer' of a state; flags are trained|saved|weight|mirror|step|per_request}}
 graph.state @s optimizer : tensor<f32> init(#graph.fill<0.0>)
 
 // -----
 
 // ...and that have a meaning together.
-// expected-error @+1 {{is step, but must be one of saved|mirror, which says where its value comes from when a run goes on}}
+// expected-error @+1 {{is step, but must be one of saved|mirror|per_request, which says where its value comes from when a run goes on}}
 graph.state @s step : tensor<i32> init(#graph.fill<0.0>)
 
 // -----
@@ -235,6 +235,17 @@ graph.state @s saved|step : tensor<1xi32> init(#graph.fill<0.0>)
 
 // expected-error @+1 {{does not persist, and has the flags saved}}
 "graph.state"() <{sym_name = "s", lifetime = 1 : i32, flags = 2 : i32, type = tensor<f32>, init = #graph.fill<0.0>}> : () -> ()
+
+// -----
+
+// A checkpoint has it, or a request does.
+// expected-error @+1 {{is saved|per_request, but must be one of saved|mirror|per_request}}
+graph.state @s saved|per_request : tensor<f32> init(#graph.fill<0.0>)
+
+// -----
+
+// expected-error @+1 {{is step|per_request, but steps are counted by what is saved and no weight}}
+graph.state @s step|per_request : tensor<i32> init(#graph.fill<0.0>)
 
 // -----
 

@@ -34,6 +34,8 @@ graph.state @step saved|step : tensor<i32> init(#graph.fill<0.0>)
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)
 // CHECK: graph.state @embed.weight.moment1 saved of @embed.weight : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
 graph.state @embed.weight.moment1 saved of @embed.weight : tensor<7x4xf32> init(#graph.fill<1.0e-30>)
+// CHECK: graph.state @cache per_request : tensor<2x3xbf16> init(#graph.fill<0.0>)
+graph.state @cache per_request : tensor<2x3xbf16> init(#graph.fill<0.0>)
 // CHECK: graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
 graph.state @kept stash : tensor<7x4xbf16> init(#graph.fill<0.0>) slots 3
 

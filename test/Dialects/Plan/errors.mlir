@@ -77,13 +77,13 @@ plan.state %b key "b" saved init "" : !plan.buffer<tensor<4xf32>>
 
 // Checkpoints have a value for each.
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{is trained|weight, but must be one of saved|mirror, which says where its value comes from when a run goes on}}
+// expected-error @+1 {{is trained|weight, but must be one of saved|mirror|per_request, which says where its value comes from when a run goes on}}
 plan.state %b key "b" trained|weight init "" : !plan.buffer<tensor<4xf32>>
 
 // -----
 
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{is trained|saved|weight|mirror, but must be one of saved|mirror}}
+// expected-error @+1 {{is trained|saved|weight|mirror, but must be one of saved|mirror|per_request}}
 plan.state %b key "b" trained|saved|weight|mirror init "" : !plan.buffer<tensor<4xf32>>
 
 // -----
@@ -94,6 +94,12 @@ plan.state %b key "b" trained|saved init "" : !plan.buffer<tensor<4xf32>>
 
 // -----
 
+%b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
+// expected-error @+1 {{is weight|per_request, but a weight serves all requests}}
+plan.state %b key "b" weight|per_request init "" : !plan.buffer<tensor<4xf32>>
+
+// -----
+
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<i32>>
 // expected-error @+1 {{is saved|weight|step, but steps are counted by what is saved and no weight}}
 plan.state %b key "b" saved|weight|step init "" : !plan.buffer<tensor<i32>>
@@ -101,7 +107,7 @@ plan.state %b key "b" saved|weight|step init "" : !plan.buffer<tensor<i32>>
 // -----
 
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-// expected-error @+1 {{does not know the flag 'parameter' of a state; flags are trained|saved|weight|mirror|step}}
+// expected-error @+1 {{does not know the flag 'parameter' of a state; flags are trained|saved|weight|mirror|step|per_request}}
 plan.state %b key "b" parameter init "" : !plan.buffer<tensor<4xf32>>
 
 // -----

@@ -15,6 +15,8 @@ module @toy attributes {
   %m = plan.buffer "w.m" state : !plan.buffer<tensor<4x3xf32>> at 64
   // CHECK: %step = plan.buffer "step" state : !plan.buffer<tensor<i32>> at 128
   %step = plan.buffer "step" state : !plan.buffer<tensor<i32>> at 128
+  // CHECK: %cache = plan.buffer "cache" state : !plan.buffer<tensor<2xf32>> at 576
+  %cache = plan.buffer "cache" state : !plan.buffer<tensor<2xf32>> at 576
   // CHECK: %tokens = plan.buffer "tokens" input : !plan.buffer<tensor<4xi32>> at 192 slots 4 stride 64
   %tokens = plan.buffer "tokens" input : !plan.buffer<tensor<4xi32>> at 192 slots 4 stride 64
   // CHECK: %loss = plan.buffer "loss" output : !plan.buffer<tensor<f32>> at 448
@@ -32,6 +34,8 @@ module @toy attributes {
   plan.state %m key "w.m" saved init "fill(0)" : !plan.buffer<tensor<4x3xf32>>
   // CHECK: plan.state %step key "step" saved|step init "fill(0)"
   plan.state %step key "step" saved|step init "fill(0)" : !plan.buffer<tensor<i32>>
+  // CHECK: plan.state %cache key "cache" per_request init "fill(0)"
+  plan.state %cache key "cache" per_request init "fill(0)" : !plan.buffer<tensor<2xf32>>
   // CHECK: plan.constant %table = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   plan.constant %table = dense<[1.0, 2.0]> : tensor<2xf32> : !plan.buffer<tensor<2xf32>>
 

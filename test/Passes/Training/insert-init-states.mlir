@@ -5,10 +5,13 @@
 // CHECK-LABEL: graph.func @initialize() {
 // CHECK-NEXT: %[[START:.*]] = arith.constant dense<3> : tensor<i32>
 // CHECK-NEXT: graph.write @step, %[[START]]
+// CHECK-NEXT: %[[EMPTY:.*]] = arith.constant dense<5.000000e-01> : tensor<4xf32>
+// CHECK-NEXT: graph.write @cache, %[[EMPTY]]
 // CHECK-NEXT: graph.return
 // CHECK: graph.entry init @init [@initialize] repeat [1]
 graph.param @w : tensor<2x3xf32> init(#graph.normal<0.02>) key("w")
 graph.state @step saved|step : tensor<i32> init(#graph.fill<3.0>)
+graph.state @cache per_request : tensor<4xf32> init(#graph.fill<0.5>)
 
 // -----
 

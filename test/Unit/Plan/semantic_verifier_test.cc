@@ -102,14 +102,21 @@ const Rule kMemoryRules[] = {
     {"UnknownFlags", [](P& p) { p.states[0]->flags = static_cast<fbs::StateFlag>(0xc3); },
      "state 0 'model.embed.weight': unknown flags c0"},
     {"NotSaved", [](P& p) { p.states[1]->flags = fbs::StateFlag::NONE; },
-     "state 1 'steps': is none, but must be one of Saved|Mirror, which says where its value comes from when a run goes "
+     "state 1 'steps': is none, but must be one of Saved|Mirror|PerRequest, which says where its value comes from when "
+     "a run goes "
      "on"},
     {"SavedMirror", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Mirror; },
-     "state 0 'model.embed.weight': is Trained|Saved|Weight|Mirror, but must be one of Saved|Mirror"},
+     "state 0 'model.embed.weight': is Trained|Saved|Weight|Mirror, but must be one of Saved|Mirror|PerRequest"},
     {"MirrorOfNothing", [](P& p) { p.states[0]->flags = fbs::StateFlag::Weight | fbs::StateFlag::Mirror; },
      "state 0 'model.embed.weight': is a Mirror, but no state of its key is Saved"},
     {"TrainedState", [](P& p) { p.states[1]->flags |= fbs::StateFlag::Trained; },
      "state 1 'steps': is Trained|Saved, but only a Weight is Trained"},
+    {"SavedPerRequest", [](P& p) { p.states[1]->flags |= fbs::StateFlag::PerRequest; },
+     "state 1 'steps': is Saved|PerRequest, but must be one of Saved|Mirror|PerRequest"},
+    {"WeightPerRequest", [](P& p) { p.states[0]->flags = fbs::StateFlag::Weight | fbs::StateFlag::PerRequest; },
+     "state 0 'model.embed.weight': is Weight|PerRequest, but a Weight serves all requests"},
+    {"StepsPerRequest", [](P& p) { p.states[1]->flags = fbs::StateFlag::Step | fbs::StateFlag::PerRequest; },
+     "is Step|PerRequest, but steps are counted by one i32 that is Saved and no Weight"},
     {"StepsInF32", [](P& p) { p.states[1]->flags |= fbs::StateFlag::Step; },
      "state 1 'steps': is Saved|Step, but steps are counted by one i32 that is Saved and no Weight, not by f32[1]"},
     {"WeightThatCountsSteps", [](P& p) { p.states[0]->flags |= fbs::StateFlag::Step; },

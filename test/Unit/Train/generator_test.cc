@@ -16,6 +16,7 @@
 namespace bowline {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 using testing::ReadTensor;
 using testing::WriteTensor;
@@ -90,6 +91,29 @@ TEST(GeneratorTest, TheSeedDecidesTheText) {
   // Every byte can come out, also those that are no UTF-8.
   const std::string four = text(4);
   EXPECT_TRUE(std::any_of(four.begin(), four.end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }));
+}
+
+TEST(GeneratorTest, EachTextBeginsWithEmptyCaches) {
+  const ToyShape shape = {.vocabulary = 97, .cache = true};
+  const auto session = ToySession(ToyGeneratePlan(shape));
+  const auto cache = [&] { return ReadTensor<float>(*session, session->State(kToyCacheKey)); };
+  WriteTensor(*session, session->State(kToyCacheKey), std::vector<float>{5, 5});
+  for (int text : {0, 1}) {
+    ASSERT_TRUE(GenerateText(*session, "A", {.max_new_tokens = 0}).ok());
+    EXPECT_THAT(cache(), Each(kToyEmpty)) << text;
+    ASSERT_TRUE(GenerateText(*session, "A", {.max_new_tokens = 2}).ok());
+    EXPECT_THAT(cache(), Each(kToyUsed)) << text;
+  }
+  fbs::PlanT without = ToyGeneratePlan(shape), training = ToyGeneratePlan(shape);
+  without.entries.pop_back();
+  EXPECT_THAT(GenerateText(*ToySession(std::move(without)), "A", {.max_new_tokens = 1}).status().ToString(),
+              HasSubstr("lacks, beside it, an entry of kind Init that sets what is per request and no weights"));
+  auto step = std::make_unique<fbs::EntryT>(*training.entries[1]);
+  step->name = "step";
+  step->kind = fbs::EntryKind::TrainStep;
+  training.entries.push_back(std::move(step));
+  EXPECT_THAT(GenerateText(*ToySession(std::move(training)), "A", {.max_new_tokens = 1}).status().ToString(),
+              HasSubstr("an entry of kind Init that sets what is per request and no weights"));
 }
 
 TEST(GeneratorTest, BadInput) {

@@ -29,6 +29,7 @@ class ToyBuilder : public PlanBuilder {
  public:
   using PlanBuilder::PlanBuilder;
 
+  uint32_t Cache() { return State(kToyCacheKey, fbs::StateFlag::PerRequest, DType::F32, {2}); }
   void Fill(uint32_t out, const Shape& shape, double value) {
     Launch("fill", {Float("value", value)}, {{out, Access::kWrite, shape}});
   }
@@ -85,6 +86,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   const uint32_t me = b.State("embed.m", fbs::StateFlag::Saved, DType::F32, table);
   const uint32_t mo = b.State("head.m", fbs::StateFlag::Saved, DType::F32, table);
   const uint32_t step = b.State("step", kStepFlags, DType::I32, {});
+  const uint32_t cache = s.cache ? b.Cache() : 0;
   // No registered kernel adds integers: the counter takes its next value from a queue.
   const uint32_t queue = b.State("queue", fbs::StateFlag::Saved, DType::I32, {s.max_steps});
   std::vector<int32_t> counts(static_cast<size_t>(s.max_steps));
@@ -124,6 +126,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   b.Fill(me, table, 0);
   b.Fill(mo, table, 0);
   b.Fill(step, {}, 0);
+  if (s.cache) b.Fill(cache, {2}, kToyEmpty);
   b.Copy(first_queue, 0, queue, 0, static_cast<uint64_t>(s.max_steps) * 4);
   b.Call();
   b.Entry(fbs::EntryKind::Init, {}, {});
@@ -158,6 +161,7 @@ fbs::PlanT ToyTrainPlan(const ToyShape& s) {
   }
   b.Copy(queue, 0, step, 0, 4);
   b.Copy(queue, 4, shifted, 0, static_cast<uint64_t>(s.max_steps - 1) * 4);
+  if (s.cache) b.Fill(cache, {2}, kToyUsed);
   b.Copy(shifted, 0, queue, 0, static_cast<uint64_t>(s.max_steps - 1) * 4);
   b.Call();
   b.Entry(fbs::EntryKind::TrainStep, {{"tokens", tokens, s.vocabulary}, {"labels", labels, s.vocabulary}},
@@ -186,6 +190,7 @@ double ToyWeight(int64_t position, int64_t t) {
 fbs::PlanT ToyGeneratePlan(const ToyShape& s) {
   ToyBuilder b("toy generator", s.seed, s.threads);
   const Shape table = {s.vocabulary, s.width};
+  const uint32_t cache = s.cache ? b.Cache() : 0;
   const uint32_t e = b.State(kToyEmbedKey, kParameterFlags, DType::F32, table);
   const uint32_t o = b.State(kToyHeadKey, kParameterFlags, DType::F32, table);
   std::vector<float> weights;
@@ -212,9 +217,17 @@ fbs::PlanT ToyGeneratePlan(const ToyShape& s) {
        {e_rows, Access::kRead, {s.sequence, s.width}},
        {hidden, Access::kWrite, {1, s.width}}});
   b.Dot(o, hidden, logits, 1, s.vocabulary, s.width, false);
+  if (s.cache) b.Fill(cache, {2}, kToyUsed);
   b.Call();
   b.Entry(fbs::EntryKind::Generate, {{"tokens", tokens, s.vocabulary}, {"position", position, s.sequence}},
           {{"logits", logits}});
+  if (s.cache) {
+    b.BeginProgram("init");
+    b.BeginSegment("init");
+    b.Fill(cache, {2}, kToyEmpty);
+    b.Call();
+    b.Entry(fbs::EntryKind::Init, {}, {});
+  }
   return b.Take();
 }
 

@@ -28,17 +28,22 @@ struct ToyShape {
   double lr = 0.05;        // step s uses lr / (s + 1)
   uint64_t seed = 11;
   uint32_t threads = 1;
+  bool cache = false;  // has a state per request, kToyCacheKey
 
   int64_t batch() const { return rows * microbatches; }
 };
 
 inline constexpr char kToyEmbedKey[] = "transformer.embed.weight";
 inline constexpr char kToyHeadKey[] = "lm_head.weight";
+// f32 [2]: kToyEmpty at first, and kToyUsed when a step was trained or a token generated.
+inline constexpr char kToyCacheKey[] = "cache";
+inline constexpr float kToyEmpty = 3, kToyUsed = 8;
 
 // Entries init, train_step, eval_step.
 fbs::PlanT ToyTrainPlan(const ToyShape& shape = {});
 
-// Entry generate: logits[v] = sum over t <= position of w(position, t) e[token_t] . o[v], see ToyWeight.
+// Entry generate, and init where there is a cache: logits[v] = sum over t <= position of w(position, t) e[token_t] .
+// o[v], see ToyWeight.
 fbs::PlanT ToyGeneratePlan(const ToyShape& shape = {});
 double ToyWeight(int64_t position, int64_t t);
 

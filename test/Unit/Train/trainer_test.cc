@@ -134,6 +134,44 @@ TEST(TrainerTest, CheckpointsAreHuggingFaceDirectories) {
   EXPECT_EQ(ReadWholeFile(*path + "/config.json"), "{\"model_type\": \"toy\"}");
 }
 
+TEST(TrainerTest, CheckpointsLackWhatIsPerRequestAndResumedRunsBeginItAnew) {
+  const ToyShape shape = {.cache = true};
+  const ToyData data(50, shape.vocabulary, 1);
+  const auto cache = [](const ToyRun& run) {
+    return testing::ReadTensor<float>(*run.session, run.session->State(kToyCacheKey));
+  };
+  ToyRun run(shape, data);
+  EXPECT_THAT(cache(run), ElementsAre(kToyEmpty, kToyEmpty));
+  run.Step();
+  ASSERT_THAT(cache(run), ElementsAre(kToyUsed, kToyUsed));
+  const TempDirectory directory;
+  const auto path = run.trainer->Save(directory.path());
+  ASSERT_TRUE(path.ok()) << path.status();
+  for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
+    const auto saved = SafetensorsFile::Open(*path + file);
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    for (const auto& tensor : saved->tensors()) EXPECT_NE(tensor.name, kToyCacheKey) << file;
+  }
+
+  const auto checkpoint = Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  ToyRun resumed(shape, data), plain({}, data);
+  resumed.Step();
+  ASSERT_EQ(resumed.trainer->Resume(*checkpoint), absl::OkStatus());
+  EXPECT_THAT(cache(resumed), ElementsAre(kToyEmpty, kToyEmpty));
+  // All else is as the checkpoint has it, which serves a plan without the cache as well.
+  ASSERT_EQ(plain.trainer->Resume(*checkpoint), absl::OkStatus());
+  const StepResult expected = run.Step();
+  EXPECT_TRUE(SameBits(resumed.Step(), expected));
+  EXPECT_TRUE(SameBits(plain.Step(), expected));
+
+  // A checkpoint that does not fit touches nothing, nor does it begin anything anew.
+  ToyRun wider({.width = 6, .cache = true}, data);
+  wider.Step();
+  EXPECT_EQ(wider.trainer->Resume(*checkpoint).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(cache(wider), ElementsAre(kToyUsed, kToyUsed));
+}
+
 TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   const ToyShape shape;
   const ToyData data(50, shape.vocabulary, 1);
