@@ -1,6 +1,7 @@
 //===- CommunicationReport.cpp - what ranks send, and what for ------------===//
 
 #include "compiler/Check/CommunicationReport.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 
 #include "absl/strings/match.h"
@@ -52,8 +53,8 @@ uint64_t bytesSent(const fbs::Plan &plan, const fbs::Command &command) {
   for (uint32_t i = 0; i < SizeOf(collective->pieces()); ++i)
     elements += collective->pieces()->Get(i)->count();
   const uint64_t bytes = elements * ElementSize(collective->dtype());
-  // The count of an all-reduce is that of the whole; of the others, of a part.
-  return collective->kind() == fbs::CollectiveKind::AllReduce ? 2 * bytes * (ranks - 1) / ranks : bytes * (ranks - 1);
+  const collectives::Definition &definition = DefinitionOf(collective->kind());
+  return definition.BytesSent<uint64_t>(bytes * definition.WholeParts(ranks), ranks);
 }
 
 /// The names of what a command moves: of sources, for a collective.

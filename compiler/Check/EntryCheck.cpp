@@ -3,6 +3,7 @@
 #include "compiler/Check/EntryCheck.h"
 
 #include "compiler/Check/PlanChecker.h"
+#include "runtime/plan/collective_view.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -34,7 +35,7 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vect
 
 bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output, uint32_t input) const {
   if (const fbs::Collective *collective = command.body_as_Collective())
-    return collective->kind() == fbs::CollectiveKind::AllReduce && input % 2 == 0 && output == input + 1;
+    return DefinitionOf(collective->kind()).in_place && input % 2 == 0 && output == input + 1;
   const fbs::Launch *launch = command.body_as_Launch();
   if (!launch)
     return false;

@@ -20,18 +20,11 @@ std::chrono::nanoseconds TimeOnLink(const LinkOptions& link, const hal::Operatio
                                     int members) {
   const int others = members - 1;
   const double bytes = static_cast<double>(total) * static_cast<double>(kernels::SizeOf(operation.dtype));
-  switch (operation.kind) {
-    case hal::OperationKind::kAllReduce:
-      return LinkTime(link, 2 * others, bytes * 2 * others / members);
-    case hal::OperationKind::kAllGather:
-    case hal::OperationKind::kReduceScatter:
-    case hal::OperationKind::kAllToAll:
-      return LinkTime(link, others, bytes * others);  // (n-1)/n of n parts
-    case hal::OperationKind::kBarrier:
-      return LinkTime(link, 2 * others, 0);
-    default:
-      return LinkTime(link, 1, bytes);
+  if (const collectives::Definition* collective = operation.collective()) {
+    const double whole = bytes * collective->WholeParts(members);
+    return LinkTime(link, collective->Steps(members), collective->BytesSent<double>(whole, members));
   }
+  return operation.kind == hal::OperationKind::kBarrier ? LinkTime(link, 2 * others, 0) : LinkTime(link, 1, bytes);
 }
 
 }  // namespace bowline

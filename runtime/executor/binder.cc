@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/registry.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
@@ -56,20 +57,6 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
     }
   }
   return absl::OkStatus();
-}
-
-hal::OperationKind KindOf(fbs::CollectiveKind kind) {
-  switch (kind) {
-    case fbs::CollectiveKind::AllReduce:
-      return hal::OperationKind::kAllReduce;
-    case fbs::CollectiveKind::AllGather:
-      return hal::OperationKind::kAllGather;
-    case fbs::CollectiveKind::ReduceScatter:
-      return hal::OperationKind::kReduceScatter;
-    case fbs::CollectiveKind::AllToAll:
-      return hal::OperationKind::kAllToAll;
-  }
-  return hal::OperationKind::kNone;  // VerifyPlan allows no other
 }
 
 }  // namespace
@@ -198,8 +185,8 @@ absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slo
     add_parts(hal::OperationKind::kReceive, *receive);
   } else {
     const fbs::Collective& collective = *command.body_as_Collective();
-    set(KindOf(collective.kind()), collective);
-    bound->operation.op = collective.reduction() == fbs::Reduction::Sum ? hal::ReduceOp::kSum : hal::ReduceOp::kMax;
+    set(hal::KindOf(KindOf(collective.kind())), collective);
+    bound->operation.parameter = static_cast<uint16_t>(ParameterOf(collective));
     for (uint32_t i = 0; i < SizeOf(collective.pieces()); ++i) {
       bound_.pieces.push_back({addresses[2 * i], addresses[2 * i + 1], collective.pieces()->Get(i)->count()});
     }

@@ -21,6 +21,13 @@ absl::Status CheckOperation(const Exchange& exchange, const Operation& operation
   if (operation.concerns_two() && (operation.peer < 0 || operation.peer >= size || operation.peer == self)) {
     return refuse(absl::StrCat("member ", self, " of ", size, " has no peer ", operation.peer));
   }
+  if (const collectives::Definition* collective = operation.collective()) {
+    const uint64_t least = collective->LeastParameter(), most = collective->MostParameter(static_cast<uint64_t>(size));
+    if (operation.parameter < least || operation.parameter > most) {
+      return refuse(absl::StrCat(collective->name, " has no ", collectives::WordsOf(collective->parameter).name, " ",
+                                 operation.parameter, " among ", size, " members"));
+    }
+  }
   if (operation.reduces() && !CanReduce(operation.dtype)) {
     return refuse(absl::StrCat(std::string(kernels::NameOf(operation.dtype)),
                                " cannot be reduced; f32, f64, bf16, i32, i64 can"));

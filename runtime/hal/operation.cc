@@ -5,27 +5,21 @@
 namespace bowline::hal {
 namespace {
 
-const char* NameOf(const Operation& operation) {
-  const bool sum = operation.op == ReduceOp::kSum;
+std::string NameOf(const Operation& operation) {
+  if (const collectives::Definition* collective = operation.collective()) {
+    if (collective->parameter == collectives::Parameter::kNone) return collective->name;
+    return absl::StrCat(collective->name, "(", DescribeParameter(collective->parameter, operation.parameter), ")");
+  }
   switch (operation.kind) {
-    case OperationKind::kAllReduce:
-      return sum ? "all_reduce(sum)" : "all_reduce(max)";
-    case OperationKind::kAllGather:
-      return "all_gather";
-    case OperationKind::kReduceScatter:
-      return sum ? "reduce_scatter(sum)" : "reduce_scatter(max)";
-    case OperationKind::kAllToAll:
-      return "all_to_all";
     case OperationKind::kSend:
       return "send";
     case OperationKind::kReceive:
       return "receive";
     case OperationKind::kBarrier:
       return "barrier";
-    case OperationKind::kNone:
-      break;
+    default:
+      return "nothing";
   }
-  return "nothing";
 }
 
 }  // namespace
@@ -44,49 +38,36 @@ bool CanReduce(kernels::DType dtype) {
 }
 
 int Operation::SendParts(int members) const {
-  switch (kind) {
-    case OperationKind::kReduceScatter:
-    case OperationKind::kAllToAll:
-      return members;
-    case OperationKind::kReceive:
-    case OperationKind::kBarrier:
-    case OperationKind::kNone:
-      return 0;
-    default:
-      return 1;
-  }
+  if (const collectives::Definition* own = collective()) return own->SourceParts(members);
+  return kind == OperationKind::kSend ? 1 : 0;
 }
 
 int Operation::ReceiveParts(int members) const {
-  switch (kind) {
-    case OperationKind::kAllGather:
-    case OperationKind::kAllToAll:
-      return members;
-    case OperationKind::kSend:
-    case OperationKind::kBarrier:
-    case OperationKind::kNone:
-      return 0;
-    default:
-      return 1;
-  }
+  if (const collectives::Definition* own = collective()) return own->DestinationParts(members);
+  return kind == OperationKind::kReceive ? 1 : 0;
 }
 
 uint64_t Operation::Pack() const {
-  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(op) << 15 |
-         static_cast<uint64_t>(peer + 1) << 16 | static_cast<uint64_t>(number) << 32;
+  const auto extra = static_cast<uint16_t>(concerns_two() ? peer + 1 : parameter);
+  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(extra) << 16 |
+         static_cast<uint64_t>(number) << 32;
 }
 
 Operation Operation::Unpack(uint64_t word) {
   Operation operation;
   // The word may come from another process.
   if ((word & 0xff) > static_cast<uint64_t>(OperationKind::kBarrier) ||
-      (word >> 8 & 0x7f) > static_cast<uint64_t>(kernels::DType::kBool)) {
+      (word >> 8 & 0xff) > static_cast<uint64_t>(kernels::DType::kBool)) {
     return operation;
   }
   operation.kind = static_cast<OperationKind>(word & 0xff);
-  operation.dtype = static_cast<kernels::DType>(word >> 8 & 0x7f);
-  operation.op = static_cast<ReduceOp>(word >> 15 & 1);
-  operation.peer = static_cast<int>(word >> 16 & 0xffff) - 1;
+  operation.dtype = static_cast<kernels::DType>(word >> 8 & 0xff);
+  const auto extra = static_cast<uint16_t>(word >> 16);
+  if (operation.concerns_two()) {
+    operation.peer = extra - 1;
+  } else {
+    operation.parameter = extra;
+  }
   operation.number = static_cast<uint32_t>(word >> 32);
   return operation;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "kernels/registry/collectives.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::hal {
@@ -21,6 +22,7 @@ namespace bowline::hal {
 // receives. Two members that both send first wait for each other, which is an error.
 enum class OperationKind : uint8_t {
   kNone,
+  // The collectives of kernels/registry/collectives.h, in its order.
   kAllReduce,
   kAllGather,
   kReduceScatter,
@@ -30,6 +32,13 @@ enum class OperationKind : uint8_t {
   kBarrier,
 };
 
+static_assert(static_cast<size_t>(OperationKind::kSend) == collectives::kCount + 1, "a collective has no operation");
+
+constexpr OperationKind KindOf(collectives::Kind kind) {
+  return static_cast<OperationKind>(static_cast<uint8_t>(kind) + 1);
+}
+
+// Values are those of collectives::Parameter::kReduction.
 enum class ReduceOp : uint8_t { kSum, kMax };
 
 // Whether there are sums and maxima of the type.
@@ -39,14 +48,26 @@ bool CanReduce(kernels::DType dtype);
 struct Operation {
   OperationKind kind = OperationKind::kNone;
   kernels::DType dtype = kernels::DType::kF32;
-  ReduceOp op = ReduceOp::kSum;  // of kAllReduce and kReduceScatter
-  int peer = -1;                 // place of the other member of a send or receive
-  uint32_t number = 0;           // of this member's operations on this communicator, from 0, modulo 2^32
+  uint16_t parameter = 0;  // of a collective that has one: collectives::Parameter
+  int peer = -1;           // place of the other member of a send or receive
+  uint32_t number = 0;     // of this member's operations on this communicator, from 0, modulo 2^32
+
+  static Operation Reduction(OperationKind kind, kernels::DType dtype, ReduceOp op) {
+    return {kind, dtype, static_cast<uint16_t>(op)};
+  }
 
   bool concerns_two() const { return kind == OperationKind::kSend || kind == OperationKind::kReceive; }
-  bool reduces() const { return kind == OperationKind::kAllReduce || kind == OperationKind::kReduceScatter; }
+  // Null for what is none.
+  const collectives::Definition* collective() const {
+    const size_t index = static_cast<size_t>(kind) - 1;
+    return index < collectives::kCount ? &collectives::kDefinitions[index] : nullptr;
+  }
+  bool reduces() const { return collective() != nullptr && collective()->reduces(); }
+  ReduceOp op() const { return static_cast<ReduceOp>(parameter); }
   // Whether both can be the same collective, counts aside.
-  bool Matches(const Operation& other) const { return kind == other.kind && dtype == other.dtype && op == other.op; }
+  bool Matches(const Operation& other) const {
+    return kind == other.kind && dtype == other.dtype && parameter == other.parameter;
+  }
 
   // Elements of `send` and of `receive` for each that a piece counts, among so many members.
   int SendParts(int members) const;

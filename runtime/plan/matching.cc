@@ -1,6 +1,7 @@
 #include "runtime/plan/matching.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 
@@ -34,11 +35,11 @@ std::string CollectivesDiffer(const fbs::Collective& first, const fbs::Collectiv
                         fbs::EnumNameCollectiveKind(second.kind()));
   }
   if (std::string why = DTypesDiffer(first.dtype(), second.dtype()); !why.empty()) return why;
-  const bool reduces =
-      first.kind() == fbs::CollectiveKind::AllReduce || first.kind() == fbs::CollectiveKind::ReduceScatter;
-  if (reduces && first.reduction() != second.reduction()) {
-    return absl::StrCat("one reduces by ", fbs::EnumNameReduction(first.reduction()), ", the other by ",
-                        fbs::EnumNameReduction(second.reduction()));
+  if (ParameterOf(first) != ParameterOf(second)) {
+    const collectives::Parameter parameter = DefinitionOf(first.kind()).parameter;
+    return absl::StrCat("one ", collectives::WordsOf(parameter).verb, " ",
+                        DescribeParameter(parameter, ParameterOf(first)), ", the other by ",
+                        DescribeParameter(parameter, ParameterOf(second)));
   }
   return CountsDiffer("piece", first.pieces(), second.pieces());
 }

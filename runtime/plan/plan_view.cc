@@ -4,6 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
@@ -113,14 +114,12 @@ void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& comm
   const fbs::Collective* collective = command.body_as_Collective();
   if (collective == nullptr) return;
   const uint64_t size = SizeAlong(plan, plan.communicators()->Get(collective->communicator())->axes());
-  const fbs::CollectiveKind kind = collective->kind();
-  const bool scatters = kind == fbs::CollectiveKind::ReduceScatter || kind == fbs::CollectiveKind::AllToAll;
-  const bool gathers = kind == fbs::CollectiveKind::AllGather || kind == fbs::CollectiveKind::AllToAll;
+  const collectives::Definition& definition = DefinitionOf(collective->kind());
   for (uint32_t i = 0; i < SizeOf(collective->pieces()); ++i) {
     const fbs::Piece& piece = *collective->pieces()->Get(i);
     const uint64_t bytes = piece.count() * ElementSize(collective->dtype());
-    uses.push_back({&piece.source(), scatters ? bytes * size : bytes, fbs::Access::Read});
-    uses.push_back({&piece.destination(), gathers ? bytes * size : bytes, fbs::Access::Write});
+    uses.push_back({&piece.source(), bytes * definition.SourceParts(size), fbs::Access::Read});
+    uses.push_back({&piece.destination(), bytes * definition.DestinationParts(size), fbs::Access::Write});
   }
 }
 
@@ -153,8 +152,7 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
       return "copy";
     case fbs::CommandBody::Collective: {
       const fbs::Collective& collective = *command.body_as_Collective();
-      static constexpr const char* kNames[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
-      return absl::StrCat(kNames[static_cast<size_t>(collective.kind())], " on ", on(collective.communicator()));
+      return absl::StrCat(DefinitionOf(collective.kind()).name, " on ", on(collective.communicator()));
     }
     case fbs::CommandBody::Send:
       return absl::StrCat("send to place ", command.body_as_Send()->peer(), " of ",

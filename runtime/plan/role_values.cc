@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/digest_tags.h"
 #include "runtime/plan/matching.h"
 #include "runtime/plan/meaning_interface.h"
@@ -170,8 +171,7 @@ bool RoleValues::MayShare(const fbs::Command& command, uint32_t output, uint32_t
     return shared_.kernels.MayShare(launch->kernel(), output, input);
   }
   const fbs::Collective* collective = command.body_as_Collective();
-  return collective != nullptr && collective->kind() == fbs::CollectiveKind::AllReduce && input % 2 == 0 &&
-         output == input + 1;
+  return collective != nullptr && DefinitionOf(collective->kind()).in_place && input % 2 == 0 && output == input + 1;
 }
 
 // Operands in the order of their bytes. Those with equal bytes are one group, in which a write needs a promise for each

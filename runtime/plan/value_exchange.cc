@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/digest_tags.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
@@ -12,11 +13,10 @@ namespace {
 // Of everything but what is offered and how much of it. The name of the communicator does not matter: its ranks do.
 Digest BaseDigest(const fbs::Plan& plan, const fbs::Collective& collective, size_t offers) {
   const auto* axes = plan.communicators()->Get(collective.communicator())->axes();
-  const bool reduces =
-      collective.kind() == fbs::CollectiveKind::AllReduce || collective.kind() == fbs::CollectiveKind::ReduceScatter;
+  const bool has_parameter = DefinitionOf(collective.kind()).parameter != collectives::Parameter::kNone;
   DigestBuilder builder(kCollectiveTag);
   builder.Add(static_cast<uint64_t>(collective.kind())).Add(static_cast<uint64_t>(collective.dtype()));
-  builder.Add(reduces ? 1 + static_cast<uint64_t>(collective.reduction()) : 0).Add(offers).Add(SizeOf(axes));
+  builder.Add(has_parameter ? 1 + ParameterOf(collective) : 0).Add(offers).Add(SizeOf(axes));
   for (uint32_t i = 0; i < SizeOf(axes); ++i) builder.Add(axes->Get(i));
   return builder.Finish();
 }
@@ -33,10 +33,11 @@ Exchange::Exchange(const fbs::Plan& plan, const fbs::Collective& collective, abs
   if (overlaps_) return;
   const Digest base = BaseDigest(plan, collective, offers.size());
   const uint64_t members = SizeAlong(plan, plan.communicators()->Get(collective.communicator())->axes());
+  const collectives::Definition& definition = DefinitionOf(collective.kind());
+  const bool is_elementwise = definition.reduces() && !definition.scatters;
   for (uint32_t piece = 0; piece < SizeOf(collective.pieces()); ++piece) {
-    common_.push_back(collective.kind() == fbs::CollectiveKind::AllReduce
-                          ? Reduce(base, piece)
-                          : Gather(base, piece, *collective.pieces()->Get(piece), members));
+    common_.push_back(is_elementwise ? Reduce(base, piece)
+                                     : Gather(base, piece, *collective.pieces()->Get(piece), members));
   }
 }
 
@@ -78,17 +79,14 @@ ValuePieces Exchange::Gather(const Digest& base, uint64_t piece, const fbs::Piec
   DigestBuilder builder(kExchangedTag);
   builder.Add(base).Add(stored.count());
   for (const Offer& offer : offers_) builder.Add(DigestOf(offer.pieces[piece]));
-  const bool grows =
-      collective_.kind() == fbs::CollectiveKind::AllGather || collective_.kind() == fbs::CollectiveKind::AllToAll;
-  const uint64_t bytes = stored.count() * ElementSize(collective_.dtype()) * (grows ? members : 1);
+  const uint64_t bytes =
+      stored.count() * ElementSize(collective_.dtype()) * DefinitionOf(collective_.kind()).DestinationParts(members);
   return {{builder.Finish(), 0, bytes}};
 }
 
 std::vector<ValuePieces> Exchange::For(uint32_t member) const {
   std::vector<ValuePieces> result = common_;
-  const bool alike =
-      collective_.kind() == fbs::CollectiveKind::AllReduce || collective_.kind() == fbs::CollectiveKind::AllGather;
-  if (alike) return result;
+  if (DefinitionOf(collective_.kind()).alike) return result;
   for (ValuePieces& pieces : result) {
     pieces[0].value = DigestBuilder(kExchangedTag).Add(member).Add(pieces[0].value).Finish();
   }

@@ -1,5 +1,6 @@
 #include <cstdint>
 
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/verifier_parts.h"
 
@@ -42,9 +43,15 @@ absl::Status VerifyCollective(const fbs::Plan& plan, const fbs::Collective& coll
   if (collective.reduction() > fbs::Reduction::MAX) {
     return Broken(place, ": unknown reduction ", static_cast<int>(collective.reduction()));
   }
-  const bool reduces =
-      collective.kind() == fbs::CollectiveKind::AllReduce || collective.kind() == fbs::CollectiveKind::ReduceScatter;
-  if (reduces && !CanReduce(collective.dtype())) {
+  const collectives::Definition& definition = DefinitionOf(collective.kind());
+  const uint32_t members = SizeAlong(plan, plan.communicators()->Get(collective.communicator())->axes());
+  const uint32_t parameter = ParameterOf(collective), least = definition.LeastParameter(),
+                 most = definition.MostParameter(members);
+  if (parameter < least || parameter > most) {
+    return Broken(place, ": unknown ", collectives::WordsOf(definition.parameter).name, " ", parameter, " among ",
+                  members, " ranks; it must be ", least, " to ", most);
+  }
+  if (definition.reduces() && !CanReduce(collective.dtype())) {
     return Broken(place, ": elements of ", fbs::EnumNameDType(collective.dtype()),
                   " cannot be reduced; f32, f64, bf16, i32 and i64 can");
   }

@@ -16,8 +16,8 @@ absl::StatusOr<Agreement> Agreement::Create(RankGroup* group) {
 }
 
 absl::Status Agreement::Max(int32_t* values, size_t count) {
-  const hal::Operation largest = {
-      .kind = hal::OperationKind::kAllReduce, .dtype = kernels::DType::kI32, .op = hal::ReduceOp::kMax};
+  const auto largest =
+      hal::Operation::Reduction(hal::OperationKind::kAllReduce, kernels::DType::kI32, hal::ReduceOp::kMax);
   const hal::HostPiece piece = {values, values, count};
   return everyone_->Run(largest, {&piece, 1});
 }

@@ -64,20 +64,17 @@ absl::Status GlooTransfers::Run(const hal::Operation& operation, absl::Span<cons
   switch (operation.kind) {
     case hal::OperationKind::kAllReduce:
       return AllReduce(operation, pieces);
-    case hal::OperationKind::kReduceScatter:
-      return ReduceScatter(operation, pieces);
-    case hal::OperationKind::kAllGather:
-      return AllGather(operation, pieces);
-    case hal::OperationKind::kAllToAll:
-      return AllToAll(operation, pieces);
     case hal::OperationKind::kSend:
       peers_[static_cast<size_t>(operation.peer)].out = {At(pieces, 0, 0), hal::TotalOf(pieces)};
       return Move(operation, nullptr);
     case hal::OperationKind::kReceive:
       peers_[static_cast<size_t>(operation.peer)].in = {At(pieces, 0, 0), hal::TotalOf(pieces)};
       return Move(operation, nullptr);
-    default:
+    case hal::OperationKind::kBarrier:
+    case hal::OperationKind::kNone:
       return absl::OkStatus();
+    default:
+      return MoveParts(operation, pieces);
   }
 }
 
@@ -109,41 +106,28 @@ absl::Status GlooTransfers::AllReduceFew(const hal::Operation& operation, absl::
   return Move(operation, &own);
 }
 
-absl::Status GlooTransfers::ReduceScatter(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
-  const size_t total = hal::TotalOf(pieces);
-  for (size_t n = 1; n < peers_.size(); ++n) {
-    Peer& peer = peers_[After(n)];
-    peer.out = {At(pieces, After(n), 0), total};
-    peer.in = {At(pieces, 0, 0), total};
-  }
-  Range own = {At(pieces, self_, 0), total};
-  return Move(operation, &own);
-}
-
-absl::Status GlooTransfers::AllGather(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+absl::Status GlooTransfers::MoveParts(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
+  const collectives::Definition& collective = *operation.collective();
   const size_t total = hal::TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
+  const auto between = [&](size_t from, size_t to) {
+    return collective.move(static_cast<uint32_t>(from), static_cast<uint32_t>(to), static_cast<uint32_t>(peers_.size()),
+                           operation.parameter);
+  };
   for (size_t n = 1; n < peers_.size(); ++n) {
     Peer& peer = peers_[After(n)];
-    peer.out = {At(pieces, 0, 0), total};
-    peer.in = {At(pieces, After(n), 0), total};
+    const collectives::Move out = between(self_, After(n)), in = between(After(n), self_);
+    if (out.any) peer.out = {At(pieces, out.source, 0), total};
+    if (in.any) peer.in = {At(pieces, in.destination, 0), total};
   }
-  for (const hal::HostPiece& piece : pieces) {
-    const size_t size = piece.count * bytes;
-    CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size, piece.send, size);
+  const collectives::Move kept = between(self_, self_);
+  if (collective.reduces()) {
+    Range own = {At(pieces, kept.source, 0), total};
+    return Move(operation, &own);
   }
-  return Move(operation, nullptr);
-}
-
-absl::Status GlooTransfers::AllToAll(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces) {
-  const size_t total = hal::TotalOf(pieces), bytes = kernels::SizeOf(operation.dtype);
-  for (size_t n = 1; n < peers_.size(); ++n) {
-    Peer& peer = peers_[After(n)];
-    peer.out = peer.in = {At(pieces, After(n), 0), total};
-  }
-  for (const hal::HostPiece& piece : pieces) {
-    const size_t size = piece.count * bytes;
-    CopyBytes(static_cast<uint8_t*>(piece.receive) + self_ * size,
-              static_cast<const uint8_t*>(piece.send) + self_ * size, size);
+  for (size_t i = 0; i < pieces.size() && kept.any; ++i) {
+    const size_t size = pieces[i].count * bytes;
+    CopyBytes(static_cast<uint8_t*>(pieces[i].receive) + kept.destination * size,
+              static_cast<const uint8_t*>(pieces[i].send) + kept.source * size, size);
   }
   return Move(operation, nullptr);
 }
@@ -237,7 +221,7 @@ void GlooTransfers::Combine(const hal::Operation& operation, size_t slot, Range&
     // The result has one part only.
     const hal::HostPiece& piece = own.cursor.pieces[own.cursor.piece];
     Reduce(sources_, static_cast<uint8_t*>(piece.receive) + own.cursor.offset * bytes, now, operation.dtype,
-           operation.op);
+           operation.op());
     own.cursor.Skip(now);
     done += now;
   }

@@ -63,9 +63,8 @@ class GlooTransfers {
 
   absl::Status AllReduce(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
   absl::Status AllReduceFew(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
-  absl::Status ReduceScatter(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
-  absl::Status AllGather(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
-  absl::Status AllToAll(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
+  // Any other collective: what its definition says.
+  absl::Status MoveParts(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
 
   // Moves every peer's `out` and `in`. With `own`, this member's values, what comes in is combined with them.
   absl::Status Move(const hal::Operation& operation, Range* own);

@@ -74,21 +74,11 @@ absl::Status Channel::Collective(int self, const hal::Operation& operation) {
 
 void Channel::Move(int self, const hal::Operation& operation) {
   const MemberView view = {views_, absl::MakeSpan(members_[self]->sources), static_cast<size_t>(self), operation.dtype};
-  switch (operation.kind) {
-    case hal::OperationKind::kAllReduce:
-      ReduceShare(view, operation.op);
-      meeting_.Join();
-      CopyShares(view);
-      return;
-    case hal::OperationKind::kAllGather:
-      return AllGather(view);
-    case hal::OperationKind::kReduceScatter:
-      return ReduceScatter(view, operation.op);
-    case hal::OperationKind::kAllToAll:
-      return AllToAll(view);
-    default:
-      return;
-  }
+  if (operation.kind == hal::OperationKind::kBarrier) return;
+  if (operation.kind != hal::OperationKind::kAllReduce) return MoveParts(view, operation);
+  ReduceShare(view, operation.op());
+  meeting_.Join();
+  CopyShares(view);
 }
 
 absl::Status Channel::Send(int self, const hal::Operation& operation) {

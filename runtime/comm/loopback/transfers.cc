@@ -58,36 +58,27 @@ void CopyShares(const MemberView& view) {
   }
 }
 
-void AllGather(const MemberView& view) {
+void MoveParts(const MemberView& view, const hal::Operation& operation) {
+  const collectives::Definition& collective = *operation.collective();
   const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
   const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
-  for (size_t step = 0; step < ranks; ++step) {
-    const size_t r = (view.self + step) % ranks;
-    for (size_t i = 0; i < own.size(); ++i) {
-      CopyBytes(At(own[i].receive, r * own[i].count, bytes), view.pieces[r][i].send, own[i].count * bytes);
-    }
-  }
-}
-
-void ReduceScatter(const MemberView& view, hal::ReduceOp op) {
-  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
-  for (size_t i = 0; i < own.size(); ++i) {
+  const auto move_from = [&](size_t member) {
+    return collective.move(static_cast<uint32_t>(member), static_cast<uint32_t>(view.self),
+                           static_cast<uint32_t>(ranks), operation.parameter);
+  };
+  for (size_t i = 0; i < own.size() && collective.reduces(); ++i) {
     const size_t count = own[i].count;
-    for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, view.self * count, bytes);
-    Reduce(view.sources, own[i].receive, count, view.dtype, op);
+    for (size_t r = 0; r < ranks; ++r) view.sources[r] = At(view.pieces[r][i].send, move_from(r).source * count, bytes);
+    Reduce(view.sources, own[i].receive, count, view.dtype, operation.op());
   }
-}
-
-void AllToAll(const MemberView& view) {
-  const size_t ranks = view.pieces.size(), bytes = kernels::SizeOf(view.dtype);
-  const absl::Span<const hal::HostPiece> own = view.pieces[view.self];
-  for (size_t step = 0; step < ranks; ++step) {
+  // Each begins with its neighbour, so that not all read from one.
+  for (size_t step = 1; step <= ranks && !collective.reduces(); ++step) {
     const size_t r = (view.self + step) % ranks;
-    for (size_t i = 0; i < own.size(); ++i) {
+    const collectives::Move move = move_from(r);
+    for (size_t i = 0; i < own.size() && move.any; ++i) {
       const size_t count = own[i].count;
-      CopyBytes(At(own[i].receive, r * count, bytes), At(view.pieces[r][i].send, view.self * count, bytes),
-                count * bytes);
+      CopyBytes(At(own[i].receive, move.destination * count, bytes),
+                At(view.pieces[r][i].send, move.source * count, bytes), count * bytes);
     }
   }
 }

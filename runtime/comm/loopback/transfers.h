@@ -23,9 +23,8 @@ struct MemberView {
 void ReduceShare(const MemberView& view, hal::ReduceOp op);
 void CopyShares(const MemberView& view);
 
-void AllGather(const MemberView& view);
-void ReduceScatter(const MemberView& view, hal::ReduceOp op);
-void AllToAll(const MemberView& view);
+// Any other collective, of which each source is read once: what its definition says.
+void MoveParts(const MemberView& view, const hal::Operation& operation);
 
 void CopyPieces(absl::Span<const hal::HostPiece> from, absl::Span<const hal::HostPiece> to, kernels::DType dtype);
 

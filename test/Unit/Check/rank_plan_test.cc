@@ -360,7 +360,7 @@ TEST(Matching, MembersIssueTheSame) {
   EXPECT_TRUE(Check(world([](Commands&) {})).ok());
   EXPECT_THAT(Message(world([](Commands& c) { c[0]->body.AsCollective()->reduction = fbs::Reduction::Max; })),
               AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) comes to entry 'step'"),
-                    HasSubstr("rank 2 (pp=1, dp=0) comes to"), HasSubstr("one reduces by Sum, the other by Max")));
+                    HasSubstr("rank 2 (pp=1, dp=0) comes to"), HasSubstr("one reduces by sum, the other by max")));
   EXPECT_THAT(Message(world([](Commands& c) {
                 c[1]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 0), 8);
                 c.push_back(std::make_unique<fbs::CommandT>(*c[1]));

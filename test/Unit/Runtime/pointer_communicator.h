@@ -30,22 +30,22 @@ class PointerCommunicator {
 
   using Pieces = absl::Span<const hal::HostPiece>;
   absl::Status AllReduce(hal::Stream& stream, Pieces pieces, kernels::DType dtype, hal::ReduceOp op) {
-    return Issue(stream, {hal::OperationKind::kAllReduce, dtype, op}, pieces);
+    return Issue(stream, hal::Operation::Reduction(hal::OperationKind::kAllReduce, dtype, op), pieces);
   }
   absl::Status AllGather(hal::Stream& stream, Pieces pieces, kernels::DType dtype) {
     return Issue(stream, {hal::OperationKind::kAllGather, dtype}, pieces);
   }
   absl::Status ReduceScatter(hal::Stream& stream, Pieces pieces, kernels::DType dtype, hal::ReduceOp op) {
-    return Issue(stream, {hal::OperationKind::kReduceScatter, dtype, op}, pieces);
+    return Issue(stream, hal::Operation::Reduction(hal::OperationKind::kReduceScatter, dtype, op), pieces);
   }
   absl::Status AllToAll(hal::Stream& stream, Pieces pieces, kernels::DType dtype) {
     return Issue(stream, {hal::OperationKind::kAllToAll, dtype}, pieces);
   }
   absl::Status Send(hal::Stream& stream, Pieces pieces, kernels::DType dtype, int peer) {
-    return Issue(stream, {hal::OperationKind::kSend, dtype, hal::ReduceOp::kSum, peer}, pieces);
+    return Issue(stream, {.kind = hal::OperationKind::kSend, .dtype = dtype, .peer = peer}, pieces);
   }
   absl::Status Receive(hal::Stream& stream, Pieces pieces, kernels::DType dtype, int peer) {
-    return Issue(stream, {hal::OperationKind::kReceive, dtype, hal::ReduceOp::kSum, peer}, pieces);
+    return Issue(stream, {.kind = hal::OperationKind::kReceive, .dtype = dtype, .peer = peer}, pieces);
   }
   absl::Status Barrier(hal::Stream& stream) {
     return Issue(stream, {hal::OperationKind::kBarrier, kernels::DType::kU8}, {});

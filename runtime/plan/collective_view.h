@@ -1,0 +1,32 @@
+#ifndef BOWLINE_RUNTIME_PLAN_COLLECTIVE_VIEW_H_
+#define BOWLINE_RUNTIME_PLAN_COLLECTIVE_VIEW_H_
+
+// Collectives of a plan as kernels/registry/collectives.h defines them. Safe on plans whose kinds were verified.
+
+#include <cstdint>
+
+#include "kernels/registry/collectives.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+static_assert(static_cast<size_t>(fbs::CollectiveKind::MAX) + 1 == collectives::kCount, "a kind has no definition");
+
+inline collectives::Kind KindOf(fbs::CollectiveKind kind) { return static_cast<collectives::Kind>(kind); }
+inline const collectives::Definition& DefinitionOf(fbs::CollectiveKind kind) { return collectives::Of(KindOf(kind)); }
+
+// The number that the kind has beside, from the field where the format has it; 0 for a kind without one.
+inline uint32_t ParameterOf(const fbs::Collective& collective) {
+  return DefinitionOf(collective.kind()).reduces() ? static_cast<uint32_t>(collective.reduction()) : 0;
+}
+inline uint32_t ParameterOf(const fbs::CollectiveT& collective) {
+  return DefinitionOf(collective.kind).reduces() ? static_cast<uint32_t>(collective.reduction) : 0;
+}
+// After the kind was set.
+inline void SetParameter(fbs::CollectiveT& collective, uint32_t parameter) {
+  if (DefinitionOf(collective.kind).reduces()) collective.reduction = static_cast<fbs::Reduction>(parameter);
+}
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_PLAN_COLLECTIVE_VIEW_H_
