@@ -4,6 +4,7 @@
 
 #include "compiler/Check/Communications.h"
 #include "compiler/Check/DeadlockCheck.h"
+#include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 
@@ -46,9 +47,7 @@ public:
     const kernels::LinkOptions link = machine_.LinkAlong(axes);
     if (!collective)
       return machine_.TransferSeconds(link, read + written);
-    const bool gathers = collective->kind() == fbs::CollectiveKind::AllGather;
-    return machine_.CollectiveSeconds(link, gathers ? written : read, ranks,
-                                      collective->kind() == fbs::CollectiveKind::AllReduce ? 2 : 1);
+    return machine_.CollectiveSeconds(link, DefinitionOf(collective->kind()), std::max(read, written), ranks);
   }
 
 private:

@@ -13,6 +13,7 @@
 #include "dialects/Plan/Reason.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "runtime/plan/collective_view.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -362,17 +363,16 @@ private:
   fbs::CollectiveT emitCollective(plan::CollectiveOp op) {
     fbs::CollectiveT collective;
     collective.kind = static_cast<fbs::CollectiveKind>(op.getKind());
-    collective.reduction = static_cast<fbs::Reduction>(op.getReduction());
+    SetParameter(collective, op.getParameter());
     collective.communicator = communicatorIndex.lookup(op.getCommunicatorAttr().getAttr());
     collective.dtype = *toDType(tensorOf(op.getSources().front()).getElementType());
     const fbs::CommunicatorT &communicator = *plan->communicators[collective.communicator];
     int64_t ranks = 1;
     for (uint8_t axis : communicator.axes)
       ranks *= plan->mesh[axis]->size;
+    int64_t parts = op.getDefinition().SourceParts(ranks);
     for (auto [source, destination] : llvm::zip_equal(op.getSources(), op.getDestinations())) {
-      int64_t count = std::min(tensorOf(source).getNumElements(), tensorOf(destination).getNumElements());
-      if (op.getKind() == plan::CollectiveKind::AllToAll)
-        count /= ranks;
+      int64_t count = tensorOf(source).getNumElements() / parts;
       collective.pieces.emplace_back(operand(source), operand(destination), count);
     }
     return collective;

@@ -12,6 +12,7 @@
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/plan/collective_view.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <limits>
@@ -330,23 +331,21 @@ private:
     int64_t ranks = 1;
     for (uint8_t axis : plan.communicators[collective.communicator]->axes)
       ranks *= plan.mesh[axis]->size;
-    bool scatters = collective.kind == fbs::CollectiveKind::ReduceScatter;
-    bool gathers = collective.kind == fbs::CollectiveKind::AllGather;
-    bool exchanges = collective.kind == fbs::CollectiveKind::AllToAll;
+    const collectives::Definition &definition = DefinitionOf(collective.kind);
     SmallVector<Value> sources, destinations;
     for (const fbs::Piece &piece : collective.pieces) {
       auto count = static_cast<int64_t>(piece.count());
-      FailureOr<Value> source = importOperand(loc, piece.source(), scatters || exchanges ? count * ranks : count);
+      FailureOr<Value> source = importOperand(loc, piece.source(), count * definition.SourceParts(ranks));
       FailureOr<Value> destination =
-          importOperand(loc, piece.destination(), gathers || exchanges ? count * ranks : count);
+          importOperand(loc, piece.destination(), count * definition.DestinationParts(ranks));
       if (failed(source) || failed(destination))
         return failure();
       sources.push_back(*source);
       destinations.push_back(*destination);
     }
     return plan::CollectiveOp::create(commands, loc, static_cast<plan::CollectiveKind>(collective.kind),
-                                      static_cast<plan::Reduction>(collective.reduction),
-                                      communicatorSymbol(collective.communicator), sources, destinations, 0, pass)
+                                      ParameterOf(collective), communicatorSymbol(collective.communicator), sources,
+                                      destinations, 0, pass)
         .getOperation();
   }
 

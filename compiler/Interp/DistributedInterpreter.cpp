@@ -194,39 +194,45 @@ LogicalResult DistributedInterpreter::executeCollective(Operation *op, Environme
   return success();
 }
 
+HostTensor DistributedInterpreter::exchange(dist::Collective op, unsigned index, ArrayRef<const HostTensor *> group,
+                                            int64_t place) const {
+  dist::CollectiveForm form = op.getForm();
+  const collectives::Definition &definition = form.definition();
+  auto type = cast<RankedTensorType>(op->getResult(index).getType());
+  auto size = static_cast<int64_t>(group.size());
+  HostTensor result(type.getShape().vec());
+  std::vector<HostTensor> combined;
+  for (auto [member, source] : llvm::enumerate(group)) {
+    collectives::Move move = definition.move(member, place, size, form.parameter);
+    if (!move.any)
+      continue;
+    HostTensor part = definition.scatters ? partOf(*source, form.splitDim, move.source, size) : *source;
+    if (definition.reduces())
+      combined.push_back(std::move(part));
+    else if (definition.gathers)
+      putPart(result, part, form.joinDim, move.destination);
+    else
+      result = std::move(part);
+  }
+  if (!definition.reduces())
+    return result;
+  SmallVector<const HostTensor *> summands;
+  for (const HostTensor &part : combined)
+    summands.push_back(&part);
+  return combine(summands, static_cast<dist::ReduceKind>(form.parameter), type.getElementType());
+}
+
 std::optional<HostTensor> DistributedInterpreter::collect(Operation *op, unsigned index, int64_t rank,
                                                           const Environments &environments) const {
   SmallVector<StringAttr> axes = llvm::to_vector(op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>());
   int64_t size = grid.sizeOf(axes), place = grid.placeOf(rank, axes);
-  Type element = getElementTypeOrSelf(op->getResult(index));
   SmallVector<const HostTensor *> group;
   if (op->getNumOperands() > 0)
     for (int64_t member : grid.groupOf(rank, axes))
       group.push_back(&environments[member].find(op->getOperand(index))->second);
-  auto join = [&](int64_t dim, function_ref<HostTensor(const HostTensor &)> part) {
-    HostTensor result(cast<RankedTensorType>(op->getResult(index).getType()).getShape().vec());
-    for (auto [member, value] : llvm::enumerate(group))
-      putPart(result, part(*value), dim, static_cast<int64_t>(member));
-    return result;
-  };
-  auto identity = [](const HostTensor &value) { return value; };
   using Result = std::optional<HostTensor>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([&](dist::AllReduceOp all) -> Result { return combine(group, all.getKind(), element); })
-      .Case([&](dist::ReduceScatterOp scatter) -> Result {
-        return partOf(combine(group, scatter.getKind(), element), scatter.getDim(), place, size);
-      })
-      .Case([&](dist::AllGatherOp gather) -> Result { return join(gather.getDim(), identity); })
-      .Case([&](dist::BucketOp bucket) -> Result {
-        if (bucket.getKind() == dist::CollectiveKind::AllGather)
-          return join(0, identity);
-        HostTensor all = combine(group, *bucket.getReduction(), element);
-        return bucket.getKind() == dist::CollectiveKind::AllReduce ? all : partOf(all, 0, place, size);
-      })
-      .Case([&](dist::AllToAllOp move) -> Result {
-        return join(move.getConcatDim(),
-                    [&](const HostTensor &value) { return partOf(value, move.getSplitDim(), place, size); });
-      })
+      .Case([&](dist::Collective collective) -> Result { return exchange(collective, index, group, place); })
       .Case([&](dist::SliceOp slice) -> Result { return partOf(*group[place], slice.getDim(), place, size); })
       .Case([&](dist::CoordinateOp) -> Result {
         HostTensor result(std::vector<int64_t>{});

@@ -57,9 +57,13 @@ private:
   llvm::FailureOr<std::vector<Tensors>> runFunction(graph::FuncOp function, const std::vector<Tensors> &arguments);
   llvm::LogicalResult execute(mlir::Operation *op, Environments &environments);
   llvm::LogicalResult executeCollective(mlir::Operation *op, Environments &environments);
-  /// Result `index` of a collective on one rank; none for what is no collective.
+  /// Result `index` of an operation of dist on one rank; none for what has no meaning there.
   std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
                                     const Environments &environments) const;
+
+  /// The same of a collective, from the values of its group.
+  HostTensor exchange(dist::Collective op, unsigned index, llvm::ArrayRef<const HostTensor *> group,
+                      int64_t place) const;
 
   /// The values of a group combined, in the order of its ranks.
   HostTensor combine(llvm::ArrayRef<const HostTensor *> values, dist::ReduceKind kind, mlir::Type element) const;

@@ -333,11 +333,10 @@ FailureOr<bool> PipelinedInterpreter::meet(int64_t coordinate, Task &task, bool 
 
 /// The reduction of an all-reduce, alone or of several tensors; none for other operations.
 static std::optional<dist::ReduceKind> reductionOf(Operation *op) {
-  if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-    return reduce.getKind();
-  if (auto bucket = dyn_cast<dist::BucketOp>(op); bucket && bucket.getKind() == dist::CollectiveKind::AllReduce)
-    return bucket.getReduction();
-  return std::nullopt;
+  auto collective = dyn_cast<dist::Collective>(op);
+  if (!collective || collective.getForm().kind != collectives::Kind::kAllReduce)
+    return std::nullopt;
+  return static_cast<dist::ReduceKind>(collective.getForm().parameter);
 }
 
 LogicalResult PipelinedInterpreter::combine() {

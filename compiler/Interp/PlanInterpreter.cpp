@@ -403,6 +403,31 @@ SmallVector<StringAttr> PlanInterpreter::axesOf(const Rank &rank, StringRef comm
   return llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
 }
 
+/// The destination of one member, from the sources of all.
+static HostTensor exchange(plan::CollectiveOp op, ArrayRef<HostTensor> sources, int64_t place,
+                           const graph::Arithmetic &numbers) {
+  const collectives::Definition &definition = op.getDefinition();
+  auto places = static_cast<int64_t>(sources.size()), count = sources.front().count() / definition.SourceParts(places);
+  HostTensor result({count * definition.DestinationParts(places)});
+  bool isFirst = true;
+  for (auto [member, source] : llvm::enumerate(sources)) {
+    collectives::Move move = definition.move(member, place, places, op.getParameter());
+    if (!move.any)
+      continue;
+    auto from = ArrayRef(source.data).slice(move.source * count, count);
+    auto to = MutableArrayRef(result.data).slice(move.destination * count, count);
+    for (auto [value, own] : llvm::zip_equal(from, to)) {
+      if (isFirst || !definition.reduces())
+        own = value;
+      else
+        own =
+            op.getParameter() == uint64_t(plan::Reduction::Sum) ? numbers.add(own, value) : numbers.maximum(own, value);
+    }
+    isFirst = false;
+  }
+  return result;
+}
+
 FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
   SmallVector<int64_t> group = grid.groupOf(rank, axesOf(ranks[rank], op.getCommunicator()));
   SmallVector<plan::CollectiveOp> parts;
@@ -410,7 +435,7 @@ FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
     auto part = head(member) ? dyn_cast<plan::CollectiveOp>(head(member)->op) : plan::CollectiveOp();
     if (!part || part.getCommunicator() != op.getCommunicator())
       return false;
-    if (part.getKind() != op.getKind() || part.getReduction() != op.getReduction() ||
+    if (part.getKind() != op.getKind() || part.getParameter() != op.getParameter() ||
         part.getSources().size() != op.getSources().size())
       return op.emitOpError("meets another operation on @") << op.getCommunicator();
     parts.push_back(part);
@@ -429,32 +454,8 @@ FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
         return part.emitOpError("gives piece ") << piece << " another size than others on @" << op.getCommunicator();
       sources.push_back(std::move(*value));
     }
-    HostTensor reduced = sources.front();
-    const graph::Arithmetic &numbers = arithmetic->of(element);
-    if (op.getKind() == plan::CollectiveKind::AllReduce || op.getKind() == plan::CollectiveKind::ReduceScatter)
-      for (const HostTensor &source : ArrayRef<HostTensor>(sources).drop_front())
-        for (auto [sum, value] : llvm::zip_equal(reduced.data, source.data))
-          sum = op.getReduction() == plan::Reduction::Sum ? numbers.add(sum, value) : numbers.maximum(sum, value);
-    for (int64_t place = 0; place < places; ++place) {
-      HostTensor result;
-      switch (op.getKind()) {
-      case plan::CollectiveKind::AllReduce:
-        result = reduced;
-        break;
-      case plan::CollectiveKind::ReduceScatter:
-        result = partOf(reduced, 0, place, places);
-        break;
-      case plan::CollectiveKind::AllGather:
-        for (const HostTensor &source : sources)
-          llvm::append_range(result.data, source.data);
-        break;
-      case plan::CollectiveKind::AllToAll:
-        for (const HostTensor &source : sources)
-          llvm::append_range(result.data, partOf(source, 0, place, places).data);
-        break;
-      }
-      results[place].push_back(std::move(result));
-    }
+    for (int64_t place = 0; place < places; ++place)
+      results[place].push_back(exchange(op, sources, place, arithmetic->of(element)));
   }
   for (auto [member, part, own] : llvm::zip_equal(group, parts, results)) {
     for (auto [buffer, value] : llvm::zip_equal(part.getDestinations(), own))

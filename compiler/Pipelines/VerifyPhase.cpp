@@ -48,12 +48,9 @@ static bool isGraphTensor(Type type) {
 
 /// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
 static bool isCommunication(Operation *op) {
-  return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<dist::AllReduceOp, dist::BucketOp, dist::CoordinateOp, stage::SendOp, stage::ReceiveOp>(
-          [](auto) { return true; })
-      .Case<dist::AllGatherOp, dist::ReduceScatterOp>([](auto collective) { return collective.getDim() == 0; })
-      .Case([](dist::AllToAllOp move) { return move.getSplitDim() == 0 && move.getConcatDim() == 0; })
-      .Default([](Operation *) { return false; });
+  auto collective = dyn_cast<dist::Collective>(op);
+  return collective ? collective.getForm().isContiguous()
+                    : isa<dist::CoordinateOp, stage::SendOp, stage::ReceiveOp>(op);
 }
 
 /// A kernel's body that waits for code generation.

@@ -14,6 +14,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::dist;
 
 /// `"dp", "fsdp"`.
@@ -35,6 +36,7 @@ static ParseResult parseAxisList(OpAsmParser &parser, ArrayAttr &axes) {
 static void printAxisList(OpAsmPrinter &printer, Operation *, ArrayAttr axes) { llvm::interleaveComma(axes, printer); }
 
 #include "dialects/Dist/DistDialect.cpp.inc"
+#include "dialects/Dist/DistOpInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.cpp.inc"
 
@@ -269,6 +271,29 @@ LogicalResult ReshardOp::verify() {
     if (failed(checkAxis(*this, mesh, axis)))
       return failure();
   return success();
+}
+
+static uint32_t parameterOf(ReduceKind kind) { return static_cast<uint32_t>(kind); }
+
+const collectives::Definition &dist::definitionOf(Operation *op) { return cast<Collective>(op).getForm().definition(); }
+
+CollectiveForm AllReduceOp::getForm() { return {collectives::Kind::kAllReduce, parameterOf(getKind())}; }
+
+CollectiveForm AllGatherOp::getForm() { return {collectives::Kind::kAllGather, 0, 0, static_cast<int64_t>(getDim())}; }
+
+CollectiveForm ReduceScatterOp::getForm() {
+  return {collectives::Kind::kReduceScatter, parameterOf(getKind()), static_cast<int64_t>(getDim())};
+}
+
+CollectiveForm AllToAllOp::getForm() {
+  return {collectives::Kind::kAllToAll, 0, static_cast<int64_t>(getSplitDim()), static_cast<int64_t>(getConcatDim())};
+}
+
+CollectiveForm BucketOp::getForm() {
+  static_assert(static_cast<int>(CollectiveKind::AllReduce) == static_cast<int>(collectives::Kind::kAllReduce) &&
+                static_cast<int>(CollectiveKind::AllGather) == static_cast<int>(collectives::Kind::kAllGather) &&
+                static_cast<int>(CollectiveKind::ReduceScatter) == static_cast<int>(collectives::Kind::kReduceScatter));
+  return {static_cast<collectives::Kind>(getKind()), parameterOf(getReduction().value_or(ReduceKind::Sum))};
 }
 
 LogicalResult AllReduceOp::verify() { return groupSize(*this, getAxes()); }

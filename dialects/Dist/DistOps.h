@@ -10,6 +10,7 @@
 #define BOWLINE_DIALECTS_DIST_DISTOPS_H
 
 #include "dialects/Dist/DistAttrs.h"
+#include "kernels/registry/collectives.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
@@ -19,7 +20,26 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace bowline::dist {
+
+/// A collective on local tensors: what a communicator does with the parts of sources that are divided along
+/// `splitDim`, and of destinations that are joined along `joinDim`, where its kind divides or joins them.
+struct CollectiveForm {
+  collectives::Kind kind;
+  uint32_t parameter = 0;
+  int64_t splitDim = 0, joinDim = 0;
+
+  const collectives::Definition &definition() const { return collectives::Of(kind); }
+  /// Whether parts lie one behind the other in memory, as communicators move them.
+  bool isContiguous() const {
+    return (splitDim == 0 || !definition().scatters) && (joinDim == 0 || !definition().gathers);
+  }
+};
+
+} // namespace bowline::dist
+
 #include "dialects/Dist/DistDialect.h.inc"
+#include "dialects/Dist/DistOpInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.h.inc"
 
@@ -31,6 +51,9 @@ inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').
 
 /// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
 llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
+
+/// Of a collective.
+const collectives::Definition &definitionOf(mlir::Operation *op);
 
 /// What the strategy of the module that `op` is or is in says; the default where there is no strategy or no such line.
 int64_t microbatchesOf(mlir::Operation *op);

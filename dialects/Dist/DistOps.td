@@ -60,12 +60,28 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 // On the local tensors of each rank
 //===----------------------------------------------------------------------===//
 
+def Dist_Collective : OpInterface<"Collective"> {
+  let cppNamespace = "::bowline::dist";
+  let description = [{
+    What the ranks of a group do with their tensors. Passes and interpreters ask this, and what the kind is defined as
+    (kernels/registry/collectives.h), but where they are about one operation alone.
+  }];
+  let methods = [
+    InterfaceMethod<"The ranks that differ only in these axes form a group.", "::mlir::ArrayAttr", "getGroupAxes", (ins),
+                    [{ return $_op.getAxes(); }]>,
+    InterfaceMethod<"What a communicator does, for each operand and its result.", "::bowline::dist::CollectiveForm",
+                    "getForm">];
+}
+
 // The ranks that differ only in `axes` form a group, ordered by their coordinates along `axes`, the first outermost.
 class Dist_CollectiveOp<string name, list<Trait> traits = []> : Dist_Op<name, !listconcat([Pure], traits)> {
   let hasVerifier = 1;
 }
 
-def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
+class Dist_Exchange<string name, list<Trait> traits = []>
+    : Dist_CollectiveOp<name, !listconcat([DeclareOpInterfaceMethods<Dist_Collective>], traits)>;
+
+def Dist_AllReduceOp : Dist_Exchange<"all_reduce", [SameOperandsAndResultType]> {
   let summary = "Combines the tensors of a group; every rank gets the result";
   let description = [{
     ```mlir
@@ -80,7 +96,7 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
   let assemblyFormat = "$kind $input `over` $axes (`why` $why^)? attr-dict `:` type($result)";
 }
 
-def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
+def Dist_AllGatherOp : Dist_Exchange<"all_gather"> {
   let summary = "Concatenates the tensors of a group along a dimension; every rank gets the result";
   let description = [{
     ```mlir
@@ -96,7 +112,7 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
   let assemblyFormat = "$input `dim` $dim `over` $axes (`why` $why^)? attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
+def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
   let summary = "Combines the tensors of a group; each rank gets its part along a dimension";
   let description = [{
     ```mlir
@@ -114,7 +130,7 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   }];
 }
 
-def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
+def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
   let summary = "Each rank of a group sends its part along one dimension to each other, and joins what it gets along another";
   let description = [{
     Moves the cut of a tensor from dimension `concat_dim` to `split_dim`. Where both are the same, parts change places
@@ -137,7 +153,7 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
   }];
 }
 
-def Dist_BucketOp : Dist_CollectiveOp<"bucket"> {
+def Dist_BucketOp : Dist_Exchange<"bucket"> {
   let summary = "Several collectives of one kind as one operation";
   let description = [{
     Each result is what the collective gives for its operand alone; parts are cut and joined along dimension 0. A

@@ -37,9 +37,6 @@ def Plan_CollectiveKind : EnumAttr<Plan_Dialect, Plan_CollectiveKindEnum, "colle
 
 def Plan_ReductionEnum : Plan_Enum<"Reduction", "how the ranks' values become one", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
-def Plan_Reduction : EnumAttr<Plan_Dialect, Plan_ReductionEnum, "reduction"> {
-  let assemblyFormat = "$value";
-}
 
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
   let summary = "Which part of a whole tensor the buffer of a rank holds";

@@ -13,7 +13,36 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::plan;
+
+static collectives::Parameter parameterOf(CollectiveKindAttr kind) {
+  return collectives::Of(static_cast<collectives::Kind>(kind.getValue())).parameter;
+}
+
+/// `by max`, or a number; what is 0 need not be said.
+static ParseResult parseParameter(OpAsmParser &parser, CollectiveKindAttr kind, IntegerAttr &parameter) {
+  collectives::Parameter meaning = parameterOf(kind);
+  int64_t value = 0;
+  if (meaning != collectives::Parameter::kNone && succeeded(parser.parseOptionalKeyword("by"))) {
+    StringRef word;
+    if (OptionalParseResult number = parser.parseOptionalInteger(value); number.has_value()) {
+      if (failed(*number))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword(&word)) && symbolizeReduction(word)) {
+      value = static_cast<int64_t>(*symbolizeReduction(word));
+    } else {
+      return parser.emitError(parser.getCurrentLocation(), "expected a ") << collectives::WordsOf(meaning).name;
+    }
+  }
+  parameter = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+
+static void printParameter(OpAsmPrinter &printer, Operation *, CollectiveKindAttr kind, IntegerAttr parameter) {
+  if (parameter && parameter.getInt() != 0)
+    printer << " by " << DescribeParameter(parameterOf(kind), static_cast<uint64_t>(parameter.getInt()));
+}
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Plan/PlanInterfaces.cpp.inc"

@@ -12,6 +12,7 @@
 #include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Plan/PlanDialect.h"
 #include "dialects/Program/ProgramEnums.h"
+#include "kernels/registry/collectives.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/RegionKindInterface.h"

@@ -265,7 +265,7 @@ def Plan_CopyOp : Plan_CommandOp<"copy", (ins Plan_BufferType:$source, Plan_Buff
 }
 
 def Plan_CollectiveOp : Plan_CommandOp<"collective",
-    (ins Plan_CollectiveKind:$kind, DefaultValuedAttr<Plan_Reduction, "::bowline::plan::Reduction::Sum">:$reduction,
+    (ins Plan_CollectiveKind:$kind, DefaultValuedAttr<I64Attr, "0">:$parameter,
      FlatSymbolRefAttr:$communicator, Variadic<Plan_BufferType>:$sources, Variadic<Plan_BufferType>:$destinations),
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Exchanges buffers among the ranks of a group; several pairs are one operation";
@@ -274,6 +274,9 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
     destination is n times as large; `reduce_scatter` combines the sources and keeps the part of this rank, one n-th;
     `all_to_all` concatenates the parts for this rank of all sources. Parts lie one after another in memory.
 
+    `by` is the parameter that some kinds have: the reduction of `all_reduce` and `reduce_scatter`, `sum` where there is
+    none. What kinds are is defined in `kernels/registry/collectives.h`.
+
     ```mlir
     plan.collective all_gather @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)
     ```
@@ -281,8 +284,13 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
     **Constraints:** the communicator exists; one destination per source, of its element type and the size that the kind
     asks for; source and destination are different buffers, but in an `all_reduce` they may be the same.
   }];
+  let extraClassDeclaration = [{
+    const collectives::Definition &getDefinition() {
+      return collectives::Of(static_cast<collectives::Kind>(getKind()));
+    }
+  }];
   let assemblyFormat = [{
-    $kind (`by` $reduction^)? $communicator `(` $sources `)` `to` `(` $destinations `)` (`on` $stream^)? (`from` $pass^)?
+    $kind custom<Parameter>(ref($kind), $parameter) $communicator `(` $sources `)` `to` `(` $destinations `)` (`on` $stream^)? (`from` $pass^)?
     attr-dict `:` `(` qualified(type($sources)) `)` `to` `(` qualified(type($destinations)) `)`
   }];
 }

@@ -210,6 +210,9 @@ static CommunicatorOp findCommunicator(Operation *op, FlatSymbolRefAttr name, Sy
   return communicator;
 }
 
+/// More than a group can have: how many it has is in the mesh.
+static constexpr uint64_t kMostMembers = uint64_t{1} << 32;
+
 static RankedTensorType tensorOf(Value buffer) { return cast<BufferType>(buffer.getType()).getTensor(); }
 
 LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -218,19 +221,21 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getSources().empty() || getSources().size() != getDestinations().size())
     return emitOpError("has ") << getSources().size() << " sources and " << getDestinations().size()
                                << " destinations; it needs one destination per source";
-  CollectiveKind kind = getKind();
+  const collectives::Definition &definition = getDefinition();
+  if (getParameter() < definition.LeastParameter() || getParameter() > definition.MostParameter(kMostMembers))
+    return emitOpError("has no ") << collectives::WordsOf(definition.parameter).name << " " << getParameter();
   for (auto [source, destination] : llvm::zip_equal(getSources(), getDestinations())) {
     RankedTensorType from = tensorOf(source), to = tensorOf(destination);
     if (from.getElementType() != to.getElementType() ||
         from.getElementType() != tensorOf(getSources().front()).getElementType())
       return emitOpError("moves elements of one type; got ") << from << " and " << to;
     int64_t more = from.getNumElements(), less = to.getNumElements();
-    if (kind == CollectiveKind::AllGather)
+    if (definition.gathers && !definition.scatters)
       std::swap(more, less);
-    bool equal = kind == CollectiveKind::AllReduce || kind == CollectiveKind::AllToAll;
+    bool equal = definition.gathers == definition.scatters;
     if (less == 0 || more % less != 0 || (equal && more != less))
       return emitOpError("cannot make ") << to << " of " << from;
-    if (source == destination && kind != CollectiveKind::AllReduce)
+    if (source == destination && !definition.in_place)
       return emitOpError("source and destination are the same buffer, which only an all_reduce allows");
   }
   return success();

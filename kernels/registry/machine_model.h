@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/registry/collectives.h"
 #include "kernels/registry/link.h"
 
 namespace bowline::kernels {
@@ -35,9 +36,10 @@ struct MachineModel {
     return any ? slowest : link;
   }
   // On a ring of the group over `along`; `whole`: bytes of the tensors before they are scattered, after they are
-  // gathered; `rounds`: 2 for an all-reduce, else 1. The formulas are those of runtime/comm/link.h.
-  double CollectiveSeconds(const LinkOptions& along, double whole, double ranks, int rounds) const {
-    return command_seconds + rounds * (ranks - 1) * along.Seconds(whole / ranks);
+  // gathered.
+  double CollectiveSeconds(const LinkOptions& along, const collectives::Definition& collective, double whole,
+                           double ranks) const {
+    return command_seconds + collective.Steps(ranks) * along.Seconds(collective.BytesOfStep(whole, ranks));
   }
   double TransferSeconds(const LinkOptions& along, double size) const { return command_seconds + along.Seconds(size); }
 };

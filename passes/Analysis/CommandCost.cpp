@@ -37,10 +37,8 @@ kernels::LinkOptions CommandCost::linkAlong(ArrayRef<StringAttr> axes) {
 double CommandCost::ofCollective(plan::CollectiveOp collective) {
   SmallVector<StringAttr> axes = axesOf(collective);
   auto ranks = static_cast<double>(mesh ? mesh.getSize(axes) : 1);
-  bool gathers = collective.getKind() == plan::CollectiveKind::AllGather;
-  double whole = bytesOf(gathers ? collective.getDestinations() : collective.getSources());
-  return machine.CollectiveSeconds(linkAlong(axes), whole, ranks,
-                                   collective.getKind() == plan::CollectiveKind::AllReduce ? 2 : 1);
+  double whole = std::max(bytesOf(collective.getDestinations()), bytesOf(collective.getSources()));
+  return machine.CollectiveSeconds(linkAlong(axes), collective.getDefinition(), whole, ranks);
 }
 
 double CommandCost::seconds(Operation *command) {

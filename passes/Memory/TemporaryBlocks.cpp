@@ -29,8 +29,7 @@ TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) 
   for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
     if (auto launch = dyn_cast<plan::LaunchOp>(command))
       takeOver(launch, symbols.lookup<plan::KernelOp>(launch.getKernel()), position);
-    else if (auto collective = dyn_cast<plan::CollectiveOp>(command);
-             collective && collective.getKind() == plan::CollectiveKind::AllReduce)
+    else if (auto collective = dyn_cast<plan::CollectiveOp>(command); collective && collective.getDefinition().in_place)
       takeOver(collective, position);
 }
 

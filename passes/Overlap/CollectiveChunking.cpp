@@ -68,7 +68,7 @@ static Value join(OpBuilder &builder, Location location, Type type, ArrayRef<Val
 }
 
 int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double wholeBytes, double copiedBytes,
-                                         ArrayAttr axes, int rounds) {
+                                         ArrayAttr axes, const collectives::Definition &collective) {
   if (chunks > 0) {
     int64_t count = std::min(chunks, rows);
     while (rows % count != 0)
@@ -81,7 +81,7 @@ int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double whol
       machine.LinkAlong(llvm::map_range(names, [](StringAttr axis) { return axis.getValue(); }));
   auto secondsOf = [&](auto count) {
     double product = machine.LaunchSeconds(flops / count, 0, threads);
-    double exchange = machine.CollectiveSeconds(link, wholeBytes / count, ranks, rounds);
+    double exchange = machine.CollectiveSeconds(link, collective, wholeBytes / count, ranks);
     double copies = count > 1 ? machine.CopySeconds(copiedBytes) + 2 * count * machine.command_seconds : 0;
     return product + (count - 1) * std::max(product, exchange) + exchange + copies;
   };
@@ -93,15 +93,14 @@ int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double whol
 }
 
 bool CollectiveChunking::divideProduct(Operation *collective) {
-  auto reduce = dyn_cast<dist::AllReduceOp>(collective);
   auto scatter = dyn_cast<dist::ReduceScatterOp>(collective);
   Operation *product = collective->getOperand(0).getDefiningOp();
   if (!isProductOfRows(product) || !product->hasOneUse() || (scatter && scatter.getDim() == 0))
     return false;
   Value lhs = product->getOperand(0), whole = product->getResult(0), result = collective->getResult(0);
-  int64_t count =
-      chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(product).flops(), bytesOf(whole),
-                   bytesOf(lhs) + bytesOf(result), collective->getAttrOfType<ArrayAttr>("axes"), reduce ? 2 : 1);
+  int64_t count = chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(product).flops(), bytesOf(whole),
+                               bytesOf(lhs) + bytesOf(result), collective->getAttrOfType<ArrayAttr>("axes"),
+                               dist::definitionOf(collective));
   if (count < 2)
     return false;
   OpBuilder builder(collective);
@@ -130,8 +129,8 @@ bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
   }
   if (products.empty() || gather.getDim() == 0)
     return false;
-  int64_t count =
-      chooseChunks(typeOf(source).getDimSize(0), flops, bytesOf(whole), copied, gather.getAxes(), /*rounds=*/1);
+  int64_t count = chooseChunks(typeOf(source).getDimSize(0), flops, bytesOf(whole), copied, gather.getAxes(),
+                               dist::definitionOf(gather));
   if (count < 2)
     return false;
   OpBuilder builder(gather);

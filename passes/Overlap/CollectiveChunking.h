@@ -37,7 +37,7 @@ private:
   bool divideProduct(mlir::Operation *collective);
   bool divideGather(dist::AllGatherOp gather);
   int64_t chooseChunks(int64_t rows, double flops, double wholeBytes, double copiedBytes, mlir::ArrayAttr axes,
-                       int rounds);
+                       const collectives::Definition &collective);
 
   dist::MeshOp mesh;
   int64_t chunks;

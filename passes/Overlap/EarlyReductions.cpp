@@ -21,8 +21,7 @@ static plan::BufferOp declarationOf(Value buffer) { return buffer.getDefiningOp<
 
 static bool isReduction(Operation *op) {
   auto collective = dyn_cast<plan::CollectiveOp>(op);
-  return collective && (collective.getKind() == plan::CollectiveKind::AllReduce ||
-                        collective.getKind() == plan::CollectiveKind::ReduceScatter);
+  return collective && collective.getDefinition().reduces();
 }
 
 int64_t EarlyReductions::run() {
@@ -46,8 +45,7 @@ int64_t EarlyReductions::run() {
       continue;
     moved[command.place].push_back(command.op);
     reductions += isReduction(command.op);
-    if (auto collective = dyn_cast<plan::CollectiveOp>(command.op);
-        collective && collective.getKind() == plan::CollectiveKind::AllReduce)
+    if (auto collective = dyn_cast<plan::CollectiveOp>(command.op); collective && collective.getDefinition().in_place)
       reduceInPlace(collective, command.place);
   }
   for (auto &[call, list] : moved)

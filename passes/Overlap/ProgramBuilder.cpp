@@ -229,18 +229,6 @@ void ProgramBuilder::moveToChannel(ProgramState &state, plan::SegmentOp segment)
     command.setStreamIndex(index);
 }
 
-static plan::CollectiveKind kindOf(dist::CollectiveKind kind) {
-  switch (kind) {
-  case dist::CollectiveKind::AllReduce:
-    return plan::CollectiveKind::AllReduce;
-  case dist::CollectiveKind::AllGather:
-    return plan::CollectiveKind::AllGather;
-  case dist::CollectiveKind::ReduceScatter:
-    return plan::CollectiveKind::ReduceScatter;
-  }
-  llvm_unreachable("a bucket holds no other kind");
-}
-
 LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &commands, Operation *op) {
   if (isa<stage::SendOp, stage::ReceiveOp>(op) && !module->hasAttr(stage::StageDialect::kAxisAttr))
     return op->emitOpError("needs the mesh axis of the stages, '")
@@ -272,22 +260,8 @@ LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &comma
         buildCoordinate(state, coordinate);
         return success();
       })
-      .Case<dist::AllReduceOp, dist::ReduceScatterOp>([&](auto collective) {
-        auto reduction = static_cast<plan::Reduction>(collective.getKind());
-        auto kind =
-            isa<dist::AllReduceOp>(collective) ? plan::CollectiveKind::AllReduce : plan::CollectiveKind::ReduceScatter;
-        buildCollective(state, commands, collective, kind, reduction, collective.getAxes());
-        return success();
-      })
-      .Case<dist::AllGatherOp, dist::AllToAllOp>([&](auto collective) {
-        auto kind =
-            isa<dist::AllGatherOp>(collective) ? plan::CollectiveKind::AllGather : plan::CollectiveKind::AllToAll;
-        buildCollective(state, commands, collective, kind, plan::Reduction::Sum, collective.getAxes());
-        return success();
-      })
-      .Case([&](dist::BucketOp bucket) {
-        auto reduction = static_cast<plan::Reduction>(bucket.getReduction().value_or(dist::ReduceKind::Sum));
-        buildCollective(state, commands, bucket, kindOf(bucket.getKind()), reduction, bucket.getAxes());
+      .Case([&](dist::Collective collective) {
+        buildCollective(state, commands, collective);
         return success();
       })
       .Case([&](stage::SendOp send) {
@@ -418,8 +392,9 @@ Value ProgramBuilder::bindReceived(ProgramState &state, OpResult result) {
   return buffer;
 }
 
-void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, Operation *op, plan::CollectiveKind kind,
-                                     plan::Reduction reduction, ArrayAttr axes) {
+void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, dist::Collective op) {
+  ArrayAttr axes = op.getGroupAxes();
+  dist::CollectiveForm form = op.getForm();
   SmallVector<Value> sources, destinations;
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     Value buffer = createBuffer(op->getLoc(), state.name + "." + op->getName().stripDialect() + "." + nameOfAxes(axes),
@@ -431,9 +406,9 @@ void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, O
   // "PASS: REASON", see the dist dialect.
   auto why = op->getAttrOfType<StringAttr>("why");
   auto [pass, reason] = (why ? why.getValue() : StringRef()).split(": ");
-  auto collective =
-      plan::CollectiveOp::create(commands, op->getLoc(), kind, reduction, communicatorAlong(axes), sources,
-                                 destinations, /*stream=*/0, reason.empty() ? StringRef(kPassName) : pass);
+  auto collective = plan::CollectiveOp::create(commands, op->getLoc(), static_cast<plan::CollectiveKind>(form.kind),
+                                               form.parameter, communicatorAlong(axes), sources, destinations,
+                                               /*stream=*/0, reason.empty() ? StringRef(kPassName) : pass);
   plan::setReason(collective, reason.empty() ? pass : reason);
   if (Attribute prefetch = op->getAttr(dist::DistDialect::kPrefetchAttr)) // for overlap-commands
     collective->setAttr(dist::DistDialect::kPrefetchAttr, prefetch);

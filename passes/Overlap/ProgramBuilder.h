@@ -60,8 +60,7 @@ private:
   void buildRead(ProgramState &state, mlir::OpBuilder &commands, graph::ReadOp read);
   void buildConstant(ProgramState &state, mlir::Operation *constant);
   void buildCoordinate(ProgramState &state, dist::CoordinateOp coordinate);
-  void buildCollective(ProgramState &state, mlir::OpBuilder &commands, mlir::Operation *op, plan::CollectiveKind kind,
-                       plan::Reduction reduction, mlir::ArrayAttr axes);
+  void buildCollective(ProgramState &state, mlir::OpBuilder &commands, dist::Collective op);
   llvm::StringRef communicatorAlong(mlir::ArrayAttr axes);
   void buildOutputs(ProgramState &state, graph::FuncOp function, plan::SegmentOp segment);
 

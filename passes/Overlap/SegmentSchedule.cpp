@@ -44,9 +44,7 @@ void SegmentSchedule::addNode(Operation *op, const llvm::StringMap<int64_t> &str
   Node node{op, Kind::Compute, 0, cost.seconds(op), 0, {}, {}};
   auto collective = dyn_cast<plan::CollectiveOp>(op);
   if (collective && streamOf.contains(collective.getCommunicator())) {
-    bool reduces = collective.getKind() == plan::CollectiveKind::AllReduce ||
-                   collective.getKind() == plan::CollectiveKind::ReduceScatter;
-    node.kind = reduces ? Kind::Reduction : Kind::Gather;
+    node.kind = collective.getDefinition().reduces() ? Kind::Reduction : Kind::Gather;
     node.stream = streamOf.lookup(collective.getCommunicator());
     auto distance = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kPrefetchAttr);
     node.prefetch = std::min(distance ? distance.getInt() : 1, mostPrefetch);

@@ -44,7 +44,8 @@ bool UniformValues::isUniform(Operation *op, const SymbolTable &symbols) const {
   }
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   bool along = isa_and_present<dist::DistDialect>(op->getDialect()) && axes && llvm::is_contained(axes, axis);
-  if (along && isa<dist::AllReduceOp, dist::AllGatherOp>(op))
+  auto collective = dyn_cast<dist::Collective>(op);
+  if (along && collective && collective.getForm().definition().alike)
     return true;
   return !along && op->getNumRegions() == 0 &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return uniform.contains(operand); });

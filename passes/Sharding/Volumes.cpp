@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Sharding/Volumes.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -26,24 +25,18 @@ int64_t Volumes::ofVariables() const {
 
 int64_t Volumes::sentBy(Operation *op) {
   dist::MeshOp mesh = dist::MeshOp::of(op);
-  auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  // By name: a dist.slice has axes as collectives have, and takes from what the rank has.
-  if (!mesh || !axes || op->getNumOperands() == 0 || isa<dist::SliceOp>(op))
+  auto collective = dyn_cast<dist::Collective>(op);
+  if (!mesh || !collective)
     return 0;
-  int64_t ranks = mesh.getSize(llvm::to_vector(axes.getAsRange<StringAttr>())), bytes = 0;
+  int64_t ranks = mesh.getSize(llvm::to_vector(collective.getGroupAxes().getAsRange<StringAttr>())), bytes = 0;
   for (auto [input, output] : llvm::zip_equal(op->getOperands(), op->getResults()))
     bytes += std::max(bytesOf(input.getType()), bytesOf(output.getType()));
-  auto bucket = dyn_cast<dist::BucketOp>(op);
-  bool twice = isa<dist::AllReduceOp>(op) || (bucket && bucket.getKind() == dist::CollectiveKind::AllReduce);
-  return (twice ? 2 : 1) * bytes * (ranks - 1) / ranks;
+  return collective.getForm().definition().BytesSent(bytes, ranks);
 }
 
 int64_t Volumes::sentIn(graph::EntryOp entry) const {
   int64_t bytes = 0;
   for (auto [name, repeat] : llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
-    module.lookupSymbol(name.getAttr())->walk([&, repeat = repeat](Operation *op) {
-      if (isa_and_present<dist::DistDialect>(op->getDialect()))
-        bytes += repeat * sentBy(op);
-    });
+    module.lookupSymbol(name.getAttr())->walk([&, repeat = repeat](Operation *op) { bytes += repeat * sentBy(op); });
   return bytes;
 }

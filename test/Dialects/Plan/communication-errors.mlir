@@ -51,6 +51,30 @@ plan.program @p timeline [0, 0] streams ["compute", "network"] {
 
 // -----
 
+// A collective has a reduction that exists.
+plan.communicator @tp over ["tp"]
+%x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{has no reduction 7}}
+    plan.collective all_reduce by 7 @tp (%x) to (%x) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
+  }
+}
+
+// -----
+
+// It says one that has a name.
+plan.communicator @tp over ["tp"]
+%x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{expected a reduction}}
+    plan.collective all_reduce by most @tp (%x) to (%x) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
+  }
+}
+
+// -----
+
 // A collective names a communicator that exists.
 %x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
 plan.program @p timeline [0, 0] {

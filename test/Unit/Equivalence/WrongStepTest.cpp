@@ -491,8 +491,8 @@ TEST_F(WrongStep, BytesOfTwoBuffers) {
 TEST_F(WrongStep, MaximumInsteadOfSum) {
   std::string message = verify(kTwoByTwo, "insert-events", [](ModuleOp module) {
     for (auto collective : commands<plan::CollectiveOp>(module, "train_step_program"))
-      if (collective.getReduction() == plan::Reduction::Sum)
-        return collective.setReduction(plan::Reduction::Max);
+      if (collective.getDefinition().reduces() && collective.getParameter() == 0)
+        return collective.setParameter(1);
   });
   EXPECT_THAT(message, HasSubstr("step 'wrong' "));
 }

@@ -103,9 +103,12 @@ TEST(MachineModel, TakesTheSlowestLinkOfAGroup) {
   EXPECT_EQ(machine.LinkAlong(Axes{"pp"}).bandwidth, 2e6);
 
   // 4 ranks, 4 MB: three messages of a megabyte each, twice for a sum.
+  using collectives::Kind;
   const LinkOptions link = {.bandwidth = 1e6, .latency = std::chrono::milliseconds(100)};
-  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, 4e6, 4, 1), machine.command_seconds + 3 * 1.1);
-  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, 4e6, 4, 2), machine.command_seconds + 6 * 1.1);
+  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kAllGather), 4e6, 4),
+                   machine.command_seconds + 3 * 1.1);
+  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kAllReduce), 4e6, 4),
+                   machine.command_seconds + 6 * 1.1);
   EXPECT_DOUBLE_EQ(machine.TransferSeconds(link, 2e6), machine.command_seconds + 2.1);
   EXPECT_DOUBLE_EQ(machine.TransferSeconds({.latency = std::chrono::seconds(1)}, 2e6), machine.command_seconds + 1);
 }
