@@ -10,12 +10,8 @@ namespace bowline {
 
 using kernels::LinkOptions;
 
-// What an operation takes on a ring of n members in `steps` messages one after the other, `bytes` on each link in all:
-//   all-reduce                  2(n-1) steps, 2(n-1)/n of a member's bytes
-//   all-gather, reduce-scatter   n-1   steps, (n-1)/n of the whole tensor's bytes
-//   all-to-all                   n-1   steps, (n-1)/n of what a member sends
-//   send                         1     step,  its bytes
-//   barrier                     2(n-1) steps, none
+// What an operation takes on a ring of n members in `steps` messages one after the other, `bytes` on each link in all.
+// Of collectives kernels/registry/collectives.h says both; a send is one message, a barrier 2(n-1) without a byte.
 // (all-gather: Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005;
 // all-reduce: Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, 2009.)
 std::chrono::nanoseconds LinkTime(const LinkOptions& link, int steps, double bytes);
