@@ -289,6 +289,15 @@ CollectiveForm AllToAllOp::getForm() {
   return {collectives::Kind::kAllToAll, 0, static_cast<int64_t>(getSplitDim()), static_cast<int64_t>(getConcatDim())};
 }
 
+CollectiveForm PermuteOp::getForm() {
+  auto shift = static_cast<int64_t>(getShift());
+  if (MeshOp mesh = MeshOp::of(*this)) {
+    int64_t ranks = mesh.getSize(llvm::to_vector(getAxes().getAsRange<StringAttr>()));
+    shift = (shift % ranks + ranks) % ranks;
+  }
+  return {collectives::Kind::kPermute, static_cast<uint32_t>(shift)};
+}
+
 CollectiveForm BucketOp::getForm() {
   static_assert(static_cast<int>(CollectiveKind::AllReduce) == static_cast<int>(collectives::Kind::kAllReduce) &&
                 static_cast<int>(CollectiveKind::AllGather) == static_cast<int>(collectives::Kind::kAllGather) &&
@@ -348,6 +357,17 @@ LogicalResult AllToAllOp::verify() {
   if (*size > 0)
     shape[split] /= *size;
   return checkScaled(*this, RankedTensorType::get(shape, input.getElementType()), getResult().getType(), concat, *size);
+}
+
+LogicalResult PermuteOp::verify() {
+  auto size = groupSize(*this, getAxes());
+  if (failed(size))
+    return failure();
+  auto shift = static_cast<int64_t>(getShift());
+  if (shift == 0 || (*size > 0 && shift % *size == 0))
+    return emitOpError("shifts by ") << shift << ", with which every rank of a group" << (*size > 0 ? " of " : "")
+                                     << (*size > 0 ? std::to_string(*size) : "") << " keeps what it has";
+  return success();
 }
 
 LogicalResult CoordinateOp::verify() { return groupSize(*this, getAxes()); }

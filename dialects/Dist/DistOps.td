@@ -153,6 +153,25 @@ def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
   }];
 }
 
+def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
+  let summary = "Each rank of a group passes its tensor on, a number of places further on a ring";
+  let description = [{
+    Of n ranks, the one at place p sends to the one at place (p + shift) mod n, and gets what the one at place
+    (p - shift) mod n has. A negative shift goes the other way round.
+
+    ```mlir
+    %y = dist.permute %x by 1 over ["cp"] : tensor<8x64xf32>
+    %z = dist.permute %y by -1 over ["cp"] : tensor<8x64xf32>
+    ```
+
+    **Constraints:** axes as for `all_reduce`, elements of any type; the shift is no multiple of the group's size.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$shift, StrArrayAttr:$axes,
+                   DefaultValuedAttr<StrAttr, "\"\"">:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `by` $shift `over` $axes (`why` $why^)? attr-dict `:` type($result)";
+}
+
 def Dist_BucketOp : Dist_Exchange<"bucket"> {
   let summary = "Several collectives of one kind as one operation";
   let description = [{

@@ -30,7 +30,8 @@ def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind">
 
 def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
-  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
+  I32EnumAttrCase<"Permute", 4, "permute">]>;
 def Plan_CollectiveKind : EnumAttr<Plan_Dialect, Plan_CollectiveKindEnum, "collective_kind"> {
   let assemblyFormat = "$value";
 }

@@ -272,10 +272,11 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
   let description = [{
     With n ranks in a group: `all_reduce` combines the sources of all ranks; `all_gather` concatenates them, so that the
     destination is n times as large; `reduce_scatter` combines the sources and keeps the part of this rank, one n-th;
-    `all_to_all` concatenates the parts for this rank of all sources. Parts lie one after another in memory.
+    `all_to_all` concatenates the parts for this rank of all sources; `permute` gives this rank the source of the one that
+    is `by` places before it on a ring of the group. Parts lie one after another in memory.
 
     `by` is the parameter that some kinds have: the reduction of `all_reduce` and `reduce_scatter`, `sum` where there is
-    none. What kinds are is defined in `kernels/registry/collectives.h`.
+    none, and the shift of `permute`, from 1 to the group's size less one. What kinds are is defined in `kernels/registry/collectives.h`.
 
     ```mlir
     plan.collective all_gather @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)

@@ -16,12 +16,13 @@
 namespace bowline::collectives {
 
 // Values are those of runtime/plan/plan.fbs.
-enum class Kind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll };
+enum class Kind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kPermute };
 
 // What the number says that some kinds have beside, which all members give alike. Others have 0.
 enum class Parameter : uint8_t {
   kNone,
   kReduction,  // how parts are combined: 0 by their sum, 1 by their maximum
+  kShift,      // how many places further on a ring of the members a part goes: 1 to one less than there are
 };
 
 // What the parameter is called, and what a collective does by it: "reduction", "reduces by".
@@ -33,6 +34,8 @@ constexpr ParameterWords WordsOf(Parameter parameter) {
   switch (parameter) {
     case Parameter::kReduction:
       return {"reduction", "reduces by"};
+    case Parameter::kShift:
+      return {"shift", "shifts by"};
     case Parameter::kNone:
       break;
   }
@@ -58,8 +61,8 @@ struct Definition {
   Parameter parameter = Parameter::kNone;
   bool alike = false;     // all members' destinations become equal
   bool in_place = false;  // source and destination may be the same bytes
-  // How often the larger of source and destination goes around a ring of the members, but for each one's own part. 0: it
-  // goes once, to one member.
+  // How often the larger of source and destination goes around a ring of the members, but for each one's own part. 0:
+  // it goes once, to one member.
   int rounds = 1;
   // Of members with the places `from` and `to`, which may be one.
   Move (*move)(uint32_t from, uint32_t to, uint32_t members, uint32_t parameter) = nullptr;
@@ -81,8 +84,10 @@ struct Definition {
   }
 
   // The least and the largest parameter that is possible.
-  constexpr uint32_t LeastParameter() const { return 0; }
-  constexpr uint32_t MostParameter(uint64_t members) const { return reduces() ? 1 : 0; }
+  constexpr uint32_t LeastParameter() const { return parameter == Parameter::kShift ? 1 : 0; }
+  constexpr uint32_t MostParameter(uint64_t members) const {
+    return parameter == Parameter::kShift ? static_cast<uint32_t>(members - 1) : reduces() ? 1 : 0;
+  }
 
   // Messages that each member sends one after another, and the bytes of each and of all where the larger of source and
   // destination has `whole`.
@@ -119,6 +124,12 @@ inline constexpr Definition kDefinitions[] = {
      .scatters = true,
      .gathers = true,
      .move = [](uint32_t from, uint32_t to, uint32_t, uint32_t) -> Move { return {true, to, from}; }},
+    {.name = "permute",
+     .parameter = Parameter::kShift,
+     .rounds = 0,
+     .move = [](uint32_t from, uint32_t to, uint32_t members, uint32_t shift) -> Move {
+       return {(uint64_t{from} + shift) % members == to, 0, 0};
+     }},
 };
 
 inline constexpr size_t kCount = sizeof(kDefinitions) / sizeof(kDefinitions[0]);

@@ -15,6 +15,7 @@ namespace bowline::hal {
 //   kAllGather      receive[n * count] = concatenation of every member's send[count], in the order of members
 //   kReduceScatter  receive[count]     = this member's part of op over members of send[n * count]
 //   kAllToAll       receive[n * count] = concatenation of this member's parts of every member's send[n * count]
+//   kPermute        receive[count] = send[count] of the member `parameter` places before this one on a ring of all
 //   kSend           send[count] goes to the peer's receive[count]
 //   kReceive        receive[count] = the peer's send[count]
 //   kBarrier        no pieces; ends when every member is there
@@ -27,6 +28,7 @@ enum class OperationKind : uint8_t {
   kAllGather,
   kReduceScatter,
   kAllToAll,
+  kPermute,
   kSend,
   kReceive,
   kBarrier,

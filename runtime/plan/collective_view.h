@@ -17,13 +17,16 @@ inline const collectives::Definition& DefinitionOf(fbs::CollectiveKind kind) { r
 
 // The number that the kind has beside, from the field where the format has it; 0 for a kind without one.
 inline uint32_t ParameterOf(const fbs::Collective& collective) {
+  if (DefinitionOf(collective.kind()).parameter == collectives::Parameter::kShift) return collective.shift();
   return DefinitionOf(collective.kind()).reduces() ? static_cast<uint32_t>(collective.reduction()) : 0;
 }
 inline uint32_t ParameterOf(const fbs::CollectiveT& collective) {
+  if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) return collective.shift;
   return DefinitionOf(collective.kind).reduces() ? static_cast<uint32_t>(collective.reduction) : 0;
 }
 // After the kind was set.
 inline void SetParameter(fbs::CollectiveT& collective, uint32_t parameter) {
+  if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) collective.shift = parameter;
   if (DefinitionOf(collective.kind).reduces()) collective.reduction = static_cast<fbs::Reduction>(parameter);
 }
 

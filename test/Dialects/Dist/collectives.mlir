@@ -22,6 +22,10 @@ graph.func @local(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %2 = dist.reduce_scatter max %1 dim 0 over ["dp"] : tensor<8x512xf32> -> tensor<4x512xf32>
   // CHECK: dist.all_to_all %{{.*}} split 0 concat 1 over ["tp"] : tensor<4x512xf32> -> tensor<1x2048xf32>
   %3 = dist.all_to_all %2 split 0 concat 1 over ["tp"] : tensor<4x512xf32> -> tensor<1x2048xf32>
+  // CHECK: dist.permute %{{.*}} by -1 over ["dp", "tp"] why "the next block of keys" : tensor<1x2048xf32>
+  %around = dist.permute %3 by -1 over ["dp", "tp"] why "the next block of keys" : tensor<1x2048xf32>
+  // CHECK: dist.permute %{{.*}} by 3 over ["tp"] : tensor<8x64xf32>
+  %next = dist.permute %x by 3 over ["tp"] : tensor<8x64xf32>
   // CHECK: dist.slice %{{.*}} dim 1 over ["tp"] : tensor<1x2048xf32> -> tensor<1x512xf32>
   %4 = dist.slice %3 dim 1 over ["tp"] : tensor<1x2048xf32> -> tensor<1x512xf32>
   // CHECK: dist.coordinate over ["tp"] : tensor<i32>

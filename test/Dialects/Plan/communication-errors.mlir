@@ -63,6 +63,44 @@ plan.program @p timeline [0, 0] {
 
 // -----
 
+// A permutation goes to somebody else.
+plan.communicator @tp over ["tp"]
+%x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
+%y = plan.buffer "y" temporary : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{has no shift 0}}
+    plan.collective permute @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
+  }
+}
+
+// -----
+
+// It is not in place: a neighbour would read what has arrived.
+plan.communicator @tp over ["tp"]
+%x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{source and destination are the same buffer, which only an all_reduce allows}}
+    plan.collective permute by 1 @tp (%x) to (%x) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<4xf32>>)
+  }
+}
+
+// -----
+
+// It gives as much as it takes.
+plan.communicator @tp over ["tp"]
+%x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>
+%y = plan.buffer "y" temporary : !plan.buffer<tensor<8xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{cannot make 'tensor<8xf32>' of 'tensor<4xf32>'}}
+    plan.collective permute by 1 @tp (%x) to (%y) : (!plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<8xf32>>)
+  }
+}
+
+// -----
+
 // It says one that has a name.
 plan.communicator @tp over ["tp"]
 %x = plan.buffer "x" temporary : !plan.buffer<tensor<4xf32>>

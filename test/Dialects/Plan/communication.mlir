@@ -27,6 +27,8 @@ plan.program @run timeline [0, 0, 0, 1] streams ["compute", "network"] {
     // CHECK: plan.collective all_reduce by max @dp.tp(%y, %z) to(%y, %z) :
     plan.collective all_reduce by max @dp.tp (%y, %z) to (%y, %z)
       : (!plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<4xf32>>) to (!plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<4xf32>>)
+    // CHECK: plan.collective permute by 3 @dp.tp(%x) to(%z) :
+    plan.collective permute by 3 @dp.tp (%x) to (%z) : (!plan.buffer<tensor<1x4xf32>>) to (!plan.buffer<tensor<4xf32>>)
     // CHECK: plan.send @pp to 1(%y, %z) on 1 from "ScheduleCommands" :
     plan.send @pp to 1 (%y, %z) on 1 from "ScheduleCommands" : !plan.buffer<tensor<16xf32>>, !plan.buffer<tensor<4xf32>>
     // CHECK: plan.receive @pp from 0(%z) :

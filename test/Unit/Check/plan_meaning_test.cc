@@ -398,6 +398,13 @@ TEST(PlanMeaning, CollectivesOfRolesDependOnAllMembers) {
     }
     return plan.Finish();
   };
+  const auto turned = [&](uint32_t shift) {
+    fbs::PlanT plan = make(CollectiveKind::Permute, 9);
+    for (const auto& program : plan.programs) program->segments[0]->commands[0]->body.AsCollective()->shift = shift;
+    return plan;
+  };
+  EXPECT_THAT(Differences(turned(1), turned(1)), ElementsAre());
+  EXPECT_EQ(Differences(turned(1), turned(2)).size(), 3u);
   for (const CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllToAll}) {
     for (uint32_t role = 0; role < 3; ++role) EXPECT_EQ(Differences(make(kind, 9), make(kind, role)).size(), 3u);
   }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -375,6 +376,70 @@ TEST(Matching, MembersIssueTheSame) {
   EXPECT_THAT(
       Message(world([](Commands& c) { c.push_back(std::make_unique<fbs::CommandT>(*c[0])); })),
       AllOf(HasSubstr("collective 1 on 'world', counted from 0"), HasSubstr("is in the group and issues only 1")));
+}
+
+// Stages and copies pass a tensor around one ring, in two pieces, and each stage then around another one of its copies.
+fbs::PlanT MakeRings(const std::function<void(fbs::CollectiveT& first, fbs::CollectiveT& second)>& change) {
+  RankPlan plan({{"pp", 2}, {"dp", 2}}, 0);
+  plan.Streams({"compute"});
+  const uint32_t all = plan.Communicator("world", {0, 1}), dp = plan.Communicator("dp", {1});
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t x = plan.Buffer(r, "x", BufferKind::Input, 16), y = plan.Buffer(r, "y", BufferKind::Temporary, 16);
+    const uint32_t z = plan.Buffer(r, "z", BufferKind::Output, 16);
+    plan.Collective(r, 0, CollectiveKind::Permute, all, x, y, 8);
+    plan.Collective(r, 0, CollectiveKind::Permute, dp, y, z, 16);
+  }
+  fbs::PlanT made = plan.Finish();
+  for (const auto& program : made.programs) {
+    fbs::CollectiveT& first = *program->segments[0]->commands[0]->body.AsCollective();
+    fbs::CollectiveT& second = *program->segments[0]->commands[1]->body.AsCollective();
+    first.shift = 3;
+    first.pieces.emplace_back(fbs::Operand(first.pieces[0].source().buffer(), 32),
+                              fbs::Operand(first.pieces[0].destination().buffer(), 32), 8);
+    second.shift = 1;
+    if (program == made.programs[1]) change(first, second);
+  }
+  return made;
+}
+
+TEST(Matching, MembersOfARingShiftAlike) {
+  using C = fbs::CollectiveT;
+  EXPECT_TRUE(Check(MakeRings([](C&, C&) {})).ok()) << Check(MakeRings([](C&, C&) {}));
+  const auto refusal = [&](auto change) { return Message(MakeRings(change)); };
+  EXPECT_THAT(refusal([](C& first, C&) { first.shift = 1; }),
+              AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) comes to entry 'step'"),
+                    HasSubstr("permute on 'world'"), HasSubstr("rank 2 (pp=1, dp=0) comes to"),
+                    HasSubstr("one shifts by 3, the other by 1")));
+  EXPECT_THAT(refusal([](C& first, C&) {
+                const uint32_t from = first.pieces[0].source().buffer(), to = first.pieces[0].destination().buffer();
+                first.pieces[0] = fbs::Piece(fbs::Operand(from, 0), fbs::Operand(to, 0), 4);
+                first.pieces[1] = fbs::Piece(fbs::Operand(from, 16), fbs::Operand(to, 16), 12);
+              }),
+              HasSubstr("one moves 8 elements in piece 0, the other 4"));
+  EXPECT_THAT(refusal([](C& first, C&) { first.dtype = fbs::DType::I32; }), HasSubstr("one moves F32, the other I32"));
+  EXPECT_THAT(refusal([](C& first, C&) { first.kind = CollectiveKind::AllReduce; }),
+              HasSubstr("one is Permute, the other AllReduce"));
+  // A neighbour would read what has arrived.
+  EXPECT_THAT(refusal([](C&, C& second) {
+                second.pieces[0] = fbs::Piece(second.pieces[0].source(), second.pieces[0].source(), 16);
+              }),
+              HasSubstr("without a declared in-place pair"));
+}
+
+TEST(Matching, ARingShiftsToSomebodyElse) {
+  const auto refusal = [](auto change) {
+    fbs::PlanT made = MakeRings(change);
+    const auto bytes = BytesOf(made);
+    return std::string(VerifyPlan(PlanIn(bytes)).message());
+  };
+  using C = fbs::CollectiveT;
+  for (const uint32_t shift : {0u, 4u, ~0u}) {
+    EXPECT_THAT(
+        refusal([&](C& first, C&) { first.shift = shift; }),
+        HasSubstr("collective Permute: unknown shift " + std::to_string(shift) + " among 4 ranks; it must be 1 to 3"));
+  }
+  EXPECT_THAT(refusal([](C&, C& second) { second.shift = 2; }),
+              HasSubstr("unknown shift 2 among 2 ranks; it must be 1 to 1"));
 }
 
 TEST(Certificates, AreCheckedAtLoad) {

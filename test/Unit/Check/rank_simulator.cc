@@ -214,6 +214,7 @@ class Simulator {
       }
       const bool reduces = first.kind() == CollectiveKind::AllReduce || first.kind() == CollectiveKind::ReduceScatter;
       if (reduces && other.reduction() != first.reduction()) return false;
+      if (first.kind() == CollectiveKind::Permute && other.shift() != first.shift()) return false;
       for (uint32_t i = 0; i < SizeOf(first.pieces()); ++i) {
         if (other.pieces()->Get(i)->count() != first.pieces()->Get(i)->count()) return false;
       }
@@ -238,6 +239,7 @@ class Simulator {
         for (uint64_t i = 0; i < count; ++i) {
           if (first.kind() == CollectiveKind::AllReduce) out[i] = combine(i);
           if (first.kind() == CollectiveKind::ReduceScatter) out[i] = combine(m * count + i);
+          if (first.kind() == CollectiveKind::Permute) out[i] = sources[(m + n - first.shift()) % n][i];
           for (size_t o = 0; o < n; ++o) {
             if (first.kind() == CollectiveKind::AllGather) out[o * count + i] = sources[o][i];
             if (first.kind() == CollectiveKind::AllToAll) out[o * count + i] = sources[o][m * count + i];

@@ -109,6 +109,9 @@ TEST(MachineModel, TakesTheSlowestLinkOfAGroup) {
                    machine.command_seconds + 3 * 1.1);
   EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kAllReduce), 4e6, 4),
                    machine.command_seconds + 6 * 1.1);
+  // To a neighbour it is one message, whole.
+  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kPermute), 4e6, 4),
+                   machine.command_seconds + 4.1);
   EXPECT_DOUBLE_EQ(machine.TransferSeconds(link, 2e6), machine.command_seconds + 2.1);
   EXPECT_DOUBLE_EQ(machine.TransferSeconds({.latency = std::chrono::seconds(1)}, 2e6), machine.command_seconds + 1);
 }

@@ -109,7 +109,8 @@ class Collectives : public ::testing::Test {
     const Vectors<T> small = RandomValues(n, total), large = RandomValues(n, n * total);
     const T guard = Type::Store(77);
     Vectors<T> reduced(n, std::vector<T>(total + 1, guard)), scattered = reduced, in_place = small;
-    Vectors<T> gathered(n, std::vector<T>(n * total + 1, guard)), exchanged = gathered;
+    Vectors<T> gathered(n, std::vector<T>(n * total + 1, guard)), exchanged = gathered, permuted = reduced;
+    const size_t shift = n == 1 ? 0 : 1 + random_() % (n - 1);
     world.RunOk([&](int rank) -> absl::Status {
       testing::PointerCommunicator& all = world.all(rank);
       hal::Stream& stream = world.stream(rank);
@@ -119,20 +120,27 @@ class Collectives : public ::testing::Test {
       const auto gather = PiecesOf(counts, small[r].data(), 1, gathered[r].data(), n);
       const auto scatter = PiecesOf(counts, large[r].data(), n, scattered[r].data(), 1);
       const auto exchange = PiecesOf(counts, large[r].data(), n, exchanged[r].data(), n);
+      const auto permute = PiecesOf(counts, small[r].data(), 1, permuted[r].data(), 1);
       BOWLINE_RETURN_IF_ERROR(all.AllReduce(stream, reduce, Type::kType, op));
       BOWLINE_RETURN_IF_ERROR(all.AllReduce(stream, reduce_in_place, Type::kType, op));
       BOWLINE_RETURN_IF_ERROR(all.AllGather(stream, gather, Type::kType));
       BOWLINE_RETURN_IF_ERROR(all.ReduceScatter(stream, scatter, Type::kType, op));
       BOWLINE_RETURN_IF_ERROR(all.AllToAll(stream, exchange, Type::kType));
+      // Of one member there is none.
+      if (n > 1) {
+        BOWLINE_RETURN_IF_ERROR(all.Permute(stream, permute, Type::kType, static_cast<uint16_t>(shift)));
+      }
       return stream.Synchronize();
     });
     Vectors<T> want_reduced(n, std::vector<T>(total + 1, guard)), want_scattered = want_reduced, want_in_place = small;
-    Vectors<T> want_gathered(n, std::vector<T>(n * total + 1, guard)), want_exchanged = want_gathered;
+    Vectors<T> want_gathered(n, std::vector<T>(n * total + 1, guard)), want_exchanged = want_gathered,
+                                                                       want_permuted = want_reduced;
     size_t first = 0;
     for (size_t count : counts) {
       for (size_t i = 0; i < count; ++i) {
         for (size_t r = 0; r < n; ++r) {
           want_in_place[r][first + i] = want_reduced[r][first + i] = Reduced(small, first + i, op);
+          if (n > 1) want_permuted[(r + shift) % n][first + i] = small[r][first + i];
           want_scattered[r][first + i] = Reduced(large, n * first + r * count + i, op);
           for (size_t from = 0; from < n; ++from) {
             want_gathered[r][n * first + from * count + i] = small[from][first + i];
@@ -147,6 +155,7 @@ class Collectives : public ::testing::Test {
     EXPECT_TRUE(gathered == want_gathered);
     EXPECT_TRUE(scattered == want_scattered);
     EXPECT_TRUE(exchanged == want_exchanged);
+    EXPECT_TRUE(permuted == want_permuted) << "shift " << shift;
   }
 
   std::mt19937_64 random_{TestSeed()};
@@ -171,6 +180,32 @@ TYPED_TEST(Collectives, EqualTheScalarReference) {
 TYPED_TEST(Collectives, EqualTheScalarReferenceOnManyElements) {
   World world(3);
   this->CheckAll(world, {(size_t{1} << 20) + 7}, ReduceOp::kSum);
+}
+
+TEST(Communicator, PermutesEveryType) {
+  constexpr int kRanks = 4;
+  constexpr size_t kCount = 77;
+  World world(kRanks);
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI64, DType::kI32, DType::kU16,
+                            DType::kI8, DType::kU8, DType::kBool}) {
+    SCOPED_TRACE(std::string(kernels::NameOf(dtype)));
+    const size_t bytes = kCount * kernels::SizeOf(dtype);
+    for (uint16_t shift = 1; shift < kRanks; ++shift) {
+      Vectors<uint8_t> send(kRanks), receive(kRanks, std::vector<uint8_t>(bytes + 1, 77));
+      for (size_t r = 0; r < kRanks; ++r) {
+        for (size_t i = 0; i < bytes; ++i) send[r].push_back(static_cast<uint8_t>(i + 60 * r));
+      }
+      world.RunOk([&](int rank) {
+        const auto r = static_cast<size_t>(rank);
+        return world.all(rank).Permute(world.stream(rank), {{send[r].data(), receive[r].data(), kCount}}, dtype, shift);
+      });
+      for (size_t r = 0; r < kRanks; ++r) {
+        std::vector<uint8_t> want = send[(r + kRanks - shift) % kRanks];
+        want.push_back(77);
+        EXPECT_EQ(receive[r], want) << "rank " << r << ", shift " << shift;
+      }
+    }
+  }
 }
 
 TEST(Communicator, Bf16IsSummedInF32AndRoundedOnce) {

@@ -399,18 +399,20 @@ std::string CommunicatorsMoveTheDevicesMemory(hal::Device& device, hal::StreamMo
         REQUIRE(issue({hal::OperationKind::kAllReduce}, sums));
         REQUIRE(issue({hal::OperationKind::kAllReduce}, {{at(0), at(0), 1}}));  // in place
         REQUIRE(issue({hal::OperationKind::kAllGather}, {{at(1), at(2 * kCount), 7}}));
+        REQUIRE(issue({hal::OperationKind::kPermute, kernels::DType::kF32, 1}, {{at(1), at(5 * kCount), 7}}));
         hal::Operation transfer = {rank == 0 ? hal::OperationKind::kSend : hal::OperationKind::kReceive};
         transfer.peer = 1 - rank;
         REQUIRE(issue(transfer, {{rank == 0 ? at(3) : 0, rank == 0 ? 0 : at(3 * kCount), 3}}));
         REQUIRE(issue({hal::OperationKind::kBarrier}, {}));
         REQUIRE((*stream)->Synchronize().ok());
-        const std::vector<float> got = Floats(*memory, 0, 4 * kCount);
+        const std::vector<float> got = Floats(*memory, 0, 6 * kCount);
         for (size_t i = 0; i < kCount; ++i) REQUIRE(got[kCount + i] == 2 * static_cast<float>(i) + 5);
         REQUIRE(got[0] == 5 && got[1] == values[1]);
         for (size_t i = 0; i < 7; ++i) {
           REQUIRE(got[2 * kCount + i] == static_cast<float>(i + 1) &&
                   got[2 * kCount + 7 + i] == static_cast<float>(i + 6));
         }
+        for (size_t i = 0; i < 7; ++i) REQUIRE(got[5 * kCount + i] == static_cast<float>(i + (rank == 0 ? 6 : 1)));
         REQUIRE(got[3 * kCount] == (rank == 0 ? 0.0f : 3.0f));
         REQUIRE((*communicator)->Issue(**stream, transfer, {{0, 0, 1}}).code() == absl::StatusCode::kInvalidArgument);
         return "";

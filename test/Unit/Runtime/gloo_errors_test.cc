@@ -68,6 +68,12 @@ TEST(GlooMismatch, OfCountsTypesReductionsAndPieces) {
   };
   const Call usual = all_reduce(DType::kF32, ReduceOp::kSum, {4});
   const Call halves = all_reduce(DType::kF32, ReduceOp::kSum, {2, 2});
+  const auto permute = [](uint16_t shift, DType dtype, size_t count) -> Call {
+    return [=](testing::PointerCommunicator& all, hal::Stream& stream, int rank) {
+      return all.Permute(stream, {PieceOf(rank, count)}, dtype, shift);
+    };
+  };
+  const Call next = permute(1, DType::kF32, 4);
   struct {
     Call one, other;
     const char* text;
@@ -75,6 +81,10 @@ TEST(GlooMismatch, OfCountsTypesReductionsAndPieces) {
       {usual, all_reduce(DType::kF32, ReduceOp::kSum, {5}), "all_reduce(sum) of 5 f32"},
       {usual, all_reduce(DType::kI32, ReduceOp::kSum, {4}), "all_reduce(sum) of 4 i32"},
       {usual, all_reduce(DType::kF32, ReduceOp::kMax, {4}), "all_reduce(max) of 4 f32"},
+      {next, permute(3, DType::kF32, 4), "permute(3) of 4 f32"},
+      {next, permute(1, DType::kI32, 4), "permute(1) of 4 i32"},
+      {next, permute(1, DType::kF32, 3), "permute(1) of 3 f32"},
+      {next, usual, "permute(1) of 4 f32"},
       {halves, usual, "; they have "},
       {halves, all_reduce(DType::kF32, ReduceOp::kSum, {3, 1}), "; their 2 pieces have other sizes"},
       {halves, all_reduce(DType::kF32, ReduceOp::kSum, {2, 1, 1}), " pieces; members"},

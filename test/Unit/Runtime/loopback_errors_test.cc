@@ -62,6 +62,12 @@ TEST(LoopbackMismatch, OfCountsTypesReductionsAndPieces) {
   };
   const Call usual = all_reduce(DType::kF32, ReduceOp::kSum, {4});
   const Call halves = all_reduce(DType::kF32, ReduceOp::kSum, {2, 2});
+  const auto permute = [](uint16_t shift, DType dtype, size_t count) -> Call {
+    return [=](testing::PointerCommunicator& all, hal::Stream& stream, int rank) {
+      return all.Permute(stream, {PieceOf(rank, count)}, dtype, shift);
+    };
+  };
+  const Call next = permute(1, DType::kF32, 4);
   struct {
     Call one, other;
     const char* text;
@@ -69,6 +75,10 @@ TEST(LoopbackMismatch, OfCountsTypesReductionsAndPieces) {
       {usual, all_reduce(DType::kF32, ReduceOp::kSum, {5}), "all_reduce(sum) of 5 f32"},
       {usual, all_reduce(DType::kI32, ReduceOp::kSum, {4}), "all_reduce(sum) of 4 i32"},
       {usual, all_reduce(DType::kF32, ReduceOp::kMax, {4}), "all_reduce(max) of 4 f32"},
+      {next, permute(3, DType::kF32, 4), "permute(3) of 4 f32"},
+      {next, permute(1, DType::kI32, 4), "permute(1) of 4 i32"},
+      {next, permute(1, DType::kF32, 3), "permute(1) of 3 f32"},
+      {next, usual, "permute(1) of 4 f32"},
       {usual, halves, "they have 1 and 2 pieces, and piece 0 differs"},
       {halves, all_reduce(DType::kF32, ReduceOp::kSum, {2, 1, 1}), "they have 2 and 3 pieces, and piece 1 differs"},
   };
@@ -216,6 +226,8 @@ TEST(LoopbackErrors, ImpossibleCallsReachNobody) {
   refused(all.Send(stream, {PieceOf(0, 1)}, DType::kF32, 2), "no peer 2");
   refused(all.Receive(stream, {PieceOf(0, 1)}, DType::kF32, -1), "no peer -1");
   refused(all.AllReduce(stream, {PieceOf(0, 1)}, DType::kU8, ReduceOp::kSum), "u8 cannot be reduced");
+  refused(all.Permute(stream, {PieceOf(0, 1)}, DType::kF32, 0), "permute has no shift 0 among 2 members");
+  refused(all.Permute(stream, {PieceOf(0, 1)}, DType::kF32, 2), "permute has no shift 2 among 2 members");
   refused(all.AllGather(stream, {PieceOf(0, ~size_t{0})}, DType::kF32), "more bytes than any machine has");
   refused(all.AllGather(stream, {PieceOf(0, 1), PieceOf(0, ~size_t{0})}, DType::kF32), "more bytes");
   refused(all.AllGather(stream, {{nullptr, buffer_of_rank[0], 1}}, DType::kF32), "nothing to send from");

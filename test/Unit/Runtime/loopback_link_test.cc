@@ -54,6 +54,9 @@ TEST(Link, OperationsTakeTheTimeOfARing) {
       {"all_to_all",
        [](auto& all, auto& stream, hal::HostPiece piece) { return all.AllToAll(stream, {piece}, DType::kF32); },
        3e-3 + 16000 * 0.75 / 400e3},
+      {"permute",
+       [](auto& all, auto& stream, hal::HostPiece piece) { return all.Permute(stream, {piece}, DType::kF32, 3); },
+       1e-3 + 4000 / 400e3},
       {"send and receive",
        [](auto& all, auto& stream, hal::HostPiece piece) {
          if (all.rank() % 2 == 0) return all.Send(stream, {piece}, DType::kF32, all.rank() + 1);

@@ -41,6 +41,9 @@ class PointerCommunicator {
   absl::Status AllToAll(hal::Stream& stream, Pieces pieces, kernels::DType dtype) {
     return Issue(stream, {hal::OperationKind::kAllToAll, dtype}, pieces);
   }
+  absl::Status Permute(hal::Stream& stream, Pieces pieces, kernels::DType dtype, uint16_t shift) {
+    return Issue(stream, {hal::OperationKind::kPermute, dtype, shift}, pieces);
+  }
   absl::Status Send(hal::Stream& stream, Pieces pieces, kernels::DType dtype, int peer) {
     return Issue(stream, {.kind = hal::OperationKind::kSend, .dtype = dtype, .peer = peer}, pieces);
   }

@@ -103,7 +103,7 @@ private:
     int64_t dim = random.integer(0, type.getRank() - 1), other = random.integer(0, type.getRank() - 1);
     auto kind = random.flip() ? dist::ReduceKind::Sum : dist::ReduceKind::Max;
     bool divides = type.getDimSize(dim) % ranks == 0;
-    switch (random.integer(0, 5)) {
+    switch (random.integer(0, 6)) {
     case 0:
       return dist::AllReduceOp::create(b, type, kind, value, axes, "why");
     case 1:
@@ -122,6 +122,10 @@ private:
       return dist::AllToAllOp::create(b, type.clone(shape), value, dim, other, axes, "why");
     }
     case 4:
+      if (int64_t shift = random.integer(-2 * ranks, 2 * ranks); shift % ranks != 0)
+        return dist::PermuteOp::create(b, type, value, shift, axes, "why");
+      return value;
+    case 5:
       return divides ? Value(dist::SliceOp::create(b, shrunk(value, dim, ranks), value, dim, axes)) : value;
     default: {
       auto scalar = RankedTensorType::get({}, b.getI32Type());
@@ -158,7 +162,7 @@ bool isLowered(Operation *op, dist::MeshOp mesh) {
     return scatter.getDim() == 0;
   if (auto move = dyn_cast<dist::AllToAllOp>(op))
     return move.getSplitDim() == 0 && move.getConcatDim() == 0;
-  return isa<dist::AllReduceOp, dist::CoordinateOp>(op);
+  return isa<dist::AllReduceOp, dist::CoordinateOp, dist::PermuteOp>(op);
 }
 
 } // namespace
