@@ -22,15 +22,9 @@
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
+#include "kernels/signatures/attention_shape.h"
 
 namespace bowline::kernels {
-
-struct AttentionShape {
-  int64_t batch, queries, keys, heads, kv_heads, head_dim;
-  bool causal, bf16;
-  float scale;
-  int64_t window;  // 0 where it hides nothing, else 1 to keys - 1 with `causal`
-};
 
 // Tensors in the element type of the shape.
 struct AttentionForwardArguments {

@@ -1,9 +1,9 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/embedding/embedding_shape.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel/parallel.h"
+#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/embedding_signature.h"
 
 namespace bowline::kernels {
 namespace {
@@ -31,13 +31,8 @@ class GatherRows : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  const bool integers = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kI32;
-  const DType element = integers ? DType::kI32 : FloatTypeOf(signature, 0);
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
-      signature,
-      {{"table", Access::kRead, element}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, element}}, {}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseEmbedding(signature, 0, 1, 2, "out"));
-  return std::make_unique<GatherRows>(shape, SizeOf(element), signature.threads);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseGatherRows(signature));
+  return std::make_unique<GatherRows>(shape, SizeOf(shape.table), signature.threads);
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/embedding/embedding_shape.h"
 #include "kernels/cpu/fill/stream.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel/parallel.h"
+#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/embedding_signature.h"
 
 namespace bowline::kernels {
 namespace {
@@ -121,15 +121,9 @@ class ScatterAddRows : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  const DType update = FloatTypeOf(signature, 0);
-  const DType result = update == DType::kBF16 ? FloatTypeOf(signature, 2) : DType::kF32;
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
-      signature,
-      {{"updates", Access::kRead, update}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, result}}, {}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseEmbedding(signature, 2, 1, 0, "updates"));
-  if (shape.tokens > INT32_MAX) return Refuse(signature, "'ids' has more than 2^31 - 1 elements");
-  if (update == DType::kF32) return std::make_unique<ScatterAddRows<float, float>>(shape, signature.threads);
-  if (result == DType::kF32) return std::make_unique<ScatterAddRows<Bf16, float>>(shape, signature.threads);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseScatterAddRows(signature));
+  if (shape.values == DType::kF32) return std::make_unique<ScatterAddRows<float, float>>(shape, signature.threads);
+  if (shape.table == DType::kF32) return std::make_unique<ScatterAddRows<Bf16, float>>(shape, signature.threads);
   return std::make_unique<ScatterAddRows<Bf16, Bf16>>(shape, signature.threads);
 }
 

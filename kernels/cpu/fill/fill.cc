@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/fill/stream.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/simple_signatures.h"
 
 namespace bowline::kernels {
 namespace {
@@ -52,20 +50,14 @@ class FillKernel : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  const bool integer = signature.arguments.size() == 1 && signature.arguments[0].dtype == DType::kI32;
-  const DType dtype = integer ? DType::kI32 : FloatTypeOf(signature, 0);
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, {{"out", Access::kWrite, dtype}}, {"value"}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double value, signature.Float("value"));
-  const int64_t count = signature.arguments[0].ElementCount();
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const FillShape shape, ParseFill(signature));
   const int threads = signature.threads;
-  if (dtype == DType::kF32) return std::make_unique<FillKernel<float>>(static_cast<float>(value), count, threads);
-  if (dtype == DType::kBF16) {
-    return std::make_unique<FillKernel<Bf16>>(Narrow<Bf16>(static_cast<float>(value)), count, threads);
+  if (shape.element == DType::kI32) {
+    return std::make_unique<FillKernel<int32_t>>(static_cast<int32_t>(shape.value), shape.count, threads);
   }
-  if (!(value >= INT32_MIN && value <= INT32_MAX) || value != std::trunc(value)) {
-    return Refuse(signature, absl::StrCat("attribute 'value' is ", value, ", which is not an i32"));
-  }
-  return std::make_unique<FillKernel<int32_t>>(static_cast<int32_t>(value), count, threads);
+  const float value = static_cast<float>(shape.value);
+  if (shape.element == DType::kF32) return std::make_unique<FillKernel<float>>(value, shape.count, threads);
+  return std::make_unique<FillKernel<Bf16>>(Narrow<Bf16>(value), shape.count, threads);
 }
 
 }  // namespace

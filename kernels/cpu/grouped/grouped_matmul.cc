@@ -1,28 +1,22 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/grouped/grouped_shape.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/grouped_signature.h"
 
 namespace bowline::kernels {
 namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-struct Shape {
-  int64_t rows, k, n, groups;  // groups that offsets speak of; there may be more matrices
-  bool transposed;             // matrices are [n, k]
-  DType operands, result;
-};
-
 // A piece of work is a block of a group's rows and a strip of its matrix's columns. How work is divided changes no bit
 // of the result (gemm.h).
 class GroupedMatmul : public Kernel {
  public:
-  GroupedMatmul(const Shape& shape, int threads)
+  GroupedMatmul(const GroupedMatmulShape& shape, int threads)
       : shape_(shape),
         threads_(threads),
         loop_(threads),
@@ -90,7 +84,7 @@ class GroupedMatmul : public Kernel {
                    {kind, operands.result + (first * shape_.n + column) * result_bytes_}, scratch);
   }
 
-  const Shape shape_;
+  const GroupedMatmulShape shape_;
   const int threads_;
   const ParallelLoop loop_;
   const GemmTable& gemm_;
@@ -101,32 +95,7 @@ class GroupedMatmul : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  Shape shape;
-  shape.operands = FloatTypeOf(signature, 0);
-  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"rows", Access::kRead, shape.operands, 2},
-                                                 {"matrices", Access::kRead, shape.operands, 3},
-                                                 {"offsets", Access::kRead, DType::kI32, 1},
-                                                 {"out", Access::kWrite, shape.result, 2}},
-                                                {"transposed"}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t transposed, signature.Int("transposed"));
-  if (transposed != 0 && transposed != 1) return Refuse(signature, "attribute 'transposed' must be 0 or 1");
-  shape.transposed = transposed == 1;
-  const std::vector<int64_t>& matrices = signature.arguments[1].shape;
-  shape.rows = signature.arguments[0].shape[0];
-  shape.k = signature.arguments[0].shape[1];
-  shape.n = matrices[shape.transposed ? 1 : 2];
-  shape.groups = signature.arguments[2].shape[0] - 1;
-  if (shape.groups < 1 || shape.groups > matrices[0]) {
-    return Refuse(signature, "'offsets' must have 2 elements or more, and at most one more than there are matrices");
-  }
-  const int64_t first = shape.transposed ? shape.n : shape.k, second = shape.transposed ? shape.k : shape.n;
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(
-      signature, 1, "matrices", {matrices[0], first, second},
-      shape.transposed ? "[groups, columns of out, columns of rows]" : "[groups, columns of rows, columns of out]"));
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 3, "out", {shape.rows, shape.n},
-                                            "a row for each of 'rows', a column for each of a matrix"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
   return std::make_unique<GroupedMatmul>(shape, signature.threads);
 }
 

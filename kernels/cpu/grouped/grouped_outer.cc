@@ -1,27 +1,21 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/grouped/grouped_shape.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/grouped_signature.h"
 
 namespace bowline::kernels {
 namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-struct Shape {
-  int64_t rows, m, n;
-  int64_t groups, matrices;  // groups that offsets speak of, and matrices of the result, which may be more
-  DType operands, result;
-};
-
 // A piece of work is a strip of rows of one group's matrix.
 class GroupedOuter : public Kernel {
  public:
-  GroupedOuter(const Shape& shape, int threads)
+  GroupedOuter(const GroupedOuterShape& shape, int threads)
       : shape_(shape),
         threads_(threads),
         loop_(threads),
@@ -73,7 +67,7 @@ class GroupedOuter : public Kernel {
                    rhs + group.begin * shape_.n * operand_bytes_, {kind, out}, scratch);
   }
 
-  const Shape shape_;
+  const GroupedOuterShape shape_;
   const int threads_;
   const ParallelLoop loop_;
   const GemmTable& gemm_;
@@ -84,26 +78,7 @@ class GroupedOuter : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  Shape shape;
-  shape.operands = FloatTypeOf(signature, 0);
-  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"lhs", Access::kRead, shape.operands, 2},
-                                                 {"rhs", Access::kRead, shape.operands, 2},
-                                                 {"offsets", Access::kRead, DType::kI32, 1},
-                                                 {"out", Access::kWrite, shape.result, 3}},
-                                                {}));
-  shape.rows = signature.arguments[0].shape[0];
-  shape.m = signature.arguments[0].shape[1];
-  shape.n = signature.arguments[1].shape[1];
-  shape.groups = signature.arguments[2].shape[0] - 1;
-  shape.matrices = signature.arguments[3].shape[0];
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "rhs", {shape.rows, shape.n}, "as many rows as 'lhs' has"));
-  BOWLINE_KERNEL_RETURN_IF_ERROR(
-      CheckShape(signature, 3, "out", {shape.matrices, shape.m, shape.n}, "[groups, columns of lhs, columns of rhs]"));
-  if (shape.groups < 1 || shape.groups > shape.matrices) {
-    return Refuse(signature, "'offsets' must have 2 elements or more, and at most one more than 'out' has matrices");
-  }
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
   return std::make_unique<GroupedOuter>(shape, signature.threads);
 }
 

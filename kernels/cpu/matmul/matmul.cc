@@ -3,9 +3,11 @@
 
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/matmul/gemm.h"
-#include "kernels/cpu/matmul/matmul_signature.h"
+#include "kernels/cpu/matmul/packed_check.h"
+#include "kernels/cpu/matmul/packed_matrix.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/matmul_signature.h"
 
 namespace bowline::kernels {
 namespace {
@@ -291,6 +293,7 @@ class PackedMatmul : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
+  if (shape.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, shape));
   auto kernel = std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/true);
   if (kernel->ScratchBytes() <= signature.scratch_limit) return kernel;
   return std::make_unique<PackedMatmul>(shape, signature, /*may_use_tiles=*/false);

@@ -1,9 +1,10 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/matmul/matmul_signature.h"
+#include "kernels/cpu/matmul/packed_check.h"
 #include "kernels/cpu/matmul/packed_matrix.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/matmul_signature.h"
 
 namespace bowline::kernels {
 namespace {
@@ -35,6 +36,7 @@ class PackMatrixKernel : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PackShape shape, ParsePackMatrix(signature));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPacked(signature, 1, shape.k, shape.n));
   return std::make_unique<PackMatrixKernel>(shape, signature.arguments[0].dtype, signature.threads);
 }
 

@@ -16,6 +16,7 @@
 
 #include "kernels/cpu/isa/isa.h"
 #include "kernels/registry/registry.h"
+#include "kernels/signatures/pack_shape.h"
 
 namespace bowline::kernels {
 
@@ -26,11 +27,6 @@ int64_t PackedElements(int64_t k, int64_t n, DType dtype);
 
 // Whether this machine has packed matrices of `dtype`.
 bool CanPack(DType dtype);
-
-struct PackShape {
-  int64_t k, n;
-  int64_t stride_k, stride_n;  // of the source, in elements
-};
 
 // Writes panels [begin, end) of every block.
 using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t begin, int64_t end, float* packed);

@@ -9,14 +9,9 @@
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
+#include "kernels/signatures/random_scaling.h"
 
 namespace bowline::kernels {
-
-// out = bias + gain * value in f64, rounded once, and `below_limit` unless below `limit`.
-struct RandomScaling {
-  double bias, gain;
-  float limit, below_limit;
-};
 
 // Elements [first, first + count) of the tensor whose Philox key is {key0, key1}.
 using RandomFill = void (*)(uint32_t key0, uint32_t key1, const RandomScaling& scaling, uint64_t first, int64_t count,

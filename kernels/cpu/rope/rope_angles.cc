@@ -3,9 +3,9 @@
 
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/float_type.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/simple_signatures.h"
 
 namespace bowline::kernels {
 namespace {
@@ -39,20 +39,11 @@ class RopeAngles : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
-  const DType element = FloatTypeOf(signature, 1);
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
-                                                {{"positions", Access::kRead, DType::kI32, 1},
-                                                 {"cos", Access::kWrite, element, 2},
-                                                 {"sin", Access::kWrite, element, 2}},
-                                                {"theta"}));
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double theta, FiniteFloat(signature, "theta"));
-  if (theta <= 0) return Refuse(signature, "attribute 'theta' must be positive");
-  const int64_t positions = signature.arguments[0].shape[0], half = signature.arguments[1].shape[1];
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "cos", {positions, half}, "[positions, head_dim / 2]"));
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 2, "sin", {positions, half}, "the shape of 'cos'"));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RopeAnglesShape shape, ParseRopeAngles(signature));
+  const int64_t half = shape.half, positions = shape.positions;
   std::vector<double> frequencies(half);
-  for (int64_t i = 0; i < half; ++i) frequencies[i] = std::pow(theta, -static_cast<double>(i) / half);
-  if (element == DType::kBF16) {
+  for (int64_t i = 0; i < half; ++i) frequencies[i] = std::pow(shape.theta, -static_cast<double>(i) / half);
+  if (shape.element == DType::kBF16) {
     return std::make_unique<RopeAngles<Bf16>>(std::move(frequencies), positions, signature.threads);
   }
   return std::make_unique<RopeAngles<float>>(std::move(frequencies), positions, signature.threads);

@@ -1,10 +1,10 @@
-#ifndef BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_
-#define BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_
+#ifndef BOWLINE_KERNELS_SIGNATURES_MATMUL_SIGNATURE_H_
+#define BOWLINE_KERNELS_SIGNATURES_MATMUL_SIGNATURE_H_
 
 #include <array>
 
-#include "kernels/cpu/matmul/packed_matrix.h"
 #include "kernels/registry/registry.h"
+#include "kernels/signatures/pack_shape.h"
 
 namespace bowline::kernels {
 
@@ -24,11 +24,12 @@ struct MatmulShape {
 // How many arguments are the product's own before those of an epilogue.
 inline constexpr int kEpilogueOperands = 2;
 
+// Of a packed B, whose form each device has its own of, the argument itself is left to the device.
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
 
-// The attributes and arguments of `pack_matrix`, checked; refuses types that this machine has no packed form of.
+// The attributes and arguments of `pack_matrix`, checked but for the size of the packed one.
 absl::StatusOr<PackShape> ParsePackMatrix(const Signature& signature);
 
 }  // namespace bowline::kernels
 
-#endif  // BOWLINE_KERNELS_CPU_MATMUL_MATMUL_SIGNATURE_H_
+#endif  // BOWLINE_KERNELS_SIGNATURES_MATMUL_SIGNATURE_H_

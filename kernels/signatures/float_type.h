@@ -1,5 +1,5 @@
-#ifndef BOWLINE_KERNELS_CPU_FLOAT_TYPE_H_
-#define BOWLINE_KERNELS_CPU_FLOAT_TYPE_H_
+#ifndef BOWLINE_KERNELS_SIGNATURES_FLOAT_TYPE_H_
+#define BOWLINE_KERNELS_SIGNATURES_FLOAT_TYPE_H_
 
 // Kernels use this whose floating-point arguments may be f32 or bf16.
 
@@ -15,4 +15,4 @@ inline DType FloatTypeOf(const Signature& signature, size_t argument) {
 
 }  // namespace bowline::kernels
 
-#endif  // BOWLINE_KERNELS_CPU_FLOAT_TYPE_H_
+#endif  // BOWLINE_KERNELS_SIGNATURES_FLOAT_TYPE_H_

@@ -1,4 +1,4 @@
-#include "kernels/cpu/matmul/matmul_signature.h"
+#include "kernels/signatures/matmul_signature.h"
 
 #include <algorithm>
 
@@ -109,31 +109,6 @@ absl::Status CheckTypes(const Signature& signature, bool accumulate) {
       {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"});
 }
 
-// The buffer of pack_matrix as argument `index`: of a type that this machine packs, and of the right size.
-absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n) {
-  const TensorSpec& spec = signature.arguments[index];
-  if (!CanPack(spec.dtype)) {
-    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
-                                          " only where the processor has AVX512-BF16, and this one has not; compile "
-                                          "for this processor, or with --disable-step pack-weights"));
-  }
-  const int64_t expected = PackedElements(k, n, spec.dtype);
-  if (spec.ElementCount() != expected) {
-    return Refuse(signature, absl::StrCat("the packed argument ", index, " has ", spec.ElementCount(), " elements; of ",
-                                          k, " x ", n, " it has ", expected));
-  }
-  return absl::OkStatus();
-}
-
-// A packed operand is accepted only where the plain product would pack it too: no other order of additions exists for
-// packed operands.
-absl::Status CheckPackedProduct(const Signature& signature, const MatmulShape& s) {
-  if (s.batch != 1 || s.m < 2 || s.n < 2 || (!signature.has_epilogue && s.c[2] != 1)) {
-    return Refuse(signature, "'b_packed' needs batch 1, m and n of at least 2, and rows of C that are contiguous");
-  }
-  return CheckPacked(signature, 1, s.k, s.n);
-}
-
 }  // namespace
 
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
@@ -157,7 +132,6 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
     BOWLINE_KERNEL_RETURN_IF_ERROR(CheckEpilogueArguments(signature, s.m, s.n));
     s.c = {0, s.n, 1};
     s.result = DType::kF32;
-    if (s.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, s));
     return s;
   }
   s.result = signature.arguments[2].dtype;
@@ -166,7 +140,6 @@ absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature) {
     return Refuse(signature, absl::StrCat("'c_strides' = [", absl::StrJoin(s.c, ", "), "] over extents [",
                                           absl::StrJoin(c_extents, ", "), "] write one element of C twice"));
   }
-  if (s.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, s));
   return s;
 }
 
@@ -182,7 +155,6 @@ absl::StatusOr<PackShape> ParsePackMatrix(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(strides, Strides(signature, "b_strides", {1, shape.k, shape.n}, 0));
   shape.stride_k = strides[1];
   shape.stride_n = strides[2];
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPacked(signature, 1, shape.k, shape.n));
   return shape;
 }
 

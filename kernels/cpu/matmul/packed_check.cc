@@ -1,0 +1,34 @@
+#include "kernels/cpu/matmul/packed_check.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/matmul/packed_matrix.h"
+#include "kernels/registry/signature_check.h"
+
+namespace bowline::kernels {
+
+// The buffer of pack_matrix as argument `index`: of a type that this machine packs, and of the right size.
+absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n) {
+  const TensorSpec& spec = signature.arguments[index];
+  if (!CanPack(spec.dtype)) {
+    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
+                                          " only where the processor has AVX512-BF16, and this one has not; compile "
+                                          "for this processor, or with --disable-step pack-weights"));
+  }
+  const int64_t expected = PackedElements(k, n, spec.dtype);
+  if (spec.ElementCount() != expected) {
+    return Refuse(signature, absl::StrCat("the packed argument ", index, " has ", spec.ElementCount(), " elements; of ",
+                                          k, " x ", n, " it has ", expected));
+  }
+  return absl::OkStatus();
+}
+
+// A packed operand is accepted only where the plain product would pack it too: no other order of additions exists for
+// packed operands.
+absl::Status CheckPackedProduct(const Signature& signature, const MatmulShape& s) {
+  if (s.batch != 1 || s.m < 2 || s.n < 2 || (!signature.has_epilogue && s.c[2] != 1)) {
+    return Refuse(signature, "'b_packed' needs batch 1, m and n of at least 2, and rows of C that are contiguous");
+  }
+  return CheckPacked(signature, 1, s.k, s.n);
+}
+
+}  // namespace bowline::kernels

@@ -1,0 +1,77 @@
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/registry/registry.h"
+#include "kernels/registry/signature_check.h"
+
+namespace bowline::kernels {
+namespace {
+
+struct DTypeInfo {
+  size_t size;
+  std::string_view name;
+};
+constexpr std::array<DTypeInfo, 10> kDTypes = {{{4, "f32"},
+                                                {8, "f64"},
+                                                {2, "bf16"},
+                                                {2, "f16"},
+                                                {8, "i64"},
+                                                {4, "i32"},
+                                                {2, "u16"},
+                                                {1, "i8"},
+                                                {1, "u8"},
+                                                {1, "bool"}}};
+
+const DTypeInfo& Info(DType dtype) {
+  static constexpr DTypeInfo kUnknown = {1, "unknown dtype"};
+  const auto index = static_cast<size_t>(dtype);
+  return index < kDTypes.size() ? kDTypes[index] : kUnknown;
+}
+
+absl::Status AttributeError(const Signature& signature, std::string_view name, std::string_view needed) {
+  const bool missing = signature.Find(name) == nullptr;
+  return absl::InvalidArgumentError(absl::StrCat("kernel '", signature.kernel, "': attribute '", Text(name),
+                                                 missing ? "' is missing; it must be " : "' must be ", Text(needed)));
+}
+
+}  // namespace
+
+size_t SizeOf(DType dtype) { return Info(dtype).size; }
+std::string_view NameOf(DType dtype) { return Info(dtype).name; }
+
+int64_t TensorSpec::ElementCount() const {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+size_t TensorSpec::ByteCount() const { return static_cast<size_t>(ElementCount()) * SizeOf(dtype); }
+
+const Attribute* Signature::Find(std::string_view name) const {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<int64_t> Signature::Int(std::string_view name) const {
+  const Attribute* attribute = Find(name);
+  if (attribute == nullptr || attribute->ints.size() != 1) return AttributeError(*this, name, "one integer");
+  return attribute->ints[0];
+}
+
+absl::StatusOr<double> Signature::Float(std::string_view name) const {
+  const Attribute* attribute = Find(name);
+  if (attribute == nullptr || attribute->floats.size() != 1) return AttributeError(*this, name, "one number");
+  return attribute->floats[0];
+}
+
+absl::StatusOr<std::vector<int64_t>> Signature::Ints(std::string_view name) const {
+  const Attribute* attribute = Find(name);
+  if (attribute == nullptr || !attribute->floats.empty() || !attribute->text.empty()) {
+    return AttributeError(*this, name, "a list of integers");
+  }
+  return attribute->ints;
+}
+
+}  // namespace bowline::kernels

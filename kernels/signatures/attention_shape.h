@@ -1,0 +1,19 @@
+#ifndef BOWLINE_KERNELS_SIGNATURES_ATTENTION_SHAPE_H_
+#define BOWLINE_KERNELS_SIGNATURES_ATTENTION_SHAPE_H_
+
+// Apart from what reads it off a signature, so that sources that are compiled for an instruction set may include it.
+
+#include <cstdint>
+
+namespace bowline::kernels {
+
+struct AttentionShape {
+  int64_t batch, queries, keys, heads, kv_heads, head_dim;
+  bool causal, bf16;
+  float scale;
+  int64_t window;  // 0 where it hides nothing, else 1 to keys - 1 with `causal`
+};
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_SIGNATURES_ATTENTION_SHAPE_H_

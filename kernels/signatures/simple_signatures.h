@@ -1,0 +1,26 @@
+#ifndef BOWLINE_KERNELS_SIGNATURES_SIMPLE_SIGNATURES_H_
+#define BOWLINE_KERNELS_SIGNATURES_SIMPLE_SIGNATURES_H_
+
+// `fill` and `rope_angles`, checked.
+
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels {
+
+struct FillShape {
+  DType element;  // f32, bf16 or i32
+  double value;   // for i32 a number that is one
+  int64_t count;
+};
+absl::StatusOr<FillShape> ParseFill(const Signature& signature);
+
+struct RopeAnglesShape {
+  DType element;  // f32 or bf16
+  double theta;   // finite and positive
+  int64_t positions, half;
+};
+absl::StatusOr<RopeAnglesShape> ParseRopeAngles(const Signature& signature);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_SIGNATURES_SIMPLE_SIGNATURES_H_
