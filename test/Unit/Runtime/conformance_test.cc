@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "test/Unit/Plan/fixture_image.h"
+#include "test/Unit/Runtime/ptx_fixture.h"
 
 namespace bowline {
 namespace {
@@ -57,6 +59,36 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
   } while (false)
 
 using Body = std::string (*)(hal::Device&, hal::StreamMode);
+
+// Generated code for a device: fixture_increment adds 1 to each of `extent` floats.
+struct Fixture {
+  std::string format;
+  std::vector<uint8_t> image;
+  hal::Geometry over_extent;
+  std::vector<hal::Geometry> refused;
+};
+
+Fixture FixtureOf(const hal::Device& device, int64_t extent) {
+  if (device.name() == "cuda") {
+    const hal::Grid good = {{3, 1, 1}, {64, 1, 1}, 0, {static_cast<uint64_t>(extent)}};
+    const auto with = [&](auto change) {
+      hal::Grid bad = good;
+      change(bad);
+      return hal::Geometry(bad);
+    };
+    return {"ptx",
+            testing::PtxFixture(),
+            good,
+            {hal::Geometry(), hal::Geometry(hal::Extent{extent}), with([](hal::Grid& g) { g.blocks[0] = 0; }),
+             with([](hal::Grid& g) { g.blocks[1] = 65536; }), with([](hal::Grid& g) { g.threads[2] = 0; }),
+             with([](hal::Grid& g) { g.threads = {1024, 2, 1}; }), with([](hal::Grid& g) { g.shared_bytes = 1 << 30; }),
+             with([](hal::Grid& g) { g.constants.resize(3); })}};
+  }
+  return {"elf",
+          testing::FixtureImage(),
+          hal::Extent{extent},
+          {hal::Geometry(), hal::Geometry(hal::Extent{0}), hal::Geometry(hal::Extent{-1})}};
+}
 
 kernels::Signature Fill(double value, int64_t count) {
   kernels::Signature signature;
@@ -190,7 +222,8 @@ std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device, ha
   constexpr size_t kCount = 1009;
   const auto memory = AllocateZeros(device, 3 * 4096);
   const auto stream = device.CreateStream(mode);
-  const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
+  const Fixture fixture = FixtureOf(device, kCount);
+  const auto executable = device.LoadExecutable(fixture.format, fixture.image);
   REQUIRE(memory != nullptr && stream.ok() && executable.ok());
   const auto kernel = (*executable)->Resolve("fixture_increment");
   REQUIRE(kernel.ok());
@@ -198,7 +231,7 @@ std::string LaunchesGeneratedKernelsOverTheirWholeExtent(hal::Device& device, ha
   std::vector<float> values(kCount + 1);
   std::iota(values.begin(), values.end(), 0.0f);
   WriteFloats(*memory, 0, values);
-  const hal::Geometry geometry = hal::Extent{kCount};
+  const hal::Geometry& geometry = fixture.over_extent;
   REQUIRE((*kernel)->CheckGeometry(geometry).ok());
   const hal::DeviceAddress arguments[] = {memory->address()};
   REQUIRE((*stream)->Launch(**kernel, geometry, arguments, 0).ok());
@@ -238,13 +271,13 @@ hal::HostCall Appends(std::vector<uint64_t>& to, uint64_t value, uint64_t millis
 }
 
 std::string RefusesGeometriesThatAreNone(hal::Device& device, hal::StreamMode) {
-  const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
+  const Fixture fixture = FixtureOf(device, 4);
+  const auto executable = device.LoadExecutable(fixture.format, fixture.image);
   REQUIRE(executable.ok());
   const auto generated = (*executable)->Resolve("fixture_increment");
   const auto registered = device.CreateKernel(Fill(1, 4));
   REQUIRE(generated.ok() && registered.ok());
-  for (const hal::Geometry& geometry :
-       {hal::Geometry(), hal::Geometry(hal::Extent{0}), hal::Geometry(hal::Extent{-1})}) {
+  for (const hal::Geometry& geometry : fixture.refused) {
     REQUIRE((*generated)->CheckGeometry(geometry).code() == absl::StatusCode::kInvalidArgument);
   }
   REQUIRE((*registered)->CheckGeometry(hal::Extent{4}).code() == absl::StatusCode::kInvalidArgument);
@@ -433,7 +466,8 @@ std::string RefusesAnUnknownKernel(hal::Device& device, hal::StreamMode) {
 }
 
 std::string RefusesAnUnknownSymbol(hal::Device& device, hal::StreamMode) {
-  const auto executable = device.LoadExecutable("elf", testing::FixtureImage());
+  const Fixture fixture = FixtureOf(device, 4);
+  const auto executable = device.LoadExecutable(fixture.format, fixture.image);
   REQUIRE(executable.ok());
   const absl::Status status = (*executable)->Resolve("no_such_symbol").status();
   REQUIRE(status.code() == absl::StatusCode::kNotFound);
@@ -442,16 +476,18 @@ std::string RefusesAnUnknownSymbol(hal::Device& device, hal::StreamMode) {
 }
 
 std::string RefusesImagesThatDoNotLoad(hal::Device& device, hal::StreamMode) {
-  std::vector<uint8_t> image = testing::FixtureImage();
-  REQUIRE(device.LoadExecutable("no such format", image).status().code() == absl::StatusCode::kInvalidArgument);
-  image.resize(100);
-  REQUIRE(device.LoadExecutable("elf", image).status().code() == absl::StatusCode::kInvalidArgument);
+  Fixture fixture = FixtureOf(device, 4);
+  REQUIRE(device.LoadExecutable("no such format", fixture.image).status().code() == absl::StatusCode::kInvalidArgument);
+  fixture.image.resize(100);
+  REQUIRE(device.LoadExecutable(fixture.format, fixture.image).status().code() == absl::StatusCode::kInvalidArgument);
   return "";
 }
 
 std::string RefusesOtherTargets(hal::Device& device, hal::StreamMode) {
-  for (const hal::Target& target : {hal::Target{"abacus", "x86_64", "x86-64"}, hal::Target{"cpu", "vax", "x86-64"},
-                                    hal::Target{"cpu", "x86_64", "x86-64-v99"}}) {
+  for (const hal::Target& target :
+       {hal::Target{"abacus", "x86_64", "x86-64"}, hal::Target{"cpu", "vax", "x86-64"},
+        hal::Target{"cpu", "x86_64", "x86-64-v99"}, hal::Target{"cuda", "nvptx64", "sm_999a"},
+        hal::Target{"cuda", "x86_64", "sm_90"}}) {
     REQUIRE(device.CheckTarget(target).code() == absl::StatusCode::kFailedPrecondition);
   }
   return "";
@@ -472,6 +508,7 @@ std::vector<Case> AllCases() {
   cases.push_back({driver, #body, &body, hal::StreamMode::kWorker})
   std::vector<std::string> drivers = BuiltinDrivers().Names();
   drivers.push_back("discrete");
+  drivers.push_back("cuda");
   for (const std::string& driver : drivers) {
     CASE(AllocationsAreAlignedAndApart);
     STREAM_CASE(OnlyPinnedMemoryIsTheHosts);
@@ -502,6 +539,11 @@ class Conformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conformance, Holds) {
   const auto device = AllDrivers("").CreateDevice(GetParam().driver, {.threads = 3});
+  // Of a build without it, or a machine without a card. Where there should be one, BOWLINE_REQUIRE_CARD says so.
+  if (GetParam().driver == "cuda" && absl::IsUnavailable(device.status()) &&
+      std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) {
+    GTEST_SKIP() << device.status().message();
+  }
   ASSERT_TRUE(device.ok()) << device.status();
   const auto declared = Declarations().find({GetParam().driver, GetParam().name});
   if (declared != Declarations().end() && declared->second.expectation == Expectation::kUnsupported) {
@@ -519,6 +561,26 @@ TEST_P(Conformance, Holds) {
 INSTANTIATE_TEST_SUITE_P(Drivers, Conformance, ::testing::ValuesIn(AllCases()), [](const auto& info) {
   return info.param.driver + "_" + info.param.name + (info.param.mode == hal::StreamMode::kWorker ? "_OnAWorker" : "");
 });
+
+#ifdef BOWLINE_TEST_CUDA_PLUGIN
+// The plugin loads on every machine. What it lacks there is one message.
+TEST(CudaDriver, LoadsWithoutACard) {
+  const auto device = AllDrivers("").CreateDevice("cuda", {});
+  if (device.ok()) return;
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable) << device.status();
+  EXPECT_TRUE(device.status().message().find("NVIDIA") != absl::string_view::npos) << device.status();
+}
+
+TEST(CudaDriver, RefusesWrongSettings) {
+  for (const auto& [key, value, message] : {std::array<std::string, 3>{"devise", "0", "has no setting 'devise'"},
+                                            {"device", "-1", "device=-1 is not"},
+                                            {"blocking", "2", "blocking=2 is not a whole number from 0 to 1"}}) {
+    const auto device = AllDrivers("").CreateDevice("cuda", {.settings = {{key, value}}});
+    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << device.status();
+    EXPECT_TRUE(device.status().message().find(message) != absl::string_view::npos) << device.status();
+  }
+}
+#endif
 
 TEST(ConformanceDeclarations, NameTestsThatExist) {
   for (const auto& [key, declaration] : Declarations()) {

@@ -1,0 +1,20 @@
+# What builds the CUDA part: the headers of a toolkit of CUDA 13. Nothing links its libraries, which are loaded at run time.
+# Sets BOWLINE_HAVE_CUDA and BOWLINE_CUDA_INCLUDE_DIR.
+set(BOWLINE_CUDA AUTO CACHE STRING "Build the driver and the kernels for NVIDIA's cards: AUTO where a toolkit is found, ON, OFF")
+set_property(CACHE BOWLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+set(BOWLINE_HAVE_CUDA OFF)
+if(NOT BOWLINE_CUDA STREQUAL "OFF")
+  find_path(BOWLINE_CUDA_INCLUDE_DIR NAMES cublasLt.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+  if(BOWLINE_CUDA_INCLUDE_DIR AND EXISTS ${BOWLINE_CUDA_INCLUDE_DIR}/cuda.h)
+    file(STRINGS ${BOWLINE_CUDA_INCLUDE_DIR}/cuda.h version REGEX "^#define CUDA_VERSION [0-9]+")
+    string(REGEX REPLACE "[^0-9]" "" version "${version}")
+    if(version GREATER_EQUAL 13000)
+      set(BOWLINE_HAVE_CUDA ON)
+    endif()
+  endif()
+  if(BOWLINE_CUDA STREQUAL "ON" AND NOT BOWLINE_HAVE_CUDA)
+    message(FATAL_ERROR "BOWLINE_CUDA is ON, but no cuda.h and cublasLt.h of CUDA 13 were found; set CUDA_HOME")
+  endif()
+endif()
+message(STATUS "CUDA part: ${BOWLINE_HAVE_CUDA}")

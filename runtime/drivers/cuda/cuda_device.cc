@@ -1,0 +1,105 @@
+#include "runtime/drivers/cuda/cuda_device.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/drivers/cuda/cuda_card.h"
+#include "runtime/drivers/cuda/cuda_event.h"
+#include "runtime/drivers/cuda/cuda_executable.h"
+#include "runtime/drivers/cuda/cuda_kernels.h"
+#include "runtime/drivers/cuda/cuda_memory.h"
+#include "runtime/drivers/cuda/cuda_stream.h"
+#include "runtime/drivers/cuda/cuda_target.h"
+#include "runtime/drivers/host/staging_communicator.h"
+#include "runtime/hal/driver_registry.h"
+
+namespace bowline {
+namespace {
+
+constexpr uint64_t kMostCards = 1023;
+
+absl::StatusOr<std::optional<uint64_t>> ReadNumber(const hal::DeviceOptions& options, const std::string& key,
+                                                   uint64_t most) {
+  const auto found = options.settings.find(key);
+  if (found == options.settings.end()) return std::nullopt;
+  uint64_t value = 0;
+  if (absl::SimpleAtoi(found->second, &value) && value <= most) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the driver 'cuda': ", key, "=", found->second, " is not a whole number from 0 to ", most));
+}
+
+absl::StatusOr<bool> ReadFlag(const hal::DeviceOptions& options, const std::string& key) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> value, ReadNumber(options, key, 1));
+  return value.value_or(0) == 1;
+}
+
+class CudaDevice : public hal::Device {
+ public:
+  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, GemmOptions gemm)
+      : card_(card), memory_(std::move(memory)), blocking_(blocking), gemm_(std::move(gemm)) {}
+
+  absl::string_view name() const override { return "cuda"; }
+
+  absl::Status CheckTarget(const hal::Target& target) const override {
+    return CheckCudaTarget(target, card_->major(), card_->minor());
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space) override {
+    return memory_->Allocate(bytes, space);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
+                                                                  absl::Span<const uint8_t> image) override {
+    return CudaExecutable::Load(card_, format, image);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateKernel(const kernels::Signature& signature) override {
+    return CreateCudaKernel(card_, signature, gemm_);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
+    return CudaStream::Create(card_, mode, blocking_);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Event>> CreateEvent(hal::EventMode mode) override {
+    BOWLINE_ASSIGN_OR_RETURN(std::shared_ptr<CudaEventHandle> handle, CudaEventHandle::Create(card_, mode));
+    return std::make_unique<CudaEvent>(card_, std::move(handle), mode);
+  }
+
+  absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
+      std::unique_ptr<hal::Exchange> exchange) override {
+    return std::make_unique<StagingCommunicator>(this, std::move(exchange));
+  }
+
+ private:
+  CudaCard* card_;
+  std::unique_ptr<CudaMemory> memory_;
+  bool blocking_;
+  GemmOptions gemm_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options) {
+  BOWLINE_RETURN_IF_ERROR(
+      hal::CheckSettings("cuda", options, {"blocking", "device", "libraries", "poison", "tf32", "tune"}));
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
+  BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
+  BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
+  GemmOptions gemm;
+  BOWLINE_ASSIGN_OR_RETURN(gemm.tf32, ReadFlag(options, "tf32"));
+  BOWLINE_ASSIGN_OR_RETURN(gemm.tune, ReadFlag(options, "tune"));
+  if (const auto found = options.settings.find("libraries"); found != options.settings.end()) {
+    gemm.libraries = absl::StrSplit(found->second, ':', absl::SkipEmpty());
+  }
+  BOWLINE_ASSIGN_OR_RETURN(CudaCard* const card, CudaCard::Open(number, options.rank));
+  BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<CudaMemory> memory, CudaMemory::Create(card, poison));
+  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, std::move(gemm));
+}
+
+}  // namespace bowline

@@ -1,0 +1,19 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_KERNELS_H_
+#define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_KERNELS_H_
+
+#include <memory>
+
+#include "runtime/drivers/cuda/cuda_card.h"
+#include "runtime/drivers/cuda/gemm.h"
+#include "runtime/hal/executable.h"
+
+namespace bowline {
+
+// A kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, and products of
+// cuBLASLt. kNotFound, kInvalidArgument as kernels::cuda::ProgramOf.
+absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateCudaKernel(CudaCard* card, const kernels::Signature& signature,
+                                                                  const GemmOptions& options);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_KERNELS_H_

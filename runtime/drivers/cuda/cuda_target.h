@@ -1,0 +1,35 @@
+#ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_TARGET_H_
+#define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_TARGET_H_
+
+// What can be said about plans for cards without a card; nothing here needs CUDA.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/device.h"
+
+namespace bowline {
+
+// "sm_90a": code for compute capability 9.0 alone, with what no other card has. "sm_86": code for 8.6 and later 8.x.
+struct CudaArch {
+  int major = 0, minor = 0;
+  bool exact = false;
+};
+
+// Nothing for a text that is none.
+std::optional<CudaArch> ParseCudaArch(absl::string_view text);
+
+// kFailedPrecondition, naming what the plan needs and what the card has, unless a card of that compute capability runs
+// code for the target.
+absl::Status CheckCudaTarget(const hal::Target& target, int major, int minor);
+
+// kInvalidArgument unless the bytes are an ELF file whose headers and sections lie within them: the loader of CUDA is
+// given an address without a length.
+absl::Status CheckCubin(absl::Span<const uint8_t> image);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_TARGET_H_

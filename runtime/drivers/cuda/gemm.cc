@@ -1,0 +1,292 @@
+#include "runtime/drivers/cuda/gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace bowline {
+namespace {
+
+using kernels::DType;
+using kernels::cuda::LibraryProduct;
+
+constexpr int64_t kArgumentAlignment = 64;  // of all that a plan has
+constexpr int kCandidates = 8;
+// Partial sums are added in f32, by a second pass.
+constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+cudaDataType_t TypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+// What every address that the operand has at some call is a multiple of.
+uint32_t AlignmentOf(DType dtype, int64_t batch_stride, int64_t begin, absl::Span<const int64_t> steps) {
+  int64_t elements = std::gcd(batch_stride, begin);
+  for (const int64_t step : steps) elements = std::gcd(elements, step);
+  return static_cast<uint32_t>(std::gcd(elements * static_cast<int64_t>(kernels::SizeOf(dtype)), kArgumentAlignment));
+}
+
+}  // namespace
+
+class Gemm::Shape {
+ public:
+  Shape(CudaCard* card, CudaCard::Blas blas, const LibraryProduct& product, const GemmCalls& calls)
+      : card_(card), blas_(blas), product_(product), calls_(calls) {}
+  ~Shape() {
+    for (cublasLtMatrixLayout_t layout : layouts_) {
+      if (layout != nullptr) blas_.api->cublasLtMatrixLayoutDestroy(layout);
+    }
+    if (operation_ != nullptr) blas_.api->cublasLtMatmulDescDestroy(operation_);
+  }
+  Shape(const Shape&) = delete;
+  Shape& operator=(const Shape&) = delete;
+
+  absl::Status Initialise(size_t scratch_bytes, const GemmOptions& options) {
+    cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+    if (options.tf32 && product_.operands == DType::kF32) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulDescCreate, &operation_, compute, CUDA_R_32F));
+    BOWLINE_RETURN_IF_ERROR(SetTransposed(CUBLASLT_MATMUL_DESC_TRANSA, calls_.first.transposed));
+    BOWLINE_RETURN_IF_ERROR(SetTransposed(CUBLASLT_MATMUL_DESC_TRANSB, calls_.second.transposed));
+    BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[0], product_.operands, calls_.first));
+    BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[1], product_.operands, calls_.second));
+    BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[2], product_.result, calls_.result));
+    return ChooseAlgorithm(scratch_bytes, options.tune);
+  }
+
+  absl::Status Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
+                      hal::DeviceAddress scratch) const {
+    const auto& [x, y, z] = calls_.loops;
+    for (int64_t i = 0; i < x.count; ++i) {
+      for (int64_t j = 0; j < y.count; ++j) {
+        for (int64_t l = 0; l < z.count; ++l) {
+          for (int64_t s = 0; s < calls_.sum.count; ++s) {
+            const int64_t of_a = calls_.a + i * x.a + j * y.a + l * z.a + s * calls_.sum.a;
+            const int64_t of_b = calls_.b + i * x.b + j * y.b + l * z.b + s * calls_.sum.b;
+            const int64_t of_c = calls_.c + i * x.c + j * y.c + l * z.c;
+            BOWLINE_RETURN_IF_ERROR(RunOnce(algorithm_, stream, Moved(a, of_a, product_.operands),
+                                            Moved(b, of_b, product_.operands), Moved(c, of_c, product_.result), scratch,
+                                            product_.accumulate || s > 0));
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Algorithm {
+    cublasLtMatmulAlgo_t algorithm;
+    size_t workspace;
+  };
+
+  static hal::DeviceAddress Moved(hal::DeviceAddress base, int64_t elements, DType dtype) {
+    return base + static_cast<uint64_t>(elements) * kernels::SizeOf(dtype);
+  }
+
+  absl::Status SetTransposed(cublasLtMatmulDescAttributes_t attribute, bool transposed) {
+    const int32_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulDescSetAttribute, operation_, attribute, &operation,
+                            sizeof(operation));
+  }
+
+  absl::Status CreateLayout(cublasLtMatrixLayout_t& layout, DType dtype, const ColumnMajor& matrix) {
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatrixLayoutCreate, &layout, TypeOf(dtype),
+                                             static_cast<uint64_t>(matrix.rows), static_cast<uint64_t>(matrix.columns),
+                                             matrix.leading));
+    const auto batch = static_cast<int32_t>(calls_.batch);
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatrixLayoutSetAttribute, layout,
+                                             CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
+    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatrixLayoutSetAttribute, layout,
+                            CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &matrix.batch_stride,
+                            sizeof(matrix.batch_stride));
+  }
+
+  absl::Status ChooseAlgorithm(size_t scratch_bytes, bool tune) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulPreferenceCreate, &preference));
+    std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results = {};
+    int found = 0;
+    const absl::Status status = AskForAlgorithms(preference, scratch_bytes, tune ? kCandidates : 1, results, found);
+    blas_.api->cublasLtMatmulPreferenceDestroy(preference);
+    BOWLINE_RETURN_IF_ERROR(status);
+    std::vector<Algorithm> candidates;
+    for (int i = 0; i < found; ++i) {
+      if (results[i].state == CUBLAS_STATUS_SUCCESS) candidates.push_back({results[i].algo, results[i].workspaceSize});
+    }
+    if (candidates.empty()) return absl::UnimplementedError("cuBLASLt has no algorithm for it");
+    algorithm_ = candidates.front();
+    return tune && candidates.size() > 1 ? TakeFastest(candidates) : absl::OkStatus();
+  }
+
+  absl::Status AskForAlgorithms(cublasLtMatmulPreference_t preference, uint64_t scratch_bytes, int count,
+                                std::array<cublasLtMatmulHeuristicResult_t, kCandidates>& results, int& found) {
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulPreferenceSetAttribute, preference, attribute, &value,
+                              sizeof(value));
+    };
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch_bytes));
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
+    const auto& [x, y, z] = calls_.loops;
+    const uint32_t a = AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.first : calls_.second).batch_stride,
+                                   calls_.a, {x.a, y.a, z.a, calls_.sum.a});
+    const uint32_t b = AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.second : calls_.first).batch_stride,
+                                   calls_.b, {x.b, y.b, z.b, calls_.sum.b});
+    const uint32_t c = AlignmentOf(product_.result, calls_.result.batch_stride, calls_.c, {x.c, y.c, z.c});
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, calls_.first_is_a ? a : b));
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, calls_.first_is_a ? b : a));
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c));
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c));
+    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulAlgoGetHeuristic, blas_.handle, operation_, layouts_[0],
+                            layouts_[1], layouts_[2], layouts_[2], preference, count, results.data(), &found);
+  }
+
+  absl::Status RunOnce(const Algorithm& algorithm, CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b,
+                       hal::DeviceAddress c, hal::DeviceAddress scratch, bool accumulate) const {
+    const float alpha = 1, beta = accumulate ? 1 : 0;
+    const auto* first = reinterpret_cast<const void*>(calls_.first_is_a ? a : b);
+    const auto* second = reinterpret_cast<const void*>(calls_.first_is_a ? b : a);
+    auto* result = reinterpret_cast<void*>(c);
+    return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmul, blas_.handle, operation_, &alpha, first, layouts_[0], second,
+                            layouts_[1], &beta, result, layouts_[2], result, layouts_[2], &algorithm.algorithm,
+                            reinterpret_cast<void*>(scratch), algorithm.workspace, stream);
+  }
+
+  absl::Status TakeFastest(const std::vector<Algorithm>& candidates);
+  absl::StatusOr<float> Measure(const Algorithm& algorithm, CUstream stream,
+                                const std::array<CUdeviceptr, 4>& memory) const;
+
+  // What a call of this shape reads or writes, in bytes: of A, B and C.
+  std::array<size_t, 3> CallBytes() const {
+    const auto bytes = [&](const ColumnMajor& matrix, DType dtype) {
+      const int64_t last =
+          (calls_.batch - 1) * matrix.batch_stride + (matrix.columns - 1) * matrix.leading + matrix.rows;
+      return static_cast<size_t>(last) * kernels::SizeOf(dtype);
+    };
+    const size_t first = bytes(calls_.first, product_.operands), second = bytes(calls_.second, product_.operands);
+    return {calls_.first_is_a ? first : second, calls_.first_is_a ? second : first,
+            bytes(calls_.result, product_.result)};
+  }
+
+  CudaCard* card_;
+  CudaCard::Blas blas_;
+  LibraryProduct product_;
+  GemmCalls calls_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  std::array<cublasLtMatrixLayout_t, 3> layouts_ = {};  // of first, second, result
+  Algorithm algorithm_ = {};
+};
+
+// The median of three is measured on memory of its own, once for each shape of a process: the next product of the shape
+// gets what the first one got.
+absl::Status Gemm::Shape::TakeFastest(const std::vector<Algorithm>& candidates) {
+  const auto key = [&] {
+    const auto of = [](const ColumnMajor& m) {
+      return std::tuple(m.rows, m.columns, m.leading, m.batch_stride, m.transposed);
+    };
+    return std::tuple(card_, product_.operands, product_.result, product_.accumulate, candidates.size(), calls_.batch,
+                      of(calls_.first), of(calls_.second), of(calls_.result));
+  }();
+  static std::mutex mutex;
+  static auto* const chosen = new std::map<decltype(key), Algorithm>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto found = chosen->find(key); found != chosen->end()) {
+    algorithm_ = found->second;
+    return absl::OkStatus();
+  }
+  const CudaApi& api = card_->api();
+  std::array<CUdeviceptr, 4> memory = {};
+  CUstream stream = nullptr;
+  size_t workspace = 0;
+  for (const Algorithm& candidate : candidates) workspace = std::max(workspace, candidate.workspace);
+  const std::array<size_t, 3> operands = CallBytes();
+  const absl::Status status = [&]() -> absl::Status {
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0));
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const size_t bytes = std::max<size_t>(i < operands.size() ? operands[i] : workspace, 1);
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuMemAlloc, &memory[i], bytes));
+      // Numbers near 0.01 in both types: zeros would be multiplied with less power, and so faster.
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuMemsetD8Async, memory[i], 0x3c, bytes, stream));
+    }
+    float best = 0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      BOWLINE_ASSIGN_OR_RETURN(const float milliseconds, Measure(candidates[i], stream, memory));
+      if (i == 0 || milliseconds < best) {
+        best = milliseconds;
+        algorithm_ = candidates[i];
+      }
+    }
+    return absl::OkStatus();
+  }();
+  for (const CUdeviceptr part : memory) {
+    if (part != 0) api.cuMemFree(part);
+  }
+  if (stream != nullptr) api.cuStreamDestroy(stream);
+  // A card without room for it keeps the first.
+  if (absl::IsResourceExhausted(status)) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(status);
+  chosen->emplace(key, algorithm_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<float> Gemm::Shape::Measure(const Algorithm& algorithm, CUstream stream,
+                                           const std::array<CUdeviceptr, 4>& memory) const {
+  const CudaApi& api = card_->api();
+  std::array<CUevent, 2> events = {};
+  std::array<float, 3> times = {};
+  const absl::Status status = [&]() -> absl::Status {
+    for (CUevent& event : events) BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuEventCreate, &event, CU_EVENT_DEFAULT));
+    const auto run = [&] {
+      return RunOnce(algorithm, stream, memory[0], memory[1], memory[2], memory[3], product_.accumulate);
+    };
+    BOWLINE_RETURN_IF_ERROR(run());  // loads its code
+    for (float& time : times) {
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuEventRecord, events[0], stream));
+      BOWLINE_RETURN_IF_ERROR(run());
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuEventRecord, events[1], stream));
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuStreamSynchronize, stream));
+      BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api, cuEventElapsedTime, &time, events[0], events[1]));
+    }
+    return absl::OkStatus();
+  }();
+  for (const CUevent event : events) {
+    if (event != nullptr) api.cuEventDestroy(event);
+  }
+  BOWLINE_RETURN_IF_ERROR(status);
+  std::sort(times.begin(), times.end());
+  return times[1];
+}
+
+Gemm::Gemm() = default;
+Gemm::~Gemm() = default;
+
+absl::StatusOr<std::unique_ptr<Gemm>> Gemm::Create(CudaCard* card, const LibraryProduct& product, size_t scratch_bytes,
+                                                   const GemmOptions& options) {
+  BOWLINE_ASSIGN_OR_RETURN(const CudaCard::Blas blas, card->OpenBlas(options.libraries));
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<GemmCalls> all, GemmCallsOf(product));
+  std::unique_ptr<Gemm> gemm(new Gemm());
+  for (const GemmCalls& calls : all) {
+    auto shape = std::make_unique<Shape>(card, blas, product, calls);
+    const absl::Status status = shape->Initialise(scratch_bytes, options);
+    if (!status.ok()) {
+      return Annotate(
+          status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k, "] and [",
+                               product.k, ", ", product.n, "] in ", absl::string_view(NameOf(product.operands).data()),
+                               " by cuBLASLt ", blas.api->cublasLtGetVersion()));
+    }
+    gemm->shapes_.push_back(std::move(shape));
+  }
+  return gemm;
+}
+
+absl::Status Gemm::Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
+                          hal::DeviceAddress scratch) const {
+  for (const std::unique_ptr<Shape>& shape : shapes_) {
+    BOWLINE_RETURN_IF_ERROR(shape->Submit(stream, a, b, c, scratch));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace bowline
