@@ -18,7 +18,7 @@ if [ "${1:-}" = --check ]; then
   shift
 fi
 files() {
-  if [ $# -gt 0 ]; then printf '%s\0' "$@"; else git ls-files -z -- '*.h' '*.cc' '*.cpp'; fi
+  if [ $# -gt 0 ]; then printf '%s\0' "$@"; else git ls-files -z -- '*.h' '*.cc' '*.cpp' '*.cu'; fi
 }
 if ! files "$@" | xargs -0 -n 32 -P "$(nproc)" "$formatter" "${options[@]}"; then
   echo "format: error: the sources above are not formatted; run 'make format'" >&2

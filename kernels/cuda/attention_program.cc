@@ -1,0 +1,98 @@
+#include "kernels/cuda/attention_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/attention_signature.h"
+
+namespace bowline::kernels::cuda {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::vector<Parameter> WithSize(std::vector<Parameter> parameters, const AttentionShape& s) {
+  for (int64_t value : {s.queries, s.keys, s.heads, s.kv_heads, s.head_dim})
+    parameters.push_back(Parameter::I64(value));
+  parameters.push_back(Parameter::I32(s.causal ? 1 : 0));
+  parameters.push_back(Parameter::I64(s.window));
+  parameters.push_back(Parameter::F32(s.scale));
+  return parameters;
+}
+
+// Every block of `rows` of each of `heads`, `blocks` in all, is a block of the grid.
+absl::StatusOr<uint32_t> Blocks(const Signature& signature, const AttentionShape& s, int64_t total, int64_t heads,
+                                int64_t rows) {
+  const __int128 blocks = static_cast<__int128>(CeilDiv(total, rows)) * heads * s.batch;
+  if (blocks > INT32_MAX) {
+    return Refuse(signature, "more than 2^31 - 1 blocks of rows, more than a CUDA device launches");
+  }
+  return static_cast<uint32_t>(blocks);
+}
+
+// The functions of attention.cu, whose blocks keep `tensors` times rows x head_dim in shared memory.
+absl::StatusOr<DeviceLaunch> General(const Signature& signature, const AttentionShape& s, std::string_view function,
+                                     int tensors, int64_t total, int64_t heads, std::vector<Parameter> parameters) {
+  constexpr int64_t kShared = 88 << 10;  // that every device since sm_80 has, beside the tile
+  constexpr int64_t kTileBytes = 32 * 65 * 4;
+  const int64_t row_bytes = 4 * tensors * s.head_dim;
+  const int64_t fitting = kShared / row_bytes;
+  if (fitting < 1) {
+    return Refuse(signature,
+                  absl::StrCat("head_dim is ", s.head_dim, "; a CUDA device takes at most ", kShared / (4 * tensors)));
+  }
+  const int64_t of_warp = fitting >= 4 ? 4 : 1, warps = std::min<int64_t>(8, fitting / of_warp), rows = of_warp * warps;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks, Blocks(signature, s, total, heads, rows));
+  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), s.bf16 ? "_bf16_" : "_f32_", of_warp),
+                      {blocks, 1, 1},
+                      {static_cast<uint32_t>(32 * warps), 1, 1},
+                      static_cast<uint32_t>(rows * row_bytes + kTileBytes),
+                      WithSize(std::move(parameters), s)};
+}
+
+std::vector<Parameter> Arguments(std::initializer_list<uint32_t> indices) {
+  std::vector<Parameter> parameters;
+  for (uint32_t index : indices) parameters.push_back(Parameter::Argument(index));
+  return parameters;
+}
+
+absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const AttentionShape& s) {
+  const int64_t rows = s.batch * s.queries * s.heads;
+  constexpr int64_t kRows = 8;  // of a block, a warp each
+  if (CeilDiv(rows, kRows) > INT32_MAX) return Refuse(signature, "more than 2^34 rows of queries");
+  return DeviceLaunch{absl::StrCat("bowline_attention_delta", s.bf16 ? "_bf16" : "_f32"),
+                      {static_cast<uint32_t>(CeilDiv(rows, kRows)), 1, 1},
+                      {32 * kRows, 1, 1},
+                      0,
+                      {Parameter::Argument(3), Parameter::Argument(5), Parameter::Scratch(), Parameter::I64(rows),
+                       Parameter::I64(s.queries), Parameter::I64(s.heads), Parameter::I64(s.head_dim)}};
+}
+
+}  // namespace
+
+absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionForward(signature));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch,
+                                  General(signature, s, "forward", 2, s.queries, s.heads, Arguments({0, 1, 2, 3, 4})));
+  return KernelProgram{0, {std::move(launch)}};
+}
+
+absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionBackward(signature));
+  const size_t scratch = static_cast<size_t>(CeilDiv(4 * s.batch * s.queries * s.heads, 256) * 256);
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch delta, DeltaLaunch(signature, s));
+  std::vector<Parameter> inputs = Arguments({0, 1, 2, 4, 5});
+  inputs.push_back(Parameter::Scratch());
+  std::vector<Parameter> with_dq = inputs, with_dkv = inputs;
+  with_dq.push_back(Parameter::Argument(6));
+  with_dkv.push_back(Parameter::Argument(7));
+  with_dkv.push_back(Parameter::Argument(8));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch keys,
+                                  General(signature, s, "backward_keys", 4, s.keys, s.kv_heads, std::move(with_dkv)));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,
+                                  General(signature, s, "backward_queries", 3, s.queries, s.heads, std::move(with_dq)));
+  return KernelProgram{scratch, {std::move(delta), std::move(keys), std::move(queries)}};
+}
+
+}  // namespace bowline::kernels::cuda

@@ -1,0 +1,7 @@
+// All device functions, in one image.
+#include "kernels/cuda/attention.cu"
+#include "kernels/cuda/embedding.cu"
+#include "kernels/cuda/fill.cu"
+#include "kernels/cuda/grouped.cu"
+#include "kernels/cuda/random.cu"
+#include "kernels/cuda/rope.cu"

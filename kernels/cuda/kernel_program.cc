@@ -1,0 +1,298 @@
+#include "kernels/cuda/kernel_program.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/cuda/attention_program.h"
+#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/embedding_signature.h"
+#include "kernels/signatures/grouped_signature.h"
+#include "kernels/signatures/matmul_signature.h"
+#include "kernels/signatures/random_signature.h"
+#include "kernels/signatures/simple_signatures.h"
+
+namespace bowline::kernels::cuda {
+namespace {
+
+using Program = absl::StatusOr<KernelProgram>;
+
+constexpr int64_t kThreads = 256;
+constexpr int64_t kMaxBlocks = INT32_MAX;
+// Of functions whose threads go on to further elements: enough to fill any device many times.
+constexpr int64_t kManyBlocks = int64_t{1} << 20;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+uint32_t U32(int64_t value) { return static_cast<uint32_t>(value); }
+size_t Aligned(int64_t bytes) { return static_cast<size_t>(CeilDiv(bytes, 256) * 256); }
+
+std::string TypeName(DType dtype) { return std::string(NameOf(dtype)); }
+
+// The upper half of the f32, rounded to nearest even; a NaN stays one.
+uint32_t RoundedToBf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return std::isnan(value) ? (bits >> 16) | 0x40u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+
+DeviceLaunch Fill(Parameter out, int64_t bytes, uint32_t word) {
+  const int64_t blocks = std::clamp<int64_t>(CeilDiv(bytes, 16 * kThreads), 1, kManyBlocks);
+  return {"bowline_fill",
+          {U32(blocks), 1, 1},
+          {kThreads, 1, 1},
+          0,
+          {out, Parameter::I64(bytes), Parameter::I32(static_cast<int32_t>(word))}};
+}
+
+Program FillProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const FillShape shape, ParseFill(signature));
+  uint32_t word;
+  if (shape.element == DType::kI32) {
+    word = static_cast<uint32_t>(static_cast<int32_t>(shape.value));
+  } else if (shape.element == DType::kF32) {
+    word = std::bit_cast<uint32_t>(static_cast<float>(shape.value));
+  } else {
+    word = RoundedToBf16(static_cast<float>(shape.value)) * 0x10001u;
+  }
+  return KernelProgram{0,
+                       {Fill(Parameter::Argument(0), shape.count * static_cast<int64_t>(SizeOf(shape.element)), word)}};
+}
+
+// Threads of a block along a row of `units` and along rows.
+std::pair<int64_t, int64_t> RowThreads(int64_t units) {
+  int64_t along = 1;
+  while (along < units && along < kThreads) along *= 2;
+  return {along, kThreads / along};
+}
+
+Program GatherProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseGatherRows(signature));
+  const int64_t bytes = shape.columns * static_cast<int64_t>(SizeOf(shape.table));
+  const int64_t unit = bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : 2;
+  const auto [along, rows] = RowThreads(bytes / unit);
+  const int64_t blocks = std::min(CeilDiv(shape.tokens, rows), kMaxBlocks);
+  return KernelProgram{0,
+                       {{absl::StrCat("bowline_gather_rows_", unit),
+                         {U32(blocks), 1, 1},
+                         {U32(along), U32(rows), 1},
+                         0,
+                         {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2),
+                          Parameter::I64(shape.tokens), Parameter::I64(bytes / unit)}}}};
+}
+
+Program ScatterProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseScatterAddRows(signature));
+  const int64_t tokens = shape.tokens;
+  // counts [rows] and their total, which are cleared together; starts [rows]; two orders of tokens.
+  uint64_t used = 0;
+  const auto take = [&](int64_t words) { return Parameter::Scratch(std::exchange(used, used + Aligned(words * 4))); };
+  const Parameter counts = take(shape.rows + 1), starts = take(shape.rows), ordered = take(tokens),
+                  collected = take(tokens),
+                  total = Parameter::Scratch(counts.value + static_cast<uint64_t>(shape.rows) * 4);
+  // Where tokens arrive is not needed any more when they are ordered.
+  const Parameter arrivals = ordered, ids = Parameter::Argument(1), token_count = Parameter::I64(tokens);
+  const auto for_tokens = [&](std::string function, std::vector<Parameter> parameters) {
+    return DeviceLaunch{
+        std::move(function), {U32(CeilDiv(tokens, kThreads)), 1, 1}, {kThreads, 1, 1}, 0, std::move(parameters)};
+  };
+  const int64_t vector = 16 / static_cast<int64_t>(SizeOf(shape.values));
+  const bool vectors = shape.columns % vector == 0;
+  const int64_t units = vectors ? shape.columns / vector : shape.columns;
+  const auto [along, rows] = RowThreads(units);
+  return KernelProgram{
+      used,
+      {Fill(counts, (shape.rows + 1) * 4, 0),
+       for_tokens("bowline_scatter_count", {ids, counts, arrivals, token_count}),
+       for_tokens("bowline_scatter_place", {ids, counts, arrivals, starts, total, token_count}),
+       for_tokens("bowline_scatter_collect", {ids, starts, arrivals, collected, token_count}),
+       for_tokens("bowline_scatter_order", {ids, counts, starts, collected, ordered, token_count}),
+       {absl::StrCat("bowline_scatter_sum_", TypeName(shape.values), "_", TypeName(shape.table), vectors ? "_16" : ""),
+        {U32(std::min(CeilDiv(shape.rows, rows), kMaxBlocks)), U32(std::min<int64_t>(CeilDiv(units, along), 65535)), 1},
+        {U32(along), U32(rows), 1},
+        0,
+        {Parameter::Argument(0), counts, starts, ordered, Parameter::Argument(2), Parameter::I64(shape.rows),
+         Parameter::I64(shape.columns)}}}};
+}
+
+Program RopeProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RopeAnglesShape shape, ParseRopeAngles(signature));
+  // Sines are computed for angles below 2^49 (trigonometry.h), of positions below 2^31.
+  if (shape.theta < 0x1p-18) {
+    return Refuse(signature,
+                  absl::StrCat("attribute 'theta' is ", shape.theta, "; a CUDA device needs at least 2^-18"));
+  }
+  constexpr int64_t kAlong = 32, kRows = kThreads / kAlong;
+  return KernelProgram{0,
+                       {{absl::StrCat("bowline_rope_angles_", TypeName(shape.element)),
+                         {U32(std::min(CeilDiv(shape.half, kAlong), kMaxBlocks)),
+                          U32(std::min<int64_t>(CeilDiv(shape.positions, kRows), 65535)), 1},
+                         {kAlong, kRows, 1},
+                         0,
+                         {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2),
+                          Parameter::I64(shape.positions), Parameter::I64(shape.half), Parameter::F64(shape.theta)}}}};
+}
+
+struct Dimension {
+  int64_t extent = 1, global = 1, offset = 0;
+  int operand = -1;
+
+  bool whole() const { return operand < 0 && offset == 0 && extent == global; }
+};
+
+// The shard's dimensions, where those that lie whole within the one before are joined to it: each index of the joined
+// one is an index of both.
+std::vector<Dimension> JoinedDimensions(const ShardShape& shard) {
+  std::vector<Dimension> joined;
+  for (size_t d = 0; d < shard.shape.size(); ++d) {
+    const Dimension own = {shard.shape[d], shard.global_shape[d], shard.offsets[d], shard.operands[d]};
+    if (!joined.empty() && own.whole()) {
+      joined.back().extent *= own.extent;
+      joined.back().global *= own.global;
+      joined.back().offset *= own.extent;
+    } else if (!joined.empty() && joined.back().whole() && joined.back().extent == 1) {
+      joined.back() = own;
+    } else {
+      joined.push_back(own);
+    }
+  }
+  return joined;
+}
+
+Program RandomProgram(const Signature& signature, const std::string& function, absl::StatusOr<RandomSpec> parsed) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RandomSpec spec, std::move(parsed));
+  constexpr size_t kDimensions = 4;  // of the device function
+  std::vector<Dimension> dimensions = JoinedDimensions(spec.shard);
+  if (dimensions.size() > kDimensions) {
+    return Refuse(signature, absl::StrCat("the tensor is divided along dimensions in ", dimensions.size(),
+                                          " places; a CUDA device can have at most ", kDimensions));
+  }
+  dimensions.insert(dimensions.begin(), kDimensions - dimensions.size(), Dimension());
+  std::vector<Parameter> parameters = {Parameter::I32(static_cast<int32_t>(spec.key[0])),
+                                       Parameter::I32(static_cast<int32_t>(spec.key[1])),
+                                       Parameter::F64(spec.scaling.bias),
+                                       Parameter::F64(spec.scaling.gain),
+                                       Parameter::F32(spec.scaling.limit),
+                                       Parameter::F32(spec.scaling.below_limit)};
+  for (const Dimension& d : dimensions) {
+    for (int64_t value : {d.extent, d.global, d.offset}) parameters.push_back(Parameter::I64(value));
+    parameters.push_back(d.operand < 0 ? Parameter::I64(0) : Parameter::Argument(U32(d.operand)));
+  }
+  const int64_t rows = dimensions[0].extent * dimensions[1].extent * dimensions[2].extent;
+  const int64_t units = CeilDiv(dimensions[3].extent + 3, 4);  // a row may begin in the middle of a block
+  parameters.push_back(Parameter::I64(rows));
+  parameters.push_back(Parameter::I64(units));
+  parameters.push_back(Parameter::Argument(U32(static_cast<int64_t>(signature.arguments.size()) - 1)));
+  const int64_t blocks = std::min(CeilDiv(rows * units, kThreads), kManyBlocks);
+  return KernelProgram{0,
+                       {{absl::StrCat(function, "_", TypeName(spec.element)),
+                         {U32(blocks), 1, 1},
+                         {kThreads, 1, 1},
+                         0,
+                         std::move(parameters)}}};
+}
+
+Program NormalProgram(const Signature& signature) {
+  return RandomProgram(signature, "bowline_random_normal", ParseRandomNormal(signature));
+}
+Program UniformProgram(const Signature& signature) {
+  return RandomProgram(signature, "bowline_random_uniform", ParseRandomUniform(signature));
+}
+
+// As grouped.cu has them.
+constexpr int64_t kGroupedTile = 64;
+constexpr uint32_t kGroupedShared = 2 * 16 * (kGroupedTile + 4) * 4;
+
+absl::StatusOr<uint32_t> GroupedBlocks(const Signature& signature, int64_t blocks, int64_t strips) {
+  if (blocks > kMaxBlocks / strips) {
+    return Refuse(signature, "the result has more than 2^31 - 1 tiles of 64 x 64, more than a CUDA device launches");
+  }
+  return U32(blocks * strips);
+}
+
+Program GroupedMatmulProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
+  // Each group, and the rows before and behind them, may leave a block of rows unfilled.
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+      const uint32_t blocks,
+      GroupedBlocks(signature, CeilDiv(shape.rows, kGroupedTile) + shape.groups + 2, CeilDiv(shape.n, kGroupedTile)));
+  return KernelProgram{
+      0,
+      {{absl::StrCat("bowline_grouped_matmul_", TypeName(shape.operands), "_", TypeName(shape.result)),
+        {blocks, 1, 1},
+        {kThreads, 1, 1},
+        kGroupedShared,
+        {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2), Parameter::Argument(3),
+         Parameter::I64(shape.rows), Parameter::I64(shape.k), Parameter::I64(shape.n), Parameter::I64(shape.groups),
+         Parameter::I32(shape.transposed ? 1 : 0)}}}};
+}
+
+Program GroupedOuterProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
+  const int64_t row_blocks = CeilDiv(shape.m, kGroupedTile);
+  if (shape.matrices > kMaxBlocks / row_blocks) return GroupedBlocks(signature, kMaxBlocks, 2).status();
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+      const uint32_t blocks, GroupedBlocks(signature, shape.matrices * row_blocks, CeilDiv(shape.n, kGroupedTile)));
+  return KernelProgram{
+      0,
+      {{absl::StrCat("bowline_grouped_outer_", TypeName(shape.operands), "_", TypeName(shape.result)),
+        {blocks, 1, 1},
+        {kThreads, 1, 1},
+        kGroupedShared,
+        {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2), Parameter::Argument(3),
+         Parameter::I64(shape.rows), Parameter::I64(shape.m), Parameter::I64(shape.n), Parameter::I64(shape.groups)}}}};
+}
+
+// A library's products are faster with workspace, and small ones do not need much. They do with what there is.
+Program MatmulProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
+  if (signature.has_epilogue) {
+    return Refuse(signature,
+                  "has an epilogue, which is generated for processors; compile for the CUDA device, which "
+                  "computes it in a kernel of its own");
+  }
+  if (shape.b_packed) {
+    return Refuse(signature,
+                  "'b_packed' is a form of matrices for processors; compile for the CUDA device, or with "
+                  "--disable-step pack-weights");
+  }
+  constexpr double kLargeProduct = 1e9;  // floating-point operations
+  const double operations = 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
+                            static_cast<double>(shape.n) * static_cast<double>(shape.k);
+  const size_t wanted = size_t{operations >= kLargeProduct ? 32u : 4u} << 20;
+  const size_t scratch = std::min(wanted, signature.scratch_limit / 256 * 256);
+  return KernelProgram{scratch,
+                       {},
+                       {{shape.batch, shape.m, shape.n, shape.k, shape.a, shape.b, shape.c, shape.accumulate,
+                         shape.operands, shape.result}}};
+}
+
+}  // namespace
+
+Parameter Parameter::F32(float value) { return {Kind::kConstant, 0, 4, std::bit_cast<uint32_t>(value)}; }
+Parameter Parameter::F64(double value) { return {Kind::kConstant, 0, 8, std::bit_cast<uint64_t>(value)}; }
+
+absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
+  static const auto* programs = new std::map<std::string, Program (*)(const Signature&), std::less<>>{
+      {"attention_backward", &AttentionBackwardProgram},
+      {"attention_forward", &AttentionForwardProgram},
+      {"fill", &FillProgram},
+      {"gather_rows", &GatherProgram},
+      {"grouped_matmul", &GroupedMatmulProgram},
+      {"grouped_outer", &GroupedOuterProgram},
+      {"matmul", &MatmulProgram},
+      {"random_normal", &NormalProgram},
+      {"random_uniform", &UniformProgram},
+      {"rope_angles", &RopeProgram},
+      {"scatter_add_rows", &ScatterProgram},
+  };
+  const auto found = programs->find(signature.kernel);
+  if (found != programs->end()) return found->second(signature);
+  return absl::NotFoundError(absl::StrCat(
+      "a CUDA device has no kernel '", signature.kernel, "'; it has ",
+      absl::StrJoin(*programs, ", ", [](std::string* out, const auto& program) { out->append(program.first); })));
+}
+
+}  // namespace bowline::kernels::cuda

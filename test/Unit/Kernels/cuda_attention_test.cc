@@ -1,0 +1,110 @@
+// Attention on the emulator, against the reference, within the bounds that attention_bounds.h derives.
+
+#include "kernels/reference/reference.h"
+#include "test/Unit/Kernels/attention_bounds.h"
+#include "test/Unit/Kernels/cuda_emulation.h"
+
+namespace bowline::kernels::testing {
+namespace {
+
+using reference::AttentionSize;
+
+std::vector<Attribute> Attributes(const AttentionSize& s) {
+  std::vector<Attribute> attributes = {Int("causal", s.causal), Float("scale", s.scale)};
+  if (s.window != 0) attributes.push_back(Int("window", s.window));
+  return attributes;
+}
+
+// Everything but what `bounds` are about is computed in f32, and stored once.
+void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
+                  const std::vector<double>& bounds) {
+  constexpr double kF32 = 1e-5;
+  if (dtype == DType::kF32) {
+    EXPECT_LE(ScaledError(actual.Values(), expected), kF32) << name;
+    return;
+  }
+  const Floats values = actual.Values();
+  double magnitude = 1;
+  for (double value : expected) magnitude = std::max(magnitude, std::abs(value));
+  int64_t wrong = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double bound = bounds[i] + kF32 * magnitude, stored = 0x1p-8 * (std::abs(expected[i]) + bound);
+    if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
+      ADD_FAILURE() << name << "[" << i << "] is " << values[i] << ", expected " << expected[i] << " within " << bound
+                    << " and its own rounding";
+    }
+  }
+  EXPECT_EQ(wrong, 0) << name << ", of " << expected.size();
+}
+
+void CheckAttention(const AttentionSize& s, DType dtype, uint64_t seed) {
+  SCOPED_TRACE(::testing::Message() << "B " << s.batch << " S " << s.queries << " T " << s.keys << " H " << s.heads
+                                    << " KV " << s.kv_heads << " D " << s.head_dim << " causal " << s.causal
+                                    << " window " << s.window << " " << NameOf(dtype));
+  std::mt19937_64 random(seed);
+  const std::vector<int64_t> q_shape = {s.batch, s.queries, s.heads, s.head_dim},
+                             k_shape = {s.batch, s.keys, s.kv_heads, s.head_dim};
+  const int64_t q_count = Count(q_shape), k_count = Count(k_shape);
+  Stored q = RandomStored(random, dtype, q_count, 2.0f), k = RandomStored(random, dtype, k_count, 2.0f),
+         v = RandomStored(random, dtype, k_count), dout = RandomStored(random, dtype, q_count);
+  Stored out = Unwritten(dtype, q_count), dq = out, dk = Unwritten(dtype, k_count), dv = dk;
+  Floats lse(s.batch * s.heads * s.queries, NAN);
+  const TensorSpec in_q = In(q_shape, dtype), in_k = In(k_shape, dtype), out_q = Out(q_shape, dtype),
+                   out_k = Out(k_shape, dtype);
+  const std::vector<int64_t> lse_shape = {s.batch, s.heads, s.queries};
+  Emulate({"attention_forward", Attributes(s), {in_q, in_k, in_k, out_q, Out(lse_shape)}},
+          {q.data(), k.data(), v.data(), out.data(), lse.data()});
+  Emulate({"attention_backward", Attributes(s), {in_q, in_k, in_k, in_q, In(lse_shape), in_q, out_q, out_k, out_k}},
+          {q.data(), k.data(), v.data(), out.data(), lse.data(), dout.data(), dq.data(), dk.data(), dv.data()});
+  if (::testing::Test::HasFatalFailure()) return;
+
+  const auto exact = reference::Attention(s, q.Doubles(), k.Doubles(), v.Doubles());
+  const auto gradients = reference::AttentionBackward(s, q.Doubles(), k.Doubles(), v.Doubles(), dout.Doubles());
+  AttentionBounds bounds;
+  if (dtype == DType::kBF16) {
+    bounds = BoundAttention(s, /*rounds_weights=*/true, q.Doubles(), k.Doubles(), v.Doubles(), dout.Doubles(), exact);
+  }
+  EXPECT_LE(ScaledError(lse, exact.lse), 1e-5);
+  ExpectWithin("out", dtype, out, exact.out, bounds.out);
+  ExpectWithin("dq", dtype, dq, gradients.dq, bounds.dq);
+  ExpectWithin("dk", dtype, dk, gradients.dk, bounds.dk);
+  ExpectWithin("dv", dtype, dv, gradients.dv, bounds.dv);
+}
+
+struct Case {
+  AttentionSize size;
+  DType dtype;
+};
+
+std::vector<Case> GeneralCases() {
+  std::vector<Case> cases;
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const AttentionSize& s : {AttentionSize{1, 1, 1, 1, 1, 1, true, 1.0},
+                                   {2, 5, 5, 2, 1, 3, true, 0.7},
+                                   {1, 37, 50, 4, 2, 16, true, 0.25},
+                                   {1, 70, 70, 2, 2, 20, false, 0.3},
+                                   {1, 9, 33, 3, 1, 65, false, 0.2},
+                                   {1, 90, 100, 2, 1, 24, true, 0.2, 17},
+                                   {1, 40, 40, 1, 1, 96, true, 0.1, 1},
+                                   {1, 3, 40, 2, 1, 256, true, 0.06},
+                                   {1, 2, 35, 1, 1, 1500, true, 0.02},
+                                   {1, 20, 20, 1, 1, 320, true, 0.05}}) {
+      cases.push_back({s, dtype});
+    }
+  }
+  return cases;
+}
+
+TEST(CudaAttention, EveryHeadSize) {
+  uint64_t seed = 10;
+  for (const Case& c : GeneralCases()) CheckAttention(c.size, c.dtype, seed++);
+}
+
+TEST(CudaAttention, F32OfUsualHeads) {
+  CheckAttention({1, 20, 20, 1, 1, 8, true, -0.3}, DType::kF32, 3);
+  CheckAttention({1, 100, 100, 2, 1, 64, true, 0.125}, DType::kF32, 1);
+  CheckAttention({1, 40, 70, 2, 2, 128, true, 0.09, 33}, DType::kF32, 2);
+}
+
+}  // namespace
+}  // namespace bowline::kernels::testing
