@@ -1,0 +1,44 @@
+#ifndef BOWLINE_TEST_UNIT_RUNTIME_CARD_RUNNER_H_
+#define BOWLINE_TEST_UNIT_RUNTIME_CARD_RUNNER_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/hal/device.h"
+
+namespace bowline::testing {
+
+// Runs kernels of the registry on a card, from and to memory of the host.
+class CardRunner {
+ public:
+  // On the driver 'cuda' with these settings. kUnavailable where there is none, or no card.
+  static absl::StatusOr<std::unique_ptr<CardRunner>> Create(std::map<std::string, std::string> settings = {});
+
+  hal::Device& device() { return *device_; }
+
+  // Twice, which must give the same bits. `arguments` are tensors in the host's memory, in the order of the signature.
+  // Each lies between guards, as does scratch of exactly the declared size, all of 0xff: what is written outside, or
+  // into what is only read, is a failure of the test.
+  void Run(const kernels::Signature& signature, const std::vector<void*>& arguments);
+
+ private:
+  CardRunner() = default;
+
+  absl::Status RunOnce(const kernels::Signature& signature, const hal::Launchable& kernel,
+                       const std::vector<size_t>& places, std::vector<uint8_t>& memory);
+
+  std::unique_ptr<hal::Device> device_;
+  std::unique_ptr<hal::Stream> stream_;
+};
+
+// Of the machine, made once for all tests of a program. Null where there is none, with the reason.
+CardRunner* TheCard(std::string* reason);
+
+}  // namespace bowline::testing
+
+#endif  // BOWLINE_TEST_UNIT_RUNTIME_CARD_RUNNER_H_
