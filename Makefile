@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,10 @@ package: packages  ## Make a tarball of the runtime's tools that runs from any f
 	@cmake --build --preset runtime-only
 	@cd build && cpack --config runtime-only/CPackConfig.cmake -B $(CURDIR)/build/package
 	@mv build/package/bowline-*.tar.gz build/
+
+gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-tests tests the CUDA part on a machine with an NVIDIA card
+	@cmake --build --preset release --target bowline-run bowline_driver_cuda bowline_driver_discrete hal-test cuda-kernels-test
+	@scripts/make-gpu-bundle.sh build/release
 
 format: packages  ## Format C++ sources in place
 	@scripts/format.sh
