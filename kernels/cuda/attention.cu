@@ -9,7 +9,7 @@ namespace {
 
 using namespace bowline::device;
 
-constexpr int kChunk = 64, kTileStride = kChunk + 1, kOthers = 32;
+constexpr int kRows = 4, kChunk = 64, kTileStride = kChunk + 1, kOthers = 32;
 
 struct Block {
   int64_t first;  // row of the block
@@ -17,10 +17,10 @@ struct Block {
   int warp, lane, rows;
 
   // Blocks of the grid are blocks of `total` rows, then heads, then batches.
-  BOWLINE_DEVICE Block(int rows_of_warp, int64_t total, int64_t heads)
+  BOWLINE_DEVICE Block(int64_t total, int64_t heads)
       : warp(static_cast<int>(threadIdx.x) / 32),
         lane(static_cast<int>(threadIdx.x) % 32),
-        rows(static_cast<int>(blockDim.x) / 32 * rows_of_warp) {
+        rows(static_cast<int>(blockDim.x) / 32 * kRows) {
     const int64_t blocks = CeilDiv(total, rows);
     // Later blocks of a causal mask have more to do: they begin first.
     first = (blocks - 1 - blockIdx.x % blocks) * rows;
@@ -57,7 +57,6 @@ BOWLINE_DEVICE void ReadTile(const T* from, int64_t stride, int64_t first, int64
 }
 
 // sums[r] += rows[r] . (the lane's row of the tile)
-template <int kRows>
 BOWLINE_DEVICE void AddProducts(const float* rows, int64_t dim, int64_t d0, const float* tile, int lane,
                                 float (&sums)[kRows]) {
   const int count = static_cast<int>(Smaller(kChunk, dim - d0));
@@ -69,7 +68,6 @@ BOWLINE_DEVICE void AddProducts(const float* rows, int64_t dim, int64_t d0, cons
 }
 
 // to[r][d0 ...] = shrink[r] to[r][d0 ...] + sum over the lanes' weights[r] times their rows of the tile.
-template <int kRows>
 BOWLINE_DEVICE void AddWeighted(const float (&weights)[kRows], const float (&shrink)[kRows], const float* tile,
                                 int lane, int64_t d0, int64_t dim, float* to) {
   float sums[kRows][2] = {};
@@ -94,9 +92,9 @@ BOWLINE_DEVICE void AddWeighted(const float (&weights)[kRows], const float (&shr
 }
 
 // Shared memory: q and sums [rows][head_dim], the tile.
-template <typename T, int kRows>
+template <typename T>
 BOWLINE_DEVICE void Forward(const T* q, const T* k, const T* v, T* out, float* lse, const AttentionSize& s) {
-  const Block block(kRows, s.queries, s.heads);
+  const Block block(s.queries, s.heads);
   const int64_t dim = s.head_dim, kv_head = block.head / (s.heads / s.kv_heads);
   float* q_rows = reinterpret_cast<float*>(SharedMemory());
   float* sums = q_rows + block.rows * dim;
@@ -160,10 +158,10 @@ BOWLINE_DEVICE void Delta(const T* out, const T* dout, float* delta, int64_t row
 }
 
 // Shared memory: q, dout and dq [rows][head_dim], the tile.
-template <typename T, int kRows>
+template <typename T>
 BOWLINE_DEVICE void BackwardQueries(const T* q, const T* k, const T* v, const float* lse, const T* dout,
                                     const float* delta, T* dq, const AttentionSize& s) {
-  const Block block(kRows, s.queries, s.heads);
+  const Block block(s.queries, s.heads);
   const int64_t dim = s.head_dim, kv_head = block.head / (s.heads / s.kv_heads);
   float* q_rows = reinterpret_cast<float*>(SharedMemory());
   float* dout_rows = q_rows + block.rows * dim;
@@ -213,10 +211,10 @@ BOWLINE_DEVICE void BackwardQueries(const T* q, const T* k, const T* v, const fl
 }
 
 // Shared memory: k, v, dk and dv [rows][head_dim], the tile. The query heads of a group are summed in order.
-template <typename T, int kRows>
+template <typename T>
 BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float* lse, const T* dout,
                                  const float* delta, T* dk, T* dv, const AttentionSize& s) {
-  const Block block(kRows, s.keys, s.kv_heads);
+  const Block block(s.keys, s.kv_heads);
   const int64_t dim = s.head_dim, group = s.heads / s.kv_heads, kv_offset = s.KeyOffset(block.batch, block.head);
   float* k_rows = reinterpret_cast<float*>(SharedMemory());
   float* v_rows = k_rows + block.rows * dim;
@@ -275,24 +273,22 @@ BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float
 
 }  // namespace
 
-#define BOWLINE_ATTENTION(suffix, T, rows)                                                                            \
+#define BOWLINE_ATTENTION(suffix, T)                                                                                  \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_##suffix, 256, const T* q, const T* k, const T* v, T* out,        \
                           float* lse, BOWLINE_ATTENTION_PARAMETERS) {                                                 \
-    Forward<T, rows>(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE);                                                      \
+    Forward<T>(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE);                                                            \
   }                                                                                                                   \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_backward_queries_##suffix, 256, const T* q, const T* k, const T* v,       \
                           const float* lse, const T* dout, const float* delta, T* dq, BOWLINE_ATTENTION_PARAMETERS) { \
-    BackwardQueries<T, rows>(q, k, v, lse, dout, delta, dq, BOWLINE_ATTENTION_SIZE);                                  \
+    BackwardQueries<T>(q, k, v, lse, dout, delta, dq, BOWLINE_ATTENTION_SIZE);                                        \
   }                                                                                                                   \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_backward_keys_##suffix, 256, const T* q, const T* k, const T* v,          \
                           const float* lse, const T* dout, const float* delta, T* dk, T* dv,                          \
                           BOWLINE_ATTENTION_PARAMETERS) {                                                             \
-    BackwardKeys<T, rows>(q, k, v, lse, dout, delta, dk, dv, BOWLINE_ATTENTION_SIZE);                                 \
+    BackwardKeys<T>(q, k, v, lse, dout, delta, dk, dv, BOWLINE_ATTENTION_SIZE);                                       \
   }
-BOWLINE_ATTENTION(f32_4, float, 4)
-BOWLINE_ATTENTION(f32_1, float, 1)
-BOWLINE_ATTENTION(bf16_4, Bf16, 4)
-BOWLINE_ATTENTION(bf16_1, Bf16, 1)
+BOWLINE_ATTENTION(f32, float)
+BOWLINE_ATTENTION(bf16, Bf16)
 #undef BOWLINE_ATTENTION
 
 BOWLINE_DEVICE_FUNCTION(bowline_attention_delta_f32, 256, const float* out, const float* dout, float* delta,

@@ -36,18 +36,19 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
                                      int tensors, int64_t total, int64_t heads, std::vector<Parameter> parameters) {
   constexpr int64_t kShared = 88 << 10;  // that every device since sm_80 has, beside the tile
   constexpr int64_t kTileBytes = 32 * 65 * 4;
-  const int64_t row_bytes = 4 * tensors * s.head_dim;
-  const int64_t fitting = kShared / row_bytes;
-  if (fitting < 1) {
-    return Refuse(signature,
-                  absl::StrCat("head_dim is ", s.head_dim, "; a CUDA device takes at most ", kShared / (4 * tensors)));
+  constexpr int64_t kRows = 4;  // of a warp
+  const int64_t warp_bytes = kRows * 4 * tensors * s.head_dim;
+  const int64_t warps = std::min<int64_t>(8, kShared / warp_bytes);
+  if (warps < 1) {
+    return Refuse(signature, absl::StrCat("head_dim is ", s.head_dim, "; a CUDA device takes at most ",
+                                          kShared / (kRows * 4 * tensors)));
   }
-  const int64_t of_warp = fitting >= 4 ? 4 : 1, warps = std::min<int64_t>(8, fitting / of_warp), rows = of_warp * warps;
+  const int64_t rows = kRows * warps;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks, Blocks(signature, s, total, heads, rows));
-  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), s.bf16 ? "_bf16_" : "_f32_", of_warp),
+  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), s.bf16 ? "_bf16" : "_f32"),
                       {blocks, 1, 1},
                       {static_cast<uint32_t>(32 * warps), 1, 1},
-                      static_cast<uint32_t>(rows * row_bytes + kTileBytes),
+                      static_cast<uint32_t>(warps * warp_bytes + kTileBytes),
                       WithSize(std::move(parameters), s)};
 }
 

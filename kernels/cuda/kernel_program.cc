@@ -205,19 +205,20 @@ Program UniformProgram(const Signature& signature) {
 constexpr int64_t kGroupedTile = 64;
 constexpr uint32_t kGroupedShared = 2 * 16 * (kGroupedTile + 4) * 4;
 
-absl::StatusOr<uint32_t> GroupedBlocks(const Signature& signature, int64_t blocks, int64_t strips) {
-  if (blocks > kMaxBlocks / strips) {
+absl::StatusOr<uint32_t> GroupedBlocks(const Signature& signature, int64_t matrices, int64_t blocks, int64_t strips) {
+  const __int128 all = static_cast<__int128>(matrices) * blocks * strips;
+  if (all > kMaxBlocks) {
     return Refuse(signature, "the result has more than 2^31 - 1 tiles of 64 x 64, more than a CUDA device launches");
   }
-  return U32(blocks * strips);
+  return U32(static_cast<int64_t>(all));
 }
 
 Program GroupedMatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
   // Each group, and the rows before and behind them, may leave a block of rows unfilled.
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-      const uint32_t blocks,
-      GroupedBlocks(signature, CeilDiv(shape.rows, kGroupedTile) + shape.groups + 2, CeilDiv(shape.n, kGroupedTile)));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks,
+                                  GroupedBlocks(signature, 1, CeilDiv(shape.rows, kGroupedTile) + shape.groups + 2,
+                                                CeilDiv(shape.n, kGroupedTile)));
   return KernelProgram{
       0,
       {{absl::StrCat("bowline_grouped_matmul_", TypeName(shape.operands), "_", TypeName(shape.result)),
@@ -231,10 +232,9 @@ Program GroupedMatmulProgram(const Signature& signature) {
 
 Program GroupedOuterProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
-  const int64_t row_blocks = CeilDiv(shape.m, kGroupedTile);
-  if (shape.matrices > kMaxBlocks / row_blocks) return GroupedBlocks(signature, kMaxBlocks, 2).status();
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-      const uint32_t blocks, GroupedBlocks(signature, shape.matrices * row_blocks, CeilDiv(shape.n, kGroupedTile)));
+      const uint32_t blocks,
+      GroupedBlocks(signature, shape.matrices, CeilDiv(shape.m, kGroupedTile), CeilDiv(shape.n, kGroupedTile)));
   return KernelProgram{
       0,
       {{absl::StrCat("bowline_grouped_outer_", TypeName(shape.operands), "_", TypeName(shape.result)),

@@ -197,6 +197,19 @@ std::vector<std::string> FunctionNames() {
   return names;
 }
 
+absl::Status Check(const kernels::cuda::DeviceLaunch& launch, size_t arguments, size_t scratch_bytes) {
+  const auto found = Functions().find(launch.function);
+  if (found == Functions().end()) return Refuse(launch, "there is no such function");
+  if (absl::Status status = CheckGeometry(launch, found->second); !status.ok()) return status;
+  for (const kernels::cuda::Parameter& parameter : launch.parameters) {
+    if (parameter.kind == kernels::cuda::Parameter::Kind::kScratch && parameter.value >= scratch_bytes) {
+      return Refuse(launch, "an address beyond the workspace");
+    }
+  }
+  const std::vector<void*> addresses(arguments, nullptr);
+  return Values(launch, found->second, addresses, nullptr).status();
+}
+
 absl::Status Launch(const kernels::cuda::DeviceLaunch& launch, absl::Span<void* const> arguments, void* scratch,
                     uint64_t seed) {
   const auto found = Functions().find(launch.function);

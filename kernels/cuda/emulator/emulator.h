@@ -20,6 +20,10 @@ namespace bowline::emulator {
 absl::Status Launch(const kernels::cuda::DeviceLaunch& launch, absl::Span<void* const> arguments, void* scratch,
                     uint64_t seed);
 
+// The same without executing anything, for any addresses of that many arguments. Also refuses an offset beyond the
+// workspace of scratch_bytes.
+absl::Status Check(const kernels::cuda::DeviceLaunch& launch, size_t arguments, size_t scratch_bytes);
+
 // All launches of a program, in order; it has no products.
 absl::Status Execute(const kernels::cuda::KernelProgram& program, absl::Span<void* const> arguments, void* scratch,
                      uint64_t seed);

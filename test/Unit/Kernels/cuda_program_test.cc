@@ -1,1 +1,197 @@
-#include <gtest/gtest.h>
+// Which launches compute a signature, and which signatures are refused.
+
+#include <set>
+
+#include "kernels/cuda/emulator/emulator.h"
+#include "test/Unit/Kernels/kernel_testing.h"
+
+namespace bowline::kernels::cuda {
+namespace {
+
+using testing::Float;
+using testing::In;
+using testing::Int;
+using testing::Ints;
+using testing::Out;
+
+// What every device since sm_80 has of shared memory for a block, in bytes.
+constexpr uint32_t kShared = 99u << 10;
+
+Signature Attention(const char* kernel, std::vector<int64_t> q, std::vector<int64_t> k, DType dtype, int64_t causal = 1,
+                    int64_t window = 0) {
+  const std::vector<int64_t> lse = {q[0], q[2], q[1]};
+  Signature signature = {kernel, {Int("causal", causal), Float("scale", 0.125)}, {}};
+  if (window != 0) signature.attributes.push_back(Int("window", window));
+  signature.arguments = {In(q, dtype), In(k, dtype), In(k, dtype)};
+  if (signature.kernel == "attention_forward") {
+    signature.arguments.insert(signature.arguments.end(), {Out(q, dtype), Out(lse)});
+  } else {
+    signature.arguments.insert(signature.arguments.end(),
+                               {In(q, dtype), In(lse), In(q, dtype), Out(q, dtype), Out(k, dtype), Out(k, dtype)});
+  }
+  return signature;
+}
+
+Signature Random(const char* kernel, std::vector<int64_t> shape, DType dtype = DType::kF32) {
+  const bool normal = std::string(kernel) == "random_normal";
+  return {kernel,
+          {Int("seed", 1), Int("key", 2), Float(normal ? "mean" : "lo", 0), Float(normal ? "stddev" : "hi", 1),
+           Ints("global_shape", shape), Ints("offsets", std::vector<int64_t>(shape.size(), 0))},
+          {Out(shape, dtype)}};
+}
+
+Signature Matmul(int64_t m, int64_t n, int64_t k, DType operands, DType result) {
+  return {"matmul",
+          {Int("batch", 1), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", {0, k, 1}),
+           Ints("b_strides", {0, n, 1}), Ints("c_strides", {0, n, 1})},
+          {In({m, k}, operands), In({k, n}, operands), Out({m, n}, result)}};
+}
+
+// Small ones and those of GPT-3 and Llama 405B.
+std::vector<Signature> Signatures() {
+  std::vector<Signature> all;
+  constexpr DType kBoth[] = {DType::kF32, DType::kBF16};
+  for (DType dtype : kBoth) {
+    for (const char* kernel : {"attention_forward", "attention_backward"}) {
+      for (int64_t dim : {1, 64, 80, 96, 128, 192, 256, 512, 1000}) {
+        all.push_back(Attention(kernel, {2, 33, 4, dim}, {2, 40, 2, dim}, dtype));
+      }
+      all.push_back(Attention(kernel, {1, 8192, 128, 128}, {1, 8192, 8, 128}, dtype));
+      all.push_back(Attention(kernel, {8, 2048, 96, 128}, {8, 2048, 96, 128}, dtype, 0));
+      all.push_back(Attention(kernel, {1, 131072, 128, 128}, {1, 131072, 8, 128}, dtype, 1, 4096));
+    }
+    for (int64_t count : {int64_t{1}, int64_t{5001}, int64_t{1} << 40}) {
+      all.push_back({"fill", {Float("value", 1)}, {Out({count}, dtype)}});
+      all.push_back(Random("random_normal", {count}, dtype));
+    }
+    for (int64_t columns : {1, 7, 8, 16384}) {
+      all.push_back({"gather_rows",
+                     {},
+                     {In({128256, columns}, dtype), In({4, 8192}, DType::kI32), Out({4, 8192, columns}, dtype)}});
+      for (DType result : kBoth) {
+        if (dtype == DType::kF32 && result == DType::kBF16) continue;
+        all.push_back({"scatter_add_rows",
+                       {},
+                       {In({4, 8192, columns}, dtype), In({4, 8192}, DType::kI32), Out({128256, columns}, result)}});
+      }
+    }
+    all.push_back({"rope_angles",
+                   {Float("theta", 500000)},
+                   {In({131072}, DType::kI32), Out({131072, 64}, dtype), Out({131072, 64}, dtype)}});
+    for (DType result : kBoth) {
+      if (dtype == DType::kF32 && result == DType::kBF16) continue;
+      all.push_back(Matmul(3, 4, 5, dtype, result));
+      all.push_back(
+          {"grouped_matmul",
+           {Int("transposed", 1)},
+           {In({16384, 4096}, dtype), In({8, 14336, 4096}, dtype), In({9}, DType::kI32), Out({16384, 14336}, result)}});
+      all.push_back(
+          {"grouped_outer",
+           {},
+           {In({16384, 4096}, dtype), In({16384, 14336}, dtype), In({9}, DType::kI32), Out({8, 4096, 14336}, result)}});
+    }
+  }
+  all.push_back({"fill", {Float("value", -3)}, {Out({3, 3}, DType::kI32)}});
+  all.push_back({"gather_rows", {}, {In({8, 3}, DType::kI32), In({2}, DType::kI32), Out({2, 3}, DType::kI32)}});
+  all.push_back(Random("random_uniform", {3, 4}));
+  return all;
+}
+
+std::string Describe(const Signature& signature) {
+  std::string text = signature.kernel;
+  for (const TensorSpec& spec : signature.arguments) {
+    text += " " + std::string(NameOf(spec.dtype)) + ::testing::PrintToString(spec.shape);
+  }
+  return text;
+}
+
+TEST(CudaProgram, EverySignatureHasAProgramThatADeviceCanLaunch) {
+  const std::vector<std::string> functions = emulator::FunctionNames();
+  std::set<std::string> launched;
+  for (const Signature& signature : Signatures()) {
+    SCOPED_TRACE(Describe(signature));
+    ASSERT_TRUE(CreateKernel(signature).ok()) << CreateKernel(signature).status();
+    const auto program = ProgramOf(signature);
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(program->scratch_bytes % 256, 0);
+    EXPECT_EQ(program->products.size(), signature.kernel == "matmul" ? 1 : 0);
+    EXPECT_EQ(program->launches.empty(), signature.kernel == "matmul");
+    for (const DeviceLaunch& launch : program->launches) {
+      launched.insert(launch.function);
+      const absl::Status status = emulator::Check(launch, signature.arguments.size(), program->scratch_bytes);
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_LE(launch.shared_bytes, kShared) << launch.function;
+    }
+  }
+  for (const std::string& function : functions) {
+    if (!function.starts_with("bowline_")) continue;  // of the emulator's own tests
+    EXPECT_TRUE(launched.contains(function)) << function << " is launched by no program";
+  }
+}
+
+TEST(CudaProgram, KernelsOfTheProcessor) {
+  const Signature pack = {
+      "pack_matrix", {Int("k", 2), Int("n", 3), Ints("b_strides", {0, 3, 1})}, {In({2, 3}), Out({96})}};
+  EXPECT_EQ(ProgramOf(pack).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(ProgramOf(pack).status().message()), ::testing::HasSubstr("it has attention_backward"));
+  for (const KernelDefinition& kernel : AllKernels()) {
+    if (kernel.name == "pack_matrix") continue;
+    EXPECT_EQ(ProgramOf({std::string(kernel.name), {}, {}}).status().code(), absl::StatusCode::kInvalidArgument)
+        << kernel.name;
+  }
+}
+
+void ExpectRefused(const Signature& signature, const std::string& message) {
+  const auto program = ProgramOf(signature);
+  EXPECT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument) << program.status();
+  EXPECT_THAT(std::string(program.status().message()), ::testing::HasSubstr(message));
+}
+
+TEST(CudaProgram, Refuses) {
+  ExpectRefused(Attention("attention_forward", {1, 9, 1, 8}, {1, 8, 1, 8}, DType::kF32), "the first queries would see");
+  ExpectRefused(Attention("attention_backward", {1, 8, 1, 8000}, {1, 8, 1, 8000}, DType::kBF16), "head_dim is 8000");
+  ExpectRefused(Attention("attention_forward", {1 << 20, 1 << 10, 64, 1}, {1 << 20, 1 << 10, 1, 1}, DType::kBF16),
+                "more than 2^31 - 1 blocks");
+  ExpectRefused({"rope_angles", {Float("theta", 1e-9)}, {In({4}, DType::kI32), Out({4, 2}), Out({4, 2})}},
+                "needs at least 2^-18");
+  Signature divided = Random("random_normal", {2, 2, 2, 2, 2});
+  for (Attribute& attribute : divided.attributes) {
+    if (attribute.name == "global_shape") attribute.ints = {4, 4, 4, 4, 4};
+  }
+  ExpectRefused(divided, "in 5 places");
+  ExpectRefused({"grouped_outer",
+                 {},
+                 {In({1, 1 << 22}, DType::kBF16), In({1, 1 << 22}, DType::kBF16), In({2}, DType::kI32),
+                  Out({1, 1 << 22, 1 << 22}, DType::kBF16)}},
+                "more than 2^31 - 1 tiles");
+  Signature epilogue = Matmul(4, 4, 4, DType::kBF16, DType::kBF16);
+  epilogue.has_epilogue = true;
+  epilogue.attributes.erase(epilogue.attributes.end() - 1);
+  ExpectRefused(epilogue, "has an epilogue");
+  Signature packed = Matmul(4, 4, 4, DType::kF32, DType::kF32);
+  packed.attributes.push_back(Int("b_packed", 1));
+  ExpectRefused(packed, "'b_packed' is a form of matrices for processors");
+}
+
+TEST(CudaProgram, ProductsAreALibrarys) {
+  Signature signature = Matmul(512, 1024, 1024, DType::kBF16, DType::kF32);
+  auto program = ProgramOf(signature);
+  ASSERT_TRUE(program.ok());
+  const LibraryProduct& product = program->products.at(0);
+  EXPECT_EQ(program->scratch_bytes, size_t{32} << 20);
+  EXPECT_THAT((std::vector<int64_t>{product.batch, product.m, product.n, product.k}),
+              ::testing::ElementsAre(1, 512, 1024, 1024));
+  EXPECT_THAT(product.a, ::testing::ElementsAre(0, 1024, 1));
+  EXPECT_EQ(product.operands, DType::kBF16);
+  EXPECT_EQ(product.result, DType::kF32);
+  EXPECT_FALSE(product.accumulate);
+  EXPECT_EQ(ProgramOf(Matmul(3, 4, 5, DType::kF32, DType::kF32))->scratch_bytes, size_t{4} << 20);
+  signature.scratch_limit = 1000;
+  EXPECT_EQ(ProgramOf(signature)->scratch_bytes, 768);
+  signature.attributes.push_back(Int("accumulate", 1));
+  signature.arguments[2].access = Access::kReadWrite;
+  EXPECT_TRUE(ProgramOf(signature)->products.at(0).accumulate);
+}
+
+}  // namespace
+}  // namespace bowline::kernels::cuda

@@ -1,0 +1,14 @@
+#ifndef BOWLINE_KERNELS_CUDA_IMAGE_H_
+#define BOWLINE_KERNELS_CUDA_IMAGE_H_
+
+// The device functions that programs (kernel_program.h) launch, for all architectures of BOWLINE_CUDA_ARCHITECTURES:
+// what cuModuleLoadData takes. In the library bowline_cuda_image, which exists where nvcc does.
+
+#include <cstddef>
+
+extern "C" {
+extern const unsigned char bowline_cuda_fatbin[];
+extern const size_t bowline_cuda_fatbin_size;
+}
+
+#endif  // BOWLINE_KERNELS_CUDA_IMAGE_H_
