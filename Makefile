@@ -84,7 +84,7 @@ package: packages  ## Make a tarball of the runtime's tools that runs from any f
 	@mv build/package/bowline-*.tar.gz build/
 
 gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-tests tests the CUDA part on a machine with an NVIDIA card
-	@cmake --build --preset release --target bowline-run bowline_driver_cuda bowline_driver_discrete hal-test cuda-kernels-test
+	@cmake --build --preset release --target bowline-run bowline_driver_cuda bowline_driver_discrete hal-test cuda-card-test
 	@scripts/make-gpu-bundle.sh build/release
 
 format: packages  ## Format C++ sources in place

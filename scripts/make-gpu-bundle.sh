@@ -24,7 +24,7 @@ fail() {
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib"
 programs=("$build/bin/bowline-run" "$build/bin/libbowline_cuda.so" "$build/bin/libbowline_discrete.so"
-  "$build/test/bin/hal-test" "$build/test/bin/cuda-kernels-test")
+  "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test")
 cp -L "${programs[@]}" "$bundle/bin/"
 cp -L scripts/gpu-bundle/run-tests LICENSE "$bundle/"
 
