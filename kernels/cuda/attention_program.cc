@@ -52,6 +52,24 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
                       WithSize(std::move(parameters), s)};
 }
 
+// What attention_forward_mma.cu and attention_backward_mma.cu compute.
+bool ByMatrixInstructions(const AttentionShape& s) {
+  return s.bf16 && (s.head_dim == 64 || s.head_dim == 128) && s.scale > 0;
+}
+
+// Their functions, of `rows` rows and `threads` threads a block, whose shared memory is of `shared_rows` rows of
+// head_dim and some bytes.
+absl::StatusOr<DeviceLaunch> Mma(const Signature& signature, const AttentionShape& s, std::string_view function,
+                                 int64_t total, int64_t heads, int64_t rows, uint32_t threads, int64_t shared_rows,
+                                 int64_t shared_bytes, std::vector<Parameter> parameters) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks, Blocks(signature, s, total, heads, rows));
+  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), "_mma_", s.head_dim),
+                      {blocks, 1, 1},
+                      {threads, 1, 1},
+                      static_cast<uint32_t>(shared_rows * s.head_dim * 2 + shared_bytes),
+                      WithSize(std::move(parameters), s)};
+}
+
 std::vector<Parameter> Arguments(std::initializer_list<uint32_t> indices) {
   std::vector<Parameter> parameters;
   for (uint32_t index : indices) parameters.push_back(Parameter::Argument(index));
@@ -74,6 +92,13 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
 
 absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionForward(signature));
+  if (ByMatrixInstructions(s)) {
+    constexpr int64_t kRows = 128, kKeys = 64;
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+        DeviceLaunch launch, Mma(signature, s, "forward", s.queries, s.heads, kRows, s.head_dim == 64 ? 128 : 256,
+                                 kRows + 4 * kKeys, 0, Arguments({0, 1, 2, 3, 4})));
+    return KernelProgram{0, {std::move(launch)}};
+  }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch,
                                   General(signature, s, "forward", 2, s.queries, s.heads, Arguments({0, 1, 2, 3, 4})));
   return KernelProgram{0, {std::move(launch)}};

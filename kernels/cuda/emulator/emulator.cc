@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -29,6 +30,13 @@ struct Fiber {
   Place place;
   uint32_t linear = 0;
   bool ended = false;
+  struct Copy {
+    void* to;
+    const void* from;  // null: zeros
+    size_t bytes;
+  };
+  std::vector<Copy> started;
+  std::deque<std::vector<Copy>> groups;
   // Waits until the block or the warp has left the phase, if any.
   const uint64_t* waits_for = nullptr;
   uint64_t phase = 0;
@@ -87,6 +95,8 @@ void RunBlock(std::mt19937_64& random, std::vector<uint32_t>& order) {
   for (Fiber& fiber : grid->fibers) {
     fiber.ended = false;
     fiber.waits_for = nullptr;
+    fiber.started.clear();
+    fiber.groups.clear();
     fiber.context.Prepare(fiber.stack.get(), kStackBytes, &RunFiber);
   }
   while (grid->alive > 0) {
@@ -184,6 +194,27 @@ const unsigned char* ExchangeBytes(const void* value, size_t bytes) {
     Wait(warp.phase);
   }
   return values;
+}
+
+void StartCopy(void* to, const void* from, size_t bytes, bool inside) {
+  CheckAligned(to, bytes);
+  CheckAligned(from, bytes);
+  grid->current->started.push_back({to, inside ? from : nullptr, bytes});
+}
+
+void CommitCopies() { grid->current->groups.push_back(std::exchange(grid->current->started, {})); }
+
+void WaitForCopies(size_t pending) {
+  auto& groups = grid->current->groups;
+  for (; groups.size() > pending; groups.pop_front()) {
+    for (const Fiber::Copy& copy : groups.front()) {
+      if (copy.from == nullptr) {
+        std::memset(copy.to, 0, copy.bytes);
+      } else {
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      }
+    }
+  }
 }
 
 void Register(Function function) {

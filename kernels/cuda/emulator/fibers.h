@@ -66,6 +66,12 @@ Lanes<T> Exchange(const T& value) {
   return Lanes<T>(ExchangeBytes(&value, sizeof(T)));
 }
 
+// Copies to shared memory that a thread starts, closes into groups, and waits for until `pending` groups may be
+// unfinished; they happen then, as late as they may. `bytes` that are not `inside` are cleared.
+void StartCopy(void* to, const void* from, size_t bytes, bool inside);
+void CommitCopies();
+void WaitForCopies(size_t pending);
+
 template <typename To, typename From>
 To Reinterpret(const From& from) {
   static_assert(sizeof(To) == sizeof(From));

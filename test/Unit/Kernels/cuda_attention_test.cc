@@ -106,5 +106,22 @@ TEST(CudaAttention, F32OfUsualHeads) {
   CheckAttention({1, 40, 70, 2, 2, 128, true, 0.09, 33}, DType::kF32, 2);
 }
 
+// By matrix instructions.
+TEST(CudaAttention, Bf16OfUsualHeads) {
+  uint64_t seed = 40;
+  for (int64_t dim : {64, 128}) {
+    const double scale = 1 / std::sqrt(static_cast<double>(dim));
+    CheckAttention({1, 1, 1, 1, 1, dim, true, scale}, DType::kBF16, seed++);
+    CheckAttention({1, 128, 128, 1, 1, dim, false, scale}, DType::kBF16, seed++);
+    CheckAttention({2, 70, 70, 2, 1, dim, true, scale}, DType::kBF16, seed++);
+    CheckAttention({1, 150, 301, 2, 2, dim, true, scale}, DType::kBF16, seed++);
+    CheckAttention({1, 33, 77, 4, 2, dim, false, scale}, DType::kBF16, seed++);
+    CheckAttention({1, 300, 300, 1, 1, dim, true, scale, 40}, DType::kBF16, seed++);
+    CheckAttention({1, 140, 190, 3, 1, dim, true, scale, 1}, DType::kBF16, seed++);
+    CheckAttention({1, 200, 200, 1, 1, dim, true, 4 * scale, 150}, DType::kBF16, seed++);
+    CheckAttention({1, 20, 20, 1, 1, dim, true, 0.0}, DType::kBF16, seed++);
+  }
+}
+
 }  // namespace
 }  // namespace bowline::kernels::testing
