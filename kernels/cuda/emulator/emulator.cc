@@ -228,6 +228,11 @@ std::vector<std::string> FunctionNames() {
   return names;
 }
 
+const Function* FindFunction(const std::string& name) {
+  const auto found = Functions().find(name);
+  return found == Functions().end() ? nullptr : &found->second;
+}
+
 absl::Status Check(const kernels::cuda::DeviceLaunch& launch, size_t arguments, size_t scratch_bytes) {
   const auto found = Functions().find(launch.function);
   if (found == Functions().end()) return Refuse(launch, "there is no such function");
@@ -250,9 +255,9 @@ absl::Status Launch(const kernels::cuda::DeviceLaunch& launch, absl::Span<void* 
   absl::StatusOr<std::vector<uint64_t>> values = Values(launch, function, arguments, scratch);
   if (!values.ok()) return values.status();
 
-  std::vector<unsigned char> shared_memory(launch.shared_bytes + 2 * kGuardBytes + 128);
+  std::vector<unsigned char> shared_memory(launch.shared_bytes + 2 * kGuardBytes + 256);
   unsigned char* shared = shared_memory.data() + kGuardBytes;
-  shared += (128 - reinterpret_cast<uintptr_t>(shared) % 128) % 128;
+  shared += (256 - reinterpret_cast<uintptr_t>(shared) % 256) % 256;
   Grid own;
   own.function = &function;
   own.values = *std::move(values);

@@ -30,6 +30,9 @@ absl::Status Execute(const kernels::cuda::KernelProgram& program, absl::Span<voi
 
 std::vector<std::string> FunctionNames();
 
+// Null where there is none.
+const Function* FindFunction(const std::string& name);
+
 }  // namespace bowline::emulator
 
 #endif  // BOWLINE_KERNELS_CUDA_EMULATOR_EMULATOR_H_
