@@ -59,7 +59,7 @@ BOWLINE_DEVICE void ReadTile(const T* from, int64_t stride, int64_t first, int64
 // sums[r] += rows[r] . (the lane's row of the tile)
 BOWLINE_DEVICE void AddProducts(const float* rows, int64_t dim, int64_t d0, const float* tile, int lane,
                                 float (&sums)[kRows]) {
-  const int count = static_cast<int>(Smaller(kChunk, dim - d0));
+  const int count = static_cast<int>(Smaller(int64_t{kChunk}, dim - d0));
   const float* own = tile + lane * kTileStride;
   for (int d = 0; d < count; ++d) {
 #pragma unroll
@@ -93,7 +93,7 @@ BOWLINE_DEVICE void AddWeighted(const float (&weights)[kRows], const float (&shr
 
 // Shared memory: q and sums [rows][head_dim], the tile.
 template <typename T>
-BOWLINE_DEVICE void Forward(const T* q, const T* k, const T* v, T* out, float* lse, const AttentionSize& s) {
+BOWLINE_DEVICE void Forward(const T* q, const T* k, const T* v, T* out, float* lse, const WideSize& s) {
   const Block block(s.queries, s.heads);
   const int64_t dim = s.head_dim, kv_head = block.head / (s.heads / s.kv_heads);
   float* q_rows = reinterpret_cast<float*>(SharedMemory());
@@ -111,7 +111,7 @@ BOWLINE_DEVICE void Forward(const T* q, const T* k, const T* v, T* out, float* l
   float largest[kRows], total[kRows];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) largest[r] = -kInfinity, total[r] = 0.0f;
-  const Range seen = s.KeysOf(block.first, Smaller(block.first + block.rows, s.queries));
+  const WideSize::Range seen = s.KeysOf(block.first, Smaller(block.first + block.rows, s.queries));
   for (int64_t key = seen.begin; key < seen.end; key += kOthers) {
     float p[kRows] = {}, shrink[kRows];
     for (int64_t d0 = 0; d0 < dim; d0 += kChunk) {
@@ -160,7 +160,7 @@ BOWLINE_DEVICE void Delta(const T* out, const T* dout, float* delta, int64_t row
 // Shared memory: q, dout and dq [rows][head_dim], the tile.
 template <typename T>
 BOWLINE_DEVICE void BackwardQueries(const T* q, const T* k, const T* v, const float* lse, const T* dout,
-                                    const float* delta, T* dq, const AttentionSize& s) {
+                                    const float* delta, T* dq, const WideSize& s) {
   const Block block(s.queries, s.heads);
   const int64_t dim = s.head_dim, kv_head = block.head / (s.heads / s.kv_heads);
   float* q_rows = reinterpret_cast<float*>(SharedMemory());
@@ -183,7 +183,7 @@ BOWLINE_DEVICE void BackwardQueries(const T* q, const T* k, const T* v, const fl
     own_delta[r] = delta[at];
     one[r] = 1.0f;
   }
-  const Range seen = s.KeysOf(block.first, Smaller(block.first + block.rows, s.queries));
+  const WideSize::Range seen = s.KeysOf(block.first, Smaller(block.first + block.rows, s.queries));
   for (int64_t key = seen.begin; key < seen.end; key += kOthers) {
     float p[kRows] = {}, ds[kRows] = {};
     for (int64_t d0 = 0; d0 < dim; d0 += kChunk) {
@@ -213,7 +213,7 @@ BOWLINE_DEVICE void BackwardQueries(const T* q, const T* k, const T* v, const fl
 // Shared memory: k, v, dk and dv [rows][head_dim], the tile. The query heads of a group are summed in order.
 template <typename T>
 BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float* lse, const T* dout,
-                                 const float* delta, T* dk, T* dv, const AttentionSize& s) {
+                                 const float* delta, T* dk, T* dv, const WideSize& s) {
   const Block block(s.keys, s.kv_heads);
   const int64_t dim = s.head_dim, group = s.heads / s.kv_heads, kv_offset = s.KeyOffset(block.batch, block.head);
   float* k_rows = reinterpret_cast<float*>(SharedMemory());
@@ -229,7 +229,7 @@ BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float
   float one[kRows];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) one[r] = 1.0f;
-  const Range seen = s.QueriesOf(block.first, Smaller(block.first + block.rows, s.keys));
+  const WideSize::Range seen = s.QueriesOf(block.first, Smaller(block.first + block.rows, s.keys));
   for (int64_t head = block.head * group; head < (block.head + 1) * group; ++head) {
     const T* head_q = q + s.QueryOffset(block.batch, head);
     const T* head_dout = dout + s.QueryOffset(block.batch, head);
@@ -242,7 +242,7 @@ BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float
         AddProducts(v_rows + own, dim, d0, tile, block.lane, ds);
       }
       const int64_t lane_query = query + block.lane, inside = Smaller(lane_query, s.queries - 1);
-      const Range lane_keys = s.KeysOf(inside);
+      const WideSize::Range lane_keys = s.KeysOf(inside);
       const int64_t at = (block.batch * s.heads + head) * s.queries + inside;
       const float lane_lse = lse[at], lane_delta = delta[at];
 #pragma unroll
@@ -276,16 +276,16 @@ BOWLINE_DEVICE void BackwardKeys(const T* q, const T* k, const T* v, const float
 #define BOWLINE_ATTENTION(suffix, T)                                                                                  \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_##suffix, 256, const T* q, const T* k, const T* v, T* out,        \
                           float* lse, BOWLINE_ATTENTION_PARAMETERS) {                                                 \
-    Forward<T>(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE);                                                            \
+    Forward<T>(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int64_t));                                                   \
   }                                                                                                                   \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_backward_queries_##suffix, 256, const T* q, const T* k, const T* v,       \
                           const float* lse, const T* dout, const float* delta, T* dq, BOWLINE_ATTENTION_PARAMETERS) { \
-    BackwardQueries<T>(q, k, v, lse, dout, delta, dq, BOWLINE_ATTENTION_SIZE);                                        \
+    BackwardQueries<T>(q, k, v, lse, dout, delta, dq, BOWLINE_ATTENTION_SIZE(int64_t));                               \
   }                                                                                                                   \
   BOWLINE_DEVICE_FUNCTION(bowline_attention_backward_keys_##suffix, 256, const T* q, const T* k, const T* v,          \
                           const float* lse, const T* dout, const float* delta, T* dk, T* dv,                          \
                           BOWLINE_ATTENTION_PARAMETERS) {                                                             \
-    BackwardKeys<T>(q, k, v, lse, dout, delta, dk, dv, BOWLINE_ATTENTION_SIZE);                                       \
+    BackwardKeys<T>(q, k, v, lse, dout, delta, dk, dv, BOWLINE_ATTENTION_SIZE(int64_t));                              \
   }
 BOWLINE_ATTENTION(f32, float)
 BOWLINE_ATTENTION(bf16, Bf16)

@@ -15,12 +15,12 @@ struct MmaForward {
   using Rows = SharedRows<kDim>;
   static constexpr int kTileBytes = kKeys * Rows::kRowBytes;
 
-  const AttentionSize& s;
+  const NarrowSize& s;
   int warp, lane;
-  int64_t row;  // the warp's first query
+  int32_t row;  // the warp's first query
   float sums[kRowTiles][kDim / 8][4], largest[kRowTiles][2], total[kRowTiles][2];
 
-  BOWLINE_DEVICE MmaForward(const AttentionSize& size, int64_t first)
+  BOWLINE_DEVICE MmaForward(const NarrowSize& size, int32_t first)
       : s(size),
         warp(static_cast<int>(threadIdx.x) / 32),
         lane(static_cast<int>(threadIdx.x) % 32),
@@ -37,17 +37,16 @@ struct MmaForward {
     }
   }
 
-  BOWLINE_DEVICE int64_t LastRow() const { return Smaller(row + kWarpRows, s.queries) - 1; }
+  BOWLINE_DEVICE int32_t LastRow() const { return Smaller(row + kWarpRows, s.queries) - 1; }
 
   // Scores of keys that a query does not see become minus infinity.
-  BOWLINE_DEVICE void Hide(float (&scores)[kRowTiles][kKeys / 8][4], int64_t key) const {
+  BOWLINE_DEVICE void Hide(float (&scores)[kRowTiles][kKeys / 8][4], int32_t key) const {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const Range seen = s.KeysOf(Smaller(row + tile * 16 + half * 8 + lane / 4, s.queries - 1));
-        const int begin = static_cast<int>(Clamped(seen.begin - key, 0, kKeys)),
-                  end = static_cast<int>(Clamped(seen.end - key, 0, kKeys));
+        const NarrowSize::Range seen = s.KeysOf(Smaller(row + tile * 16 + half * 8 + lane / 4, s.queries - 1));
+        const int begin = seen.begin - key, end = seen.end - key;
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
@@ -97,8 +96,8 @@ struct MmaForward {
     }
   }
 
-  BOWLINE_DEVICE void AddKeys(const Rows& q, const Rows& k, const Rows& v, int64_t key, float scale) {
-    const Range any = s.KeysOf(Smaller(row, s.queries - 1), LastRow() + 1);
+  BOWLINE_DEVICE void AddKeys(const Rows& q, const Rows& k, const Rows& v, int32_t key, float scale) {
+    const NarrowSize::Range any = s.KeysOf(Smaller(row, s.queries - 1), LastRow() + 1);
     if (row >= s.queries || key + kKeys <= any.begin || key >= any.end) return;
     float scores[kRowTiles][kKeys / 8][4] = {};
 #pragma unroll 2
@@ -153,7 +152,7 @@ struct MmaForward {
         sum += ShuffleXor(sum, 1);
         sum += ShuffleXor(sum, 2);
         inverse[half] = 1.0f / sum;
-        const int64_t query = row + tile * 16 + half * 8 + lane / 4;
+        const int32_t query = row + tile * 16 + half * 8 + lane / 4;
         if (lane % 4 == 0 && query < s.queries) lse[query] = MulAdd(largest[tile][half], s.scale, Log(sum));
       }
       q.Write(sums[tile], inverse[0], inverse[1], warp * kWarpRows + tile * 16, lane, out, s.QueryStride(),
@@ -163,33 +162,34 @@ struct MmaForward {
 
   // Shared memory: q [kRows], then twice k and v [kKeys].
   BOWLINE_DEVICE static void Run(const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, float* lse,
-                                 const AttentionSize& s) {
-    const int64_t blocks = CeilDiv(s.queries, kRows), index = blockIdx.x / blocks;
+                                 const NarrowSize& s) {
+    const int32_t blocks = (s.queries + kRows - 1) / kRows, index = static_cast<int32_t>(blockIdx.x) / blocks;
     // Later queries see more keys under a causal mask: they begin first.
-    const int64_t first = (blocks - 1 - blockIdx.x % blocks) * kRows, head = index % s.heads, batch = index / s.heads;
+    const int32_t first = (blocks - 1 - static_cast<int32_t>(blockIdx.x) % blocks) * kRows;
+    const int64_t head = index % s.heads, batch = index / s.heads;
     const int64_t kv = s.KeyOffset(batch, head / (s.heads / s.kv_heads)), own = s.QueryOffset(batch, head);
-    const Rows q_rows = {SharedMemory()};
-    unsigned char* tiles = SharedMemory() + kRows * Rows::kRowBytes;
-    const auto read = [&](int64_t key, int buffer) {
+    const Rows q_rows = {SharedBase()};
+    const SharedAddress tiles = SharedBase() + kRows * Rows::kRowBytes;
+    const auto read = [&](int32_t key, int buffer) {
       const Rows k_rows = {tiles + 2 * buffer * kTileBytes}, v_rows = {k_rows.at + kTileBytes};
       k_rows.template Read<kKeys, kThreads>(k + kv, s.KeyStride(), key, s.keys);
       v_rows.template Read<kKeys, kThreads>(v + kv, s.KeyStride(), key, s.keys);
       CommitCopies();
     };
-    const Range seen = s.KeysOf(first, Smaller(first + kRows, s.queries));
+    const NarrowSize::Range seen = s.KeysOf(first, Smaller(first + kRows, s.queries));
     q_rows.template Read<kRows, kThreads>(q + own, s.QueryStride(), first, s.queries);
     read(seen.begin, 0);
     MmaForward block(s, first);
     const float scale = s.scale * kLog2E;
     int buffer = 0;
-    for (int64_t key = seen.begin; key < seen.end; key += kKeys, buffer ^= 1) {
+    for (int32_t key = seen.begin; key < seen.end; key += kKeys, buffer ^= 1) {
       WaitForCopies();
       Barrier();  // the block is there, and nobody reads the one before, whose place the next one takes
       if (key + kKeys < seen.end) read(key + kKeys, buffer ^ 1);
       const Rows k_rows = {tiles + 2 * buffer * kTileBytes}, v_rows = {k_rows.at + kTileBytes};
       block.AddKeys(q_rows, k_rows, v_rows, key, scale);
     }
-    block.Finish(q_rows, out + own, lse + index * s.queries);
+    block.Finish(q_rows, out + own, lse + int64_t{index} * s.queries);
   }
 };
 
@@ -197,9 +197,9 @@ struct MmaForward {
 
 BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_64, 128, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out,
                         float* lse, BOWLINE_ATTENTION_PARAMETERS) {
-  MmaForward<64, 2, 4, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE);
+  MmaForward<64, 2, 4, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));
 }
 BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_128, 256, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out,
                         float* lse, BOWLINE_ATTENTION_PARAMETERS) {
-  MmaForward<128, 1, 8, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE);
+  MmaForward<128, 1, 8, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));
 }

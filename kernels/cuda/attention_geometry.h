@@ -9,20 +9,29 @@
 #define BOWLINE_ATTENTION_PARAMETERS                                                                                \
   int64_t queries, int64_t keys, int64_t heads, int64_t kv_heads, int64_t head_dim, int32_t causal, int64_t window, \
       float scale
-#define BOWLINE_ATTENTION_SIZE \
-  ::bowline::device::AttentionSize { queries, keys, heads, kv_heads, head_dim, causal != 0, window, scale }
+#define BOWLINE_ATTENTION_SIZE(Index)                                                              \
+  ::bowline::device::AttentionSize<Index> {                                                        \
+    static_cast<Index>(queries), static_cast<Index>(keys), heads, kv_heads, head_dim, causal != 0, \
+        static_cast<Index>(window), scale                                                          \
+  }
 
 namespace bowline::device {
 
-struct Range {
-  int64_t begin, end;
-  BOWLINE_DEVICE bool Has(int64_t i) const { return i >= begin && i < end; }
+// Index is int64_t, or int32_t where there are at most 2^24 queries and keys.
+template <typename Index>
+struct RangeOf {
+  Index begin, end;
+  BOWLINE_DEVICE bool Has(Index i) const { return i >= begin && i < end; }
 };
 
+template <typename Index>
 struct AttentionSize {
-  int64_t queries, keys, heads, kv_heads, head_dim;
+  using Range = RangeOf<Index>;
+
+  Index queries, keys;
+  int64_t heads, kv_heads, head_dim;
   bool causal;
-  int64_t window;  // 0: none
+  Index window;  // 0: none
   float scale;
 
   BOWLINE_DEVICE int64_t QueryStride() const { return heads * head_dim; }
@@ -35,18 +44,22 @@ struct AttentionSize {
     return (batch * keys * kv_heads + kv_head) * head_dim;
   }
   // The keys that the query sees.
-  BOWLINE_DEVICE Range KeysOf(int64_t query) const {
-    const int64_t end = causal ? query + keys - queries + 1 : keys;
-    return {window > 0 ? Larger(0, end - window) : 0, end};
+  BOWLINE_DEVICE Range KeysOf(Index query) const {
+    const Index end = causal ? query + keys - queries + 1 : keys;
+    return {window > 0 ? Larger(Index{0}, end - window) : Index{0}, end};
   }
   // The keys that some of queries [begin, end) see; the bounds rise with the query.
-  BOWLINE_DEVICE Range KeysOf(int64_t begin, int64_t end) const { return {KeysOf(begin).begin, KeysOf(end - 1).end}; }
+  BOWLINE_DEVICE Range KeysOf(Index begin, Index end) const { return {KeysOf(begin).begin, KeysOf(end - 1).end}; }
   // The queries that some of keys [begin, end) are seen by.
-  BOWLINE_DEVICE Range QueriesOf(int64_t begin, int64_t end) const {
-    const int64_t shift = keys - queries;
-    return {causal ? Larger(0, begin - shift) : 0, window > 0 ? Smaller(queries, end - 1 - shift + window) : queries};
+  BOWLINE_DEVICE Range QueriesOf(Index begin, Index end) const {
+    const Index shift = keys - queries;
+    return {causal ? Larger(Index{0}, begin - shift) : Index{0},
+            window > 0 ? Smaller(queries, end - 1 - shift + window) : queries};
   }
 };
+
+using WideSize = AttentionSize<int64_t>;
+using NarrowSize = AttentionSize<int32_t>;
 
 }  // namespace bowline::device
 

@@ -54,7 +54,9 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
 
 // What attention_forward_mma.cu and attention_backward_mma.cu compute.
 bool ByMatrixInstructions(const AttentionShape& s) {
-  return s.bf16 && (s.head_dim == 64 || s.head_dim == 128) && s.scale > 0;
+  constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // for their counts in 32 bits
+  return s.bf16 && (s.head_dim == 64 || s.head_dim == 128) && s.scale > 0 && std::max(s.queries, s.keys) <= kMostKeys &&
+         s.heads <= kMostHeads;
 }
 
 // Their functions, of `rows` rows and `threads` threads a block, whose shared memory is of `shared_rows` rows of
@@ -114,6 +116,17 @@ absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signatur
   with_dq.push_back(Parameter::Argument(6));
   with_dkv.push_back(Parameter::Argument(7));
   with_dkv.push_back(Parameter::Argument(8));
+  if (ByMatrixInstructions(s)) {
+    constexpr int64_t kRows = 128;
+    const int64_t columns = s.head_dim == 64 ? 64 : 32;
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(
+        DeviceLaunch keys, Mma(signature, s, "backward_keys", s.keys, s.kv_heads, kRows, 256, 2 * kRows + 4 * columns,
+                               2 * 2 * 4 * columns, std::move(with_dkv)));
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,
+                                    Mma(signature, s, "backward_queries", s.queries, s.heads, kRows, 256,
+                                        2 * kRows + 4 * columns, 0, std::move(with_dq)));
+    return KernelProgram{scratch, {std::move(delta), std::move(keys), std::move(queries)}};
+  }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch keys,
                                   General(signature, s, "backward_keys", 4, s.keys, s.kv_heads, std::move(with_dkv)));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,

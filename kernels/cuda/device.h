@@ -6,7 +6,7 @@
 // of CUDA only threadIdx, blockIdx, blockDim and gridDim, and what is declared here.
 //
 // A function is declared by BOWLINE_DEVICE_FUNCTION(name, most threads of a block, parameters) { body }. Parameters are
-// pointers and numbers of 4 or 8 bytes. Shared memory is dynamic alone: SharedMemory(), aligned to 128 bytes.
+// pointers and numbers of 4 or 8 bytes. Shared memory is dynamic alone: SharedMemory(), aligned to 256 bytes.
 
 #include <cstdint>
 
@@ -38,6 +38,9 @@ constexpr float kLn2 = 0.693147180559945309f;
 BOWLINE_DEVICE int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 BOWLINE_DEVICE int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
 BOWLINE_DEVICE int64_t Clamped(int64_t x, int64_t low, int64_t high) { return Smaller(Larger(x, low), high); }
+BOWLINE_DEVICE int32_t Smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+BOWLINE_DEVICE int32_t Larger(int32_t a, int32_t b) { return a > b ? a : b; }
+BOWLINE_DEVICE int32_t Clamped(int32_t x, int32_t low, int32_t high) { return Smaller(Larger(x, low), high); }
 BOWLINE_DEVICE int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of all threads of the grid, where blocks and grid have one dimension.
@@ -47,7 +50,7 @@ BOWLINE_DEVICE int64_t GlobalThreads() { return static_cast<int64_t>(gridDim.x) 
 #if defined(__CUDACC__)
 
 BOWLINE_DEVICE unsigned char* SharedMemory() {
-  extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
+  extern __shared__ __align__(256) unsigned char dynamic_shared_memory[];
   return dynamic_shared_memory;
 }
 BOWLINE_DEVICE void Barrier() { __syncthreads(); }

@@ -73,7 +73,7 @@ struct RowBlock {
 BOWLINE_DEVICE RowBlock FindRowBlock(const int32_t* offsets, int64_t groups, int64_t rows, int64_t index) {
   int64_t begin = 0;
   for (int64_t group = -1; group <= groups; ++group) {
-    const int64_t end = group == groups ? rows : Clamped(offsets[group + 1], begin, rows);
+    const int64_t end = group == groups ? rows : Clamped(int64_t{offsets[group + 1]}, begin, rows);
     const int64_t blocks = CeilDiv(end - begin, kTile);
     if (index < blocks) return {group < groups ? group : RowBlock::kNone, begin, end, begin + index * kTile};
     index -= blocks;
@@ -104,10 +104,10 @@ BOWLINE_DEVICE void GroupedOuter(const Operand* lhs, const Operand* rhs, const i
   const int64_t strips = CeilDiv(n, kTile), blocks = CeilDiv(m, kTile);
   const int64_t column = blockIdx.x % strips * kTile, row = blockIdx.x / strips % blocks * kTile,
                 matrix = blockIdx.x / strips / blocks;
-  int64_t begin = Clamped(offsets[0], 0, rows), end = begin;
+  int64_t begin = Clamped(int64_t{offsets[0]}, int64_t{0}, rows), end = begin;
   for (int64_t group = 0; group <= matrix && group < groups; ++group) {
     begin = end;
-    end = Clamped(offsets[group + 1], begin, rows);
+    end = Clamped(int64_t{offsets[group + 1]}, begin, rows);
   }
   if (matrix >= groups) begin = end;
   const Matrix<Operand> a = {lhs + begin * m, 1, m}, b = {rhs + begin * n, 1, n};

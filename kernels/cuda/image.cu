@@ -1,5 +1,6 @@
 // All device functions, in one image.
 #include "kernels/cuda/attention.cu"
+#include "kernels/cuda/attention_backward_mma.cu"
 #include "kernels/cuda/attention_forward_mma.cu"
 #include "kernels/cuda/embedding.cu"
 #include "kernels/cuda/fill.cu"

@@ -71,7 +71,7 @@ BOWLINE_DEVICE void Fill(uint32_t key0, uint32_t key1, const Scaling& scaling, c
                   at0 = d0.Start() + row / d2.extent / d1.extent;
     const bool inside = at0 < d0.global && at1 < d1.global && at2 < d2.global;
     const int64_t first_column = columns.Start();
-    const int64_t count = inside ? Clamped(columns.global - first_column, 0, columns.extent) : 0;
+    const int64_t count = inside ? Clamped(columns.global - first_column, int64_t{0}, columns.extent) : 0;
     const uint64_t first =
         inside ? static_cast<uint64_t>(((at0 * d1.global + at1) * d2.global + at2) * columns.global + first_column) : 0;
     const int64_t begin = part * 4 - static_cast<int64_t>(first % 4);  // the column of the block's first element

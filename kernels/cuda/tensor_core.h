@@ -15,8 +15,29 @@ namespace bowline::device {
 
 #if defined(__CUDACC__)
 
-BOWLINE_DEVICE uint32_t SharedAddress(const void* address) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(address));
+// An address in shared memory, of which the hardware needs 32 bits.
+struct SharedAddress {
+  uint32_t at;
+  BOWLINE_DEVICE SharedAddress operator+(int bytes) const { return {at + static_cast<uint32_t>(bytes)}; }
+  // Of an address whose bits `bytes` are a place within a row.
+  BOWLINE_DEVICE SharedAddress operator^(int bytes) const { return {at ^ static_cast<uint32_t>(bytes)}; }
+};
+BOWLINE_DEVICE SharedAddress SharedBase() { return {static_cast<uint32_t>(__cvta_generic_to_shared(SharedMemory()))}; }
+BOWLINE_DEVICE float LoadFloat(SharedAddress from) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from.at) : "memory");
+  return value;
+}
+BOWLINE_DEVICE Vector<uint32_t, 4> LoadWords(SharedAddress from) {
+  Vector<uint32_t, 4> words;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.at[0]), "=r"(words.at[1]), "=r"(words.at[2]), "=r"(words.at[3])
+               : "r"(from.at)
+               : "memory");
+  return words;
+}
+BOWLINE_DEVICE void StoreWord(SharedAddress to, uint32_t word) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to.at), "r"(word) : "memory");
 }
 
 // c += a b
@@ -30,33 +51,45 @@ BOWLINE_DEVICE void MultiplyTile(float (&c)[4], const uint32_t (&a)[4], uint32_t
 
 // Four matrices of 8 x 8 from shared memory; lane l gives the address of row l % 8 of matrix l / 8, and gets elements
 // (g, 2t) and (g, 2t + 1) of each, or, transposed, (2t, g) and (2t + 1, g).
-BOWLINE_DEVICE void LoadMatrices(uint32_t (&words)[4], const void* row) {
+BOWLINE_DEVICE void LoadMatrices(uint32_t (&words)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(SharedAddress(row))
+               : "r"(row.at)
                : "memory");
 }
-BOWLINE_DEVICE void LoadTransposedMatrices(uint32_t (&words)[4], const void* row) {
+BOWLINE_DEVICE void LoadTransposedMatrices(uint32_t (&words)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(SharedAddress(row))
+               : "r"(row.at)
                : "memory");
 }
 
 // Starts copies from global to shared memory, zeros if not `inside`.
-BOWLINE_DEVICE void CopyAsync16(void* to, const void* from, bool inside) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(inside ? 16 : 0)
+BOWLINE_DEVICE void CopyAsync16(SharedAddress to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to.at), "l"(from), "r"(inside ? 16 : 0)
                : "memory");
 }
-BOWLINE_DEVICE void CopyAsync4(void* to, const void* from, bool inside) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(inside ? 4 : 0)
-               : "memory");
+BOWLINE_DEVICE void CopyAsync4(SharedAddress to, const void* from, bool inside) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to.at), "l"(from), "r"(inside ? 4 : 0) : "memory");
 }
 BOWLINE_DEVICE void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until all of the thread's own have happened; a barrier shows them to others.
 BOWLINE_DEVICE void WaitForCopies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
 #else
+
+struct SharedAddress {
+  unsigned char* at;
+  SharedAddress operator+(int bytes) const { return {at + bytes}; }
+  SharedAddress operator^(int bytes) const {
+    const auto base = reinterpret_cast<uintptr_t>(SharedMemory());
+    return {SharedMemory() + ((reinterpret_cast<uintptr_t>(at) - base) ^ static_cast<uintptr_t>(bytes))};
+  }
+};
+inline SharedAddress SharedBase() { return {SharedMemory()}; }
+inline float LoadFloat(SharedAddress from) { return LoadAligned<float>(from.at); }
+inline Vector<uint32_t, 4> LoadWords(SharedAddress from) { return LoadAligned<Vector<uint32_t, 4> >(from.at); }
+inline void StoreWord(SharedAddress to, uint32_t word) { StoreAligned(to.at, word); }
 
 inline float HalfOf(uint32_t pair, int half) { return FloatOf(half == 0 ? pair << 16 : pair & 0xffff0000u); }
 
@@ -79,13 +112,13 @@ inline void MultiplyTile(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uin
   }
 }
 
-inline void EmulateLoad(uint32_t (&words)[4], const void* row, bool transposed) {
-  emulator::CheckAligned(row, 16);
-  const auto rows = emulator::Exchange(row);
+inline void EmulateLoad(uint32_t (&words)[4], SharedAddress row, bool transposed) {
+  emulator::CheckAligned(row.at, 16);
+  const auto rows = emulator::Exchange(row.at);
   const int g = static_cast<int>(emulator::Lane()) / 4, t = static_cast<int>(emulator::Lane()) % 4;
   for (int matrix = 0; matrix < 4; ++matrix) {
     const auto element = [&](int i, int j) -> uint32_t {
-      return static_cast<const uint16_t*>(rows[matrix * 8 + i])[j];
+      return reinterpret_cast<const uint16_t*>(rows[matrix * 8 + i])[j];
     };
     words[matrix] =
         transposed ? element(2 * t, g) | element(2 * t + 1, g) << 16 : element(g, 2 * t) | element(g, 2 * t + 1) << 16;
@@ -93,31 +126,33 @@ inline void EmulateLoad(uint32_t (&words)[4], const void* row, bool transposed) 
   // Nobody writes what others still read: instructions of a warp are one after another.
   emulator::Exchange(0);
 }
-inline void LoadMatrices(uint32_t (&words)[4], const void* row) { EmulateLoad(words, row, false); }
-inline void LoadTransposedMatrices(uint32_t (&words)[4], const void* row) { EmulateLoad(words, row, true); }
+inline void LoadMatrices(uint32_t (&words)[4], SharedAddress row) { EmulateLoad(words, row, false); }
+inline void LoadTransposedMatrices(uint32_t (&words)[4], SharedAddress row) { EmulateLoad(words, row, true); }
 
-inline void CopyAsync16(void* to, const void* from, bool inside) { emulator::StartCopy(to, from, 16, inside); }
-inline void CopyAsync4(void* to, const void* from, bool inside) { emulator::StartCopy(to, from, 4, inside); }
+inline void CopyAsync16(SharedAddress to, const void* from, bool inside) {
+  emulator::StartCopy(to.at, from, 16, inside);
+}
+inline void CopyAsync4(SharedAddress to, const void* from, bool inside) { emulator::StartCopy(to.at, from, 4, inside); }
 inline void CommitCopies() { emulator::CommitCopies(); }
 inline void WaitForCopies() { emulator::WaitForCopies(0); }
 
 #endif
 
-// [rows][kDim] of bf16 in shared memory, whose chunks of 16 bytes change places within a row so that eight rows of one
-// chunk lie in different banks.
+// [rows][kDim] of bf16 in shared memory, at a multiple of a row's bytes. Its chunks of 16 bytes change places within a
+// row, so that eight rows of one chunk lie in different banks.
 template <int kDim>
 struct SharedRows {
   static constexpr int kChunks = kDim / 8, kRowBytes = kDim * 2;
   static_assert(kChunks % 8 == 0);
-  unsigned char* at;
+  SharedAddress at;
 
-  BOWLINE_DEVICE unsigned char* Chunk(int row, int chunk) const {
-    return at + row * kRowBytes + (chunk ^ (row % 8)) * 16;
+  BOWLINE_DEVICE SharedAddress Chunk(int row, int chunk) const {
+    return (at + (row * kRowBytes + row % 8 * 16)) ^ (chunk * 16);
   }
 
   // Starts to read kRows rows from `first` on, zeros from `total` on, by all kThreads of the block.
   template <int kRows, int kThreads>
-  BOWLINE_DEVICE void Read(const Bf16* from, int64_t stride, int64_t first, int64_t total) const {
+  BOWLINE_DEVICE void Read(const Bf16* from, int64_t stride, int32_t first, int32_t total) const {
     static_assert(kRows * kChunks % kThreads == 0);
 #pragma unroll
     for (int n = 0; n < kRows * kChunks / kThreads; ++n) {
@@ -129,34 +164,33 @@ struct SharedRows {
 
   // A of rows [row, row + 16) and elements [16 k, 16 k + 16).
   BOWLINE_DEVICE void LoadA(uint32_t (&a)[4], int row, int k, int lane) const {
-    LoadMatrices(a, Chunk(row + lane % 16, k * 2 + lane / 16));
+    LoadMatrices(a, Chunk(row + lane % 16, lane / 16) ^ (k * 32));
   }
   // B, whose columns are rows [row, row + 16) and whose rows elements [16 k, 16 k + 16): two words for each eight.
   BOWLINE_DEVICE void LoadB(uint32_t (&b)[4], int row, int k, int lane) const {
-    LoadMatrices(b, Chunk(row + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
+    LoadMatrices(b, Chunk(row + lane / 16 * 8 + lane % 8, lane / 8 % 2) ^ (k * 32));
   }
   // B, whose rows are rows [row, row + 16) and whose columns elements [16 n, 16 n + 16): two words for each eight.
   BOWLINE_DEVICE void LoadTransposedB(uint32_t (&b)[4], int row, int n, int lane) const {
-    LoadTransposedMatrices(b, Chunk(row + lane % 16, n * 2 + lane / 16));
+    LoadTransposedMatrices(b, Chunk(row + lane % 16, lane / 16) ^ (n * 32));
   }
 
   // Writes C [16][kDim], times a factor for its upper and lower rows, to rows [row, row + 16), and those below `total`
   // on to `to`, whose first row is `first`. Of one warp, which alone uses these rows.
   BOWLINE_DEVICE void Write(const float (&c)[kDim / 8][4], float upper, float lower, int row, int lane, Bf16* to,
-                            int64_t stride, int64_t first, int64_t total) const {
+                            int64_t stride, int32_t first, int32_t total) const {
     WarpBarrier();
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n) {
-      StoreAligned(Chunk(row + lane / 4, n) + lane % 4 * 4, PackBf16(c[n][0] * upper, c[n][1] * upper));
-      StoreAligned(Chunk(row + lane / 4 + 8, n) + lane % 4 * 4, PackBf16(c[n][2] * lower, c[n][3] * lower));
+      StoreWord(Chunk(row + lane / 4, n) + lane % 4 * 4, PackBf16(c[n][0] * upper, c[n][1] * upper));
+      StoreWord(Chunk(row + lane / 4 + 8, n) + lane % 4 * 4, PackBf16(c[n][2] * lower, c[n][3] * lower));
     }
     WarpBarrier();
 #pragma unroll
     for (int n = 0; n < 16 * kChunks / 32; ++n) {
       const int i = n * 32 + lane, own = i / kChunks, chunk = i % kChunks;
       if (first + own < total) {
-        StoreAligned(to + (first + own) * stride + chunk * 8,
-                     LoadAligned<Vector<uint32_t, 4>>(Chunk(row + own, chunk)));
+        StoreAligned(to + (first + own) * stride + chunk * 8, LoadWords(Chunk(row + own, chunk)));
       }
     }
   }
