@@ -62,4 +62,6 @@ if $nightly; then
 fi
 
 [ -z "$seed_note" ] || echo "$seed_note"
+[ -e "$build/bin/libbowline_cuda.so" ] ||
+  echo "the CUDA part was left out: there is no toolkit of CUDA 13 (CUDA_HOME says where one is; docs/gpu.md)"
 scripts/summarize-tests.py "$results" "${steps[@]}" "$@"

@@ -104,7 +104,7 @@ def capabilities() -> dict[str, bool]:
             return False
 
     return {"AVX512-BF16": "avx512_bf16" in flags, "AMX": "amx_bf16" in flags, "network namespaces": has_namespaces(),
-            "IPv6": has_ipv6()}
+            "IPv6": has_ipv6(), "NVIDIA card": any(pathlib.Path("/dev").glob("nvidia[0-9]*"))}
 
 
 def main(argv) -> int:

@@ -52,7 +52,8 @@ class SummarizeTestsTest(unittest.TestCase):
     def test_the_line_before_says_what_the_machine_has(self):
         _, result = self.summarize({"ctest.xml": suite(PASS)})
         self.assertRegex(result.stdout.splitlines()[-2],
-                         "^this machine: AVX512-BF16 (yes|no), AMX (yes|no), network namespaces (yes|no), IPv6 (yes|no)$")
+                         "^this machine: AVX512-BF16 (yes|no), AMX (yes|no), network namespaces (yes|no), IPv6 (yes|no), "
+                         "NVIDIA card (yes|no)$")
 
     def test_failures_are_named_and_counted(self):
         line, result = self.summarize({

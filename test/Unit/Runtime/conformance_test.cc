@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/drivers/cpu/cpu_device.h"
@@ -562,100 +561,6 @@ TEST_P(Conformance, Holds) {
 INSTANTIATE_TEST_SUITE_P(Drivers, Conformance, ::testing::ValuesIn(AllCases()), [](const auto& info) {
   return info.param.driver + "_" + info.param.name + (info.param.mode == hal::StreamMode::kWorker ? "_OnAWorker" : "");
 });
-
-#ifdef BOWLINE_TEST_CUDA_PLUGIN
-// The plugin loads on every machine. What it lacks there is one message.
-TEST(CudaDriver, LoadsWithoutACard) {
-  const auto device = AllDrivers("").CreateDevice("cuda", {});
-  if (device.ok()) return;
-  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable) << device.status();
-  EXPECT_TRUE(device.status().message().find("NVIDIA") != absl::string_view::npos) << device.status();
-}
-
-// Ranks that are threads and share a card, as a run of several ranks on one card has them: each with more streams than
-// hardware queues fall to it, and sums between kernels of other streams. A wait of the card for the host would be a
-// hang.
-TEST(CudaDriver, RanksShareACard) {
-  const auto probe = AllDrivers("").CreateDevice("cuda", {});
-  if (absl::IsUnavailable(probe.status()) && std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) {
-    GTEST_SKIP() << probe.status().message();
-  }
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  constexpr int kRanks = 8, kStreams = 4, kRounds = 20;
-  constexpr size_t kCount = 5000;
-  const auto group = LoopbackGroup::Create(kRanks);
-  ASSERT_TRUE(group.ok());
-  std::array<std::string, kRanks> wrong;
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      wrong[static_cast<size_t>(rank)] = [&, rank]() -> std::string {
-        const auto device = AllDrivers("").CreateDevice("cuda", {.rank = rank, .settings = {{"device", "0"}}});
-        REQUIRE(device.ok());
-        const auto view = (*group)->AsRank(rank);
-        std::vector<int> all(kRanks);
-        std::iota(all.begin(), all.end(), 0);
-        std::vector<std::unique_ptr<hal::Communicator>> communicators;
-        std::vector<std::unique_ptr<hal::Stream>> streams;
-        std::vector<std::unique_ptr<hal::Event>> ready, summed;
-        for (int i = 0; i < kStreams; ++i) {
-          auto exchange = view->CreateExchange(absl::StrCat("stream ", i), all);
-          REQUIRE(exchange.ok());
-          auto communicator = (*device)->CreateCommunicator(*std::move(exchange));
-          auto stream = (*device)->CreateStream(hal::StreamMode::kWorker);
-          auto first = (*device)->CreateEvent(), second = (*device)->CreateEvent();
-          REQUIRE(communicator.ok() && stream.ok() && first.ok() && second.ok());
-          communicators.push_back(*std::move(communicator));
-          streams.push_back(*std::move(stream));
-          ready.push_back(*std::move(first));
-          summed.push_back(*std::move(second));
-        }
-        const auto compute = (*device)->CreateStream(hal::StreamMode::kInline);
-        const auto fill = (*device)->CreateKernel(Fill(rank + 1, kCount));
-        const auto memory = AllocateZeros(**device, (kStreams + 1) * kCount * sizeof(float));
-        REQUIRE(compute.ok() && fill.ok() && memory != nullptr);
-        const auto at = [&](int part) {
-          return memory->address() + static_cast<size_t>(part) * kCount * sizeof(float);
-        };
-        const hal::Geometry geometry;
-        const hal::DeviceAddress arguments[] = {at(kStreams)};
-        for (int round = 0; round < kRounds; ++round) {
-          // Ranks come at different times.
-          if (round % kRanks == rank) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-          REQUIRE((*compute)->Launch(**fill, geometry, arguments, 0).ok());
-          for (int i = 0; i < kStreams; ++i) {
-            const auto s = static_cast<size_t>(i);
-            REQUIRE((*compute)->Copy(at(i), at(kStreams), kCount * sizeof(float)).ok());
-            REQUIRE((*compute)->Record(*ready[s]).ok() && streams[s]->Wait(*ready[s]).ok());
-            REQUIRE(
-                communicators[s]->Issue(*streams[s], {hal::OperationKind::kAllReduce}, {{at(i), at(i), kCount}}).ok());
-            REQUIRE(streams[s]->Record(*summed[s]).ok());
-          }
-          for (const auto& event : summed) REQUIRE((*compute)->Wait(*event).ok());
-        }
-        for (const auto& stream : streams) REQUIRE(stream->Synchronize().ok());
-        REQUIRE((*compute)->Synchronize().ok());
-        REQUIRE(Floats(*memory, 0, kStreams * kCount) ==
-                std::vector<float>(kStreams * kCount, kRanks * (kRanks + 1) / 2));
-        return "";
-      }();
-      if (!wrong[static_cast<size_t>(rank)].empty()) (*group)->Abort(absl::InternalError("gave up"));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& what : wrong) EXPECT_EQ(what, "");
-}
-
-TEST(CudaDriver, RefusesWrongSettings) {
-  for (const auto& [key, value, message] : {std::array<std::string, 3>{"devise", "0", "has no setting 'devise'"},
-                                            {"device", "-1", "device=-1 is not"},
-                                            {"blocking", "2", "blocking=2 is not a whole number from 0 to 1"}}) {
-    const auto device = AllDrivers("").CreateDevice("cuda", {.settings = {{key, value}}});
-    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << device.status();
-    EXPECT_TRUE(device.status().message().find(message) != absl::string_view::npos) << device.status();
-  }
-}
-#endif
 
 TEST(ConformanceDeclarations, NameTestsThatExist) {
   for (const auto& [key, declaration] : Declarations()) {
