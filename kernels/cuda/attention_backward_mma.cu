@@ -247,5 +247,6 @@ struct MmaBackward {
                                                           BOWLINE_ATTENTION_SIZE(int32_t));                          \
   }
 BOWLINE_ATTENTION_BACKWARD(64, 8, 64, 8, 64)
+BOWLINE_ATTENTION_BACKWARD(96, 8, 32, 8, 32)
 BOWLINE_ATTENTION_BACKWARD(128, 8, 32, 8, 32)
 #undef BOWLINE_ATTENTION_BACKWARD

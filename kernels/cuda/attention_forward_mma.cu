@@ -195,11 +195,12 @@ struct MmaForward {
 
 }  // namespace
 
-BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_64, 128, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out,
-                        float* lse, BOWLINE_ATTENTION_PARAMETERS) {
-  MmaForward<64, 2, 4, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));
-}
-BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_128, 256, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out,
-                        float* lse, BOWLINE_ATTENTION_PARAMETERS) {
-  MmaForward<128, 1, 8, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));
-}
+#define BOWLINE_ATTENTION_FORWARD(dim, row_tiles, warps)                                                 \
+  BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_##dim, 32 * warps, const Bf16* q, const Bf16* k, \
+                          const Bf16* v, Bf16* out, float* lse, BOWLINE_ATTENTION_PARAMETERS) {          \
+    MmaForward<dim, row_tiles, warps, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));      \
+  }
+BOWLINE_ATTENTION_FORWARD(64, 2, 4)
+BOWLINE_ATTENTION_FORWARD(96, 1, 8)
+BOWLINE_ATTENTION_FORWARD(128, 1, 8)
+#undef BOWLINE_ATTENTION_FORWARD

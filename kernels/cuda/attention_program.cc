@@ -55,12 +55,12 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
 // What attention_forward_mma.cu and attention_backward_mma.cu compute.
 bool ByMatrixInstructions(const AttentionShape& s) {
   constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // for their counts in 32 bits
-  return s.bf16 && (s.head_dim == 64 || s.head_dim == 128) && s.scale > 0 && std::max(s.queries, s.keys) <= kMostKeys &&
-         s.heads <= kMostHeads;
+  return s.bf16 && (s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128) && s.scale > 0 &&
+         std::max(s.queries, s.keys) <= kMostKeys && s.heads <= kMostHeads;
 }
 
-// Their functions, of `rows` rows and `threads` threads a block, whose shared memory is of `shared_rows` rows of
-// head_dim and some bytes.
+// Their functions, of `rows` rows and `threads` threads a block, whose shared memory is of `shared_rows` rows as
+// tensor_core.h has them and some bytes.
 absl::StatusOr<DeviceLaunch> Mma(const Signature& signature, const AttentionShape& s, std::string_view function,
                                  int64_t total, int64_t heads, int64_t rows, uint32_t threads, int64_t shared_rows,
                                  int64_t shared_bytes, std::vector<Parameter> parameters) {
@@ -68,7 +68,7 @@ absl::StatusOr<DeviceLaunch> Mma(const Signature& signature, const AttentionShap
   return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), "_mma_", s.head_dim),
                       {blocks, 1, 1},
                       {threads, 1, 1},
-                      static_cast<uint32_t>(shared_rows * s.head_dim * 2 + shared_bytes),
+                      static_cast<uint32_t>(shared_rows * (s.head_dim == 64 ? 128 : 256) + shared_bytes),
                       WithSize(std::move(parameters), s)};
 }
 

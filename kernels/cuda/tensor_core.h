@@ -139,11 +139,12 @@ inline void WaitForCopies() { emulator::WaitForCopies(0); }
 #endif
 
 // [rows][kDim] of bf16 in shared memory, at a multiple of a row's bytes. Its chunks of 16 bytes change places within a
-// row, so that eight rows of one chunk lie in different banks.
+// row, so that eight rows of one chunk lie in different banks; rows have a power of two of them, whose last ones may
+// not be used.
 template <int kDim>
 struct SharedRows {
-  static constexpr int kChunks = kDim / 8, kRowBytes = kDim * 2;
-  static_assert(kChunks % 8 == 0);
+  static_assert(kDim % 16 == 0 && kDim <= 128);
+  static constexpr int kChunks = kDim / 8, kRowBytes = kDim <= 64 ? 128 : 256;
   SharedAddress at;
 
   BOWLINE_DEVICE SharedAddress Chunk(int row, int chunk) const {
@@ -153,10 +154,11 @@ struct SharedRows {
   // Starts to read kRows rows from `first` on, zeros from `total` on, by all kThreads of the block.
   template <int kRows, int kThreads>
   BOWLINE_DEVICE void Read(const Bf16* from, int64_t stride, int32_t first, int32_t total) const {
-    static_assert(kRows * kChunks % kThreads == 0);
+    constexpr int kAll = kRows * kChunks;
 #pragma unroll
-    for (int n = 0; n < kRows * kChunks / kThreads; ++n) {
+    for (int n = 0; n < (kAll + kThreads - 1) / kThreads; ++n) {
       const int i = n * kThreads + static_cast<int>(threadIdx.x), row = i / kChunks, chunk = i % kChunks;
+      if (kAll % kThreads != 0 && i >= kAll) break;
       const bool inside = first + row < total;
       CopyAsync16(Chunk(row, chunk), from + (inside ? (first + row) * stride : 0) + chunk * 8, inside);
     }

@@ -109,7 +109,7 @@ TEST(CudaAttention, F32OfUsualHeads) {
 // By matrix instructions.
 TEST(CudaAttention, Bf16OfUsualHeads) {
   uint64_t seed = 40;
-  for (int64_t dim : {64, 128}) {
+  for (int64_t dim : {64, 96, 128}) {
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
     CheckAttention({1, 1, 1, 1, 1, dim, true, scale}, DType::kBF16, seed++);
     CheckAttention({1, 128, 128, 1, 1, dim, false, scale}, DType::kBF16, seed++);
