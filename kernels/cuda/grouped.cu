@@ -1,6 +1,7 @@
-// grouped_matmul and grouped_outer on tiles of 64 x 64 in f32, a thread 4 x 4 of it; bf16 is widened.
+// grouped_matmul and grouped_outer on tiles of 64 x 64 in f32, a thread 4 x 4 of it; bf16 is widened. Of
+// any shape; see grouped_mma.cu.
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/row_groups.h"
 
 namespace {
 
@@ -32,8 +33,8 @@ BOWLINE_DEVICE void ReadTile(const Matrix<T>& from, int64_t first, int64_t count
 
 // c = a b on the tile at (row, column) of a result of m x n, dense rows of n; `b` is seen as [n, k].
 template <typename Operand, typename Result>
-BOWLINE_DEVICE void MultiplyTile(const Matrix<Operand>& a, const Matrix<Operand>& b, int64_t m, int64_t n, int64_t k,
-                                 int64_t row, int64_t column, Result* c) {
+BOWLINE_DEVICE void MultiplyBlock(const Matrix<Operand>& a, const Matrix<Operand>& b, int64_t m, int64_t n, int64_t k,
+                                  int64_t row, int64_t column, Result* c) {
   float* a_tile = reinterpret_cast<float*>(SharedMemory());
   float* b_tile = a_tile + kDepth * kPadded;
   const int ty = static_cast<int>(threadIdx.x) / 16, tx = static_cast<int>(threadIdx.x) % 16;
@@ -64,37 +65,19 @@ BOWLINE_DEVICE void MultiplyTile(const Matrix<Operand>& a, const Matrix<Operand>
   }
 }
 
-// A block of kTile rows of one group; rows of no group are two further groups, `kNone`.
-struct RowBlock {
-  static constexpr int64_t kNone = -1;
-  int64_t group, begin, end, first;  // the group's rows, and the first of the block; begin == end: there is no block
-};
-
-BOWLINE_DEVICE RowBlock FindRowBlock(const int32_t* offsets, int64_t groups, int64_t rows, int64_t index) {
-  int64_t begin = 0;
-  for (int64_t group = -1; group <= groups; ++group) {
-    const int64_t end = group == groups ? rows : Clamped(int64_t{offsets[group + 1]}, begin, rows);
-    const int64_t blocks = CeilDiv(end - begin, kTile);
-    if (index < blocks) return {group < groups ? group : RowBlock::kNone, begin, end, begin + index * kTile};
-    index -= blocks;
-    begin = end;
-  }
-  return {RowBlock::kNone, 0, 0, 0};
-}
-
 // Blocks of the grid are row blocks times strips of columns.
 template <typename Operand, typename Result>
 BOWLINE_DEVICE void GroupedMatmul(const Operand* rows, const Operand* matrices, const int32_t* offsets, Result* out,
                                   int64_t row_count, int64_t k, int64_t n, int64_t groups, int32_t transposed) {
   const int64_t strips = CeilDiv(n, kTile), column = blockIdx.x % strips * kTile;
-  const RowBlock block = FindRowBlock(offsets, groups, row_count, blockIdx.x / strips);
+  const RowBlock block = FindRowBlock(offsets, groups, row_count, kTile, blockIdx.x / strips);
   if (block.begin == block.end) return;
   const bool none = block.group == RowBlock::kNone;
   const Matrix<Operand> a = {rows + block.begin * k, k, 1};
   const Operand* matrix = matrices + (none ? 0 : block.group) * k * n;
   const Matrix<Operand> b = transposed != 0 ? Matrix<Operand>{matrix, k, 1} : Matrix<Operand>{matrix, 1, n};
-  MultiplyTile(a, b, block.end - block.begin, n, none ? 0 : k, block.first - block.begin, column,
-               out + block.begin * n);
+  MultiplyBlock(a, b, block.end - block.begin, n, none ? 0 : k, block.first - block.begin, column,
+                out + block.begin * n);
 }
 
 // Blocks of the grid are matrices of the result, blocks of their rows and strips of their columns.
@@ -104,14 +87,10 @@ BOWLINE_DEVICE void GroupedOuter(const Operand* lhs, const Operand* rhs, const i
   const int64_t strips = CeilDiv(n, kTile), blocks = CeilDiv(m, kTile);
   const int64_t column = blockIdx.x % strips * kTile, row = blockIdx.x / strips % blocks * kTile,
                 matrix = blockIdx.x / strips / blocks;
-  int64_t begin = Clamped(int64_t{offsets[0]}, int64_t{0}, rows), end = begin;
-  for (int64_t group = 0; group <= matrix && group < groups; ++group) {
-    begin = end;
-    end = Clamped(int64_t{offsets[group + 1]}, begin, rows);
-  }
-  if (matrix >= groups) begin = end;
+  const RowRange rows_of = RowsOf(offsets, groups, rows, matrix);
+  const int64_t begin = rows_of.begin, end = rows_of.end;
   const Matrix<Operand> a = {lhs + begin * m, 1, m}, b = {rhs + begin * n, 1, n};
-  MultiplyTile(a, b, m, n, end - begin, row, column, out + matrix * m * n);
+  MultiplyBlock(a, b, m, n, end - begin, row, column, out + matrix * m * n);
 }
 
 }  // namespace

@@ -5,5 +5,6 @@
 #include "kernels/cuda/embedding.cu"
 #include "kernels/cuda/fill.cu"
 #include "kernels/cuda/grouped.cu"
+#include "kernels/cuda/grouped_mma.cu"
 #include "kernels/cuda/random.cu"
 #include "kernels/cuda/rope.cu"

@@ -201,48 +201,58 @@ Program UniformProgram(const Signature& signature) {
   return RandomProgram(signature, "bowline_random_uniform", ParseRandomUniform(signature));
 }
 
-// As grouped.cu has them.
-constexpr int64_t kGroupedTile = 64;
-constexpr uint32_t kGroupedShared = 2 * 16 * (kGroupedTile + 4) * 4;
+// The tiles of grouped.cu and of grouped_mma.cu, which takes bf16 in rows of multiples of 16 bytes.
+struct GroupedTiles {
+  int64_t side;
+  uint32_t shared_bytes;
+  bool mma;
 
-absl::StatusOr<uint32_t> GroupedBlocks(const Signature& signature, int64_t matrices, int64_t blocks, int64_t strips) {
-  const __int128 all = static_cast<__int128>(matrices) * blocks * strips;
-  if (all > kMaxBlocks) {
-    return Refuse(signature, "the result has more than 2^31 - 1 tiles of 64 x 64, more than a CUDA device launches");
+  GroupedTiles(DType operands, int64_t columns, int64_t other_columns) {
+    mma = operands == DType::kBF16 && columns % 8 == 0 && other_columns % 8 == 0;
+    side = mma ? 128 : 64;
+    shared_bytes = mma ? 2 * 2 * 128 * 64 * 2 : 2 * 16 * (64 + 4) * 4;
   }
-  return U32(static_cast<int64_t>(all));
-}
+
+  absl::StatusOr<DeviceLaunch> Launch(const Signature& signature, std::string function, int64_t matrices,
+                                      int64_t row_blocks, int64_t columns, std::initializer_list<int64_t> sizes) const {
+    const __int128 blocks = static_cast<__int128>(matrices) * row_blocks * CeilDiv(columns, side);
+    if (blocks > kMaxBlocks) {
+      return Refuse(signature, absl::StrCat("the result has more than 2^31 - 1 tiles of ", side, " x ", side,
+                                            ", more than a CUDA device launches"));
+    }
+    DeviceLaunch launch = {
+        std::move(function), {U32(static_cast<int64_t>(blocks)), 1, 1}, {kThreads, 1, 1}, shared_bytes};
+    for (uint32_t i = 0; i < 4; ++i) launch.parameters.push_back(Parameter::Argument(i));
+    for (int64_t size : sizes) launch.parameters.push_back(Parameter::I64(size));
+    return launch;
+  }
+};
 
 Program GroupedMatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
+  const GroupedTiles tiles(shape.operands, shape.k, shape.n);
+  const std::string function =
+      tiles.mma ? absl::StrCat("bowline_grouped_matmul", shape.transposed ? "_transposed" : "", "_mma_",
+                               TypeName(shape.result))
+                : absl::StrCat("bowline_grouped_matmul_", TypeName(shape.operands), "_", TypeName(shape.result));
   // Each group, and the rows before and behind them, may leave a block of rows unfilled.
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks,
-                                  GroupedBlocks(signature, 1, CeilDiv(shape.rows, kGroupedTile) + shape.groups + 2,
-                                                CeilDiv(shape.n, kGroupedTile)));
-  return KernelProgram{
-      0,
-      {{absl::StrCat("bowline_grouped_matmul_", TypeName(shape.operands), "_", TypeName(shape.result)),
-        {blocks, 1, 1},
-        {kThreads, 1, 1},
-        kGroupedShared,
-        {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2), Parameter::Argument(3),
-         Parameter::I64(shape.rows), Parameter::I64(shape.k), Parameter::I64(shape.n), Parameter::I64(shape.groups),
-         Parameter::I32(shape.transposed ? 1 : 0)}}}};
+  const int64_t row_blocks = CeilDiv(shape.rows, tiles.side) + shape.groups + 2;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch, tiles.Launch(signature, function, 1, row_blocks, shape.n,
+                                                                    {shape.rows, shape.k, shape.n, shape.groups}));
+  if (!tiles.mma) launch.parameters.push_back(Parameter::I32(shape.transposed ? 1 : 0));
+  return KernelProgram{0, {std::move(launch)}};
 }
 
 Program GroupedOuterProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
+  const GroupedTiles tiles(shape.operands, shape.m, shape.n);
+  const std::string function =
+      tiles.mma ? absl::StrCat("bowline_grouped_outer_mma_", TypeName(shape.result))
+                : absl::StrCat("bowline_grouped_outer_", TypeName(shape.operands), "_", TypeName(shape.result));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-      const uint32_t blocks,
-      GroupedBlocks(signature, shape.matrices, CeilDiv(shape.m, kGroupedTile), CeilDiv(shape.n, kGroupedTile)));
-  return KernelProgram{
-      0,
-      {{absl::StrCat("bowline_grouped_outer_", TypeName(shape.operands), "_", TypeName(shape.result)),
-        {blocks, 1, 1},
-        {kThreads, 1, 1},
-        kGroupedShared,
-        {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2), Parameter::Argument(3),
-         Parameter::I64(shape.rows), Parameter::I64(shape.m), Parameter::I64(shape.n), Parameter::I64(shape.groups)}}}};
+      DeviceLaunch launch, tiles.Launch(signature, function, shape.matrices, CeilDiv(shape.m, tiles.side), shape.n,
+                                        {shape.rows, shape.m, shape.n, shape.groups}));
+  return KernelProgram{0, {std::move(launch)}};
 }
 
 // A library's products are faster with workspace, and small ones do not need much. They do with what there is.

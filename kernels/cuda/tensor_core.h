@@ -164,9 +164,27 @@ struct SharedRows {
     }
   }
 
+  // The same of a part of a matrix: rows from `first` on and kDim elements from `column` on, zeros from `total` and
+  // from `columns` on, which is a multiple of 8.
+  template <int kRows, int kThreads>
+  BOWLINE_DEVICE void ReadPart(const Bf16* from, int64_t stride, int64_t first, int64_t total, int64_t column,
+                               int64_t columns) const {
+    static_assert(kRows * kChunks % kThreads == 0);
+#pragma unroll
+    for (int n = 0; n < kRows * kChunks / kThreads; ++n) {
+      const int i = n * kThreads + static_cast<int>(threadIdx.x), row = i / kChunks, chunk = i % kChunks;
+      const bool inside = first + row < total && column + chunk * 8 < columns;
+      CopyAsync16(Chunk(row, chunk), from + (inside ? (first + row) * stride + column + chunk * 8 : 0), inside);
+    }
+  }
+
   // A of rows [row, row + 16) and elements [16 k, 16 k + 16).
   BOWLINE_DEVICE void LoadA(uint32_t (&a)[4], int row, int k, int lane) const {
     LoadMatrices(a, Chunk(row + lane % 16, lane / 16) ^ (k * 32));
+  }
+  // A whose columns are rows [row, row + 16) and whose rows elements [16 m, 16 m + 16).
+  BOWLINE_DEVICE void LoadTransposedA(uint32_t (&a)[4], int row, int m, int lane) const {
+    LoadTransposedMatrices(a, Chunk(row + lane / 16 * 8 + lane % 8, lane / 8 % 2) ^ (m * 32));
   }
   // B, whose columns are rows [row, row + 16) and whose rows elements [16 k, 16 k + 16): two words for each eight.
   BOWLINE_DEVICE void LoadB(uint32_t (&b)[4], int row, int k, int lane) const {

@@ -81,14 +81,17 @@ std::vector<Signature> Signatures() {
     for (DType result : kBoth) {
       if (dtype == DType::kF32 && result == DType::kBF16) continue;
       all.push_back(Matmul(3, 4, 5, dtype, result));
-      all.push_back(
-          {"grouped_matmul",
-           {Int("transposed", 1)},
-           {In({16384, 4096}, dtype), In({8, 14336, 4096}, dtype), In({9}, DType::kI32), Out({16384, 14336}, result)}});
-      all.push_back(
-          {"grouped_outer",
-           {},
-           {In({16384, 4096}, dtype), In({16384, 14336}, dtype), In({9}, DType::kI32), Out({8, 4096, 14336}, result)}});
+      for (auto [k, n] : {std::pair<int64_t, int64_t>{4096, 14336}, {7, 9}}) {
+        for (int64_t transposed : {0, 1}) {
+          const std::vector<int64_t> matrices = {8, transposed == 1 ? n : k, transposed == 1 ? k : n};
+          all.push_back({"grouped_matmul",
+                         {Int("transposed", transposed)},
+                         {In({16384, k}, dtype), In(matrices, dtype), In({9}, DType::kI32), Out({16384, n}, result)}});
+        }
+        all.push_back({"grouped_outer",
+                       {},
+                       {In({16384, k}, dtype), In({16384, n}, dtype), In({9}, DType::kI32), Out({8, k, n}, result)}});
+      }
     }
   }
   all.push_back({"fill", {Float("value", -3)}, {Out({3, 3}, DType::kI32)}});
@@ -159,11 +162,9 @@ TEST(CudaProgram, Refuses) {
     if (attribute.name == "global_shape") attribute.ints = {4, 4, 4, 4, 4};
   }
   ExpectRefused(divided, "in 5 places");
-  ExpectRefused({"grouped_outer",
-                 {},
-                 {In({1, 1 << 22}, DType::kBF16), In({1, 1 << 22}, DType::kBF16), In({2}, DType::kI32),
-                  Out({1, 1 << 22, 1 << 22}, DType::kBF16)}},
-                "more than 2^31 - 1 tiles");
+  ExpectRefused(
+      {"grouped_outer", {}, {In({1, 1 << 22}), In({1, 1 << 22}), In({2}, DType::kI32), Out({1, 1 << 22, 1 << 22})}},
+      "more than 2^31 - 1 tiles of 64 x 64");
   Signature epilogue = Matmul(4, 4, 4, DType::kBF16, DType::kBF16);
   epilogue.has_epilogue = true;
   epilogue.attributes.erase(epilogue.attributes.end() - 1);

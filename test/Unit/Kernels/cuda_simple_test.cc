@@ -176,11 +176,16 @@ std::vector<int32_t> RandomOffsets(std::mt19937_64& random, int64_t groups, int6
 constexpr std::pair<DType, DType> kProductTypes[] = {
     {DType::kF32, DType::kF32}, {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}};
 
+// Of odd shapes, and of shapes whose rows are multiples of 16 bytes.
+reference::GroupedSize RandomGroupedSize(std::mt19937_64& random, bool multiples) {
+  if (multiples) return {Pick(random, 1, 400), 8 * Pick(random, 1, 20), 8 * Pick(random, 1, 25), Pick(random, 1, 6)};
+  return {Pick(random, 1, 300), Pick(random, 1, 90), Pick(random, 1, 150), Pick(random, 1, 6)};
+}
+
 TEST(CudaGroupedMatmul, AgreesWithTheReference) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 24; ++i) {
-    const reference::GroupedSize s = {Pick(random, 1, 300), Pick(random, 1, 90), Pick(random, 1, 150),
-                                      Pick(random, 1, 6)};
+    const reference::GroupedSize s = RandomGroupedSize(random, i >= 12);
     const bool transposed = i % 2 == 1;
     const auto [operands, result] = kProductTypes[i % 3];
     const int64_t matrices = s.groups + Pick(random, 0, 1);
@@ -201,8 +206,7 @@ TEST(CudaGroupedMatmul, AgreesWithTheReference) {
 TEST(CudaGroupedOuter, AgreesWithTheReference) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 24; ++i) {
-    const reference::GroupedSize s = {Pick(random, 1, 300), Pick(random, 1, 90), Pick(random, 1, 150),
-                                      Pick(random, 1, 6)};
+    const reference::GroupedSize s = RandomGroupedSize(random, i >= 12);
     const auto [operands, result] = kProductTypes[i % 3];
     const int64_t matrices = s.groups + Pick(random, 0, 2);
     std::vector<int32_t> offsets = RandomOffsets(random, s.groups, s.rows);
