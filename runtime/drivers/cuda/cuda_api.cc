@@ -40,13 +40,15 @@ absl::StatusOr<const CudaApi*> LoadAndInitialise() {
     return absl::UnavailableError(absl::StrCat("the NVIDIA driver is for CUDA ", VersionText(version),
                                                "; this build needs one for CUDA ", VersionText(kOldestDriver)));
   }
-#define BOWLINE_CUDA_FIND(name)                                                                                      \
-  if (!Find(library, BOWLINE_SYMBOL_TEXT(name), api.name)) {                                                         \
-    return absl::UnavailableError(                                                                                   \
-        absl::StrCat("the NVIDIA driver, for CUDA ", VersionText(version), ", has no ", BOWLINE_SYMBOL_TEXT(name))); \
+  std::string missing;
+#define BOWLINE_CUDA_FUNCTION(name) \
+  if (!Find(library, BOWLINE_SYMBOL_TEXT(name), api.name)) missing = BOWLINE_SYMBOL_TEXT(name);
+#include "runtime/drivers/cuda/cuda_functions.inc"
+#undef BOWLINE_CUDA_FUNCTION
+  if (!missing.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("the NVIDIA driver, for CUDA ", VersionText(version), ", has no ", missing));
   }
-  BOWLINE_CUDA_FUNCTIONS(BOWLINE_CUDA_FIND)
-#undef BOWLINE_CUDA_FIND
   int cards = 0;
   absl::Status status = BOWLINE_CUDA(api, cuInit, 0);
   if (status.ok()) status = BOWLINE_CUDA(api, cuDeviceGetCount, &cards);
@@ -84,12 +86,12 @@ absl::StatusOr<const CublasLtApi*> OpenCublasLt(const std::vector<std::string>& 
                      "BOWLINE_CUDA_LIBRARIES, or set CUDA_HOME to a toolkit of CUDA 13"));
   }
   static CublasLtApi api;
-#define BOWLINE_CUBLASLT_FIND(name)                                                 \
-  if (!Find(library, #name, api.name)) {                                            \
-    return absl::UnavailableError(absl::StrCat(kFile, " has no function ", #name)); \
-  }
-  BOWLINE_CUBLASLT_FUNCTIONS(BOWLINE_CUBLASLT_FIND)
-#undef BOWLINE_CUBLASLT_FIND
+  std::string missing;
+#define BOWLINE_CUBLASLT_FUNCTION(name) \
+  if (!Find(library, #name, api.name)) missing = #name;
+#include "runtime/drivers/cuda/cublaslt_functions.inc"
+#undef BOWLINE_CUBLASLT_FUNCTION
+  if (!missing.empty()) return absl::UnavailableError(absl::StrCat(kFile, " has no function ", missing));
   return &api;
 }
 

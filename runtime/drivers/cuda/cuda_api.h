@@ -16,35 +16,16 @@ namespace bowline {
 
 // cuda.h renames functions whose form has changed (cuMemAlloc is cuMemAlloc_v2); members and symbols have the new
 // names.
-#define BOWLINE_CUDA_FUNCTIONS(F)                                                                                    \
-  F(cuInit)                                                                                                          \
-  F(cuDriverGetVersion) F(cuGetErrorName) F(cuGetErrorString) F(cuDeviceGetCount) F(cuDeviceGet) F(cuDeviceGetName)  \
-      F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetStreamPriorityRange)          \
-          F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemHostGetDevicePointer) F(cuMemGetInfo) \
-              F(cuMemcpyAsync) F(cuMemcpyHtoDAsync) F(cuMemcpyDtoHAsync) F(cuMemsetD8Async) F(cuModuleLoadDataEx)    \
-                  F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncLoad) F(cuFuncGetAttribute) F(cuFuncSetAttribute) \
-                      F(cuFuncGetParamInfo) F(cuLaunchKernel) F(cuStreamCreateWithPriority) F(cuStreamDestroy)       \
-                          F(cuStreamSynchronize) F(cuStreamWaitEvent) F(cuEventCreate) F(cuEventDestroy)             \
-                              F(cuEventRecord) F(cuEventQuery) F(cuEventElapsedTime)
-
 struct CudaApi {
-#define BOWLINE_CUDA_MEMBER(name) decltype(&::name) name = nullptr;
-  BOWLINE_CUDA_FUNCTIONS(BOWLINE_CUDA_MEMBER)
-#undef BOWLINE_CUDA_MEMBER
+#define BOWLINE_CUDA_FUNCTION(name) decltype(&::name) name = nullptr;
+#include "runtime/drivers/cuda/cuda_functions.inc"
+#undef BOWLINE_CUDA_FUNCTION
 };
 
-#define BOWLINE_CUBLASLT_FUNCTIONS(F)                                                                      \
-  F(cublasLtCreate)                                                                                        \
-  F(cublasLtGetVersion) F(cublasLtGetStatusName) F(cublasLtGetStatusString) F(cublasLtMatmul)              \
-      F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute)           \
-          F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutDestroy) F(cublasLtMatrixLayoutSetAttribute) \
-              F(cublasLtMatmulPreferenceCreate) F(cublasLtMatmulPreferenceDestroy)                         \
-                  F(cublasLtMatmulPreferenceSetAttribute) F(cublasLtMatmulAlgoGetHeuristic)
-
 struct CublasLtApi {
-#define BOWLINE_CUBLASLT_MEMBER(name) decltype(&::name) name = nullptr;
-  BOWLINE_CUBLASLT_FUNCTIONS(BOWLINE_CUBLASLT_MEMBER)
-#undef BOWLINE_CUBLASLT_MEMBER
+#define BOWLINE_CUBLASLT_FUNCTION(name) decltype(&::name) name = nullptr;
+#include "runtime/drivers/cuda/cublaslt_functions.inc"
+#undef BOWLINE_CUBLASLT_FUNCTION
 };
 
 // The driver of this machine, initialised. kUnavailable where there is none, where it is too old for this build, or
