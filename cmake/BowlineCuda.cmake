@@ -5,7 +5,7 @@ set_property(CACHE BOWLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
 # sm_NN makes code for that device, compute_NN makes PTX, which drivers compile for later ones.
 set(BOWLINE_CUDA_ARCHITECTURES sm_80 sm_90a sm_100 compute_80 CACHE STRING "What device code is made for")
 
-# Sets BOWLINE_NVCC and BOWLINE_CUDA_HOME, or neither.
+# Sets BOWLINE_NVCC where it is found, and BOWLINE_CUDA_HOME, whose include/ has the headers, where they are.
 unset(BOWLINE_NVCC)
 unset(BOWLINE_CUDA_HOME)
 if(NOT BOWLINE_CUDA STREQUAL "OFF")
@@ -16,8 +16,14 @@ if(NOT BOWLINE_CUDA STREQUAL "OFF")
   find_program(BOWLINE_NVCC_HOST NAMES g++)
   if(BOWLINE_NVCC_PROGRAM AND BOWLINE_NVCC_HOST)
     set(BOWLINE_NVCC ${BOWLINE_NVCC_PROGRAM})
-    get_filename_component(BOWLINE_CUDA_HOME ${BOWLINE_NVCC} REALPATH)
-    get_filename_component(BOWLINE_CUDA_HOME ${BOWLINE_CUDA_HOME}/../.. ABSOLUTE)
+    get_filename_component(nvcc ${BOWLINE_NVCC} REALPATH)
+    get_filename_component(nvcc_home ${nvcc}/../.. ABSOLUTE)
+    # What is called nvcc may be a script somewhere else.
+    foreach(home ${nvcc_home} $ENV{CUDA_HOME} /usr/local/cuda)
+      if(NOT BOWLINE_CUDA_HOME AND EXISTS ${home}/include/cuda.h)
+        set(BOWLINE_CUDA_HOME ${home})
+      endif()
+    endforeach()
     message(STATUS "CUDA: ${BOWLINE_NVCC}, for ${BOWLINE_CUDA_ARCHITECTURES}")
   elseif(BOWLINE_CUDA STREQUAL "ON")
     message(FATAL_ERROR "BOWLINE_CUDA is ON, but nvcc or g++, which it needs beside it, was not found; say where CUDA is in "
