@@ -242,7 +242,13 @@ private:
     } else if (op.getSymbol()) {
       kernel->origin = fbs::KernelOrigin::Generated;
       kernel->name = op.getSymbol()->str();
-      kernel->parallel_extent = *op.getExtent();
+      if (auto grid = op.getGrid()) {
+        kernel->grid = std::make_unique<fbs::GridT>();
+        kernel->grid->blocks = {static_cast<uint32_t>((*grid)[0])};
+        kernel->grid->threads = {static_cast<uint32_t>((*grid)[1])};
+      } else {
+        kernel->parallel_extent = *op.getExtent();
+      }
     } else {
       return op.emitOpError("has no code yet; run generate-kernels first");
     }

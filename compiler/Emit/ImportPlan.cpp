@@ -222,7 +222,10 @@ private:
         op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
-      op.setExtent(kernel.parallel_extent);
+      if (kernel.grid)
+        op.setGrid(ArrayRef<int64_t>{kernel.grid->blocks[0], kernel.grid->threads[0]});
+      else
+        op.setExtent(kernel.parallel_extent);
     }
     SmallVector<Attribute> arguments;
     for (const auto &argument : kernel.arguments)

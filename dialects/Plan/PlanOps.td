@@ -132,7 +132,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
   let description = [{
     Either a name of the runtime's kernel registry with the attributes it is specialised on, or generated code. Before
     code generation, `body` names a `func.func` that computes the outputs from the inputs; afterwards `symbol` is a symbol
-    of the module's `plan.image`, to be called on sub-ranges of [0, `extent`).
+    of the module's `plan.image`, to be called on sub-ranges of [0, `extent`), or to be launched as `grid`: blocks, and
+    threads of each.
 
     A registered kernel with a `body`, afterwards a `symbol`, has that as its epilogue: generated code that computes the
     outputs from tiles of the kernel's own result while these are in the cache. The body's first argument is that result
@@ -145,17 +146,17 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
-    **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has an
-    extent unless it is an epilogue; in-place pairs name a written and a read argument
-    of equal size.
+    **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has
+    either an extent or a grid unless it is an epilogue; in-place pairs name a written and a read argument of equal size.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
                    TypedArrayAttrBase<Plan_ArgumentAttr, "kernel arguments">:$arguments,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place,
                    OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
+                   OptionalAttr<DenseI64ArrayAttr>:$grid,
                    F64Attr:$flops, F64Attr:$bytes_moved);
   let assemblyFormat = [{
-    $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^)? (`extent` $extent^)? $arguments
+    $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^)? (`extent` $extent^)? (`grid` $grid^)? $arguments
     (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;

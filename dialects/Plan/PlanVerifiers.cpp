@@ -88,6 +88,15 @@ LogicalResult CoordinateOp::verify() {
   return success();
 }
 
+int64_t bowline::plan::alignmentFor(Operation *op) {
+  // Of a workspace of cuBLAS.
+  constexpr int64_t kCudaAlignment = 256;
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<TargetAttr>(PlanDialect::kTargetAttr))
+      return target.getDevice() == "cuda" ? kCudaAlignment : kAlignment;
+  return kAlignment;
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
@@ -105,8 +114,14 @@ LogicalResult KernelOp::verify() {
     return emitOpError("has both a 'body' and a 'symbol': code generation replaces the one by the other");
   if (!getRegistered() && !getBody() && !getSymbol())
     return emitOpError("must have one of: 'registered', 'body', 'symbol'");
-  if (getExtent().has_value() != (getSymbol().has_value() && !getRegistered()))
-    return emitOpError("has an extent exactly where its symbol is the whole kernel");
+  bool isWhole = getSymbol().has_value() && !getRegistered();
+  if (getExtent().has_value() && getGrid().has_value())
+    return emitOpError("has both an extent and a grid: one says how it is launched");
+  if ((getExtent().has_value() || getGrid().has_value()) != isWhole)
+    return emitOpError("has an extent or a grid exactly where its symbol is the whole kernel");
+  if (getGrid() && (getGrid()->size() != 2 || (*getGrid())[0] < 1 || (*getGrid())[1] < 1 ||
+                    (*getGrid())[0] > INT32_MAX || (*getGrid())[1] > 1024))
+    return emitOpError("a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads");
   if (getInPlace().size() % 2 != 0)
     return emitOpError("'in_place' holds pairs (output, input)");
   for (size_t i = 0; i < getInPlace().size(); i += 2) {

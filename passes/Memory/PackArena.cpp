@@ -69,7 +69,7 @@ private:
       if (!isPersistent(buffer))
         continue;
       buffer.setOffset(next);
-      next += alignedBytes(buffer.getExtent());
+      next += alignedBytes(buffer);
     }
     return next;
   }

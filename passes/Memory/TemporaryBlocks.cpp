@@ -14,7 +14,10 @@
 using namespace mlir;
 using namespace bowline;
 
-int64_t bowline::alignedBytes(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(bytes, plan::kAlignment)); }
+int64_t bowline::alignedBytes(plan::BufferOp buffer) {
+  int64_t bytes = std::max<int64_t>(buffer.getExtent(), 1);
+  return static_cast<int64_t>(llvm::alignTo(bytes, plan::alignmentFor(buffer)));
+}
 
 bool bowline::isPersistent(plan::BufferOp buffer) {
   return buffer.getKind() != plan::BufferKind::Temporary && buffer.getKind() != plan::BufferKind::Scratch;
@@ -23,8 +26,7 @@ bool bowline::isPersistent(plan::BufferOp buffer) {
 TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) : lifetimes(program, symbols) {
   for (const auto &[buffer, interval] : lifetimes.intervals()) {
     blockOf[buffer] = blocks.size();
-    int64_t extent = buffer.getDefiningOp<plan::BufferOp>().getExtent();
-    blocks.push_back({alignedBytes(std::max<int64_t>(extent, 1)), interval});
+    blocks.push_back({alignedBytes(buffer.getDefiningOp<plan::BufferOp>()), interval});
   }
   for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
     if (auto launch = dyn_cast<plan::LaunchOp>(command))
@@ -91,7 +93,7 @@ int64_t bowline::arenaBytes(ModuleOp module) {
   int64_t persistent = 0, temporary = 0;
   for (auto buffer : module.getOps<plan::BufferOp>())
     if (isPersistent(buffer))
-      persistent += alignedBytes(buffer.getExtent());
+      persistent += alignedBytes(buffer);
   for (auto program : module.getOps<plan::ProgramOp>())
     temporary = std::max(temporary, TemporaryBlocks(program, symbols).pack().bytes);
   return persistent + temporary;

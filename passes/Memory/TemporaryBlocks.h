@@ -14,8 +14,8 @@
 
 namespace bowline {
 
-/// `bytes`, rounded up to the alignment of buffers.
-int64_t alignedBytes(int64_t bytes);
+/// The bytes of all slots, at least one, rounded up to the alignment of buffers on the module's device.
+int64_t alignedBytes(plan::BufferOp buffer);
 
 /// Whether a buffer has its place for itself: neither temporary nor scratch.
 bool isPersistent(plan::BufferOp buffer);

@@ -33,6 +33,14 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
 
 hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
   if (kernel.origin() != fbs::KernelOrigin::Generated) return {};
+  if (const fbs::Grid* from = kernel.grid()) {
+    hal::Grid grid;
+    for (uint32_t d = 0; d < SizeOf(from->blocks()); ++d) grid.blocks[d] = from->blocks()->Get(d);
+    for (uint32_t d = 0; d < SizeOf(from->threads()); ++d) grid.threads[d] = from->threads()->Get(d);
+    grid.shared_bytes = from->shared_bytes();
+    for (uint32_t i = 0; i < SizeOf(from->constants()); ++i) grid.constants.push_back(from->constants()->Get(i));
+    return grid;
+  }
   return hal::Extent{static_cast<int64_t>(kernel.parallel_extent())};
 }
 

@@ -33,6 +33,17 @@ void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder) {
   }
 }
 
+void AddGrid(const fbs::Grid& grid, DigestBuilder& builder) {
+  const auto add = [&](const auto* numbers) {
+    builder.Add(SizeOf(numbers));
+    for (uint32_t i = 0; i < SizeOf(numbers); ++i) builder.Add(static_cast<uint64_t>(numbers->Get(i)));
+  };
+  add(grid.blocks());
+  add(grid.threads());
+  builder.Add(grid.shared_bytes());
+  add(grid.constants());
+}
+
 }  // namespace
 
 KernelDigests::KernelDigests(const fbs::Plan& plan, WorkMeter& meter)
@@ -59,6 +70,7 @@ const Digest& KernelDigests::Of(const fbs::Launch& launch) {
   builder.Add(static_cast<uint64_t>(kernel.origin())).Add(TextOf(kernel.name())).Add(epilogue);
   if (generated || !epilogue.empty()) builder.Add(ImageDigest(kernel.image()));
   if (generated) builder.Add(kernel.parallel_extent());
+  if (kernel.grid() != nullptr) AddGrid(*kernel.grid(), builder);
   AddAttributes(kernel, builder);
   const uint32_t arguments = SizeOf(kernel.arguments()) - HasScratchOperand(plan_, launch);
   builder.Add(arguments);

@@ -56,6 +56,27 @@ absl::Status VerifyInPlace(absl::string_view place, const fbs::Kernel& kernel) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyGrid(absl::string_view place, const fbs::Kernel& kernel) {
+  constexpr uint64_t kMaxBlocks = (uint64_t{1} << 31) - 1, kMaxThreads = 1024;
+  const fbs::Grid& grid = *kernel.grid();
+  if (kernel.parallel_extent() != 0) return Broken(place, ": it has both a grid and a parallel_extent");
+  const auto verify = [&](absl::string_view what, const flatbuffers::Vector<uint32_t>* extents, uint64_t most) {
+    if (SizeOf(extents) > 3) return Broken(place, ": its grid has more than three extents of ", what);
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < SizeOf(extents); ++d) {
+      if (extents->Get(d) < 1 || extents->Get(d) > most) {
+        return Broken(place, ": its grid has ", extents->Get(d), " ", what, " along an axis; it must be 1 to ", most);
+      }
+      count *= extents->Get(d);
+      if (count > most) return Broken(place, ": its grid has more than ", most, " ", what);
+    }
+    return absl::OkStatus();
+  };
+  BOWLINE_RETURN_IF_ERROR(VerifyAligned(place, "constants", grid.constants()));
+  BOWLINE_RETURN_IF_ERROR(verify("blocks", grid.blocks(), kMaxBlocks));
+  return verify("threads", grid.threads(), kMaxThreads);
+}
+
 absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   const fbs::Kernel& kernel = *plan.kernels()->Get(index);
   const std::string place = absl::StrCat("kernel ", index, " ", Quoted(kernel.name()));
@@ -65,7 +86,9 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   }
   if (kernel.origin() == fbs::KernelOrigin::Generated) {
     BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "image", kernel.image(), SizeOf(plan.images())));
-    if (kernel.parallel_extent() < 1 || kernel.parallel_extent() > static_cast<uint64_t>(INT64_MAX)) {
+    if (kernel.grid() != nullptr) {
+      BOWLINE_RETURN_IF_ERROR(VerifyGrid(place, kernel));
+    } else if (kernel.parallel_extent() < 1 || kernel.parallel_extent() > static_cast<uint64_t>(INT64_MAX)) {
       return Broken(place, ": parallel_extent ", kernel.parallel_extent(), " must be 1 to 2^63 - 1");
     }
     // dlsym takes a C string.

@@ -227,9 +227,9 @@ TEST(Events, RandomProgramsAreOrderedLeanAndPackedWithoutRaces) {
     for (auto buffer : module->getOps<plan::BufferOp>()) {
       if (isPersistent(buffer)) {
         buffer.setOffset(next);
-        next += alignedBytes(buffer.getExtent());
+        next += alignedBytes(buffer);
       } else if (buffer.getOffset()) {
-        whole += alignedBytes(buffer.getExtent());
+        whole += alignedBytes(buffer);
       }
     }
     expectSound(program, symbols, "packed", &conflicts);
