@@ -21,7 +21,8 @@ class Event {
   virtual bool recorded() const = 0;
 
   // When the stream came to the point that was recorded last, by the device's clock, in nanoseconds of this host's
-  // steady clock. kFailedPrecondition unless the event is timed and the point was reached.
+  // steady clock, from which it may differ by 50 microseconds. kFailedPrecondition unless the event is timed and the
+  // point was reached.
   virtual absl::StatusOr<int64_t> Time() const = 0;
 
   // Contract
