@@ -25,6 +25,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "runtime/plan/plan_view.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -63,6 +64,8 @@ CpuCodegen::CpuCodegen(CpuTarget target) : state(std::make_unique<State>()) {
 
 CpuCodegen::~CpuCodegen() = default;
 
+StringRef CpuCodegen::imageFormat() const { return state->target.hasCode ? kElfImageFormat : kNoImageFormat; }
+
 StringRef CpuCodegen::cpu() const { return state->cpu ? StringRef(state->cpu->name) : StringRef(); }
 
 void CpuCodegen::registerDialects(DialectRegistry &registry) {
@@ -72,7 +75,7 @@ void CpuCodegen::registerDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-static LogicalResult checkSignature(func::FuncOp kernel) {
+LogicalResult bowline::checkKernelSignature(func::FuncOp kernel) {
   if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
     return kernel.emitOpError("a kernel must have a body of one block");
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
@@ -128,12 +131,14 @@ FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::
   dump("decomposed", kernel);
   if (kernel->hasAttr(kEpilogue))
     return compileEpilogue(original, kernel);
-  auto nests = planNests(kernel, cpu->vectorBits / 32);
+  auto nests = planNests(kernel);
   if (failed(nests))
     return failure();
   CachedKernel result;
-  for (const std::unique_ptr<Nest> &nest : *nests)
+  for (const std::unique_ptr<Nest> &nest : *nests) {
+    divideForCaches(*nest, kernel, cpu->vectorBits / 32);
     result.parallelExtent += nest->units;
+  }
   result.inPlace = findInPlacePairs(kernel, *nests);
   if (!target.hasCode)
     return result;
@@ -170,7 +175,7 @@ FailureOr<CachedKernel> CpuCodegen::State::compileEpilogue(func::FuncOp original
 }
 
 FailureOr<KernelInfo> CpuCodegen::addEpilogue(func::FuncOp epilogue, StringRef symbol) {
-  if (failed(checkSignature(epilogue)) || failed(checkEpilogue(epilogue)))
+  if (failed(checkKernelSignature(epilogue)) || failed(checkEpilogue(epilogue)))
     return failure();
   OwningOpRef<func::FuncOp> marked = epilogue.clone();
   marked->getOperation()->setAttr(kEpilogue, UnitAttr::get(epilogue.getContext()));
@@ -180,7 +185,7 @@ FailureOr<KernelInfo> CpuCodegen::addEpilogue(func::FuncOp epilogue, StringRef s
 FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
   if (!state->cpu)
     return kernel.emitOpError("unknown target '") << state->target.cpu << "'; use " << kTargetCpuNames;
-  if (failed(checkSignature(kernel)))
+  if (failed(checkKernelSignature(kernel)))
     return failure();
   if (symbol.empty())
     symbol = kernel.getSymName();
@@ -214,7 +219,7 @@ FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
   }
   if (state->target.hasCode)
     state->objects.push_back({symbol.str(), std::move(code->object)});
-  return KernelInfo{symbol.str(), code->parallelExtent, code->inPlace};
+  return KernelInfo{symbol.str(), code->parallelExtent, std::nullopt, code->inPlace};
 }
 
 FailureOr<std::vector<char>> CpuCodegen::finish() {

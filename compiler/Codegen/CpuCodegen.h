@@ -26,6 +26,7 @@
 #define BOWLINE_COMPILER_CODEGEN_CPUCODEGEN_H
 
 #include "compiler/Codegen/KernelCache.h"
+#include "compiler/Codegen/KernelCodegen.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -58,27 +59,15 @@ struct CpuTarget {
   bool hasCode = true;
 };
 
-struct KernelInfo {
-  std::string symbol;
-  int64_t parallelExtent = 0;
-  /// (output index, input index): these two may be exactly the same bytes. Any set of pairs in which no output and no
-  /// input occurs twice can be used at once.
-  llvm::SmallVector<std::pair<int, int>> inPlace;
-};
-
-/// Collects kernels and compiles them into one image.
-class CpuCodegen {
+class CpuCodegen : public KernelCodegen {
 public:
   explicit CpuCodegen(CpuTarget target);
-  ~CpuCodegen();
+  ~CpuCodegen() override;
 
   /// The dialects that `add` builds operations of. They must be loaded, or loadable, in the kernels' context.
   static void registerDialects(mlir::DialectRegistry &registry);
 
-  /// Generates code for `kernel`, which is called `symbol` in the image, or as the function is if that is empty. All
-  /// kernels come from one context. Fails with a diagnostic where an operation has no code generation, the name is
-  /// taken or the target is unknown.
-  llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "");
+  llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "") override;
 
   /// Generates the code that follows a matrix product, on one tile of it:
   ///
@@ -92,11 +81,13 @@ public:
   /// elements with m0 <= m < m1 and n0 <= n < n1 of all results are computed, in f32, and nothing else is read or
   /// written. `inPlace` counts the product as argument 0; `parallelExtent` is the number of rows. Fails with a
   /// diagnostic where the body is not of this form, and where `add` does.
-  llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "");
+  llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "") override;
 
   /// An ELF shared object with all kernels: the same bytes for the same kernels, always. Call once, after the last
   /// `add`. Empty without code. Fails with a diagnostic where the linker, ld.lld, is missing or fails.
-  llvm::FailureOr<std::vector<char>> finish();
+  llvm::FailureOr<std::vector<char>> finish() override;
+
+  llvm::StringRef imageFormat() const override;
 
   /// The target with "native" resolved; empty if it is unknown.
   llvm::StringRef cpu() const;

@@ -41,9 +41,14 @@ Value KernelEmitter::clamp(Value index, int64_t low, int64_t high) {
   return arith::MinSIOp::create(b, index, bound(high));
 }
 
-Value KernelEmitter::loadVector(const Argument &argument, Value pointer, Value mask) {
+unsigned KernelEmitter::alignmentOf(const Argument &argument, AffineExpr) {
+  return memoryType(argument.type.getElementType()).getIntOrFloatBitWidth() / 8;
+}
+
+Value KernelEmitter::loadVector(const Argument &argument, Value pointer, Value mask, unsigned alignment) {
   Type element = memoryType(argument.type.getElementType()), type = laneType(element, lanes.count);
-  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  if (alignment == 0)
+    alignment = element.getIntOrFloatBitWidth() / 8;
   if (!mask)
     return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignment), argument.type.getElementType());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -87,7 +92,8 @@ Value KernelEmitter::load(const Expr *expr) {
       if (high > last)
         within(arith::CmpIPredicate::sle, last);
     }
-    return loadVector(argument, address(argument, element, scalarIndex(expr->index)), mask);
+    return loadVector(argument, address(argument, element, scalarIndex(expr->index)), mask,
+                      alignmentOf(argument, expr->index));
   }
   Value index = vectorIndex(expr->index, b.getI64Type());
   if (mayBeOutside)
@@ -150,10 +156,12 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   const Argument &argument = arguments[inputCount + target.output];
   Value pointer = address(argument, memoryType(argument.type.getElementType()), scalarIndex(target.index));
   computed = toLanes(computed);
+  unsigned alignment = lanes.count ? alignmentOf(argument, target.index) : 0;
   if (target.isPartialSum)
     computed =
-        arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask), computed, arith::FastMathFlags::contract);
-  storeVector(argument, pointer, computed, target.isStreamed);
+        arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask, alignment), computed,
+                              arith::FastMathFlags::contract);
+  storeVector(argument, pointer, computed, target.isStreamed, alignment);
 }
 
 Value KernelEmitter::elements(Value vector, int64_t first, int64_t count) {
@@ -161,13 +169,15 @@ Value KernelEmitter::elements(Value vector, int64_t first, int64_t count) {
   return vector::ShuffleOp::create(b, vector, vector, numbers);
 }
 
-void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed) {
-  Type element = memoryType(argument.type.getElementType());
-  unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+void KernelEmitter::storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed,
+                                unsigned alignment) {
+  unsigned elementBytes = memoryType(argument.type.getElementType()).getIntOrFloatBitWidth() / 8;
+  if (alignment == 0)
+    alignment = elementBytes;
   Value raw = toMemory(computed, argument.type.getElementType());
   if (lanes.mask)
     LLVM::MaskedStoreOp::create(b, raw, pointer, lanes.mask, alignment);
-  else if (isStreamed && lanes.count * alignment >= kMinStreamedBytes)
+  else if (isStreamed && lanes.count * elementBytes >= kMinStreamedBytes)
     streamVector(argument.type.getElementType(), pointer, raw);
   else
     LLVM::StoreOp::create(b, raw, pointer, alignment);

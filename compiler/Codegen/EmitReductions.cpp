@@ -88,11 +88,15 @@ void KernelEmitter::emitReductions(ArrayRef<const Expr *> all) {
     return;
   for (const Expr *reduce : group)
     bodies.push_back(reduce->operands[0]);
-  SmallVector<Value> results = isVarying(group[0])      ? reduceAcross(group, bodies)
-                               : reducesRowByRow(group) ? reduceRows(group, bodies)
-                                                        : reduceAlong(group, bodies);
-  for (auto [reduce, result] : llvm::zip_equal(group, results))
-    scopes.back().values[reduce] = result;
+  SmallVector<Value> results = reduce(group, bodies);
+  for (auto [reduction, result] : llvm::zip_equal(group, results))
+    scopes.back().values[reduction] = result;
+}
+
+SmallVector<Value> KernelEmitter::reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) {
+  if (isVarying(group[0]))
+    return reduceAcross(group, bodies);
+  return reducesRowByRow(group) ? reduceRows(group, bodies) : reduceAlong(group, bodies);
 }
 
 SmallVector<Value> KernelEmitter::identities(ArrayRef<const Expr *> group, int64_t count) {

@@ -11,7 +11,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/plan/plan_view.h"
+
+#include <functional>
 
 using namespace mlir;
 using namespace bowline;
@@ -22,7 +23,10 @@ class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, OperationPas
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateKernelsPass)
 
-  explicit GenerateKernelsPass(CpuTarget target) : target(std::move(target)) {}
+  using Create = std::function<std::unique_ptr<KernelCodegen>()>;
+
+  GenerateKernelsPass(Create create, std::shared_ptr<KernelCache> cache)
+      : create(std::move(create)), cache(std::move(cache)) {}
 
   StringRef getArgument() const override { return "generate-kernels"; }
   StringRef getDescription() const override { return "Code for the bodies of plan kernels"; }
@@ -30,19 +34,19 @@ public:
   void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
 
   void runOnOperation() override {
-    CpuCodegen codegen(target);
+    std::unique_ptr<KernelCodegen> codegen = create();
     plan::KernelOp last;
     SymbolTable symbols(getOperation());
     for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
       if (!kernel.getBody())
         continue;
-      if (failed(generate(codegen, kernel, symbols)))
+      if (failed(generate(*codegen, kernel, symbols)))
         return signalPassFailure();
       last = kernel;
     }
     if (!last)
       return;
-    FailureOr<std::vector<char>> image = codegen.finish();
+    FailureOr<std::vector<char>> image = codegen->finish();
     if (failed(image)) {
       getOperation().emitError("the generated kernels could not be assembled into one object");
       return signalPassFailure();
@@ -52,21 +56,21 @@ public:
     builder.setInsertionPointAfter(last);
     auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
     auto data = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(*image));
-    plan::ImageOp::create(builder, getOperation().getLoc(), target.hasCode ? kElfImageFormat : kNoImageFormat,
+    plan::ImageOp::create(builder, getOperation().getLoc(), codegen->imageFormat(),
                           cast<ElementsAttr>(data));
   }
 
 private:
   void finishCache() {
-    if (!target.cache)
+    if (!cache)
       return;
-    target.cache->trim();
-    if (!target.cache->problem().ok())
+    cache->trim();
+    if (!cache->problem().ok())
       getOperation().emitRemark("kernels are not kept for the next compilation: ")
-          << std::string(target.cache->problem().message());
+          << std::string(cache->problem().message());
   }
 
-  LogicalResult generate(CpuCodegen &codegen, plan::KernelOp kernel, SymbolTable &symbols) {
+  LogicalResult generate(KernelCodegen &codegen, plan::KernelOp kernel, SymbolTable &symbols) {
     auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
     if (!function)
       return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
@@ -76,7 +80,9 @@ private:
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
     kernel.setInPlace(argumentPairs(kernel, function, *info));
     kernel.setSymbol(StringRef(info->symbol));
-    if (!kernel.hasEpilogue())
+    if (info->grid)
+      kernel.setGrid(ArrayRef<int64_t>{info->grid->blocks, info->grid->threads});
+    else if (!kernel.hasEpilogue())
       kernel.setExtent(info->parallelExtent);
     kernel.removeBodyAttr();
     symbols.erase(function);
@@ -93,11 +99,17 @@ private:
     return pairs;
   }
 
-  CpuTarget target;
+  Create create;
+  std::shared_ptr<KernelCache> cache;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> bowline::createGenerateKernelsPass(CpuTarget target) {
-  return std::make_unique<GenerateKernelsPass>(std::move(target));
+  std::shared_ptr<KernelCache> cache = target.cache;
+  return std::make_unique<GenerateKernelsPass>([=] { return std::make_unique<CpuCodegen>(target); }, cache);
+}
+
+std::unique_ptr<Pass> bowline::createGenerateKernelsPass(GpuTarget target) {
+  return std::make_unique<GenerateKernelsPass>([=] { return std::make_unique<GpuCodegen>(target); }, nullptr);
 }

@@ -10,6 +10,7 @@
 #define BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
 
 #include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/Gpu/GpuCodegen.h"
 #include "mlir/Pass/Pass.h"
 
 namespace bowline {
@@ -17,6 +18,7 @@ namespace bowline {
 /// Replaces the body of every generated plan.kernel by a symbol of one plan.image, and records which of its arguments
 /// may be computed in place. Without code, `target.hasCode`, the image says so and is empty.
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(CpuTarget target);
+std::unique_ptr<mlir::Pass> createGenerateKernelsPass(GpuTarget target);
 
 } // namespace bowline
 

@@ -62,7 +62,7 @@ struct Scope {
 
 /// Builds the function of one kernel, nest after nest. Its members are in NestEmitter.cpp (loops over units, rows and
 /// vectors), EmitReductions.cpp, EmitColumns.cpp, EmitTiles.cpp, EmitValues.cpp (expressions and indices),
-/// EmitMemory.cpp and Epilogue.cpp.
+/// EmitMemory.cpp and Epilogue.cpp. GpuKernelEmitter builds its own loops on the values of this one.
 class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &cpu)
@@ -72,7 +72,9 @@ public:
 
   llvm::LogicalResult emitEpilogue(ModuleOp module, StringRef symbol, const Nest &planned);
 
-private:
+  virtual ~KernelEmitter() = default;
+
+protected:
   /// The dimension along which values are vectors.
   struct Lanes {
     DimSet dim = 0;
@@ -87,6 +89,12 @@ private:
     /// Elements between rows of a tile; null where the tensor is dense.
     Value stride;
   };
+
+  /// The values of `group`, reductions over the same dimensions that belong in the innermost scope.
+  virtual SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
+
+  /// A number of bytes that divides the address of element `index` of `argument`, which the lanes begin with.
+  virtual unsigned alignmentOf(const Argument &argument, AffineExpr index);
 
   void insertIn(Scope &scope) {
     if (scope.before)
@@ -305,8 +313,9 @@ private:
 
   Value load(const Expr *expr);
 
-  /// Consecutive elements from `pointer` on, one per lane; zero outside of `mask` where it is set.
-  Value loadVector(const Argument &argument, Value pointer, Value mask);
+  /// Consecutive elements from `pointer` on, one per lane; zero outside of `mask` where it is set. `alignment` is what
+  /// is known of the pointer, in bytes; 0: that of an element.
+  Value loadVector(const Argument &argument, Value pointer, Value mask, unsigned alignment = 0);
 
   /// `count` elements of `vector`, from `first` on.
   Value elements(Value vector, int64_t first, int64_t count);
@@ -320,8 +329,9 @@ private:
 
   void store(const Nest::Store &target, Value computed);
 
-  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line.
-  void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false);
+  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line. `alignment` as above.
+  void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false,
+                   unsigned alignment = 0);
 
   /// Stores `raw`, past the caches, at an address that is a multiple of its size or of a cache line.
   void streamVector(Type elementType, Value pointer, Value raw);

@@ -70,7 +70,7 @@ namespace {
 
 class NestPlanner {
 public:
-  NestPlanner(func::FuncOp kernel, int64_t vectorLanes) : kernel(kernel), vectorLanes(vectorLanes) {}
+  explicit NestPlanner(func::FuncOp kernel) : kernel(kernel) {}
 
   FailureOr<SmallVector<std::unique_ptr<Nest>>> run() {
     Operation *terminator = kernel.getBody().front().getTerminator();
@@ -345,48 +345,6 @@ private:
       }
       nest.segments.push_back(std::move(segment));
     }
-    chooseColumns(nest, vectorLanes);
-    if (nest.columnSums.empty())
-      divideInner(nest);
-    chooseTile(nest, kernel, vectorLanes);
-    nest.kept = findKept(nest);
-  }
-
-  /// The most expensive value that a reduction over the row and the results share; loads are cheap enough to repeat.
-  static std::optional<Nest::Kept> findKept(Nest &nest) {
-    if (nest.segments.size() != 1 || nest.blocks > 1)
-      return std::nullopt;
-    const Nest::Segment &segment = nest.segments[0];
-    unsigned inner = *segment.dim;
-    DimSet bound = nest.rows ? dimBit(*nest.rows) : 0;
-    for (unsigned dim : nest.outer)
-      bound |= dimBit(dim);
-    llvm::DenseSet<const Expr *> inSegment;
-    SmallVector<const Expr *> roots, reductions;
-    for (const Nest::Store &store : llvm::concat<const Nest::Store>(segment.stores, nest.rowStores))
-      roots.push_back(store.value);
-    forEachExpr(roots, [&](const Expr *expr) {
-      inSegment.insert(expr);
-      if (expr->kind == Expr::Kind::Reduce && expr->dims.size() == 1 && !(expr->freeDims & ~bound) &&
-          nest.space.size(expr->dims[0]) == nest.space.size(inner))
-        reductions.push_back(expr);
-    });
-    std::optional<Nest::Kept> kept;
-    for (const Expr *reduce : reductions)
-      forEachExpr(reduce->operands, [&](const Expr *expr) {
-        unsigned dim = reduce->dims[0];
-        bool isExpensive = expr->kind == Expr::Kind::Compute && isa<math::MathDialect>(expr->op->getDialect());
-        if (!isExpensive || !expr->type.isF32() || !(expr->freeDims & dimBit(dim)) ||
-            expr->freeDims & ~(bound | dimBit(dim)) || nest.space.size(inner) * 4 > kMaxKeptBytes)
-          return;
-        llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
-        replacements[dim] = nest.space.dim(inner);
-        const Expr *again = nest.builder.replace(expr, replacements);
-        // Operands come first: the last one contains most.
-        if (inSegment.contains(again))
-          kept = Nest::Kept{expr, again, dim, inner};
-      });
-    return kept;
   }
 
   static Nest::Segment initialSums(Draft &draft, unsigned inner) {
@@ -397,36 +355,82 @@ private:
     return zeros;
   }
 
-  /// A row that nothing is reduced over is divided into blocks.
-  void divideInner(Nest &nest) {
-    if (nest.rows || nest.segments.size() > 1 || !nest.rowStores.empty())
-      return;
-    unsigned inner = *nest.segments[0].dim;
-    SmallVector<const Expr *> roots;
-    for (Nest::Store &store : nest.segments[0].stores)
-      roots.push_back(store.value);
-    bool reducesRow = false, reducesOthers = false;
-    forEachExpr(roots, [&](const Expr *expr) {
-      if (expr->kind == Expr::Kind::Reduce)
-        (expr->freeDims & dimBit(inner) ? reducesOthers : reducesRow) = true;
-    });
-    int64_t size = nest.space.size(inner);
-    int64_t blockSize = reducesOthers ? chooseLanes(roots, size, vectorLanes, true) : kBlockSize;
-    if (reducesRow || size <= blockSize || (!reducesOthers && !nest.outer.empty() && size < 2 * blockSize))
-      return;
-    nest.blockSize = blockSize;
-    nest.blocks = llvm::divideCeil(size, blockSize);
-    nest.units *= nest.blocks;
-  }
-
   func::FuncOp kernel;
-  int64_t vectorLanes;
   std::vector<Draft> drafts;
   llvm::SmallDenseSet<unsigned> placed;
 };
 
 } // namespace
 
-FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::FuncOp kernel, int64_t vectorLanes) {
-  return NestPlanner(kernel, vectorLanes).run();
+/// The most expensive value that a reduction over the row and the results share; loads are cheap enough to repeat.
+static std::optional<Nest::Kept> findKept(Nest &nest) {
+  if (nest.segments.size() != 1 || nest.blocks > 1)
+    return std::nullopt;
+  const Nest::Segment &segment = nest.segments[0];
+  unsigned inner = *segment.dim;
+  DimSet bound = nest.rows ? dimBit(*nest.rows) : 0;
+  for (unsigned dim : nest.outer)
+    bound |= dimBit(dim);
+  llvm::DenseSet<const Expr *> inSegment;
+  SmallVector<const Expr *> roots, reductions;
+  for (const Nest::Store &store : llvm::concat<const Nest::Store>(segment.stores, nest.rowStores))
+    roots.push_back(store.value);
+  forEachExpr(roots, [&](const Expr *expr) {
+    inSegment.insert(expr);
+    if (expr->kind == Expr::Kind::Reduce && expr->dims.size() == 1 && !(expr->freeDims & ~bound) &&
+        nest.space.size(expr->dims[0]) == nest.space.size(inner))
+      reductions.push_back(expr);
+  });
+  std::optional<Nest::Kept> kept;
+  for (const Expr *reduce : reductions)
+    forEachExpr(reduce->operands, [&](const Expr *expr) {
+      unsigned dim = reduce->dims[0];
+      bool isExpensive = expr->kind == Expr::Kind::Compute && isa<math::MathDialect>(expr->op->getDialect());
+      if (!isExpensive || !expr->type.isF32() || !(expr->freeDims & dimBit(dim)) ||
+          expr->freeDims & ~(bound | dimBit(dim)) || nest.space.size(inner) * 4 > kMaxKeptBytes)
+        return;
+      llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
+      replacements[dim] = nest.space.dim(inner);
+      const Expr *again = nest.builder.replace(expr, replacements);
+      // Operands come first: the last one contains most.
+      if (inSegment.contains(again))
+        kept = Nest::Kept{expr, again, dim, inner};
+    });
+  return kept;
+}
+
+/// A row that nothing is reduced over is divided into blocks.
+static void divideInner(Nest &nest, int64_t vectorLanes) {
+  if (nest.rows || nest.segments.size() > 1 || !nest.rowStores.empty())
+    return;
+  unsigned inner = *nest.segments[0].dim;
+  SmallVector<const Expr *> roots;
+  for (Nest::Store &store : nest.segments[0].stores)
+    roots.push_back(store.value);
+  bool reducesRow = false, reducesOthers = false;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind == Expr::Kind::Reduce)
+      (expr->freeDims & dimBit(inner) ? reducesOthers : reducesRow) = true;
+  });
+  int64_t size = nest.space.size(inner);
+  int64_t blockSize = reducesOthers ? chooseLanes(roots, size, vectorLanes, true) : kBlockSize;
+  if (reducesRow || size <= blockSize || (!reducesOthers && !nest.outer.empty() && size < 2 * blockSize))
+    return;
+  nest.blockSize = blockSize;
+  nest.blocks = llvm::divideCeil(size, blockSize);
+  nest.units *= nest.blocks;
+}
+
+FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::FuncOp kernel) {
+  return NestPlanner(kernel).run();
+}
+
+void bowline::codegen::divideForCaches(Nest &nest, func::FuncOp kernel, int64_t vectorLanes) {
+  if (nest.segments.empty())
+    return;
+  chooseColumns(nest, vectorLanes);
+  if (nest.columnSums.empty())
+    divideInner(nest, vectorLanes);
+  chooseTile(nest, kernel, vectorLanes);
+  nest.kept = findKept(nest);
 }

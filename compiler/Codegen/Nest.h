@@ -104,9 +104,13 @@ struct Nest {
   int64_t units = 1;
 };
 
-/// Divides the computation of `kernel` into nests. Fails with a diagnostic where an operation has no code generation.
-/// `vectorLanes` is the number of f32 in a vector register.
-llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel, int64_t vectorLanes);
+/// Divides the computation of `kernel` into nests, whose units are rows or blocks of rows. Fails with a diagnostic where
+/// an operation has no code generation.
+llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel);
+
+/// Divides a nest of `planNests` further for a processor with caches, few threads and registers of `vectorLanes` f32:
+/// blocks of rows, tiles, column sums, rows that are kept.
+void divideForCaches(Nest &nest, mlir::func::FuncOp kernel, int64_t vectorLanes);
 
 /// Gives `nest` a tile or finds its scattered loads, where it reads `kernel`'s arguments in another order than it
 /// writes results.

@@ -83,6 +83,8 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.training = options.mode == CompileMode::Train;
   result.seed = options.seed;
   result.threads = options.threads;
+  if (options.target == "cuda")
+    result.gpu = GpuTarget{options.cudaArch, nullptr, cpu.hasCode};
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
@@ -188,7 +190,9 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
   module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
   module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
   module->setAttr(plan::PlanDialect::kTargetAttr,
-                  plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu, pipeline.threads));
+                  pipeline.gpu ? plan::TargetAttr::get(module.getContext(), "cuda", "nvptx64", pipeline.gpu->arch, 1)
+                               : plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu,
+                                                       pipeline.threads));
 }
 
 namespace {

@@ -49,6 +49,8 @@ struct CompileOptions {
   StrategyFlags strategy;
 
   bool codegen = true;              // without: plans to check and simulate, which nobody can run
+  std::string target = "cpu";       // or cuda
+  std::string cudaArch = "sm_90a";  // one of kGpuArchNames: where the target is cuda
   std::string targetCpu = "native"; // or one of codegen::kTargetCpuNames
   std::string kernelCache;          // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;              // per rank; 0: the processors that this process may use, divided among the ranks

@@ -27,13 +27,26 @@ using namespace bowline;
 
 static TileLossOptions tileLossOptions(const PipelineOptions &options) {
   TileLossOptions tileLoss;
+  // Large products keep a device busy, and its memory is no cache.
+  if (options.gpu)
+    tileLoss.tileBytes = int64_t{1} << 31;
   if (options.hasSmallSizes)
     tileLoss.tileBytes = 64, tileLoss.minPositions = 1;
   return tileLoss;
 }
 
+static AlignProductsOptions alignProductsOptions(const PipelineOptions &options) {
+  AlignProductsOptions align;
+  if (options.hasSmallSizes)
+    align.minSize = 2;
+  return align;
+}
+
 static SplitColumnReductionsOptions splitColumnReductionsOptions(const PipelineOptions &options) {
   SplitColumnReductionsOptions split;
+  // A block of threads for each.
+  if (options.gpu)
+    split.maxBlocks = 512;
   if (options.hasSmallSizes)
     split.maxBlocks = 2, split.minRows = 1;
   return split;
@@ -119,6 +132,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
        [=] { return createTileLoss(tileLossOptions(options)); });
+  if (options.gpu)
+    step("align-products", Phase::Fuse, "before groups are made, which its zeros and slices become part of", true,
+         [=] { return createAlignProducts(alignProductsOptions(options)); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
        [] { return createRepeatActivations(); });
   step("split-column-reductions", Phase::Fuse, "so that sums over rows join the groups of what they sum", true,
@@ -126,8 +142,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
-  step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
-       [] { return createFuseEpilogues(); });
+  if (!options.gpu)
+    step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
+         [] { return createFuseEpilogues(); });
   if (options.training) {
     step("early-writes", Phase::Fuse, "gradients are added up when they are there, not all at the end", true,
          [] { return createEarlyWrites(); });
@@ -141,15 +158,18 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createScheduleCommands(); });
 
   step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
-       [=] { return createGenerateKernelsPass(options.cpu); });
+       [=] {
+         return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu);
+       });
   step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
   step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
-  step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
-       [=] { return createPackWeights(packWeightsOptions(options)); });
+  if (!options.gpu)
+    step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
+         [=] { return createPackWeights(packWeightsOptions(options)); });
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
        true, [=] {
          OverlapCommandsOptions overlap;

@@ -130,6 +130,12 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
+  app.add_option("--target", o.target, "The device that runs the plan: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--cuda-arch", o.cudaArch, "Architecture of generated code where the target is cuda")
+      ->check(CLI::IsMember({"sm_80", "sm_90a", "sm_100"}))
+      ->capture_default_str();
   app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
       ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}))
       ->capture_default_str();

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/KernelDeclarations.h"
-#include "kernels/registry/registry.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
+#include "passes/Analysis/TargetKernels.h"
 #include "passes/Fusion/EpilogueBody.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -25,7 +25,7 @@ static std::string printed(Attribute attribute) {
 }
 
 KernelDeclarations::KernelDeclarations(ModuleOp module, int64_t threads)
-    : module(module), threads(threads), builder(module.getContext()) {
+    : module(module), device(deviceOf(module)), threads(threads), builder(module.getContext()) {
   auto functions = module.getOps<graph::FuncOp>();
   if (functions.empty())
     builder.setInsertionPointToEnd(module.getBody());
@@ -63,21 +63,18 @@ FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, String
 LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *user, StringRef name,
                                            DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
                                            double flops) {
-  auto definition = kernels::FindKernel(std::string_view(name.data(), name.size()));
-  if (!definition.ok())
-    return user->emitOpError() << std::string(definition.status().message());
   bool hasEpilogue = kernel.getBody().has_value();
-  auto instance = kernels::CreateKernel(kernelSignature(name, config, arguments, threads, hasEpilogue));
-  if (!instance.ok())
-    return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(instance.status().message());
+  auto needs = needsOf(device, kernelSignature(name, config, arguments, threads, hasEpilogue));
+  if (!needs.ok())
+    return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(needs.status().message());
 
   SmallVector<Attribute> argumentAttrs(arguments.begin(), arguments.end());
-  if (size_t scratch = (*instance)->ScratchBytes()) {
+  if (size_t scratch = needs->scratchBytes) {
     auto type = RankedTensorType::get({static_cast<int64_t>(scratch)}, builder.getIntegerType(8, /*isSigned=*/false));
     argumentAttrs.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Write, type));
   }
   SmallVector<int64_t> inPlace;
-  for (auto [output, input] : (*definition)->in_place)
+  for (auto [output, input] : needs->inPlace)
     inPlace.append({output, input});
   kernel.setRegistered(name);
   if (!config.empty())

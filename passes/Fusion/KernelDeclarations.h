@@ -45,6 +45,7 @@ private:
   plan::KernelOp declare(llvm::StringRef baseName, mlir::Location loc);
 
   mlir::ModuleOp module;
+  std::string device;
   int64_t threads;
   llvm::StringMap<plan::KernelOp> byContent;
   llvm::StringMap<unsigned> nameCounts;

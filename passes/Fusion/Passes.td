@@ -24,6 +24,21 @@ def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
+def AlignProducts : Pass<"align-products", "::mlir::ModuleOp"> {
+  let summary = "Let rows of matrices begin where wide loads do";
+  let description = [{
+    Matrix units load and store 16 bytes at a time, and a product with rows that begin elsewhere, such as the logits of
+    50,257 classes, takes several times as long. The last dimension of an operand or a result whose rows have no multiple
+    of `row-bytes` grows by zeros to a multiple of `multiple` elements, with the dimension that it is multiplied with; what
+    the result has more is left out. Zeros and slices become part of the kernels that write and read the matrices.
+  }];
+  let options = [
+    Option<"rowBytes", "row-bytes", "int64_t", "16", "What the bytes of a row are a multiple of afterwards">,
+    Option<"multiple", "multiple", "int64_t", "64", "What a dimension that grows is a multiple of afterwards">,
+    Option<"minSize", "min-size", "int64_t", "256", "Smaller dimensions stay as they are">];
+  let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
 def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
   let summary = "Compute cheap values again instead of keeping them";
   let description = [{

@@ -123,7 +123,8 @@ HostTensor test::decode(const void *from, Type type) {
   return tensor;
 }
 
-Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes) {
+Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes)
+    : isNative(cpu == "native") {
   DialectRegistry registry;
   CpuCodegen::registerDialects(registry);
   graph::registerElementwiseModels(registry);
@@ -159,12 +160,15 @@ Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t stre
   handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     ADD_FAILURE() << dlerror();
-  close(fd);
+  // Open until the image is gone: the loader takes two libraries of one name for the same.
+  file = fd;
 }
 
 Kernels::~Kernels() {
   if (handle)
     dlclose(handle);
+  if (file >= 0)
+    close(file);
 }
 
 func::FuncOp Kernels::function(size_t index) {
@@ -248,14 +252,11 @@ std::vector<std::vector<char>> Kernels::run(size_t index, const std::vector<Host
   return outputs;
 }
 
-void Kernels::check(size_t index, const std::vector<HostTensor> &inputs, double relative, double absolute) {
-  ASSERT_TRUE(isLoaded());
-  SCOPED_TRACE(infos[index].symbol);
+void Kernels::compare(size_t index, const std::vector<std::vector<char>> &outputs,
+                      const std::vector<HostTensor> &expected, double relative, double absolute) {
   FunctionType type = function(index).getFunctionType();
-  auto whole = run(index, inputs);
-  auto expected = evaluate(index, inputs);
   for (auto [output, want] : llvm::enumerate(expected)) {
-    HostTensor got = decode(whole[output].data(), type.getResult(output));
+    HostTensor got = decode(outputs[output].data(), type.getResult(output));
     double largest = 1;
     for (double value : want.data)
       if (std::isfinite(value))
@@ -270,6 +271,41 @@ void Kernels::check(size_t index, const std::vector<HostTensor> &inputs, double 
         ADD_FAILURE() << "output " << output << " element " << i << " is " << got.data[i] << ", not " << want.data[i];
     }
   }
+}
+
+std::vector<std::vector<char>> Kernels::runOnGpu(const EmulatedKernel &kernel, size_t index,
+                                                 const std::vector<HostTensor> &inputs,
+                                                 ArrayRef<std::pair<int, int>> inPlace, uint64_t seed) {
+  FunctionType type = function(index).getFunctionType();
+  std::vector<Buffer> buffers;
+  for (auto [input, inputType] : llvm::zip_equal(inputs, type.getInputs())) {
+    buffers.emplace_back(bytesOf(inputType));
+    encode(input, inputType, buffers.back().data());
+  }
+  for (Type result : type.getResults()) {
+    buffers.emplace_back(bytesOf(result));
+    std::memset(buffers.back().data(), 0xA5, bytesOf(result));
+  }
+  std::vector<void *> arguments;
+  for (Buffer &buffer : buffers)
+    arguments.push_back(buffer.data());
+  for (auto [output, input] : inPlace)
+    arguments[inputs.size() + output] = arguments[input];
+  kernel.run(arguments, seed);
+  std::vector<std::vector<char>> outputs;
+  for (auto [output, outputType] : llvm::enumerate(type.getResults())) {
+    const char *data = static_cast<const char *>(arguments[inputs.size() + output]);
+    outputs.emplace_back(data, data + bytesOf(outputType));
+  }
+  return outputs;
+}
+
+void Kernels::check(size_t index, const std::vector<HostTensor> &inputs, double relative, double absolute) {
+  ASSERT_TRUE(isLoaded());
+  SCOPED_TRACE(infos[index].symbol);
+  auto whole = run(index, inputs);
+  auto expected = evaluate(index, inputs);
+  compare(index, whole, expected, relative, absolute);
   int64_t extent = infos[index].parallelExtent;
   ASSERT_GE(extent, 1);
   std::vector<int64_t> cuts;
@@ -293,6 +329,21 @@ void Kernels::check(size_t index, const std::vector<HostTensor> &inputs, double 
       together.emplace_back(output, input);
     }
   EXPECT_EQ(run(index, inputs, cuts, together), whole) << "differs with all pairs in place";
+  if (!isNative)
+    return;
+
+  SCOPED_TRACE("code for GPUs");
+  EmulatedKernel gpu(function(index));
+  if (!gpu.isLoaded())
+    return;
+  auto first = runOnGpu(gpu, index, inputs, {}, 1);
+  compare(index, first, expected, relative, absolute);
+  EXPECT_EQ(runOnGpu(gpu, index, inputs, together, 2), first)
+      << "depends on the order of threads, or differs with all pairs in place";
+  for (auto pair : gpu.info().inPlace)
+    if (!llvm::is_contained(together, pair))
+      EXPECT_EQ(runOnGpu(gpu, index, inputs, pair, 3), first)
+          << "differs with output " << pair.first << " in place of input " << pair.second;
 }
 
 void Kernels::checkRandom(size_t index, uint64_t seed, double relative, double absolute, double scale) {

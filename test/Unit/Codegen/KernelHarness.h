@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "test/Unit/Codegen/GpuEmulator.h"
 
 namespace bowline::test {
 
@@ -76,18 +77,27 @@ public:
                                      llvm::ArrayRef<std::pair<int, int>> inPlace = {});
 
   /// Runs and compares with the reference: |got - want| <= relative * |want| + absolute * max(1, largest |want|). Runs
-  /// again in pieces and in place, and compares the bits.
+  /// again in pieces and in place, and compares the bits. Does the same with the code for GPUs.
   void check(size_t index, const std::vector<HostTensor> &inputs, double relative, double absolute);
 
   /// `check` with random inputs.
   void checkRandom(size_t index, uint64_t seed, double relative, double absolute, double scale = 1);
 
 private:
+  /// Outputs of the emulated code for GPUs.
+  std::vector<std::vector<char>> runOnGpu(const EmulatedKernel &kernel, size_t index,
+                                          const std::vector<HostTensor> &inputs,
+                                          llvm::ArrayRef<std::pair<int, int>> inPlace, uint64_t seed);
+  void compare(size_t index, const std::vector<std::vector<char>> &outputs, const std::vector<HostTensor> &expected,
+               double relative, double absolute);
+
   mlir::MLIRContext context;
+  bool isNative;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<KernelInfo> infos;
   std::vector<char> bytes;
   void *handle = nullptr;
+  int file = -1;
 };
 
 /// Largest bytes of one tensor of `type` in memory.

@@ -1,0 +1,104 @@
+//===- Gpu/CudaToolkit.cpp - What of a CUDA toolkit compilation uses
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Gpu/CudaToolkit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+#include <cstdlib>
+
+using namespace llvm;
+using namespace bowline;
+
+static std::string inFolder(StringRef folder, StringRef name) {
+  SmallString<128> path(folder);
+  sys::path::append(path, name);
+  return path.str().str();
+}
+
+std::optional<std::string> codegen::findCudaToolkit() {
+  std::vector<std::string> folders;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *folder = std::getenv(variable); folder && *folder)
+      folders.push_back(folder);
+  if (auto ptxas = sys::findProgramByName("ptxas"))
+    folders.push_back(sys::path::parent_path(sys::path::parent_path(*ptxas)).str());
+  folders.push_back("/usr/local/cuda");
+  for (const std::string &folder : folders)
+    if (sys::fs::can_execute(inFolder(folder, "bin/ptxas")))
+      return folder;
+  return std::nullopt;
+}
+
+std::string codegen::libdevicePath(StringRef toolkit) {
+  return inFolder(toolkit, "nvvm/libdevice/libdevice.10.bc");
+}
+
+namespace {
+
+/// A file that is removed in the end.
+struct TemporaryFile {
+  SmallString<128> path;
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+  ~TemporaryFile() {
+    if (!path.empty())
+      sys::fs::remove(path);
+  }
+
+  Error create(StringRef suffix, StringRef content) {
+    int file = -1;
+    if (std::error_code error = sys::fs::createTemporaryFile("bowline", suffix, file, path))
+      return createStringError("cannot make a temporary file for ptxas: " + error.message());
+    raw_fd_ostream stream(file, /*shouldClose=*/true);
+    stream << content;
+    stream.close();
+    if (!stream.has_error())
+      return Error::success();
+    std::string message = stream.error().message();
+    stream.clear_error();
+    return createStringError("cannot write the temporary file " + path + ": " + message);
+  }
+};
+
+std::string contentOf(StringRef path) {
+  auto buffer = MemoryBuffer::getFile(path);
+  return buffer ? (*buffer)->getBuffer().str() : std::string();
+}
+
+} // namespace
+
+Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef arch, StringRef ptx,
+                                                 std::string *report) {
+  TemporaryFile source, image, output;
+  if (Error error = source.create("ptx", ptx))
+    return std::move(error);
+  if (Error error = image.create("cubin", ""))
+    return std::move(error);
+  if (Error error = output.create("log", ""))
+    return std::move(error);
+  std::string ptxas = inFolder(toolkit, "bin/ptxas"), archFlag = ("-arch=" + arch).str();
+  std::vector<StringRef> arguments = {ptxas, archFlag, "-O3", "-v", source.path, "-o", image.path};
+  std::optional<StringRef> redirects[] = {StringRef(""), output.path.str(), output.path.str()};
+  std::string message;
+  int exit = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, 0, 0, &message);
+  std::string said = contentOf(output.path);
+  if (report)
+    *report = said;
+  if (exit != 0)
+    return createStringError(ptxas + " could not assemble the generated kernels: " + message + said);
+  auto buffer = MemoryBuffer::getFile(image.path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createStringError("cannot read what " + ptxas + " wrote: " + buffer.getError().message());
+  StringRef bytes = (*buffer)->getBuffer();
+  return std::vector<char>(bytes.begin(), bytes.end());
+}

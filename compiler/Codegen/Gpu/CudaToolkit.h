@@ -1,0 +1,33 @@
+//===- Gpu/CudaToolkit.h - What of a CUDA toolkit compilation uses
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_GPU_CUDATOOLKIT_H
+#define BOWLINE_COMPILER_CODEGEN_GPU_CUDATOOLKIT_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bowline::codegen {
+
+/// The folder of the toolkit: $CUDA_HOME, $CUDA_PATH, or where ptxas on the PATH or /usr/local/cuda is. None without.
+std::optional<std::string> findCudaToolkit();
+
+/// Machine code for `arch` from PTX, by the toolkit's ptxas. `report` receives what ptxas says of registers and spills.
+llvm::Expected<std::vector<char>> assemblePtx(llvm::StringRef toolkit, llvm::StringRef arch, llvm::StringRef ptx,
+                                              std::string *report = nullptr);
+
+/// NVIDIA's f64 functions as LLVM bitcode.
+std::string libdevicePath(llvm::StringRef toolkit);
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_GPU_CUDATOOLKIT_H

@@ -1,0 +1,65 @@
+//===- KernelCodegen.h - Code for regions of graph operations, for any target
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_KERNELCODEGEN_H
+#define BOWLINE_COMPILER_CODEGEN_KERNELCODEGEN_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bowline {
+
+/// Blocks of threads that a kernel for GPUs is launched with, both in one dimension.
+struct KernelGrid {
+  int64_t blocks = 1, threads = 1;
+};
+
+struct KernelInfo {
+  std::string symbol;
+  /// Of kernels that are called on sub-ranges of [0, parallelExtent).
+  int64_t parallelExtent = 0;
+  /// Of kernels that are launched by grid.
+  std::optional<KernelGrid> grid;
+  /// (output index, input index): these two may be exactly the same bytes. Any set of pairs in which no output and no
+  /// input occurs twice can be used at once.
+  llvm::SmallVector<std::pair<int, int>> inPlace;
+};
+
+/// Collects kernels and compiles them into one image. A kernel is a `func.func` on static tensors; CpuCodegen.h says
+/// which operations it may hold.
+class KernelCodegen {
+public:
+  virtual ~KernelCodegen() = default;
+
+  /// Generates code for `kernel`, which is called `symbol` in the image, or as the function is if that is empty. All
+  /// kernels come from one context. Fails with a diagnostic where an operation has no code generation, the name is
+  /// taken or the target is unknown.
+  virtual llvm::FailureOr<KernelInfo> add(mlir::func::FuncOp kernel, llvm::StringRef symbol = "") = 0;
+
+  /// Generates the code that follows a matrix product. Fails with a diagnostic where the target has no such code.
+  virtual llvm::FailureOr<KernelInfo> addEpilogue(mlir::func::FuncOp epilogue, llvm::StringRef symbol = "") = 0;
+
+  /// The image: the same bytes for the same kernels, always. Call once, after the last `add`. Empty without code.
+  virtual llvm::FailureOr<std::vector<char>> finish() = 0;
+
+  /// What the bytes of the image are, as a plan names it.
+  virtual llvm::StringRef imageFormat() const = 0;
+};
+
+/// Arguments and results of a kernel are tensors that code can be generated for; a diagnostic otherwise.
+llvm::LogicalResult checkKernelSignature(mlir::func::FuncOp kernel);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CODEGEN_KERNELCODEGEN_H

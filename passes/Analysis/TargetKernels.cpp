@@ -1,0 +1,41 @@
+//===- TargetKernels.cpp - What the target says of a kernel
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Analysis/TargetKernels.h"
+#include "dialects/Plan/PlanOps.h"
+#include "kernels/cuda/kernel_program.h"
+
+using namespace mlir;
+using namespace bowline;
+
+std::string bowline::deviceOf(ModuleOp module) {
+  for (; module; module = module->getParentOfType<ModuleOp>())
+    if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
+      return target.getDevice().str();
+  return "cpu";
+}
+
+absl::StatusOr<KernelNeeds> bowline::needsOf(StringRef device, const kernels::Signature &signature) {
+  KernelNeeds needs;
+  if (device == "cuda") {
+    absl::StatusOr<kernels::cuda::KernelProgram> program = kernels::cuda::ProgramOf(signature);
+    if (!program.ok())
+      return program.status();
+    needs.scratchBytes = program->scratch_bytes;
+    return needs;
+  }
+  absl::StatusOr<const kernels::KernelDefinition *> definition = kernels::FindKernel(signature.kernel);
+  if (!definition.ok())
+    return definition.status();
+  absl::StatusOr<std::unique_ptr<kernels::Kernel>> instance = (*definition)->create(signature);
+  if (!instance.ok())
+    return instance.status();
+  needs.scratchBytes = (*instance)->ScratchBytes();
+  needs.inPlace.assign((*definition)->in_place.begin(), (*definition)->in_place.end());
+  return needs;
+}

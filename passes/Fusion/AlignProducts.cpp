@@ -1,0 +1,175 @@
+//===- AlignProducts.cpp - Rows of matrices begin where wide loads do
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/PaddingContext.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Fusion/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+
+namespace bowline {
+#define GEN_PASS_DEF_ALIGNPRODUCTS
+#include "passes/Fusion/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class AlignProducts : public bowline::impl::AlignProductsBase<AlignProducts> {
+public:
+  using AlignProductsBase::AlignProductsBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<graph::FuncOp>()) {
+      padded.clear();
+      masked.clear();
+      Block &body = function.getBody().front();
+      for (auto product : llvm::to_vector(body.getOps<graph::DotGeneralOp>()))
+        align(product);
+      // Where ranks divide the classes, a label may name the one behind the last.
+      if (dist::MeshOp mesh = dist::MeshOp::of(getOperation()); mesh && mesh.getRankCount() > 1)
+        continue;
+      for (auto loss : llvm::to_vector(body.getOps<graph::SoftmaxCrossEntropyOp>()))
+        if (Value logits = withAbsentClasses(loss.getLogits()))
+          loss.getLogitsMutable().assign(logits);
+      for (auto gradient : llvm::to_vector(body.getOps<graph::SoftmaxCrossEntropyGradOp>()))
+        if (Value logits = withAbsentClasses(gradient.getLogits()))
+          widen(gradient, logits);
+    }
+  }
+
+private:
+  /// Sizes of the dimensions of both operands and of the result.
+  struct Sizes {
+    SmallVector<int64_t> lhs, rhs, result;
+  };
+
+  /// Whether rows of `type` do not begin where wide loads do.
+  bool isMisaligned(Type type) const {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t last = tensor.getRank() == 0 ? 0 : tensor.getShape().back();
+    int64_t bytes = last * tensor.getElementTypeBitWidth() / 8;
+    return tensor.getRank() > 1 && last >= minSize && bytes % rowBytes != 0;
+  }
+
+  void align(graph::DotGeneralOp product) {
+    auto lhs = cast<RankedTensorType>(product.getLhs().getType()),
+         rhs = cast<RankedTensorType>(product.getRhs().getType()),
+         result = cast<RankedTensorType>(product.getType());
+    Sizes sizes{llvm::to_vector(lhs.getShape()), llvm::to_vector(rhs.getShape()), llvm::to_vector(result.getShape())};
+    SmallVector<int64_t> lhsFree = product.getLhsFree(), rhsFree = product.getRhsFree();
+    int64_t batch = static_cast<int64_t>(product.getLhsBatch().size());
+    auto grow = [&](int64_t &size) { size = static_cast<int64_t>(llvm::alignTo(size, multiple)); };
+    // A dimension that is free grows in the result too, one that is contracted in the other operand.
+    auto growLhs = [&](int64_t dim) {
+      grow(sizes.lhs[dim]);
+      if (auto it = llvm::find(product.getLhsContract(), dim); it != product.getLhsContract().end())
+        sizes.rhs[product.getRhsContract()[it - product.getLhsContract().begin()]] = sizes.lhs[dim];
+      else
+        sizes.result[batch + (llvm::find(lhsFree, dim) - lhsFree.begin())] = sizes.lhs[dim];
+    };
+    auto growRhs = [&](int64_t dim) {
+      grow(sizes.rhs[dim]);
+      if (auto it = llvm::find(product.getRhsContract(), dim); it != product.getRhsContract().end())
+        sizes.lhs[product.getLhsContract()[it - product.getRhsContract().begin()]] = sizes.rhs[dim];
+      else
+        sizes.result[batch + lhsFree.size() + (llvm::find(rhsFree, dim) - rhsFree.begin())] = sizes.rhs[dim];
+    };
+    bool changes = false;
+    if (isMisaligned(lhs) && !llvm::is_contained(product.getLhsBatch(), lhs.getRank() - 1))
+      growLhs(lhs.getRank() - 1), changes = true;
+    if (isMisaligned(rhs) && !llvm::is_contained(product.getRhsBatch(), rhs.getRank() - 1))
+      growRhs(rhs.getRank() - 1), changes = true;
+    if (isMisaligned(result) && sizes.result.back() == result.getShape().back()) {
+      if (!rhsFree.empty())
+        growRhs(rhsFree.back()), changes = true;
+      else if (!lhsFree.empty())
+        growLhs(lhsFree.back()), changes = true;
+    }
+    if (!changes)
+      return;
+    ImplicitLocOpBuilder b(product.getLoc(), product);
+    Value whole = graph::DotGeneralOp::create(
+        b, RankedTensorType::get(sizes.result, result.getElementType()), pad(b, product.getLhs(), sizes.lhs),
+        pad(b, product.getRhs(), sizes.rhs), product.getLhsBatch(), product.getRhsBatch(), product.getLhsContract(),
+        product.getRhsContract());
+    if (ArrayRef(sizes.result) != result.getShape())
+      whole = graph::SliceOp::create(b, whole, SmallVector<int64_t>(result.getRank(), 0), result.getShape());
+    product.replaceAllUsesWith(whole);
+    product.erase();
+  }
+
+  /// `value` with zeros at the ends, once for all products that read it.
+  Value pad(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> to) {
+    ArrayRef<int64_t> from = cast<RankedTensorType>(value.getType()).getShape();
+    if (from == to)
+      return value;
+    Value &known = padded[{value.getAsOpaquePointer(), std::vector<int64_t>(to.begin(), to.end())}];
+    if (!known) {
+      SmallVector<int64_t> high;
+      for (auto [before, after] : llvm::zip_equal(from, to))
+        high.push_back(after - before);
+      known = graph::PadOp::create(b, value, SmallVector<int64_t>(from.size(), 0), high);
+    }
+    return known;
+  }
+
+  /// Where `logits` are a product without the classes that it got in addition: all of it, these with logits so low that
+  /// nothing comes of them. Null elsewhere.
+  Value withAbsentClasses(Value logits) {
+    auto slice = logits.getDefiningOp<graph::SliceOp>();
+    if (!slice || !slice.getInput().getDefiningOp<graph::DotGeneralOp>())
+      return {};
+    auto all = cast<RankedTensorType>(slice.getInput().getType()), own = cast<RankedTensorType>(slice.getType());
+    if (all.getShape().drop_back() != own.getShape().drop_back())
+      return {};
+    Value &known = masked[slice.getInput().getAsOpaquePointer()];
+    if (known)
+      return known;
+    ImplicitLocOpBuilder b(slice.getLoc(), slice);
+    RankedTensorType indices = all.clone(b.getI32Type());
+    int64_t last = all.getRank() - 1;
+    Value index = graph::IotaOp::create(b, RankedTensorType::get({all.getShape().back()}, b.getI32Type()), 0);
+    index = graph::BroadcastOp::create(b, indices, index, ArrayRef<int64_t>{last});
+    auto count = b.getI32IntegerAttr(static_cast<int32_t>(own.getShape().back()));
+    Value end = arith::ConstantOp::create(b, DenseElementsAttr::get(indices, Attribute(count)));
+    auto low = b.getFloatAttr(all.getElementType(), graph::absentLogit(all.getElementType()));
+    Value absent = arith::ConstantOp::create(b, DenseElementsAttr::get(all, Attribute(low)));
+    Value isClass = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, end);
+    return known = arith::SelectOp::create(b, isClass, slice.getInput(), absent);
+  }
+
+  /// The gradient of absent classes is zero, as products that read it have it.
+  void widen(graph::SoftmaxCrossEntropyGradOp gradient, Value logits) {
+    ImplicitLocOpBuilder b(gradient.getLoc(), gradient);
+    auto wide = graph::SoftmaxCrossEntropyGradOp::create(b, logits, gradient.getLabels(), gradient.getLogsumexp(),
+                                                         gradient.getLossGrad());
+    for (Operation *user : llvm::make_early_inc_range(gradient->getUsers()))
+      if (auto pad = dyn_cast<graph::PadOp>(user); pad && pad.getType() == wide.getType()) {
+        pad.replaceAllUsesWith(wide.getResult());
+        pad.erase();
+      }
+    if (!gradient->use_empty()) {
+      ArrayRef<int64_t> sizes = cast<RankedTensorType>(gradient.getType()).getShape();
+      Value own = graph::SliceOp::create(b, wide.getResult(), SmallVector<int64_t>(sizes.size(), 0), sizes);
+      gradient.replaceAllUsesWith(own);
+    }
+    gradient.erase();
+  }
+
+  std::map<std::pair<void *, std::vector<int64_t>>, Value> padded;
+  std::map<void *, Value> masked;
+};
+
+} // namespace
