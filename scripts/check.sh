@@ -5,8 +5,9 @@
 #
 #   scripts/check.sh [--nightly] [--step NAME=passed|failed]...
 #
-# --nightly  makes random choices that no run had before, tries COUNT (200) more random strategies, and deletes each wait of
-#            20 plans in turn. The seed is printed first and last; SEED=N repeats it
+# --nightly  makes random choices that no run had before, tries COUNT (200) more random strategies, deletes each wait of 20
+#            plans in turn, and runs the tests of whole runs on the driver discrete too. The seed is printed first and
+#            last; SEED=N repeats it
 # --step     counts something that ran before, as .ci/run does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -59,6 +60,10 @@ if $nightly; then
     "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
     --also-on "discrete:seed=$BOWLINE_TEST_SEED,wait_us=100"
   run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
+  # All but those of memory and of errors of the cpu driver.
+  whole_runs='^(oracle|determinism|resume|recompute|packing|precision|scale|processes|strategy-file)$'
+  BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED,wait_us=20 \
+    run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure
 fi
 
 [ -z "$seed_note" ] || echo "$seed_note"

@@ -26,7 +26,21 @@ mkdir -p "$bundle/bin" "$bundle/lib"
 programs=("$build/bin/bowline-run" "$build/bin/libbowline_cuda.so" "$build/bin/libbowline_discrete.so"
   "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test")
 cp -L "${programs[@]}" "$bundle/bin/"
-cp -L scripts/gpu-bundle/run-tests LICENSE "$bundle/"
+cp -LR scripts/gpu-bundle/. LICENSE "$bundle/"
+
+# Plans are compiled here: nothing of the compiler is needed there.
+mkdir -p "$bundle/plans"
+compile() {
+  local model=$1 batch=$2 length=$3
+  "$build/bin/bowline-compile" "scripts/gpu-bundle/models/$model" --mode train --batch "$batch" --seq "$length" \
+    --dtype bf16 --target cuda --cuda-arch sm_90a -o "$bundle/plans/$model.plan"
+}
+if [ -e "$build/bin/bowline-compile" ]; then
+  compile gpt2-124m 8 1024
+  compile llama-1b 2 4096
+else
+  echo "make-gpu-bundle: $build has no compiler: there are no plans for run-bench"
+fi
 
 # Shared libraries that come with every system: the C library's, and the C++ library, which is older here than there.
 of_the_system='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s)\.so'

@@ -68,8 +68,9 @@ class ProcessTest(tools.ToolTest):
         return path
 
     def begin(self, *arguments, env=None, before=()):
-        process = subprocess.Popen([*before, tools.tool("bowline-run"), *map(str, arguments)], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env or environment())
+        command = [*before, tools.tool("bowline-run"), *map(str, tools.on_test_driver(arguments))]
+        process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=env or environment())
         self.addCleanup(self.end, process)
         return process
 
