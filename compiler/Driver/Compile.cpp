@@ -84,7 +84,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.seed = options.seed;
   result.threads = options.threads;
   if (options.target == "cuda")
-    result.gpu = GpuTarget{options.cudaArch, nullptr, cpu.hasCode};
+    result.gpu = GpuTarget{options.cudaArch, cpu.dump, cpu.hasCode};
   result.cpu = std::move(cpu);
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
@@ -183,6 +183,20 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
     for (auto name : mesh.getAxisNames().getAsRange<StringAttr>())
       axes.push_back(name.str());
   return kernels::ParseLinks(options.links, axes).status();
+}
+
+/// What was compiled for one device goes on for the same one.
+static absl::Status checkTarget(ModuleOp module, const CompileOptions &options) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
+  if (options.from == Phase::Input || !target)
+    return absl::OkStatus();
+  std::string device = target.getDevice().str(), level = target.getCpu().str();
+  if (device != options.target || (device == "cuda" && level != options.cudaArch))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the program was compiled with --target ", device, device == "cuda" ? " --cuda-arch " + level : "",
+        " up to here, and goes on for --target ", options.target,
+        options.target == "cuda" ? " --cuda-arch " + options.cudaArch : "", "; name the same ones"));
+  return absl::OkStatus();
 }
 
 void bowline::describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
@@ -302,7 +316,10 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
   CompileResult result;
   cpu.hasCode = options.codegen;
-  if (options.to >= Phase::Memory && options.codegen)
+  llvm::raw_string_ostream listing(result.kernelListing);
+  if (options.listsKernels)
+    cpu.dump = &listing; // and nothing comes from the cache
+  else if (options.to >= Phase::Memory && options.codegen)
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
@@ -311,6 +328,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
+  BOWLINE_RETURN_IF_ERROR(checkTarget(module, options));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
   pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);

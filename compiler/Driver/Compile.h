@@ -61,6 +61,7 @@ struct CompileOptions {
   Phase to = Phase::Plan;
   std::set<std::string> disabledSteps;
   bool timing = false;
+  bool listsKernels = false; // what every generated kernel becomes, in CompileResult::kernelListing
 };
 
 struct CompileResult {
@@ -77,6 +78,9 @@ struct CompileResult {
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
   /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;
+  /// Of each generated kernel the IR after each stage; for GPUs then the PTX of all and what ptxas says of them. Empty
+  /// unless it was asked for. Where recomputation is searched for, of every attempt.
+  std::string kernelListing;
 };
 
 /// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the

@@ -194,7 +194,8 @@ private:
     if (image)
       importImage(*plan.images[*image]);
     for (unsigned index : kernels.set_bits())
-      importKernel(index);
+      if (failed(importKernel(index)))
+        return failure();
     return success();
   }
 
@@ -205,7 +206,7 @@ private:
     plan::ImageOp::create(builder, builder.getUnknownLoc(), image.format, cast<ElementsAttr>(value));
   }
 
-  void importKernel(uint32_t index) {
+  LogicalResult importKernel(uint32_t index) {
     const fbs::KernelT &kernel = *plan.kernels[index];
     std::string symbol = kernel.name + "." + std::to_string(index);
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
@@ -222,10 +223,17 @@ private:
         op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
-      if (kernel.grid)
-        op.setGrid(ArrayRef<int64_t>{kernel.grid->blocks[0], kernel.grid->threads[0]});
-      else
+      if (!kernel.grid) {
         op.setExtent(kernel.parallel_extent);
+      } else if (const fbs::GridT &grid = *kernel.grid; grid.blocks.size() == 1 && grid.threads.size() == 1 &&
+                                                        grid.shared_bytes == 0 && grid.constants.empty()) {
+        op.setGrid(ArrayRef<int64_t>{grid.blocks[0], grid.threads[0]});
+      } else {
+        return emitError(builder.getUnknownLoc())
+               << "kernel '" << kernel.name
+               << "' is launched by a grid of several dimensions, with memory of its blocks or with constants, which "
+                  "cannot be expressed in the plan dialect yet";
+      }
     }
     SmallVector<Attribute> arguments;
     for (const auto &argument : kernel.arguments)
@@ -239,6 +247,7 @@ private:
     op.setFlops(APFloat(kernel.flops));
     op.setBytesMoved(APFloat(kernel.bytes_moved));
     kernelSymbols[index] = symbol;
+    return success();
   }
 
   NamedAttribute importAttribute(const fbs::AttributeT &attribute) {

@@ -23,10 +23,11 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache, output;
+  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache, kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
+  const CLI::Option *cudaArch = nullptr;
 };
 
 std::vector<std::string> phaseNames() {
@@ -43,13 +44,14 @@ std::string phaseHelp() {
   return text;
 }
 
+/// A variable of a script that is not set should not leave out a choice.
+std::string isGiven(const std::string &value) {
+  return value.empty() ? std::string("is empty; name a value, or leave out the flag") : std::string();
+}
+
 /// How a step is computed. Flags without a value leave it to the strategy's file.
 void defineStrategy(CLI::App &app, CommandLine &line) {
   StrategyFlags &s = line.compile.strategy;
-  // A variable of a script that is not set should not leave out a choice.
-  auto isGiven = [](const std::string &value) {
-    return value.empty() ? std::string("is empty; name a value, or leave out the flag") : std::string();
-  };
   app.add_option(
          "--strategy", line.compile.strategyFile,
          "A .mlir file with a dist.strategy: what the flags up to --overlap-chunks say, and more. Flags may say "
@@ -133,9 +135,9 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--target", o.target, "The device that runs the plan: cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--cuda-arch", o.cudaArch, "Architecture of generated code where the target is cuda")
-      ->check(CLI::IsMember({"sm_80", "sm_90a", "sm_100"}))
-      ->capture_default_str();
+  line.cudaArch = app.add_option("--cuda-arch", o.cudaArch, "Architecture of generated code where the target is cuda")
+                      ->check(CLI::IsMember({"sm_80", "sm_90a", "sm_100"}))
+                      ->capture_default_str();
   app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
       ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}))
       ->capture_default_str();
@@ -144,6 +146,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kernel-cache", line.kernelCache,
                  "Folder of compiled kernels, or off [$BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else "
                  "~/.cache/bowline]");
+  app.add_option("--kernel-listing", line.kernelListing,
+                 "Write the IR of each generated kernel after each stage to this file; for cuda also PTX, and what ptxas "
+                 "says of registers, stack and spills")
+      ->check(isGiven);
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
       ->capture_default_str();
   app.add_option("--link", o.links,
@@ -165,11 +171,11 @@ void define(CLI::App &app, CommandLine &line) {
   app.footer(phaseHelp());
 }
 
-absl::Status writeIr(const std::string &ir, const std::string &output) {
+absl::Status writeText(const std::string &text, const std::string &output) {
   if (output.empty() || output == "-")
-    return PrintToStdout(ir);
+    return PrintToStdout(text);
   BOWLINE_ASSIGN_OR_RETURN(auto file, AtomicFile::Create(output));
-  BOWLINE_RETURN_IF_ERROR(file.Append(ir));
+  BOWLINE_RETURN_IF_ERROR(file.Append(text));
   return file.Commit();
 }
 
@@ -181,6 +187,13 @@ absl::Status run(CommandLine &line) {
   options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
                         : line.kernelCache == "off" ? ""
                                                     : line.kernelCache;
+  if (line.cudaArch->count() > 0 && options.target != "cuda")
+    return absl::InvalidArgumentError("--cuda-arch says for which GPUs code is; add --target cuda");
+  options.listsKernels = !line.kernelListing.empty();
+  if (options.listsKernels && (!options.codegen || options.to < Phase::Memory))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--kernel-listing has nothing to list: ",
+        options.codegen ? "no code is generated before the phase memory; leave out --compile-to" : "leave out --no-codegen"));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
@@ -205,12 +218,15 @@ absl::Status run(CommandLine &line) {
   for (const std::string &remark : result.remarks)
     std::fprintf(stderr, "bowline-compile: %s%s\n",
                  absl::StartsWith(remark, "warning: ") ? "" : "note: ", remark.c_str());
+  if (options.listsKernels) {
+    BOWLINE_RETURN_IF_ERROR(writeText(result.kernelListing, line.kernelListing));
+  }
   if (!line.verifyEach.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(const std::string verified, verifyModel(options));
     std::fprintf(stderr, "bowline-compile: note: %s\n", verified.c_str());
   }
   if (!result.plan)
-    return writeIr(result.ir, line.output);
+    return writeText(result.ir, line.output);
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
     return absl::InvalidArgumentError(absl::StrCat(
         options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",

@@ -1,6 +1,7 @@
 //===- bowline-inspect.cpp - what is inside of a plan ---------------------===//
 
 #include "compiler/Check/CommunicationReport.h"
+#include "compiler/Check/DeviceCode.h"
 #include "compiler/Check/MemoryTimeline.h"
 #include "compiler/Check/PredictedTimeline.h"
 #include "runtime/plan/command_trace.h"
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -60,7 +62,48 @@ public:
     return json;
   }
 
+  /// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
+  absl::StatusOr<Json> describeKernels() const {
+    std::vector<std::map<std::string, DeviceFunction>> functions(SizeOf(plan_.images()));
+    for (uint32_t i = 0; i < functions.size(); ++i) {
+      const fbs::Image &image = *plan_.images()->Get(i);
+      if (name(image.format()) != kCubin)
+        continue;
+      auto read = readCubin({image.data()->data(), image.data()->size()});
+      if (!read.ok())
+        return Annotate(read.status(), absl::StrCat("image ", i));
+      functions[i] = *std::move(read);
+    }
+    Json json = kernels();
+    for (uint32_t i = 0; i < json.size(); ++i) {
+      const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
+      if (kernel.origin() != fbs::KernelOrigin::Generated)
+        continue;
+      if (const fbs::Grid *grid = kernel.grid())
+        json[i]["grid"] = {{"blocks", extents(grid->blocks())}, {"threads", extents(grid->threads())}};
+      else
+        json[i]["extent"] = kernel.parallel_extent();
+      json[i]["code"] = name(plan_.images()->Get(kernel.image())->format());
+      const auto &known = functions[kernel.image()];
+      if (auto function = known.find(kernel.name()->str()); function != known.end()) {
+        json[i]["registers"] = function->second.registers;
+        json[i]["stack_bytes"] = function->second.stackBytes;
+        json[i]["shared_bytes"] = function->second.sharedBytes;
+      }
+    }
+    return Json{{"kernels", json}};
+  }
+
 private:
+  static constexpr const char *kCubin = "cubin";
+
+  static Json extents(const flatbuffers::Vector<uint32_t> *of) {
+    Json json = Json::array();
+    for (uint32_t d = 0; d < SizeOf(of); ++d)
+      json.push_back(of->Get(d));
+    return json;
+  }
+
   Json header() const {
     Json mesh = Json::object();
     for (uint32_t i = 0; i < SizeOf(plan_.mesh()); ++i)
@@ -215,6 +258,26 @@ void appendMemory(std::string &out, const Json &memory) {
                           text(tensor["type"]), text(tensor["name"]), text(tensor["source"]));
 }
 
+std::string layOutKernels(const Json &kernels) {
+  std::string out;
+  for (const Json &kernel : kernels) {
+    absl::StrAppendFormat(&out, "%s (%s): %s launches, %g flops and %g bytes each\n", text(kernel["name"]),
+                          text(kernel["origin"]), text(kernel["launches"]), kernel["flops"].get<double>(),
+                          kernel["bytes"].get<double>());
+    if (kernel.contains("grid"))
+      absl::StrAppend(&out, "  blocks ", text(kernel["grid"]["blocks"]), " of threads ",
+                      text(kernel["grid"]["threads"]), ", code: ", text(kernel["code"]), "\n");
+    else if (kernel.contains("extent"))
+      absl::StrAppend(&out, "  on ranges of ", text(kernel["extent"]), ", code: ", text(kernel["code"]), "\n");
+    if (kernel.contains("registers"))
+      absl::StrAppend(&out, "  ", text(kernel["registers"]), " registers and ", text(kernel["stack_bytes"]),
+                      " bytes of stack a thread, ", text(kernel["shared_bytes"]), " bytes of shared memory a block\n");
+    for (const Json &argument : kernel["arguments"])
+      absl::StrAppend(&out, "  ", text(argument), "\n");
+  }
+  return out;
+}
+
 std::string layOut(const Json &plan, bool memory) {
   std::string out;
   for (const auto &[key, value] : plan["header"].items())
@@ -331,7 +394,7 @@ absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const s
   return Annotate(trace.Write(path), "--trace");
 }
 
-absl::Status run(const std::string &file, bool memory, bool json, bool why, const std::string &about,
+absl::Status run(const std::string &file, bool memory, bool kernels, bool json, bool why, const std::string &about,
                  const std::string &trace, const std::string &entry, const std::vector<std::string> &links) {
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
   if (!trace.empty())
@@ -339,6 +402,12 @@ absl::Status run(const std::string &file, bool memory, bool json, bool why, cons
   if (why || !about.empty()) {
     const Json communication = describeCommunication(plan.plan(), {about, about.empty()});
     return PrintToStdout(json ? communication.dump(2) + "\n" : layOutCommunication(communication, !about.empty()));
+  }
+  if (kernels) {
+    auto description = Inspector(plan).describeKernels();
+    if (!description.ok())
+      return Annotate(description.status(), absl::StrCat("'", file, "'"));
+    return PrintToStdout(json ? description->dump(2) + "\n" : layOutKernels((*description)["kernels"]));
   }
   const Json description = Inspector(plan).describe(memory);
   return PrintToStdout(json ? description.dump(2) + "\n" : layOut(description, memory));
@@ -353,16 +422,22 @@ int main(int argc, char **argv) {
                "bowline-inspect");
   std::string file;
   std::string about;
-  bool memory = false, json = false, why = false;
+  bool memory = false, kernels = false, json = false, why = false;
   app.add_option("plan", file, "the plan, as bowline-compile wrote it")->required();
   auto *memoryFlag = app.add_flag("--memory", memory,
                                   "show live bytes over each entry's commands and the largest tensors at the peak");
+  auto *kernelsFlag = app.add_flag("--kernels", kernels,
+                                   "show of each kernel its arguments and how its code is launched; of code for GPUs "
+                                   "also registers, stack (which holds what was spilled) and shared memory")
+                          ->excludes(memoryFlag);
   app.add_flag("--why", why, "show why ranks communicate: what for, how often, and the bytes that a rank sends")
-      ->excludes(memoryFlag);
+      ->excludes(memoryFlag)
+      ->excludes(kernelsFlag);
   app.add_option("--about", about,
                  "as --why, one by one: communications with TEXT in what they do, move, come from or are for")
       ->type_name("TEXT")
-      ->excludes(memoryFlag);
+      ->excludes(memoryFlag)
+      ->excludes(kernelsFlag);
   std::string trace, entry;
   auto *traceOption = app.add_option(
       "--trace", trace,
@@ -377,10 +452,10 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false)
       ->needs(traceOption);
   app.add_flag("--json", json, "print one JSON object");
-  for (const char *printed : {"--memory", "--why", "--about", "--json"})
+  for (const char *printed : {"--memory", "--kernels", "--why", "--about", "--json"})
     traceOption->excludes(printed);
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, json, why, about, trace, entry, links));
+  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, kernels, json, why, about, trace, entry, links));
 }

@@ -23,7 +23,7 @@ namespace bowline {
 struct GpuTarget {
   /// One of `kGpuArchNames`.
   std::string arch = "sm_90a";
-  /// Where set, the IR of every kernel is printed after each stage.
+  /// Where set, the IR of every kernel is printed after each stage, then PTX of all and what ptxas says of each.
   llvm::raw_ostream *dump = nullptr;
   /// Without code kernels are planned all the same.
   bool hasCode = true;

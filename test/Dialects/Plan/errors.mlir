@@ -139,19 +139,19 @@ plan.kernel @k body @f symbol "f" extent 1 [#plan.arg<write, tensor<f32>>] cost 
 // -----
 
 // The registered kernel decides how its epilogue is called.
-// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+// expected-error @+1 {{has an extent or a grid exactly where its symbol is the whole kernel}}
 plan.kernel @k registered "matmul" symbol "f" extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----
 
 // Neither has a registered kernel an extent of its own.
-// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+// expected-error @+1 {{has an extent or a grid exactly where its symbol is the whole kernel}}
 plan.kernel @k registered "fill" extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----
 
 // A body has no extent before it is code.
-// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+// expected-error @+1 {{has an extent or a grid exactly where its symbol is the whole kernel}}
 plan.kernel @k body @f extent 1 [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----
@@ -162,8 +162,50 @@ plan.kernel @k registered "matmul" body @f symbol "f" [#plan.arg<write, tensor<f
 
 // -----
 
-// Code is called on ranges of an extent.
-// expected-error @+1 {{has an extent exactly where its symbol is the whole kernel}}
+// A registered kernel is launched as it decides itself.
+// expected-error @+1 {{has an extent or a grid exactly where its symbol is the whole kernel}}
+plan.kernel @k registered "fill" grid [1, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// Code is called on ranges, or launched as a grid.
+// expected-error @+1 {{has both an extent and a grid}}
+plan.kernel @k symbol "k" extent 4 grid [1, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A grid has blocks and threads.
+// expected-error @+1 {{a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads}}
+plan.kernel @k symbol "k" grid [4] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A grid has a block.
+// expected-error @+1 {{a grid is [blocks, threads]}}
+plan.kernel @k symbol "k" grid [0, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A grid has no more blocks than a device counts.
+// expected-error @+1 {{a grid is [blocks, threads]}}
+plan.kernel @k symbol "k" grid [2147483648, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A block has a thread.
+// expected-error @+1 {{a grid is [blocks, threads]}}
+plan.kernel @k symbol "k" grid [1, 0] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// A block has no more threads than a device runs together.
+// expected-error @+1 {{a grid is [blocks, threads]}}
+plan.kernel @k symbol "k" grid [1, 1025] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
+
+// -----
+
+// Code is called somehow.
+// expected-error @+1 {{has an extent or a grid exactly where its symbol is the whole kernel}}
 "plan.kernel"() {sym_name = "k", symbol = "k", arguments = [], flops = 0.0, bytes_moved = 0.0} : () -> ()
 
 // -----

@@ -203,6 +203,34 @@ TEST(PlanMeaning, DependsOnWhatIsComputed) {
   EXPECT_THAT(differences([](fbs::PlanT& p) { std::swap(p.states[0]->key, p.states[1]->key); }).size(), 8u);
 }
 
+TEST(PlanMeaning, DependsOnHowCodeIsLaunched) {
+  const char* kResult = "step, role 0: output 'result'";
+  const auto with = [](const std::function<void(fbs::GridT&)>& change) {
+    fbs::PlanT plan = Fixture();
+    fbs::KernelT& add = *plan.kernels[testing::kAdd];
+    add.parallel_extent = 0;
+    add.grid = std::make_unique<fbs::GridT>();
+    add.grid->blocks = {3};
+    add.grid->threads = {32};
+    add.grid->shared_bytes = 64;
+    add.grid->constants = {5};
+    change(*add.grid);
+    return plan;
+  };
+  const fbs::PlanT same = with([](fbs::GridT&) {});
+  EXPECT_THAT(Differences(same, same), ElementsAre());
+  EXPECT_THAT(Differences(Fixture(), same), ElementsAre(kResult));
+  EXPECT_THAT(DifferencesFrom(Fixture, [](fbs::PlanT& p) { p.kernels[testing::kAdd]->parallel_extent = 1; }),
+              ElementsAre(kResult));
+  for (const auto& change : std::initializer_list<std::function<void(fbs::GridT&)>>{
+           [](fbs::GridT& grid) { grid.blocks = {4}; }, [](fbs::GridT& grid) { grid.blocks = {1, 3}; },
+           [](fbs::GridT& grid) { grid.threads = {64}; }, [](fbs::GridT& grid) { grid.shared_bytes = 0; },
+           [](fbs::GridT& grid) { grid.constants = {6}; }, [](fbs::GridT& grid) { grid.constants = {}; },
+           [](fbs::GridT& grid) { std::swap(grid.blocks, grid.threads); }}) {
+    EXPECT_THAT(Differences(same, with(change)), ElementsAre(kResult));
+  }
+}
+
 TEST(PlanMeaning, DependsOnWhatIsTakenForGranted) {
   const auto differences = [](const Change& change) { return DifferencesFrom(Fixture, change); };
   const std::vector<std::string> both = {"init, role 0: interface", "step, role 0: interface"};

@@ -35,6 +35,19 @@ TEST(SemanticVerifierGood, AcceptsTheFixture) {
   EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
 }
 
+TEST(SemanticVerifierGood, AcceptsGrids) {
+  const std::pair<std::vector<uint32_t>, std::vector<uint32_t>> grids[] = {
+      {{}, {}}, {{1}, {1}}, {{7, 5, 3}, {32, 4, 2}}, {{2147483647}, {1024}}, {{1, 2147483647, 1}, {1, 1, 1024}}};
+  for (const auto& [blocks, threads] : grids) {
+    fbs::PlanT plan = MakePlan();
+    fbs::GridT& grid = GridOf(plan, blocks, threads);
+    grid.shared_bytes = 49152;
+    grid.constants = {1, ~uint64_t{0}};
+    const auto bytes = BytesOf(plan);
+    EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+  }
+}
+
 TEST_P(SemanticVerifier, Refuses) {
   fbs::PlanT plan = MakePlan();
   GetParam().breaks(plan);
@@ -45,6 +58,16 @@ TEST_P(SemanticVerifier, Refuses) {
 }
 
 using P = fbs::PlanT;
+
+// A kernel that is launched by a grid instead.
+fbs::GridT& GridOf(P& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads) {
+  fbs::KernelT& kernel = *plan.kernels[kAdd];
+  kernel.parallel_extent = 0;
+  kernel.grid = std::make_unique<fbs::GridT>();
+  kernel.grid->blocks = std::move(blocks);
+  kernel.grid->threads = std::move(threads);
+  return *kernel.grid;
+}
 
 const Rule kHeaderRules[] = {
     {"ArenaTooLarge", [](P& p) { p.arena_bytes = ~uint64_t{0}; }, "arena_bytes 18446744073709551615 is more than 2^62"},
@@ -162,6 +185,20 @@ const Rule kKernelRules[] = {
     {"Image", [](P& p) { p.kernels[kAdd]->image = 1; }, "kernel 5 'fixture_add': image 1 does not exist; there are 1"},
     {"NoExtent", [](P& p) { p.kernels[kAdd]->parallel_extent = 0; }, "parallel_extent 0 must be 1 to"},
     {"ExtentTooLarge", [](P& p) { p.kernels[kAdd]->parallel_extent = uint64_t{1} << 63; }, "must be 1 to 2^63 - 1"},
+    {"GridAndExtent", [](P& p) { GridOf(p, {1}, {32}), p.kernels[kAdd]->parallel_extent = 1; },
+     "kernel 5 'fixture_add': it has both a grid and a parallel_extent"},
+    {"GridOfFourExtents", [](P& p) { GridOf(p, {1, 1, 1, 1}, {32}); }, "its grid has more than three extents of blocks"},
+    {"BlocksOfFourExtents", [](P& p) { GridOf(p, {1}, {1, 1, 1, 1}); },
+     "its grid has more than three extents of threads"},
+    {"GridWithoutBlocks", [](P& p) { GridOf(p, {4, 0}, {32}); },
+     "kernel 5 'fixture_add': its grid has 0 blocks along an axis; it must be 1 to 2147483647"},
+    {"GridWithoutThreads", [](P& p) { GridOf(p, {4}, {0}); }, "its grid has 0 threads along an axis; it must be 1 to 1024"},
+    {"TooManyBlocks", [](P& p) { GridOf(p, {2147483648}, {32}); }, "its grid has 2147483648 blocks along an axis"},
+    {"TooManyBlocksTogether", [](P& p) { GridOf(p, {65536, 32768}, {32}); }, "its grid has more than 2147483647 blocks"},
+    {"BlocksThatOverflow", [](P& p) { GridOf(p, {2147483647, 2147483647, 2147483647}, {32}); },
+     "its grid has more than 2147483647 blocks"},
+    {"TooManyThreads", [](P& p) { GridOf(p, {1}, {1025}); }, "its grid has 1025 threads along an axis"},
+    {"TooManyThreadsTogether", [](P& p) { GridOf(p, {1}, {64, 17}); }, "its grid has more than 1024 threads"},
     {"SymbolWithNul", [](P& p) { p.kernels[kAdd]->name = std::string("a\0b", 3); }, "the symbol contains a NUL"},
     {"Flops", [](P& p) { p.kernels[kAdd]->flops = -1; }, "cost -1 must be finite and not negative"},
     {"BytesMoved", [](P& p) { p.kernels[kAdd]->bytes_moved = std::nan(""); }, "cost nan must be finite"},
@@ -422,14 +459,17 @@ bool Misalign(std::vector<uint8_t>& bytes, const void* table, flatbuffers::voffs
 // Found by plan_fuzz: the structural verifier accepts these.
 TEST(SemanticVerifierBytes, RefusesMisalignedVectors) {
   fbs::PlanT plan = MakePlan();
+  GridOf(plan, {1}, {32}).constants = {7};
   const std::vector<uint8_t> good = BytesOf(plan);
   const fbs::Kernel* matmul = PlanIn(good).kernels()->Get(kMatmul);
   const fbs::Kernel* fill = PlanIn(good).kernels()->Get(kZeroSum);
+  const fbs::Kernel* add = PlanIn(good).kernels()->Get(kAdd);
   const std::tuple<const void*, flatbuffers::voffset_t, const char*> fields[] = {
       {PlanIn(good).buffers()->Get(kRows), fbs::Buffer::VT_SHAPE, "buffer 5 'rows': the extents are not aligned"},
       {matmul->arguments()->Get(1), fbs::Argument::VT_SHAPE, "argument 1: the extents are not aligned"},
       {matmul->attributes()->Get(0), fbs::Attribute::VT_INTS, "the integers of an attribute are not aligned"},
       {fill->attributes()->Get(0), fbs::Attribute::VT_FLOATS, "the numbers of an attribute are not aligned"},
+      {add->grid(), fbs::Grid::VT_CONSTANTS, "the constants are not aligned"},
       {PlanIn(good).programs()->Get(1)->segments()->Get(1)->commands()->Get(0)->body_as_Launch(),
        fbs::Launch::VT_OPERANDS, "the operands are not aligned"}};
   for (const auto& [table, field, message] : fields) {
