@@ -16,8 +16,8 @@ namespace bowline {
 namespace {
 
 constexpr uint16_t kMachineCuda = 190;
-/// Section type of .nv.info, and of what it holds: entries of a byte each for the form of the value and for what it says,
-/// and two for the value or, in form kSized, for the bytes of the value behind them.
+/// Section type of .nv.info, and of what it holds: entries of a byte each for the form of the value and for what it
+/// says, and two for the value or, in form kSized, for the bytes of the value behind them.
 constexpr uint32_t kSectionInfo = SHT_LOPROC;
 constexpr uint8_t kSized = 0x04, kFrameSize = 0x11, kRegisterCount = 0x2f;
 
@@ -94,7 +94,8 @@ absl::StatusOr<std::map<std::string, DeviceFunction>> readCubin(absl::Span<const
   for (uint64_t i = 0; i < header->e_shnum; ++i) {
     // Offsets may be anything, so that sums may wrap around.
     const uint64_t before = i * sizeof(Elf64_Shdr);
-    const auto section = header->e_shoff > image.size() ? std::nullopt : reader.at<Elf64_Shdr>(header->e_shoff + before);
+    const auto section =
+        header->e_shoff > image.size() ? std::nullopt : reader.at<Elf64_Shdr>(header->e_shoff + before);
     if (!section)
       return broken("its sections lie outside of it");
     sections.push_back(*section);

@@ -19,8 +19,8 @@ struct DeviceFunction {
   uint64_t sharedBytes = 0; ///< of each block; from sm_90 on, 1024 of them are the system's
 };
 
-/// The functions of a cubin, by symbol. kInvalidArgument where `image` is no 64-bit ELF for NVIDIA's GPUs, or a table of
-/// it lies outside of it. An image may be anything: nothing outside of it is read, and time grows with its size.
+/// The functions of a cubin, by symbol. kInvalidArgument where `image` is no 64-bit ELF for NVIDIA's GPUs, or a table
+/// of it lies outside of it. An image may be anything: nothing outside of it is read, and time grows with its size.
 absl::StatusOr<std::map<std::string, DeviceFunction>> readCubin(absl::Span<const uint8_t> image);
 
 } // namespace bowline

@@ -158,9 +158,8 @@ void KernelEmitter::store(const Nest::Store &target, Value computed) {
   computed = toLanes(computed);
   unsigned alignment = lanes.count ? alignmentOf(argument, target.index) : 0;
   if (target.isPartialSum)
-    computed =
-        arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask, alignment), computed,
-                              arith::FastMathFlags::contract);
+    computed = arith::AddFOp::create(b, loadVector(argument, pointer, lanes.mask, alignment), computed,
+                                     arith::FastMathFlags::contract);
   storeVector(argument, pointer, computed, target.isStreamed, alignment);
 }
 

@@ -56,8 +56,7 @@ public:
     builder.setInsertionPointAfter(last);
     auto type = RankedTensorType::get({static_cast<int64_t>(image->size())}, builder.getI8Type());
     auto data = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(*image));
-    plan::ImageOp::create(builder, getOperation().getLoc(), codegen->imageFormat(),
-                          cast<ElementsAttr>(data));
+    plan::ImageOp::create(builder, getOperation().getLoc(), codegen->imageFormat(), cast<ElementsAttr>(data));
   }
 
 private:

@@ -329,7 +329,8 @@ protected:
 
   void store(const Nest::Store &target, Value computed);
 
-  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line. `alignment` as above.
+  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line. `alignment` as
+  /// above.
   void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false,
                    unsigned alignment = 0);
 

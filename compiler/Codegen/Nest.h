@@ -104,8 +104,8 @@ struct Nest {
   int64_t units = 1;
 };
 
-/// Divides the computation of `kernel` into nests, whose units are rows or blocks of rows. Fails with a diagnostic where
-/// an operation has no code generation.
+/// Divides the computation of `kernel` into nests, whose units are rows or blocks of rows. Fails with a diagnostic
+/// where an operation has no code generation.
 llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel);
 
 /// Divides a nest of `planNests` further for a processor with caches, few threads and registers of `vectorLanes` f32:

@@ -192,10 +192,10 @@ static absl::Status checkTarget(ModuleOp module, const CompileOptions &options) 
     return absl::OkStatus();
   std::string device = target.getDevice().str(), level = target.getCpu().str();
   if (device != options.target || (device == "cuda" && level != options.cudaArch))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the program was compiled with --target ", device, device == "cuda" ? " --cuda-arch " + level : "",
-        " up to here, and goes on for --target ", options.target,
-        options.target == "cuda" ? " --cuda-arch " + options.cudaArch : "", "; name the same ones"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program was compiled with --target ", device, device == "cuda" ? " --cuda-arch " + level : "",
+                     " up to here, and goes on for --target ", options.target,
+                     options.target == "cuda" ? " --cuda-arch " + options.cudaArch : "", "; name the same ones"));
   return absl::OkStatus();
 }
 
@@ -203,10 +203,10 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
   Builder builder(module.getContext());
   module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
   module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
-  module->setAttr(plan::PlanDialect::kTargetAttr,
-                  pipeline.gpu ? plan::TargetAttr::get(module.getContext(), "cuda", "nvptx64", pipeline.gpu->arch, 1)
-                               : plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu,
-                                                       pipeline.threads));
+  module->setAttr(
+      plan::PlanDialect::kTargetAttr,
+      pipeline.gpu ? plan::TargetAttr::get(module.getContext(), "cuda", "nvptx64", pipeline.gpu->arch, 1)
+                   : plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu, pipeline.threads));
 }
 
 namespace {

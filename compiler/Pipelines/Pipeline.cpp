@@ -158,9 +158,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createScheduleCommands(); });
 
   step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
-       [=] {
-         return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu);
-       });
+       [=] { return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu); });
   step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
   step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,

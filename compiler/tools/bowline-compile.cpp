@@ -23,7 +23,8 @@ namespace {
 
 struct CommandLine {
   CompileOptions compile;
-  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache, kernelListing, output;
+  std::string mode = "train", memoryLimit, bucketBytes, overlapChunks, from = "input", to = "plan", kernelCache,
+              kernelListing, output;
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
@@ -146,9 +147,10 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--kernel-cache", line.kernelCache,
                  "Folder of compiled kernels, or off [$BOWLINE_CACHE_DIR, else $XDG_CACHE_HOME/bowline, else "
                  "~/.cache/bowline]");
-  app.add_option("--kernel-listing", line.kernelListing,
-                 "Write the IR of each generated kernel after each stage to this file; for cuda also PTX, and what ptxas "
-                 "says of registers, stack and spills")
+  app.add_option(
+         "--kernel-listing", line.kernelListing,
+         "Write the IR of each generated kernel after each stage to this file; for cuda also PTX, and what ptxas "
+         "says of registers, stack and spills")
       ->check(isGiven);
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
       ->capture_default_str();
@@ -191,9 +193,10 @@ absl::Status run(CommandLine &line) {
     return absl::InvalidArgumentError("--cuda-arch says for which GPUs code is; add --target cuda");
   options.listsKernels = !line.kernelListing.empty();
   if (options.listsKernels && (!options.codegen || options.to < Phase::Memory))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--kernel-listing has nothing to list: ",
-        options.codegen ? "no code is generated before the phase memory; leave out --compile-to" : "leave out --no-codegen"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--kernel-listing has nothing to list: ",
+                     options.codegen ? "no code is generated before the phase memory; leave out --compile-to"
+                                     : "leave out --no-codegen"));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));

@@ -457,5 +457,6 @@ int main(int argc, char **argv) {
   int exitCode = 0;
   if (!bowline::ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return bowline::ReportStatus("bowline-inspect", bowline::run(file, memory, kernels, json, why, about, trace, entry, links));
+  return bowline::ReportStatus("bowline-inspect",
+                               bowline::run(file, memory, kernels, json, why, about, trace, entry, links));
 }

@@ -25,16 +25,17 @@ static std::string inFolder(StringRef folder, StringRef name) {
 }
 
 std::optional<std::string> codegen::findCudaToolkit() {
-  auto ifToolkit = [](std::string folder) {
-    return sys::fs::can_execute(inFolder(folder, "bin/ptxas")) ? std::optional(std::move(folder)) : std::nullopt;
-  };
+  std::vector<std::string> folders;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char *folder = std::getenv(variable); folder && *folder)
-      return ifToolkit(folder);
+      folders.push_back(folder);
   if (auto ptxas = sys::findProgramByName("ptxas"))
-    if (auto folder = ifToolkit(sys::path::parent_path(sys::path::parent_path(*ptxas)).str()))
+    folders.push_back(sys::path::parent_path(sys::path::parent_path(*ptxas)).str());
+  folders.push_back("/usr/local/cuda");
+  for (const std::string &folder : folders)
+    if (sys::fs::can_execute(inFolder(folder, "bin/ptxas")))
       return folder;
-  return ifToolkit("/usr/local/cuda");
+  return std::nullopt;
 }
 
 std::string codegen::libdevicePath(StringRef toolkit) {

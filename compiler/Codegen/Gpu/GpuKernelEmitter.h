@@ -21,7 +21,8 @@ namespace bowline::codegen {
 ///
 /// for a grid and blocks of one dimension. Each nest has blocks of its own, in one of three forms:
 ///
-///   elements    a thread computes a vector of elements of the inner dimension, with loops over what is reduced, or some
+///   elements    a thread computes a vector of elements of the inner dimension, with loops over what is reduced, or
+///   some
 ///               lanes of a warp do, between which these loops are divided
 ///   warp rows   a warp computes a unit of the nest: its lanes share the row, and what is reduced over the row
 ///   block rows  a block does

@@ -169,7 +169,7 @@ plan.kernel @k registered "fill" grid [1, 32] [#plan.arg<write, tensor<f32>>] co
 // -----
 
 // Code is called on ranges, or launched as a grid.
-// expected-error @+1 {{has both an extent and a grid}}
+// expected-error @+1 {{has both an extent and a grid: one says how it is launched}}
 plan.kernel @k symbol "k" extent 4 grid [1, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----

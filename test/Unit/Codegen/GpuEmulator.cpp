@@ -221,9 +221,8 @@ size_t replaceDevice(llvm::Module &module, llvm::StringRef name, bool &hasBarrie
       parameters.push_back(argument->getType());
     llvm::Value *place = b.CreateConstGEP1_64(pointer, state, function);
     llvm::Value *target = b.CreateLoad(pointer, place);
-    llvm::Value *result =
-        b.CreateCall(llvm::FunctionType::get(function == kBarrier ? b.getVoidTy() : i32, parameters, false), target,
-                     arguments);
+    llvm::Value *result = b.CreateCall(
+        llvm::FunctionType::get(function == kBarrier ? b.getVoidTy() : i32, parameters, false), target, arguments);
     if (!call->getType()->isVoidTy())
       call->replaceAllUsesWith(result);
     call->eraseFromParent();
@@ -239,10 +238,11 @@ size_t replaceDevice(llvm::Module &module, llvm::StringRef name, bool &hasBarrie
     }
 
   // kernel(arguments, state): without a state, shared memory is poisoned and nothing else happens.
-  auto *outer = llvm::Function::Create(
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer}, false),
-      llvm::GlobalValue::ExternalLinkage, codegen::kKernelSymbol, module);
-  auto *poison = llvm::BasicBlock::Create(context, "poison", outer), *run = llvm::BasicBlock::Create(context, "run", outer),
+  auto *outer =
+      llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer}, false),
+                             llvm::GlobalValue::ExternalLinkage, codegen::kKernelSymbol, module);
+  auto *poison = llvm::BasicBlock::Create(context, "poison", outer),
+       *run = llvm::BasicBlock::Create(context, "run", outer),
        *choose = llvm::BasicBlock::Create(context, "choose", outer, poison);
   llvm::IRBuilder<> b(choose);
   b.CreateCondBr(b.CreateIsNull(outer->getArg(1)), poison, run);

@@ -123,8 +123,7 @@ HostTensor test::decode(const void *from, Type type) {
   return tensor;
 }
 
-Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes)
-    : isNative(cpu == "native") {
+Kernels::Kernels(const std::string &source, const std::string &cpu, int64_t streamedBytes) : isNative(cpu == "native") {
   DialectRegistry registry;
   CpuCodegen::registerDialects(registry);
   graph::registerElementwiseModels(registry);

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <functional>
+
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
 #include "dialects/Plan/PlanOps.h"
@@ -14,8 +16,6 @@
 #include "mlir/IR/MLIRContext.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
-#include <functional>
-
 using namespace mlir;
 using namespace bowline;
 
@@ -23,16 +23,16 @@ namespace {
 
 /// The module of the fixture whose kernel `kAdd` is launched by this grid; what was said in `message` where there is
 /// none.
-OwningOpRef<ModuleOp> import(MLIRContext &context, const std::function<void(fbs::GridT &)> &change,
-                             std::string &message) {
+OwningOpRef<ModuleOp> import(MLIRContext& context, const std::function<void(fbs::GridT&)>& change,
+                             std::string& message) {
   fbs::PlanT plan = bowline::testing::MakePlan();
-  fbs::KernelT &add = *plan.kernels[bowline::testing::kAdd];
+  fbs::KernelT& add = *plan.kernels[bowline::testing::kAdd];
   add.parallel_extent = 0;
   add.grid = std::make_unique<fbs::GridT>();
   add.grid->blocks = {3};
   add.grid->threads = {64};
   change(*add.grid);
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic& diagnostic) {
     message += diagnostic.str();
     return success();
   });
@@ -40,7 +40,7 @@ OwningOpRef<ModuleOp> import(MLIRContext &context, const std::function<void(fbs:
 }
 
 class ImportPlan : public ::testing::Test {
-protected:
+ protected:
   ImportPlan() : context(registry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
 
   static DialectRegistry registry() {
@@ -54,7 +54,7 @@ protected:
 };
 
 TEST_F(ImportPlan, KeepsGrids) {
-  OwningOpRef<ModuleOp> module = import(context, [](fbs::GridT &) {}, message);
+  OwningOpRef<ModuleOp> module = import(context, [](fbs::GridT&) {}, message);
   ASSERT_TRUE(module) << message;
   int grids = 0;
   for (auto kernel : module->getOps<plan::KernelOp>())
@@ -67,7 +67,7 @@ TEST_F(ImportPlan, KeepsGrids) {
   auto again = emitPlan(*module);
   ASSERT_TRUE(succeeded(again));
   int written = 0;
-  for (const auto &kernel : (*again)->kernels)
+  for (const auto& kernel : (*again)->kernels)
     if (kernel->grid) {
       ++written;
       EXPECT_EQ(kernel->grid->blocks, (std::vector<uint32_t>{3}));
@@ -78,14 +78,14 @@ TEST_F(ImportPlan, KeepsGrids) {
 }
 
 TEST_F(ImportPlan, RefusesGridsThatHaveNoText) {
-  for (const std::function<void(fbs::GridT &)> &change : std::initializer_list<std::function<void(fbs::GridT &)>>{
-           [](fbs::GridT &grid) { grid.blocks.clear(); }, [](fbs::GridT &grid) { grid.threads.clear(); },
-           [](fbs::GridT &grid) { grid.blocks = {3, 2}; }, [](fbs::GridT &grid) { grid.threads = {8, 8, 2}; },
-           [](fbs::GridT &grid) { grid.shared_bytes = 64; }, [](fbs::GridT &grid) { grid.constants = {1}; }}) {
+  for (const std::function<void(fbs::GridT&)>& change : std::initializer_list<std::function<void(fbs::GridT&)>>{
+           [](fbs::GridT& grid) { grid.blocks.clear(); }, [](fbs::GridT& grid) { grid.threads.clear(); },
+           [](fbs::GridT& grid) { grid.blocks = {3, 2}; }, [](fbs::GridT& grid) { grid.threads = {8, 8, 2}; },
+           [](fbs::GridT& grid) { grid.shared_bytes = 64; }, [](fbs::GridT& grid) { grid.constants = {1}; }}) {
     message.clear();
     EXPECT_FALSE(import(context, change, message));
     EXPECT_THAT(message, ::testing::HasSubstr("'fixture_add' is launched by a grid of several dimensions"));
   }
 }
 
-} // namespace
+}  // namespace
