@@ -35,6 +35,16 @@ TEST(SemanticVerifierGood, AcceptsTheFixture) {
   EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
 }
 
+// A kernel that is launched by a grid instead.
+fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads) {
+  fbs::KernelT& kernel = *plan.kernels[kAdd];
+  kernel.parallel_extent = 0;
+  kernel.grid = std::make_unique<fbs::GridT>();
+  kernel.grid->blocks = std::move(blocks);
+  kernel.grid->threads = std::move(threads);
+  return *kernel.grid;
+}
+
 TEST(SemanticVerifierGood, AcceptsGrids) {
   const std::pair<std::vector<uint32_t>, std::vector<uint32_t>> grids[] = {
       {{}, {}}, {{1}, {1}}, {{7, 5, 3}, {32, 4, 2}}, {{2147483647}, {1024}}, {{1, 2147483647, 1}, {1, 1, 1024}}};
@@ -58,16 +68,6 @@ TEST_P(SemanticVerifier, Refuses) {
 }
 
 using P = fbs::PlanT;
-
-// A kernel that is launched by a grid instead.
-fbs::GridT& GridOf(P& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads) {
-  fbs::KernelT& kernel = *plan.kernels[kAdd];
-  kernel.parallel_extent = 0;
-  kernel.grid = std::make_unique<fbs::GridT>();
-  kernel.grid->blocks = std::move(blocks);
-  kernel.grid->threads = std::move(threads);
-  return *kernel.grid;
-}
 
 const Rule kHeaderRules[] = {
     {"ArenaTooLarge", [](P& p) { p.arena_bytes = ~uint64_t{0}; }, "arena_bytes 18446744073709551615 is more than 2^62"},

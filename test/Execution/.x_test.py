@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Plans for CUDA devices, as far as a machine without one can tell: proven, equal in meaning, and made of kernels that
+keep everything in registers."""
+
+import importlib.util
+import json
+import os
+import re
+
+import tools
+
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
+TYPES = ("f32", "bf16")
+
+# GPT-3 (Brown et al., 2020) and Llama 3.1 405B (Grattafiori et al., 2024), one layer of each.
+GPT3 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 12288, "n_head": 96, "n_layer": 1,
+        "n_positions": 2048, "vocab_size": 50257, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05,
+        "initializer_range": 0.02, "tie_word_embeddings": True, "bos_token_id": 256, "eos_token_id": 256}
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 16384, "num_hidden_layers": 1,
+         "num_attention_heads": 128, "num_key_value_heads": 8, "intermediate_size": 53248, "vocab_size": 128256,
+         "max_position_embeddings": 8192, "hidden_act": "silu", "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+         "initializer_range": 0.02, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
+
+# f64 that only libdevice computes.
+F64 = """
+graph.func @step(%x: tensor<8xf64> {graph.name = "x"}) -> (tensor<8xf64> {graph.name = "y"}) {
+  %0 = math.exp %x : tensor<8xf64>
+  graph.return %0 : tensor<8xf64>
+}
+graph.entry @run [@step] repeat [1]
+"""
+
+NO_TOOLKIT = {**os.environ, "CUDA_HOME": "/nonexistent", "CUDA_PATH": "/nonexistent", "PATH": "/nonexistent"}
+
+
+def load_script(name):
+    path = tools.TEST_DIR.parent / "scripts" / name
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check_ptxas = load_script("check-ptxas.py").check
+
+
+class CudaPlans(tools.ToolTest):
+    def model(self, config):
+        folder = self.folder / config["model_type"]
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    def compile(self, model, *flags, target=("--target", "cuda"), **keywords):
+        """The plan, which the checker must accept."""
+        plan = self.folder / "x.plan"
+        tools.succeed("bowline-compile", model, *target, *tools.ONE_THREAD, *flags, "-o", plan, **keywords)
+        self.assertEqual(tools.succeed("bowline-check", plan).decode().splitlines()[-1], "sound")
+        return plan
+
+    def kernels(self, plan):
+        """The generated kernels."""
+        described = json.loads(tools.succeed("bowline-inspect", plan, "--kernels", "--json"))["kernels"]
+        return [kernel for kernel in described if kernel["origin"] == "Generated"]
+
+    def refuse(self, says, *arguments, **keywords):
+        done = tools.start("bowline-compile", *arguments, **keywords)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, message)
+        self.assertEqual(message.count("error:"), 1, message)
+        self.assertIn(says, message)
+        self.assertEqual(list(self.folder.glob("*.plan*")), [])
+
+    def require_ptxas(self):
+        plan = self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"])
+        if self.kernels(plan)[0]["code"] != "cubin":
+            self.skipTest("there is no ptxas")
+
+    def require_no_toolkit(self):
+        if os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
+            self.skipTest("there is a toolkit in /usr/local/cuda, where the compiler looks in the end")
+
+    def check_registers(self, model, *flags):
+        """By the words of ptxas, and by the code itself."""
+        listing = self.folder / "listing"
+        plan = self.compile(model, "--kernel-listing", listing, *flags)
+        entries, errors = check_ptxas(listing.read_text())
+        self.assertEqual(errors, [])
+        kernels = self.kernels(plan)
+        # Ranks of one stage share an image, and each function is one kernel.
+        self.assertEqual(entries, len(kernels))
+        self.assertGreater(entries, 4)
+        for kernel in kernels:
+            with self.subTest(kernel=kernel["name"]):
+                self.assertEqual(kernel["code"], "cubin")
+                self.assertEqual(kernel["stack_bytes"], 0)
+                self.assertIn(kernel["registers"], range(1, 256))
+                self.assertLessEqual(kernel["shared_bytes"], 48 * 1024)
+                threads, = kernel["grid"]["threads"]
+                self.assertLessEqual(threads * kernel["registers"], 64 * 1024)
+
+    def test_kernels_of_test_models_stay_in_registers(self):
+        self.require_ptxas()
+        for model, shape in tools.TRAIN_SHAPES.items():
+            for dtype in TYPES:
+                for arch in ARCHITECTURES:
+                    for mode in (shape, ["--mode", "generate", "--seq", "29"]):
+                        with self.subTest(model=model, dtype=dtype, arch=arch, mode=mode):
+                            self.check_registers(tools.MODELS / model, *mode, "--dtype", dtype, "--cuda-arch", arch)
+
+    def test_kernels_of_large_models_stay_in_registers(self):
+        self.require_ptxas()
+        for config, shape in ((GPT3, ["--batch", 2, "--seq", 2048]), (LLAMA, ["--batch", 2, "--seq", 8192])):
+            for dtype in TYPES:
+                for arch in ARCHITECTURES:
+                    with self.subTest(model=config["model_type"], dtype=dtype, arch=arch):
+                        self.check_registers(self.model(config), *shape, "--dtype", dtype, "--cuda-arch", arch)
+
+    def test_listing_names_what_leaves_registers(self):
+        """The sentence of ptxas that the tests above look for is there, and a spill in it is found."""
+        self.require_ptxas()
+        listing = self.folder / "listing"
+        self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], "--kernel-listing", listing)
+        text = listing.read_text()
+        for part in ("// kernel\n", "// threads\n", "; optimised\n", "// PTX\n", "// ptxas\n", ".visible .entry"):
+            self.assertIn(part, text)
+        spilled = text.replace("0 bytes spill stores", "8 bytes spill stores", 1)
+        self.assertEqual(len(check_ptxas(spilled)[1]), 1)
+
+    def test_steps_keep_what_is_computed(self):
+        for model, shape in tools.TRAIN_SHAPES.items():
+            for flags in ([*shape], [*shape, "--dtype", "bf16"], ["--mode", "generate", "--seq", "8"]):
+                with self.subTest(model=model, flags=flags):
+                    done = tools.start("bowline-compile", tools.MODELS / model, "--target", "cuda", *flags,
+                                       "--verify-each=equiv", "--no-codegen", "-o", self.folder / "x.plan")
+                    message = done.stderr.decode()
+                    self.assertEqual(done.returncode, 0, message)
+                    steps = re.search(r"equivalence: (\d+) steps kept what", message)
+                    self.assertGreater(int(steps.group(1)), 10, message)
+
+    def test_ranks(self):
+        for flags in (["--mesh", "dp=3"], ["--mesh", "tp=2", "--dtype", "bf16"], ["--mesh", "dp=3", "--zero", "3"],
+                      ["--mesh", "pp=2", "--microbatches", "3"]):
+            with self.subTest(flags=flags):
+                self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], *flags)
+
+    def test_plans_survive_as_text_and_every_phase_goes_on(self):
+        phases = ["input", "graph", "train", "shard", "stage", "local", "fuse", "schedule", "memory"]
+        flags = [*tools.TRAIN_SHAPES["llama-tiny"], *tools.ONE_THREAD, "--target", "cuda", "--cuda-arch", "sm_80"]
+        plan = self.compile(tools.MODELS / "llama-tiny", *flags, target=())
+        text, again = self.folder / "x.mlir", self.folder / "again.plan"
+        tools.succeed("bowline-translate", "--plan-to-mlir", plan, "-o", text)
+        self.assertRegex(text.read_text(), r'plan\.kernel @\S+ symbol "\w+" grid \[\d+, \d+\]')
+        tools.succeed("bowline-opt", "--verify-roundtrip", text, "-o", "/dev/null")
+        tools.succeed("bowline-translate", "--mlir-to-plan", text, "-o", again)
+        self.assertEqual(again.read_bytes(), plan.read_bytes())
+        for phase in phases:
+            with self.subTest(phase=phase):
+                tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *flags, f"--compile-to={phase}", "-o", text)
+                tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", again)
+                self.assertEqual(again.read_bytes(), plan.read_bytes())
+        for wrong in ([], ["--target", "cuda"]):
+            done = tools.start("bowline-compile", text, "--compile-from", "memory", *wrong, "-o", self.folder / "no.plan")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("compiled with --target cuda --cuda-arch sm_80 up to here", done.stderr.decode())
+
+    def test_places_are_what_libraries_of_cuda_want(self):
+        plan = self.compile(tools.MODELS / "gpt2-tiny", *tools.TRAIN_SHAPES["gpt2-tiny"], "--microbatches", 3)
+        described = json.loads(tools.succeed("bowline-inspect", plan, "--json"))
+        self.assertEqual(described["header"]["target"], "cuda nvptx64 sm_90a")
+        self.assertEqual({buffer["offset"] % 256 for buffer in described["buffers"]}, {0})
+
+    def test_without_a_toolkit_plans_hold_ptx(self):
+        self.require_no_toolkit()
+        for arch in ARCHITECTURES:
+            with self.subTest(arch=arch):
+                plan = self.folder / "x.plan"
+                done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"],
+                                   "--target", "cuda", "--cuda-arch", arch, "-o", plan, env=NO_TOOLKIT)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                self.assertEqual({kernel["code"] for kernel in self.kernels(plan)}, {"ptx"})
+                content = plan.read_bytes()
+                self.assertIn(f".target {arch}".encode(), content)
+                self.assertEqual(tools.succeed("bowline-check", plan).decode().splitlines()[-1], "sound")
+
+    def test_functions_of_f64_need_the_toolkit(self):
+        self.require_no_toolkit()
+        program = self.folder / "f64.mlir"
+        program.write_text(F64)
+        self.refuse("of f64, which comes with the CUDA toolkit; install it, or set CUDA_HOME to where it is", program,
+                    "--mode", "generate",
+                    "--target", "cuda", "-o", self.folder / "x.plan", env=NO_TOOLKIT)
+
+    def test_functions_of_f64_are_linked(self):
+        self.require_ptxas()
+        program = self.folder / "f64.mlir"
+        program.write_text(F64)
+        listing, plan = self.folder / "listing", self.folder / "f64.plan"
+        tools.succeed("bowline-compile", program, "--mode", "generate", "--target", "cuda", "--kernel-listing", listing,
+                      "-o", plan)
+        # Linked, and nothing of the library is left to be called.
+        self.assertNotIn("__nv_exp", listing.read_text().split("// PTX\n")[1])
+        self.assertEqual(check_ptxas(listing.read_text()), (1, []))
+
+    def test_flags(self):
+        model, plan = tools.MODELS / "llama-tiny", self.folder / "x.plan"
+        flags = [*tools.TRAIN_SHAPES["llama-tiny"], "-o", plan]
+        self.refuse("--target: rocm not in {cpu,cuda}", model, *flags, "--target", "rocm")
+        self.refuse("--cuda-arch: sm_70 not in {sm_80,sm_90a,sm_100}", model, *flags, "--target", "cuda", "--cuda-arch", "sm_70")
+        self.refuse("--cuda-arch says for which GPUs code is; add --target cuda", model, *flags, "--cuda-arch", "sm_80")
+        self.refuse("--kernel-listing has nothing to list: leave out --no-codegen", model, *flags, "--no-codegen",
+                    "--kernel-listing", self.folder / "listing")
+        self.refuse("--kernel-listing has nothing to list: no code is generated before the phase memory", model,
+                    *tools.TRAIN_SHAPES["llama-tiny"], "--compile-to", "fuse", "--kernel-listing", self.folder / "listing")
+        self.refuse("--disable-step fuse-epilogues is no step that may be left out", model, *flags, "--target", "cuda",
+                    "--disable-step", "fuse-epilogues")
+        self.refuse("--disable-step align-products is no step that may be left out", model, *flags, "--disable-step",
+                    "align-products")
+
+    def test_listing_of_code_for_processors(self):
+        listing = self.folder / "listing"
+        self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], "--kernel-listing", listing, target=())
+        self.assertIn("// loops\n", listing.read_text())
+
+    def test_nobody_runs_them_without_a_card(self):
+        plan = self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"])
+        done = tools.start("bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--driver", "cpu")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stderr.decode().count("\n"), 1)
+        self.assertIn("cuda", done.stderr.decode())
+
+
+if __name__ == "__main__":
+    tools.main()
