@@ -63,10 +63,10 @@ class CudaPlans(tools.ToolTest):
         described = json.loads(tools.succeed("bowline-inspect", plan, "--kernels", "--json"))["kernels"]
         return [kernel for kernel in described if kernel["origin"] == "Generated"]
 
-    def refuse(self, says, *arguments, **keywords):
+    def refuse(self, says, *arguments, code=1, **keywords):
         done = tools.start("bowline-compile", *arguments, **keywords)
         message = done.stderr.decode()
-        self.assertEqual(done.returncode, 1, message)
+        self.assertEqual(done.returncode, code, message)
         self.assertEqual(message.count("error:"), 1, message)
         self.assertIn(says, message)
         self.assertEqual(list(self.folder.glob("*.plan*")), [])
@@ -173,11 +173,13 @@ class CudaPlans(tools.ToolTest):
 
     def test_without_a_toolkit_plans_hold_ptx(self):
         self.require_no_toolkit()
-        for arch in ARCHITECTURES:
+        for arch, flags in (("sm_80", ["--mode", "generate", "--seq", "29"]),
+                            ("sm_90a", [*tools.TRAIN_SHAPES["llama-tiny"], "--optimizer", "sgd"]),
+                            ("sm_100", ["--mode", "generate", "--seq", "29", "--dtype", "bf16"])):
             with self.subTest(arch=arch):
                 plan = self.folder / "x.plan"
-                done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"],
-                                   "--target", "cuda", "--cuda-arch", arch, "-o", plan, env=NO_TOOLKIT)
+                done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *flags, "--target", "cuda",
+                                   "--cuda-arch", arch, "-o", plan, env=NO_TOOLKIT)
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
                 self.assertEqual({kernel["code"] for kernel in self.kernels(plan)}, {"ptx"})
                 content = plan.read_bytes()
@@ -188,9 +190,12 @@ class CudaPlans(tools.ToolTest):
         self.require_no_toolkit()
         program = self.folder / "f64.mlir"
         program.write_text(F64)
-        self.refuse("of f64, which comes with the CUDA toolkit; install it, or set CUDA_HOME to where it is", program,
-                    "--mode", "generate",
-                    "--target", "cuda", "-o", self.folder / "x.plan", env=NO_TOOLKIT)
+        # AdamW's powers of its decays are of f64.
+        for name, model, flags in (("exp", program, ["--mode", "generate"]),
+                                   ("pow", tools.MODELS / "llama-tiny", tools.TRAIN_SHAPES["llama-tiny"])):
+            self.refuse(f"the kernels need {name} of f64, which comes with the CUDA toolkit; install it, or set CUDA_HOME to "
+                        "where it is", model, *flags, "--target", "cuda", "-o", self.folder / "x.plan", code=3,
+                        env=NO_TOOLKIT)
 
     def test_functions_of_f64_are_linked(self):
         self.require_ptxas()
