@@ -218,23 +218,46 @@ std::vector<HostTensor> Kernels::evaluate(size_t index, const std::vector<HostTe
   return outputs;
 }
 
+namespace {
+
+/// What a kernel is called with: inputs, and outputs of which no byte is right yet. Where `inPlace` names a pair, the
+/// output is the input's buffer.
+struct Arguments {
+  Arguments(FunctionType type, const std::vector<HostTensor> &inputs, ArrayRef<std::pair<int, int>> inPlace)
+      : type(type) {
+    for (auto [input, inputType] : llvm::zip_equal(inputs, type.getInputs())) {
+      buffers.emplace_back(bytesOf(inputType));
+      encode(input, inputType, buffers.back().data());
+    }
+    for (Type result : type.getResults()) {
+      buffers.emplace_back(bytesOf(result));
+      std::memset(buffers.back().data(), 0xA5, bytesOf(result));
+    }
+    for (Buffer &buffer : buffers)
+      addresses.push_back(buffer.data());
+    for (auto [output, input] : inPlace)
+      addresses[inputs.size() + output] = addresses[input];
+  }
+
+  std::vector<std::vector<char>> outputs() const {
+    std::vector<std::vector<char>> result;
+    for (auto [output, outputType] : llvm::enumerate(type.getResults())) {
+      const char *data = static_cast<const char *>(addresses[type.getNumInputs() + output]);
+      result.emplace_back(data, data + bytesOf(outputType));
+    }
+    return result;
+  }
+
+  FunctionType type;
+  std::vector<Buffer> buffers;
+  std::vector<void *> addresses;
+};
+
+} // namespace
+
 std::vector<std::vector<char>> Kernels::run(size_t index, const std::vector<HostTensor> &inputs,
                                             const std::vector<int64_t> &cuts, ArrayRef<std::pair<int, int>> inPlace) {
-  FunctionType type = function(index).getFunctionType();
-  std::vector<Buffer> buffers;
-  for (auto [input, inputType] : llvm::zip_equal(inputs, type.getInputs())) {
-    buffers.emplace_back(bytesOf(inputType));
-    encode(input, inputType, buffers.back().data());
-  }
-  for (Type result : type.getResults()) {
-    buffers.emplace_back(bytesOf(result));
-    std::memset(buffers.back().data(), 0xA5, bytesOf(result));
-  }
-  std::vector<void *> arguments;
-  for (Buffer &buffer : buffers)
-    arguments.push_back(buffer.data());
-  for (auto [output, input] : inPlace)
-    arguments[inputs.size() + output] = arguments[input];
+  Arguments arguments(function(index).getFunctionType(), inputs, inPlace);
   std::vector<std::pair<int64_t, int64_t>> order;
   int64_t from = 0;
   for (int64_t cut : cuts)
@@ -242,13 +265,8 @@ std::vector<std::vector<char>> Kernels::run(size_t index, const std::vector<Host
   order.emplace_back(from, infos[index].parallelExtent);
   // Last piece first: no order is promised.
   for (auto [first, last] : llvm::reverse(order))
-    entry(index)(arguments.data(), first, last);
-  std::vector<std::vector<char>> outputs;
-  for (auto [output, outputType] : llvm::enumerate(type.getResults())) {
-    const char *data = static_cast<const char *>(arguments[inputs.size() + output]);
-    outputs.emplace_back(data, data + bytesOf(outputType));
-  }
-  return outputs;
+    entry(index)(arguments.addresses.data(), first, last);
+  return arguments.outputs();
 }
 
 void Kernels::compare(size_t index, const std::vector<std::vector<char>> &outputs,
@@ -275,28 +293,9 @@ void Kernels::compare(size_t index, const std::vector<std::vector<char>> &output
 std::vector<std::vector<char>> Kernels::runOnGpu(const EmulatedKernel &kernel, size_t index,
                                                  const std::vector<HostTensor> &inputs,
                                                  ArrayRef<std::pair<int, int>> inPlace, uint64_t seed) {
-  FunctionType type = function(index).getFunctionType();
-  std::vector<Buffer> buffers;
-  for (auto [input, inputType] : llvm::zip_equal(inputs, type.getInputs())) {
-    buffers.emplace_back(bytesOf(inputType));
-    encode(input, inputType, buffers.back().data());
-  }
-  for (Type result : type.getResults()) {
-    buffers.emplace_back(bytesOf(result));
-    std::memset(buffers.back().data(), 0xA5, bytesOf(result));
-  }
-  std::vector<void *> arguments;
-  for (Buffer &buffer : buffers)
-    arguments.push_back(buffer.data());
-  for (auto [output, input] : inPlace)
-    arguments[inputs.size() + output] = arguments[input];
-  kernel.run(arguments, seed);
-  std::vector<std::vector<char>> outputs;
-  for (auto [output, outputType] : llvm::enumerate(type.getResults())) {
-    const char *data = static_cast<const char *>(arguments[inputs.size() + output]);
-    outputs.emplace_back(data, data + bytesOf(outputType));
-  }
-  return outputs;
+  Arguments arguments(function(index).getFunctionType(), inputs, inPlace);
+  kernel.run(arguments.addresses, seed);
+  return arguments.outputs();
 }
 
 void Kernels::check(size_t index, const std::vector<HostTensor> &inputs, double relative, double absolute) {
