@@ -65,8 +65,7 @@ private:
 
   void align(graph::DotGeneralOp product) {
     auto lhs = cast<RankedTensorType>(product.getLhs().getType()),
-         rhs = cast<RankedTensorType>(product.getRhs().getType()),
-         result = cast<RankedTensorType>(product.getType());
+         rhs = cast<RankedTensorType>(product.getRhs().getType()), result = cast<RankedTensorType>(product.getType());
     Sizes sizes{llvm::to_vector(lhs.getShape()), llvm::to_vector(rhs.getShape()), llvm::to_vector(result.getShape())};
     SmallVector<int64_t> lhsFree = product.getLhsFree(), rhsFree = product.getRhsFree();
     int64_t batch = static_cast<int64_t>(product.getLhsBatch().size());
@@ -100,10 +99,10 @@ private:
     if (!changes)
       return;
     ImplicitLocOpBuilder b(product.getLoc(), product);
-    Value whole = graph::DotGeneralOp::create(
-        b, RankedTensorType::get(sizes.result, result.getElementType()), pad(b, product.getLhs(), sizes.lhs),
-        pad(b, product.getRhs(), sizes.rhs), product.getLhsBatch(), product.getRhsBatch(), product.getLhsContract(),
-        product.getRhsContract());
+    Value whole = graph::DotGeneralOp::create(b, RankedTensorType::get(sizes.result, result.getElementType()),
+                                              pad(b, product.getLhs(), sizes.lhs), pad(b, product.getRhs(), sizes.rhs),
+                                              product.getLhsBatch(), product.getRhsBatch(), product.getLhsContract(),
+                                              product.getRhsContract());
     if (ArrayRef(sizes.result) != result.getShape())
       whole = graph::SliceOp::create(b, whole, SmallVector<int64_t>(result.getRank(), 0), result.getShape());
     product.replaceAllUsesWith(whole);

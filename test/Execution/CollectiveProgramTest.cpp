@@ -8,9 +8,9 @@
 
 //
 // Collectives that no pass asks for yet, in programs that were written by hand or drawn, through the compiler from the
-// phase `local` on to a plan that is proven and run: by ranks that are threads, on this processor and on the driver that
-// judges plans, and by ranks that are processes. Elements are small integers: everything is exact and has to equal the
-// reference interpreter. As that moves what the table of collectives says, as the runtime does, drawn programs are
+// phase `local` on to a plan that is proven and run: by ranks that are threads, on this processor and on the driver
+// that judges plans, and by ranks that are processes. Elements are small integers: everything is exact and has to equal
+// the reference interpreter. As that moves what the table of collectives says, as the runtime does, drawn programs are
 // computed once more here, by arithmetic on coordinates alone.
 //
 //===----------------------------------------------------------------------===//
@@ -49,8 +49,9 @@ std::string moduleOn(const std::string &mesh, const std::string &function) {
 
 /// The attributes of an argument whose rows are divided along `axes`.
 std::string dividedAlong(const std::string &axes, int64_t ranks) {
-  return " {dist.sharding = #dist.sharding<[{" + axes + "}, {}]>, dist.global_shape = array<i64: " +
-         std::to_string(kRows * ranks) + ", " + std::to_string(kColumns) + ">}";
+  return " {dist.sharding = #dist.sharding<[{" + axes +
+         "}, {}]>, dist.global_shape = array<i64: " + std::to_string(kRows * ranks) + ", " + std::to_string(kColumns) +
+         ">}";
 }
 
 /// A program whose arguments are divided by rows among all ranks, and whose results all ranks have whole.
@@ -129,8 +130,7 @@ private:
   absl::Status write(Session &session, size_t index) const {
     const fbs::Port &port = *session.plan().entries()->Get(0)->inputs()->Get(index);
     BOWLINE_ASSIGN_OR_RETURN(TensorRef tensor, session.Input("run", TextOf(port.name())));
-    ArrayRef<double> own =
-        ArrayRef(inputs[index].data).slice(kRows * kColumns * session.rank(), kRows * kColumns);
+    ArrayRef<double> own = ArrayRef(inputs[index].data).slice(kRows * kColumns * session.rank(), kRows * kColumns);
     if (tensor.dtype == fbs::DType::I32)
       return session.WriteAll<int32_t>(tensor, std::vector<int32_t>(own.begin(), own.end()));
     return session.WriteAll<float>(tensor, std::vector<float>(own.begin(), own.end()));
@@ -176,9 +176,8 @@ std::string ringOn(const Ring &ring) {
   std::string rows = std::to_string(kRows * ring.ranks), over = " over [" + ring.axes + "]";
   std::string argument = dividedAlong(ring.axes, ring.ranks);
   std::string body = "graph.func @f(%x: tensor<3x5xf32>" + argument + ", %i: tensor<3x5xi32>" + argument +
-                     ") -> (tensor<ROWSx5xf32>, tensor<ROWSx5xi32>) {\n" +
-                     "%next = dist.permute %x by 1" + over + " : tensor<3x5xf32>\n" +
-                     "%product = arith.mulf %next, %x : tensor<3x5xf32>\n" +
+                     ") -> (tensor<ROWSx5xf32>, tensor<ROWSx5xi32>) {\n" + "%next = dist.permute %x by 1" + over +
+                     " : tensor<3x5xf32>\n" + "%product = arith.mulf %next, %x : tensor<3x5xf32>\n" +
                      "%far = dist.permute %product by " + std::to_string(ring.ranks + 2) + over +
                      " : tensor<3x5xf32>\n" + "%back = dist.permute %far by -1" + over + " : tensor<3x5xf32>\n" +
                      "%around = dist.permute %i by -1" + over + " : tensor<3x5xi32>\n" +
@@ -220,7 +219,8 @@ public:
       std::string name = "%" + std::to_string(step);
       if (step % 3 == 0) {
         int64_t other = random.integer(0, step - 2);
-        body += name + " = arith.addf %" + std::to_string(step - 1) + ", %" + std::to_string(other) + " : " + type + "\n";
+        body +=
+            name + " = arith.addf %" + std::to_string(step - 1) + ", %" + std::to_string(other) + " : " + type + "\n";
         steps.push_back({{}, other});
         continue;
       }

@@ -38,9 +38,7 @@ std::optional<std::string> codegen::findCudaToolkit() {
   return std::nullopt;
 }
 
-std::string codegen::libdevicePath(StringRef toolkit) {
-  return inFolder(toolkit, "nvvm/libdevice/libdevice.10.bc");
-}
+std::string codegen::libdevicePath(StringRef toolkit) { return inFolder(toolkit, "nvvm/libdevice/libdevice.10.bc"); }
 
 namespace {
 

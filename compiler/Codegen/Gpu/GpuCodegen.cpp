@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Gpu/GpuCodegen.h"
+#include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/Gpu/CudaToolkit.h"
 #include "compiler/Codegen/Gpu/GpuKernelEmitter.h"
 #include "compiler/Codegen/LowerToLLVM.h"
-#include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Support/Fault.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -57,9 +57,8 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
     return llvm::createStringError("this LLVM cannot generate PTX: " + error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, arch, ptxFeature(arch), options,
-                                                                          std::nullopt, std::nullopt,
-                                                                          llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, arch, ptxFeature(arch), options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 struct GpuCodegen::State {

@@ -94,8 +94,8 @@ void GpuKernelEmitter::addParts(const Nest &planned) {
     int64_t elements = 1;
     for (unsigned dim : expr->dims)
       elements *= planned.space.size(dim);
-    vectors = std::max(vectors, elements / vectorOf(expr->operands, {}, expr->dims.back(),
-                                                    planned.space.size(expr->dims.back())));
+    vectors = std::max(
+        vectors, elements / vectorOf(expr->operands, {}, expr->dims.back(), planned.space.size(expr->dims.back())));
   });
   int64_t units = 1;
   for (unsigned dim : planned.outer)
@@ -122,8 +122,8 @@ void GpuKernelEmitter::addParts(const Nest &planned) {
   bool isShort = vectors <= kWarp, isFew = units * kWarp < kBusyThreads;
   if (planned.rows || (!isShort && (isFew || vectors > kWarp * kVectorsPerLane))) {
     part.form = Form::BlockRows;
-    part.threads = std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(vectors, isFew ? 1 : 4)), 2 * kWarp,
-                                       kMaxThreads);
+    part.threads =
+        std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(vectors, isFew ? 1 : 4)), 2 * kWarp, kMaxThreads);
   }
   part.blocks = units;
   parts.push_back(part);
@@ -164,8 +164,7 @@ Value GpuKernelEmitter::intrinsic(StringRef name, Type type, ValueRange operands
   return type ? call->getResult(0) : Value();
 }
 
-FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol,
-                                             ArrayRef<std::unique_ptr<Nest>> nests) {
+FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests) {
   for (const std::unique_ptr<Nest> &planned : nests)
     addParts(*planned);
   placeParts();
@@ -178,8 +177,8 @@ FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol,
   FunctionType signature = kernel.getFunctionType();
   inputCount = signature.getNumInputs();
   SmallVector<Type> pointers(inputCount + signature.getNumResults(), pointer);
-  auto function =
-      LLVM::LLVMFuncOp::create(b, symbol, LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), pointers));
+  auto function = LLVM::LLVMFuncOp::create(
+      b, symbol, LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), pointers));
   function.setCConv(LLVM::cconv::CConv::PTX_Kernel);
   Block *body = function.addEntryBlock(b);
   scopes.emplace_back(body);
@@ -418,8 +417,8 @@ SmallVector<Value> GpuKernelEmitter::reduceInLanes(ArrayRef<const Expr *> group,
   for (unsigned dim : dims)
     count *= nest->space.size(dim);
   insertHere();
-  SmallVector<Value> sums = emitCounted(termLane, constant(count), constant(termLanes),
-                                        identities(group, lanes.count), [&](Value item, ValueRange accumulators) {
+  SmallVector<Value> sums = emitCounted(termLane, constant(count), constant(termLanes), identities(group, lanes.count),
+                                        [&](Value item, ValueRange accumulators) {
                                           setDims(dims, item);
                                           return accumulate(group, bodies, accumulators);
                                         });
