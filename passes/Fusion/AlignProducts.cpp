@@ -31,18 +31,26 @@ public:
   using AlignProductsBase::AlignProductsBase;
 
   void runOnOperation() override {
+    if (rowBytes < 1 || multiple < 1) {
+      getOperation().emitError("align-products: row-bytes and multiple must be at least 1, got ")
+          << rowBytes.getValue() << " and " << multiple.getValue();
+      return signalPassFailure();
+    }
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       padded.clear();
       masked.clear();
       Block &body = function.getBody().front();
+      // By name: how operands of a product grow together is known of this one, which libraries compute.
       for (auto product : llvm::to_vector(body.getOps<graph::DotGeneralOp>()))
         align(product);
       // Where ranks divide the classes, a label may name the one behind the last.
       if (dist::MeshOp mesh = dist::MeshOp::of(getOperation()); mesh && mesh.getRankCount() > 1)
         continue;
+      // By name: absent classes are a matter of this loss and its gradient.
       for (auto loss : llvm::to_vector(body.getOps<graph::SoftmaxCrossEntropyOp>()))
         if (Value logits = withAbsentClasses(loss.getLogits()))
           loss.getLogitsMutable().assign(logits);
+      // By name: as above.
       for (auto gradient : llvm::to_vector(body.getOps<graph::SoftmaxCrossEntropyGradOp>()))
         if (Value logits = withAbsentClasses(gradient.getLogits()))
           widen(gradient, logits);
@@ -127,8 +135,13 @@ private:
   /// Where `logits` are a product without the classes that it got in addition: all of it, these with logits so low that
   /// nothing comes of them. Null elsewhere.
   Value withAbsentClasses(Value logits) {
+    // By name: what align() leaves behind.
     auto slice = logits.getDefiningOp<graph::SliceOp>();
+    // By name: as above.
     if (!slice || !slice.getInput().getDefiningOp<graph::DotGeneralOp>())
+      return {};
+    // Of a program's own slices those that leave out the last classes alone are the same.
+    if (llvm::any_of(slice.getOffsets(), [](int64_t offset) { return offset != 0; }))
       return {};
     auto all = cast<RankedTensorType>(slice.getInput().getType()), own = cast<RankedTensorType>(slice.getType());
     if (all.getShape().drop_back() != own.getShape().drop_back())
@@ -154,6 +167,7 @@ private:
     ImplicitLocOpBuilder b(gradient.getLoc(), gradient);
     auto wide = graph::SoftmaxCrossEntropyGradOp::create(b, logits, gradient.getLabels(), gradient.getLogsumexp(),
                                                          gradient.getLossGrad());
+    // By name: what align() put in front of products.
     for (Operation *user : llvm::make_early_inc_range(gradient->getUsers()))
       if (auto pad = dyn_cast<graph::PadOp>(user); pad && pad.getType() == wide.getType()) {
         pad.replaceAllUsesWith(wide.getResult());

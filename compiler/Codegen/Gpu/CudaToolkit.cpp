@@ -25,17 +25,16 @@ static std::string inFolder(StringRef folder, StringRef name) {
 }
 
 std::optional<std::string> codegen::findCudaToolkit() {
-  std::vector<std::string> folders;
+  auto ifToolkit = [](std::string folder) {
+    return sys::fs::can_execute(inFolder(folder, "bin/ptxas")) ? std::optional(std::move(folder)) : std::nullopt;
+  };
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char *folder = std::getenv(variable); folder && *folder)
-      folders.push_back(folder);
+      return ifToolkit(folder);
   if (auto ptxas = sys::findProgramByName("ptxas"))
-    folders.push_back(sys::path::parent_path(sys::path::parent_path(*ptxas)).str());
-  folders.push_back("/usr/local/cuda");
-  for (const std::string &folder : folders)
-    if (sys::fs::can_execute(inFolder(folder, "bin/ptxas")))
+    if (auto folder = ifToolkit(sys::path::parent_path(sys::path::parent_path(*ptxas)).str()))
       return folder;
-  return std::nullopt;
+  return ifToolkit("/usr/local/cuda");
 }
 
 std::string codegen::libdevicePath(StringRef toolkit) { return inFolder(toolkit, "nvvm/libdevice/libdevice.10.bc"); }

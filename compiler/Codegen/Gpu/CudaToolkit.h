@@ -18,7 +18,8 @@
 
 namespace bowline::codegen {
 
-/// The folder of the toolkit: $CUDA_HOME, $CUDA_PATH, or where ptxas on the PATH or /usr/local/cuda is. None without.
+/// The folder of the toolkit: $CUDA_HOME or $CUDA_PATH, the first that is set; else where ptxas on the PATH is, or
+/// /usr/local/cuda. None where there is no ptxas in it.
 std::optional<std::string> findCudaToolkit();
 
 /// Machine code for `arch` from PTX, by the toolkit's ptxas. `report` receives what ptxas says of registers and spills.

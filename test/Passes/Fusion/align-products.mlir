@@ -4,6 +4,10 @@
 // RUN: bowline-opt %s --align-products="min-size=2 row-bytes=4" --split-input-file | FileCheck %s --check-prefix=NARROW
 // RUN: bowline-opt %s --align-products --split-input-file | FileCheck %s --check-prefix=SMALL
 
+// RUN: not bowline-opt %s --align-products="multiple=0" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not bowline-opt %s --align-products="row-bytes=0" 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: align-products: row-bytes and multiple must be at least 1
+
 // Of 5 f32 a row has 20 bytes. What is contracted grows in both operands, and the result stays.
 // CHECK-LABEL: graph.func @contracted
 // CHECK-SAME: %[[X:.*]]: tensor<4x5xf32>, %[[W:.*]]: tensor<8x5xf32>
