@@ -17,7 +17,10 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-static constexpr int64_t kWarp = 32, kMaxThreads = 1024;
+static constexpr int64_t kWarp = 32;
+
+/// Threads of a block. A thread of a larger one may have too few registers for what it computes.
+static constexpr int64_t kMaxThreads = 512;
 
 /// Threads of a block that computes elements, or rows by warps.
 static constexpr int64_t kThreads = 256;
