@@ -1,9 +1,10 @@
 // attention_forward of bf16 by matrix instructions: a warp has kRowTiles times 16 queries, whose sums stay in registers
-// while blocks of keys stream past in shared memory, the next one being read meanwhile. Scores are multiplied with the
-// scale, which is positive, and log2(e) where they are exponentiated.
+// while blocks of keys stream past in shared memory, the next one being read meanwhile. Where the device has
+// warpgroups, four warps multiply their queries together. Scores are multiplied with the scale, which is positive, and
+// log2(e) where they are exponentiated.
 
 #include "kernels/cuda/attention_geometry.h"
-#include "kernels/cuda/tensor_core.h"
+#include "kernels/cuda/warpgroup.h"
 
 namespace {
 
@@ -12,8 +13,11 @@ using namespace bowline::device;
 template <int kDim, int kRowTiles, int kWarps, int kKeys>
 struct MmaForward {
   static constexpr int kWarpRows = 16 * kRowTiles, kRows = kWarps * kWarpRows, kThreads = 32 * kWarps;
-  using Rows = SharedRows<kDim>;
-  static constexpr int kTileBytes = kKeys * Rows::kRowBytes;
+  static constexpr int kTogether = kWarpgroups ? 4 * kWarpRows : kWarpRows;  // rows that are multiplied together
+  static constexpr int kTileStep = kWarpgroups ? 64 : 16;  // from a row of a warp's tile to that of the next one
+  using Rows = SharedPanels<kDim, kRows>;
+  using Keys = SharedPanels<kDim, kKeys>;
+  using Scores = float[kKeys / 8][4];
 
   const NarrowSize& s;
   int warp, lane;
@@ -24,7 +28,7 @@ struct MmaForward {
       : s(size),
         warp(static_cast<int>(threadIdx.x) / 32),
         lane(static_cast<int>(threadIdx.x) % 32),
-        row(first + warp * kWarpRows) {
+        row(first + Begin() + (kWarpgroups ? warp % 4 * 16 : 0)) {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
@@ -37,69 +41,108 @@ struct MmaForward {
     }
   }
 
-  BOWLINE_DEVICE int32_t LastRow() const { return Smaller(row + kWarpRows, s.queries) - 1; }
+  // Of the block's rows, the first that is multiplied together with this warp's.
+  BOWLINE_DEVICE int Begin() const { return warp * kWarpRows / kTogether * kTogether; }
 
   // Scores of keys that a query does not see become minus infinity.
-  BOWLINE_DEVICE void Hide(float (&scores)[kRowTiles][kKeys / 8][4], int32_t key) const {
+  BOWLINE_DEVICE void Hide(int tile, Scores& scores, int32_t key) const {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
+    for (int half = 0; half < 2; ++half) {
+      const NarrowSize::Range seen = s.KeysOf(Smaller(row + tile * kTileStep + half * 8 + lane / 4, s.queries - 1));
+      const int begin = seen.begin - key, end = seen.end - key;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const NarrowSize::Range seen = s.KeysOf(Smaller(row + tile * 16 + half * 8 + lane / 4, s.queries - 1));
-        const int begin = seen.begin - key, end = seen.end - key;
+      for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const int j = n * 8 + lane % 4 * 2 + i;
-            if (j < begin || j >= end) scores[tile][n][half * 2 + i] = -kInfinity;
-          }
+        for (int i = 0; i < 2; ++i) {
+          const int j = n * 8 + lane % 4 * 2 + i;
+          if (j < begin || j >= end) scores[n][half * 2 + i] = -kInfinity;
         }
       }
     }
   }
 
   // Scores become exponentials under the largest score so far, under which sums are brought too.
-  BOWLINE_DEVICE void Exponentiate(float (&scores)[kRowTiles][kKeys / 8][4], float scale) {
+  BOWLINE_DEVICE void Exponentiate(int tile, Scores& scores, float scale) {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
+    for (int half = 0; half < 2; ++half) {
+      float larger = largest[tile][half];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float larger = largest[tile][half];
+      for (int n = 0; n < kKeys / 8; ++n) {
+        larger = Max(larger, Max(scores[n][half * 2], scores[n][half * 2 + 1]));
+      }
+      larger = Max(larger, ShuffleXor(larger, 1));
+      larger = Max(larger, ShuffleXor(larger, 2));
+      // Of no key so far all exponentials are to be zero, and not those of infinity less infinity.
+      const float base = larger == -kInfinity ? 0.0f : larger * scale;
+      const float shrink = Exp2(MulAdd(largest[tile][half], scale, -base));
+      largest[tile][half] = larger;
+      float sum = 0.0f;
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
-          larger = Max(larger, Max(scores[tile][n][half * 2], scores[tile][n][half * 2 + 1]));
+      for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float& score = scores[n][half * 2 + i];
+          score = Exp2(MulAdd(score, scale, -base));
+          sum += score;
         }
-        larger = Max(larger, ShuffleXor(larger, 1));
-        larger = Max(larger, ShuffleXor(larger, 2));
-        // Of no key so far all exponentials are to be zero, and not those of infinity less infinity.
-        const float base = larger == -kInfinity ? 0.0f : larger * scale;
-        const float shrink = Exp2(MulAdd(largest[tile][half], scale, -base));
-        largest[tile][half] = larger;
-        float sum = 0.0f;
+      }
+      total[tile][half] = MulAdd(total[tile][half], shrink, sum);
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
+      for (int n = 0; n < kDim / 8; ++n) {
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            float& score = scores[tile][n][half * 2 + i];
-            score = Exp2(MulAdd(score, scale, -base));
-            sum += score;
-          }
-        }
-        total[tile][half] = MulAdd(total[tile][half], shrink, sum);
-#pragma unroll
-        for (int n = 0; n < kDim / 8; ++n) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) sums[tile][n][half * 2 + i] *= shrink;
-        }
+        for (int i = 0; i < 2; ++i) sums[tile][n][half * 2 + i] *= shrink;
       }
     }
   }
 
-  BOWLINE_DEVICE void AddKeys(const Rows& q, const Rows& k, const Rows& v, int32_t key, float scale) {
-    const NarrowSize::Range any = s.KeysOf(Smaller(row, s.queries - 1), LastRow() + 1);
-    if (row >= s.queries || key + kKeys <= any.begin || key >= any.end) return;
-    float scores[kRowTiles][kKeys / 8][4] = {};
+  // Of a warpgroup, whose tiles of 64 rows are 16 of each warp.
+  BOWLINE_DEVICE void AddKeysTogether(const Rows& q, const Keys& k, const Keys& v, int32_t key, float scale,
+                                      bool hide) {
+    Scores scores[kRowTiles];
+    StartProducts();
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile) {
+#pragma unroll
+      for (int step = 0; step < kDim / 16; ++step) {
+        MultiplyTogether<false>(scores[tile], q.Describe(Begin() + tile * 64, step), k.Describe(0, step), step > 0);
+      }
+      CommitProducts();
+    }
+    uint32_t weights[kRowTiles][kKeys / 16][4];
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile) {
+      WaitForProducts<kRowTiles - 1>();
+      Settle(scores[tile]);
+      if (hide) Hide(tile, scores[tile], key);
+      Exponentiate(tile, scores[tile], scale);
+#pragma unroll
+      for (int step = 0; step < kKeys / 16; ++step) {
+        PackA(weights[tile][step], scores[tile][2 * step], scores[tile][2 * step + 1]);
+      }
+      StartProducts();
+#pragma unroll
+      for (int step = 0; step < kKeys / 16; ++step) {
+        MultiplyTogether<true>(sums[tile], weights[tile][step], v.DescribeTransposed(step * 16), true);
+      }
+      CommitProducts();
+    }
+    WaitForProducts<0>();
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile) Settle(sums[tile]);
+  }
+
+  BOWLINE_DEVICE void AddKeys(const Rows& q, const Keys& k, const Keys& v, int32_t key, float scale) {
+    // Decided for all rows that are multiplied together.
+    const int32_t begin = row - (kWarpgroups ? warp % 4 * 16 : 0), last = Smaller(begin + kTogether, s.queries) - 1;
+    if (begin > last) return;
+    const NarrowSize::Range any = s.KeysOf(begin, last + 1);
+    if (key + kKeys <= any.begin || key >= any.end) return;
+    const bool hide = key < s.KeysOf(last).begin || key + kKeys > s.KeysOf(begin).end;
+    if constexpr (kWarpgroups) {
+      AddKeysTogether(q, k, v, key, scale, hide);
+      return;
+    }
+    Scores scores[kRowTiles] = {};
 #pragma unroll 2
     for (int step = 0; step < kDim / 16; ++step) {
       uint32_t a[kRowTiles][4];
@@ -116,8 +159,11 @@ struct MmaForward {
         }
       }
     }
-    if (key < s.KeysOf(LastRow()).begin || key + kKeys > s.KeysOf(row).end) Hide(scores, key);
-    Exponentiate(scores, scale);
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile) {
+      if (hide) Hide(tile, scores[tile], key);
+      Exponentiate(tile, scores[tile], scale);
+    }
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t a[kRowTiles][4];
@@ -142,7 +188,7 @@ struct MmaForward {
     }
   }
 
-  BOWLINE_DEVICE void Finish(const Rows& q, Bf16* out, float* lse) {
+  BOWLINE_DEVICE void Finish(const Rows& q, int32_t first, Bf16* out, float* lse) {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
       float inverse[2];
@@ -152,55 +198,58 @@ struct MmaForward {
         sum += ShuffleXor(sum, 1);
         sum += ShuffleXor(sum, 2);
         inverse[half] = 1.0f / sum;
-        const int32_t query = row + tile * 16 + half * 8 + lane / 4;
+        const int32_t query = row + tile * kTileStep + half * 8 + lane / 4;
         if (lane % 4 == 0 && query < s.queries) lse[query] = MulAdd(largest[tile][half], s.scale, Log(sum));
       }
-      q.Write(sums[tile], inverse[0], inverse[1], warp * kWarpRows + tile * 16, lane, out, s.QueryStride(),
-              row + tile * 16, s.queries);
+      const int32_t begin = row + tile * kTileStep;
+      q.Write(sums[tile], inverse[0], inverse[1], begin - first, lane, out, s.QueryStride(), begin, s.queries);
     }
   }
 
   // Shared memory: q [kRows], then twice k and v [kKeys].
   BOWLINE_DEVICE static void Run(const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, float* lse,
                                  const NarrowSize& s) {
-    const int32_t blocks = (s.queries + kRows - 1) / kRows, index = static_cast<int32_t>(blockIdx.x) / blocks;
+    const int32_t blocks = (s.queries + kRows - 1) / kRows;
+    const BlockOrder order = OrderOfBlock(blocks, int64_t{4} * s.keys * kDim);
     // Later queries see more keys under a causal mask: they begin first.
-    const int32_t first = (blocks - 1 - static_cast<int32_t>(blockIdx.x) % blocks) * kRows;
-    const int64_t head = index % s.heads, batch = index / s.heads;
-    const int64_t kv = s.KeyOffset(batch, head / (s.heads / s.kv_heads)), own = s.QueryOffset(batch, head);
+    const int32_t index = order.head, first = (blocks - 1 - order.place) * kRows;
+    const int32_t heads = static_cast<int32_t>(s.heads), group = heads / static_cast<int32_t>(s.kv_heads);
+    const int32_t batch = index / heads, head = index - batch * heads;
+    const int64_t kv = s.KeyOffset(batch, head / group), own = s.QueryOffset(batch, head);
     const Rows q_rows = {SharedBase()};
-    const SharedAddress tiles = SharedBase() + kRows * Rows::kRowBytes;
+    const auto k_rows = [&](int buffer) { return Keys{q_rows.at + (Rows::kBytes + 2 * buffer * Keys::kBytes)}; };
+    const auto v_rows = [&](int buffer) { return Keys{k_rows(buffer).at + Keys::kBytes}; };
     const auto read = [&](int32_t key, int buffer) {
-      const Rows k_rows = {tiles + 2 * buffer * kTileBytes}, v_rows = {k_rows.at + kTileBytes};
-      k_rows.template Read<kKeys, kThreads>(k + kv, s.KeyStride(), key, s.keys);
-      v_rows.template Read<kKeys, kThreads>(v + kv, s.KeyStride(), key, s.keys);
+      k_rows(buffer).template Read<kThreads>(k + kv, s.KeyStride(), key, s.keys);
+      v_rows(buffer).template Read<kThreads>(v + kv, s.KeyStride(), key, s.keys);
       CommitCopies();
     };
     const NarrowSize::Range seen = s.KeysOf(first, Smaller(first + kRows, s.queries));
-    q_rows.template Read<kRows, kThreads>(q + own, s.QueryStride(), first, s.queries);
+    q_rows.template Read<kThreads>(q + own, s.QueryStride(), first, s.queries);
     read(seen.begin, 0);
     MmaForward block(s, first);
     const float scale = s.scale * kLog2E;
     int buffer = 0;
     for (int32_t key = seen.begin; key < seen.end; key += kKeys, buffer ^= 1) {
       WaitForCopies();
+      if constexpr (kWarpgroups) ShowToProducts();
       Barrier();  // the block is there, and nobody reads the one before, whose place the next one takes
       if (key + kKeys < seen.end) read(key + kKeys, buffer ^ 1);
-      const Rows k_rows = {tiles + 2 * buffer * kTileBytes}, v_rows = {k_rows.at + kTileBytes};
-      block.AddKeys(q_rows, k_rows, v_rows, key, scale);
+      block.AddKeys(q_rows, k_rows(buffer), v_rows(buffer), key, scale);
     }
-    block.Finish(q_rows, out + own, lse + int64_t{index} * s.queries);
+    if constexpr (kWarpgroups) Barrier();  // others may have read the queries that are written over
+    block.Finish(q_rows, first, out + own, lse + int64_t{index} * s.queries);
   }
 };
 
 }  // namespace
 
-#define BOWLINE_ATTENTION_FORWARD(dim, row_tiles, warps)                                                 \
-  BOWLINE_DEVICE_FUNCTION(bowline_attention_forward_mma_##dim, 32 * warps, const Bf16* q, const Bf16* k, \
-                          const Bf16* v, Bf16* out, float* lse, BOWLINE_ATTENTION_PARAMETERS) {          \
-    MmaForward<dim, row_tiles, warps, 64>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));      \
+#define BOWLINE_ATTENTION_FORWARD(dim, row_tiles, warps, keys, blocks)                                                 \
+  BOWLINE_DEVICE_FUNCTION_OF(bowline_attention_forward_mma_##dim, 32 * warps, kWarpgroups ? blocks : 1, const Bf16* q, \
+                             const Bf16* k, const Bf16* v, Bf16* out, float* lse, BOWLINE_ATTENTION_PARAMETERS) {      \
+    MmaForward<dim, row_tiles, warps, keys>::Run(q, k, v, out, lse, BOWLINE_ATTENTION_SIZE(int32_t));                  \
   }
-BOWLINE_ATTENTION_FORWARD(64, 2, 4)
-BOWLINE_ATTENTION_FORWARD(96, 1, 8)
-BOWLINE_ATTENTION_FORWARD(128, 1, 8)
+BOWLINE_ATTENTION_FORWARD(64, 1, 4, 64, 4)
+BOWLINE_ATTENTION_FORWARD(96, 1, 8, 64, 1)
+BOWLINE_ATTENTION_FORWARD(128, 1, 8, 64, 1)
 #undef BOWLINE_ATTENTION_FORWARD

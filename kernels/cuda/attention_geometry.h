@@ -58,6 +58,25 @@ struct AttentionSize {
   }
 };
 
+// Which block of rows of which head block `index` of the grid has. `heads` heads have `blocks` blocks of rows each,
+// whose places are in the order of what they have to do, most first. All heads take a place before any takes the next
+// one, so that little is left for the last blocks of the grid; but only so many heads together that the `bytes` of
+// each, which stream past its rows, stay in a cache.
+struct BlockOrder {
+  int32_t place, head;
+  BOWLINE_DEVICE BlockOrder(int32_t index, int32_t heads, int32_t blocks, int64_t bytes) {
+    constexpr int64_t kCacheBytes = int64_t{32} << 20;
+    const int32_t most = static_cast<int32_t>(Clamped(kCacheBytes / bytes, int64_t{1}, int64_t{heads}));
+    const int32_t section = index / (most * blocks), within = index - section * (most * blocks);
+    const int32_t together = Smaller(most, heads - section * most);
+    place = within / together;
+    head = section * most + (within - place * together);
+  }
+};
+BOWLINE_DEVICE BlockOrder OrderOfBlock(int32_t blocks, int64_t bytes) {
+  return {static_cast<int32_t>(blockIdx.x), static_cast<int32_t>(gridDim.x) / blocks, blocks, bytes};
+}
+
 using WideSize = AttentionSize<int64_t>;
 using NarrowSize = AttentionSize<int32_t>;
 

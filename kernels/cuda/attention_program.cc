@@ -82,6 +82,15 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
   const int64_t rows = s.batch * s.queries * s.heads;
   constexpr int64_t kRows = 8;  // of a block, a warp each
   if (CeilDiv(rows, kRows) > INT32_MAX) return Refuse(signature, "more than 2^34 rows of queries");
+  if (ByMatrixInstructions(s)) {
+    const int64_t own_rows = s.head_dim == 64 ? 32 : 16;  // of a block, eight or sixteen lanes each
+    return DeviceLaunch{absl::StrCat("bowline_attention_delta_mma_", s.head_dim),
+                        {static_cast<uint32_t>(CeilDiv(rows, own_rows)), 1, 1},
+                        {256, 1, 1},
+                        0,
+                        {Parameter::Argument(3), Parameter::Argument(5), Parameter::Scratch(), Parameter::I64(rows),
+                         Parameter::I64(s.queries), Parameter::I64(s.heads)}};
+  }
   return DeviceLaunch{absl::StrCat("bowline_attention_delta", s.bf16 ? "_bf16" : "_f32"),
                       {static_cast<uint32_t>(CeilDiv(rows, kRows)), 1, 1},
                       {32 * kRows, 1, 1},
@@ -95,10 +104,11 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
 absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionForward(signature));
   if (ByMatrixInstructions(s)) {
-    constexpr int64_t kRows = 128, kKeys = 64;
+    constexpr int64_t kKeys = 64;
+    const int64_t rows = s.head_dim == 64 ? 64 : 128;
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-        DeviceLaunch launch, Mma(signature, s, "forward", s.queries, s.heads, kRows, s.head_dim == 64 ? 128 : 256,
-                                 kRows + 4 * kKeys, 0, Arguments({0, 1, 2, 3, 4})));
+        DeviceLaunch launch, Mma(signature, s, "forward", s.queries, s.heads, rows, static_cast<uint32_t>(2 * rows),
+                                 rows + 4 * kKeys, 0, Arguments({0, 1, 2, 3, 4})));
     return KernelProgram{0, {std::move(launch)}};
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch,
@@ -117,14 +127,14 @@ absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signatur
   with_dkv.push_back(Parameter::Argument(7));
   with_dkv.push_back(Parameter::Argument(8));
   if (ByMatrixInstructions(s)) {
-    constexpr int64_t kRows = 128;
-    const int64_t columns = s.head_dim == 64 ? 64 : 32;
+    constexpr int64_t kRows = 64, kKeys = 64;
+    const int64_t queries_at_once = s.head_dim == 96 ? 32 : 64;
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-        DeviceLaunch keys, Mma(signature, s, "backward_keys", s.keys, s.kv_heads, kRows, 256, 2 * kRows + 4 * columns,
-                               2 * 2 * 4 * columns, std::move(with_dkv)));
+        DeviceLaunch keys, Mma(signature, s, "backward_keys", s.keys, s.kv_heads, kRows, 128,
+                               2 * kRows + 4 * queries_at_once, 2 * 2 * 4 * queries_at_once, std::move(with_dkv)));
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,
-                                    Mma(signature, s, "backward_queries", s.queries, s.heads, kRows, 256,
-                                        2 * kRows + 4 * columns, 0, std::move(with_dq)));
+                                    Mma(signature, s, "backward_queries", s.queries, s.heads, kRows, 128,
+                                        2 * kRows + 4 * kKeys, 0, std::move(with_dq)));
     return KernelProgram{scratch, {std::move(delta), std::move(keys), std::move(queries)}};
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch keys,

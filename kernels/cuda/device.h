@@ -6,20 +6,21 @@
 // of CUDA only threadIdx, blockIdx, blockDim and gridDim, and what is declared here.
 //
 // A function is declared by BOWLINE_DEVICE_FUNCTION(name, most threads of a block, parameters) { body }. Parameters are
-// pointers and numbers of 4 or 8 bytes. Shared memory is dynamic alone: SharedMemory(), aligned to 256 bytes.
+// pointers and numbers of 4 or 8 bytes. Shared memory is dynamic alone: SharedMemory(), aligned to 1024 bytes.
+// BOWLINE_DEVICE_FUNCTION_OF also says how many blocks are to run on a multiprocessor at once, which bounds registers.
 
 #include <cstdint>
 
 #if defined(__CUDACC__)
 #define BOWLINE_DEVICE __device__ __forceinline__
-#define BOWLINE_DEVICE_FUNCTION(name, threads, ...) \
-  extern "C" __global__ void __launch_bounds__(threads, 1) name(__VA_ARGS__)
+#define BOWLINE_DEVICE_FUNCTION_OF(name, threads, blocks, ...) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(__VA_ARGS__)
 #else
 #include <cmath>
 
 #include "kernels/cuda/emulator/fibers.h"
 #define BOWLINE_DEVICE inline
-#define BOWLINE_DEVICE_FUNCTION(name, threads, ...)                                                 \
+#define BOWLINE_DEVICE_FUNCTION_OF(name, threads, blocks, ...)                                      \
   extern "C" void name(__VA_ARGS__);                                                                \
   static const bool emulated_##name = ::bowline::emulator::RegisterFunction(#name, threads, &name); \
   extern "C" void name(__VA_ARGS__)
@@ -28,6 +29,7 @@
 #define blockDim (::bowline::emulator::Current().threads)
 #define gridDim (::bowline::emulator::Current().blocks)
 #endif
+#define BOWLINE_DEVICE_FUNCTION(name, threads, ...) BOWLINE_DEVICE_FUNCTION_OF(name, threads, 1, __VA_ARGS__)
 
 namespace bowline::device {
 
@@ -50,7 +52,7 @@ BOWLINE_DEVICE int64_t GlobalThreads() { return static_cast<int64_t>(gridDim.x) 
 #if defined(__CUDACC__)
 
 BOWLINE_DEVICE unsigned char* SharedMemory() {
-  extern __shared__ __align__(256) unsigned char dynamic_shared_memory[];
+  extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
   return dynamic_shared_memory;
 }
 BOWLINE_DEVICE void Barrier() { __syncthreads(); }

@@ -23,10 +23,8 @@ struct SharedAddress {
   BOWLINE_DEVICE SharedAddress operator^(int bytes) const { return {at ^ static_cast<uint32_t>(bytes)}; }
 };
 BOWLINE_DEVICE SharedAddress SharedBase() { return {static_cast<uint32_t>(__cvta_generic_to_shared(SharedMemory()))}; }
-BOWLINE_DEVICE float LoadFloat(SharedAddress from) {
-  float value;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from.at) : "memory");
-  return value;
+BOWLINE_DEVICE void LoadPair(float (&to)[2], SharedAddress from) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from.at) : "memory");
 }
 BOWLINE_DEVICE Vector<uint32_t, 4> LoadWords(SharedAddress from) {
   Vector<uint32_t, 4> words;
@@ -87,7 +85,10 @@ struct SharedAddress {
   }
 };
 inline SharedAddress SharedBase() { return {SharedMemory()}; }
-inline float LoadFloat(SharedAddress from) { return LoadAligned<float>(from.at); }
+inline void LoadPair(float (&to)[2], SharedAddress from) {
+  const auto pair = LoadAligned<Vector<float, 2> >(from.at);
+  to[0] = pair.at[0], to[1] = pair.at[1];
+}
 inline Vector<uint32_t, 4> LoadWords(SharedAddress from) { return LoadAligned<Vector<uint32_t, 4> >(from.at); }
 inline void StoreWord(SharedAddress to, uint32_t word) { StoreAligned(to.at, word); }
 

@@ -255,9 +255,9 @@ absl::Status Launch(const kernels::cuda::DeviceLaunch& launch, absl::Span<void* 
   absl::StatusOr<std::vector<uint64_t>> values = Values(launch, function, arguments, scratch);
   if (!values.ok()) return values.status();
 
-  std::vector<unsigned char> shared_memory(launch.shared_bytes + 2 * kGuardBytes + 256);
+  std::vector<unsigned char> shared_memory(launch.shared_bytes + 2 * kGuardBytes + 1024);
   unsigned char* shared = shared_memory.data() + kGuardBytes;
-  shared += (256 - reinterpret_cast<uintptr_t>(shared) % 256) % 256;
+  shared += (1024 - reinterpret_cast<uintptr_t>(shared) % 1024) % 1024;
   Grid own;
   own.function = &function;
   own.values = *std::move(values);

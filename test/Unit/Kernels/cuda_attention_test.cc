@@ -1,5 +1,10 @@
 // Attention on the emulator, against the reference, within the bounds that attention_bounds.h derives.
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "kernels/cuda/attention_geometry.h"
 #include "kernels/reference/reference.h"
 #include "test/Unit/Kernels/attention_bounds.h"
 #include "test/Unit/Kernels/cuda_emulation.h"
@@ -104,6 +109,28 @@ TEST(CudaAttention, F32OfUsualHeads) {
   CheckAttention({1, 20, 20, 1, 1, 8, true, -0.3}, DType::kF32, 3);
   CheckAttention({1, 100, 100, 2, 1, 64, true, 0.125}, DType::kF32, 1);
   CheckAttention({1, 40, 70, 2, 2, 128, true, 0.09, 33}, DType::kF32, 2);
+}
+
+// Every block of every head once; of heads whose bytes fit a cache together, the first places first.
+TEST(CudaAttention, OrderOfBlocks) {
+  for (int32_t heads : {1, 5, 64}) {
+    for (int32_t blocks : {1, 7, 32}) {
+      for (int64_t bytes : {int64_t{1}, int64_t{3} << 20, int64_t{12} << 20, int64_t{1} << 40}) {
+        std::vector<int> seen(static_cast<size_t>(heads * blocks));
+        const int64_t together = std::clamp<int64_t>((int64_t{32} << 20) / bytes, 1, heads);
+        int64_t section = 0, place = 0;
+        for (int32_t index = 0; index < heads * blocks; ++index) {
+          const device::BlockOrder order(index, heads, blocks, bytes);
+          ASSERT_TRUE(order.head >= 0 && order.head < heads && order.place >= 0 && order.place < blocks);
+          ++seen[static_cast<size_t>(order.head * blocks + order.place)];
+          if (order.head / together != section) section = order.head / together, place = 0;
+          EXPECT_GE(order.place, place) << heads << " heads, " << blocks << " blocks, " << bytes << " bytes";
+          place = order.place;
+        }
+        EXPECT_THAT(seen, ::testing::Each(1)) << heads << " heads, " << blocks << " blocks, " << bytes << " bytes";
+      }
+    }
+  }
 }
 
 // By matrix instructions.
