@@ -147,6 +147,8 @@ LogicalResult GpuCodegen::State::translate(func::FuncOp kernel, ModuleOp loops, 
   translated->setDataLayout(machine->createDataLayout());
   llvm::Function *function = translated->getFunction(symbol);
   function->addFnAttr("nvvm.reqntid", std::to_string(grid.threads));
+  // Without it ptxas spills a few registers for the sake of more blocks on a processor.
+  function->addFnAttr("nvvm.minctasm", "1");
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (llvm::Argument &argument : function->args())
     argument.addAttr(llvm::Attribute::getWithAlignment(llvmContext, llvm::Align(64)));
