@@ -447,7 +447,7 @@ TEST_F(CudaKernels, MatmulWithoutWorkspace) {
   ExpectAccurate(p, kTypes[0], c.Doubles(), expected, magnitude);
 }
 
-// Attention, as test/Unit/Kernels/attention_test.cc has it, of kernels that round no weight to bf16.
+// Attention, as test/Unit/Kernels/attention_test.cc has it, of kernels that may round weights to bf16.
 
 void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
                   const std::vector<double>& bounds) {
@@ -496,7 +496,7 @@ void CheckAttention(CardRunner& card, std::mt19937_64& random, const AttentionSi
   const auto forward = reference::Attention(s, q64, k64, v64);
   const auto backward = reference::AttentionBackward(s, q64, k64, v64, dout64);
   AttentionBounds bounds;
-  if (dtype == DType::kBF16) bounds = BoundAttention(s, /*rounds_weights=*/false, q64, k64, v64, dout64, forward);
+  if (dtype == DType::kBF16) bounds = BoundAttention(s, /*rounds_weights=*/true, q64, k64, v64, dout64, forward);
   EXPECT_LE(ScaledError(lse.Values(), forward.lse), 1e-5);
   ExpectWithin("out", dtype, out, forward.out, bounds.out);
   ExpectWithin("dq", dtype, dq, backward.dq, bounds.dq);
