@@ -52,3 +52,26 @@ module {
     }
   }
 }
+
+// -----
+
+// A card's library wants its workspace at a multiple of 256 bytes.
+// CHECK: plan.arena_bytes = 784
+// CHECK: %x = plan.buffer "x" input {{.*}} at 0
+// CHECK: %y = plan.buffer "y" output {{.*}} at 256
+// CHECK: %a = plan.buffer "a" temporary {{.*}} at 512
+// CHECK: %b = plan.buffer "b" temporary {{.*}} at 768
+module attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+  %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
+  %a = plan.buffer "a" temporary : !plan.buffer<tensor<4xf32>>
+  %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>>
+  plan.kernel @k registered "k" [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 0.0, 0.0
+  plan.program @p timeline [0, 0] {
+    plan.segment "s" {
+      plan.copy %x to %a : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+      plan.launch @k(%a, %b) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>
+      plan.copy %b to %y : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+    }
+  }
+}
