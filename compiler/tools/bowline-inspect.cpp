@@ -236,7 +236,12 @@ private:
   Timeline timeline_;
 };
 
-std::string text(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+/// Names in plans are bytes, which need not be UTF-8.
+std::string dump(const Json &value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string text(const Json &value) { return value.is_string() ? value.get<std::string>() : dump(value, -1); }
 
 void appendPorts(std::string &out, const char *kind, const Json &ports) {
   for (const Json &port : ports) {
@@ -401,16 +406,16 @@ absl::Status run(const std::string &file, bool memory, bool kernels, bool json, 
     return Annotate(writeTrace(plan.plan(), entry, links, trace), absl::StrCat("'", file, "'"));
   if (why || !about.empty()) {
     const Json communication = describeCommunication(plan.plan(), {about, about.empty()});
-    return PrintToStdout(json ? communication.dump(2) + "\n" : layOutCommunication(communication, !about.empty()));
+    return PrintToStdout(json ? dump(communication, 2) + "\n" : layOutCommunication(communication, !about.empty()));
   }
   if (kernels) {
     auto description = Inspector(plan).describeKernels();
     if (!description.ok())
       return Annotate(description.status(), absl::StrCat("'", file, "'"));
-    return PrintToStdout(json ? description->dump(2) + "\n" : layOutKernels((*description)["kernels"]));
+    return PrintToStdout(json ? dump(*description, 2) + "\n" : layOutKernels((*description)["kernels"]));
   }
   const Json description = Inspector(plan).describe(memory);
-  return PrintToStdout(json ? description.dump(2) + "\n" : layOut(description, memory));
+  return PrintToStdout(json ? dump(description, 2) + "\n" : layOut(description, memory));
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/plan_writer.h"
@@ -75,6 +76,24 @@ TEST_F(Tools, PlansWithoutCodeAreCheckedAndShown) {
   EXPECT_THAT(RunTool(check_ + "--json " + path).output, HasSubstr("\"has_code\": false"));
   EXPECT_THAT(RunTool(inspect_ + path).output, HasSubstr("has_code       false"));
   EXPECT_THAT(RunTool(inspect_ + Write(Nothing)).output, HasSubstr("has_code       true"));
+}
+
+TEST_F(Tools, InspectPrintsNamesThatAreNoText) {
+  const std::string path = Write([](fbs::PlanT& p) {
+    for (auto& kernel : p.kernels) {
+      if (kernel->origin == fbs::KernelOrigin::Generated) kernel->name += "\xff";
+    }
+    for (auto& source : p.sources) source->location += "\xff\x80";
+    p.images[0]->format += "\xff";
+    p.name += "\xff";
+  });
+  for (const char* flags : {"", " --kernels", " --memory", " --json", " --json --kernels", " --json --memory"}) {
+    const Result result = RunTool(inspect_ + path + flags);
+    EXPECT_EQ(result.exit_code, 0) << flags << result.output;
+    if (absl::StrContains(flags, "--json")) {
+      EXPECT_TRUE(nlohmann::json::accept(result.output)) << flags << result.output;
+    }
+  }
 }
 
 TEST_F(Tools, CheckPrintsTheCounterexample) {
