@@ -93,6 +93,8 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
     }
     // dlsym takes a C string.
     if (kernel.name()->str().find('\0') != std::string::npos) return Broken(place, ": the symbol contains a NUL");
+  } else if (kernel.grid() != nullptr) {
+    return Broken(place, ": it has a grid, but only a generated kernel may");
   }
   if (kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0) {
     if (kernel.origin() != fbs::KernelOrigin::Registered) {
