@@ -196,6 +196,32 @@ class CudaPlans(tools.ToolTest):
                         "where it is", model, *flags, "--target", "cuda", "-o", self.folder / "x.plan", code=3,
                         env=NO_TOOLKIT)
 
+    def test_errors_of_the_toolkit(self):
+        toolkit, elsewhere = self.folder / "toolkit", self.folder / "elsewhere"
+        (toolkit / "bin").mkdir(parents=True)
+        elsewhere.mkdir()
+        ptxas = toolkit / "bin" / "ptxas"
+        output = 'while [ "$1" != -o ]; do shift; done; '
+        model = (tools.MODELS / "llama-tiny", "--mode", "generate", "--seq", 8, "--target", "cuda")
+        for script, says in (("exit 5", "could not assemble the generated kernels: exit code 5\n"),
+                             ("echo no memory; exit 5", "the generated kernels: exit code 5: no memory\n"),
+                             ("kill -9 $$", "could not assemble the generated kernels: Killed\n"),
+                             ("exit 0", "ended well, but wrote nothing; set CUDA_HOME to a toolkit whose ptxas works"),
+                             (output + 'echo text > "$2"', "ended well, but wrote something else than machine code"),
+                             (output + 'rm "$2"', "cannot read what "),
+                             (None, "could not assemble the generated kernels: ")):
+            with self.subTest(script=script):
+                # Without its first line it is nothing that can be executed.
+                ptxas.write_text("nonsense" if script is None else f"#!/bin/sh\n{script}\n")
+                ptxas.chmod(0o755)
+                self.refuse(says, *model, "-o", self.folder / "x.plan", code=3,
+                            env={**os.environ, "CUDA_HOME": str(toolkit), "TMPDIR": str(elsewhere)})
+                self.assertEqual(list(elsewhere.iterdir()), [])
+        missing = self.folder / "missing"
+        self.refuse(f"cannot make a temporary file for ptxas in {missing}: No such file or directory; set TMPDIR to a folder",
+                    *model, "-o", self.folder / "x.plan", code=3,
+                    env={**os.environ, "CUDA_HOME": str(toolkit), "TMPDIR": str(missing)})
+
     def test_functions_of_f64_are_linked(self):
         self.require_toolkit()
         program = self.folder / "f64.mlir"

@@ -41,6 +41,8 @@ std::string codegen::libdevicePath(StringRef toolkit) { return inFolder(toolkit,
 
 namespace {
 
+constexpr StringLiteral kOtherFolder = "; set TMPDIR to a folder that has room and may be written";
+
 /// A file that is removed in the end.
 struct TemporaryFile {
   SmallString<128> path;
@@ -54,8 +56,13 @@ struct TemporaryFile {
 
   Error create(StringRef suffix, StringRef content) {
     int file = -1;
-    if (std::error_code error = sys::fs::createTemporaryFile("bowline", suffix, file, path))
-      return createStringError("cannot make a temporary file for ptxas: " + error.message());
+    if (std::error_code error = sys::fs::createTemporaryFile("bowline", suffix, file, path)) {
+      path.clear();
+      SmallString<128> folder;
+      sys::path::system_temp_directory(/*erasedOnReboot=*/true, folder);
+      return createStringError("cannot make a temporary file for ptxas in " + folder + ": " + error.message() +
+                               kOtherFolder);
+    }
     raw_fd_ostream stream(file, /*shouldClose=*/true);
     stream << content;
     stream.close();
@@ -63,7 +70,7 @@ struct TemporaryFile {
       return Error::success();
     std::string message = stream.error().message();
     stream.clear_error();
-    return createStringError("cannot write the temporary file " + path + ": " + message);
+    return createStringError("cannot write the temporary file " + path + ": " + message + kOtherFolder);
   }
 };
 
@@ -91,11 +98,20 @@ Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef ar
   std::string said = contentOf(output.path);
   if (report)
     *report = said;
-  if (exit != 0)
-    return createStringError(ptxas + " could not assemble the generated kernels: " + message + said);
+  if (exit != 0) {
+    if (message.empty() && exit > 0)
+      message = "exit code " + std::to_string(exit);
+    if (!said.empty())
+      message += (message.empty() ? "" : ": ") + StringRef(said).trim().str();
+    return createStringError(ptxas + " could not assemble the generated kernels: " + message);
+  }
   auto buffer = MemoryBuffer::getFile(image.path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return createStringError("cannot read what " + ptxas + " wrote: " + buffer.getError().message());
   StringRef bytes = (*buffer)->getBuffer();
+  if (!bytes.starts_with("\177ELF"))
+    return createStringError(ptxas + " ended well, but wrote " +
+                             (bytes.empty() ? "nothing" : "something else than machine code") +
+                             "; set CUDA_HOME to a toolkit whose ptxas works");
   return std::vector<char>(bytes.begin(), bytes.end());
 }
