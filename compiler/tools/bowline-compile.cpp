@@ -17,6 +17,8 @@
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
 
+#include <cmath>
+
 using namespace bowline;
 
 namespace {
@@ -197,6 +199,16 @@ absl::Status run(CommandLine &line) {
         absl::StrCat("--kernel-listing has nothing to list: ",
                      options.codegen ? "no code is generated before the phase memory; leave out --compile-to"
                                      : "leave out --no-codegen"));
+  if (options.listsKernels && line.kernelListing != "-" && line.kernelListing == line.output)
+    return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
+                                      "'; give one of them another name");
+  // Comparisons with the ends of a range let NaN pass.
+  for (const auto &[flag, value] :
+       {std::pair("--lr", options.lr), std::pair("--beta1", options.beta1), std::pair("--beta2", options.beta2),
+        std::pair("--eps", options.eps), std::pair("--weight-decay", options.weightDecay),
+        std::pair("--clip-norm", options.clipNorm), std::pair("--min-lr", options.minLr)})
+    if (std::isnan(value))
+      return absl::InvalidArgumentError(absl::StrCat(flag, " is not a number; give one from 0 on"));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));

@@ -165,6 +165,9 @@ class BadInput(tools.ToolTest):
             self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, *flags,
                         "-o", self.folder / "x.plan")
 
+        for flag in ("--lr", "--beta1", "--beta2", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
+            refuse(f"{flag} is not a number; give one from 0 on", flag, "nan")
+
         # Axes and sizes.
         refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "by itself is 'pp'"), "--mesh", "dp=2,ep=2")
         refuse(("--mesh dp=0: ", "nearest valid one is 1"), "--mesh", "dp=0")
