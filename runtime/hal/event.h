@@ -21,7 +21,7 @@ class Event {
   virtual bool recorded() const = 0;
 
   // When the stream came to the point that was recorded last, by the device's clock, in nanoseconds of this host's
-  // steady clock, from which it may differ by 50 microseconds. kFailedPrecondition unless the event is timed and the
+  // steady clock, to within what it takes to ask the device. kFailedPrecondition unless the event is timed and the
   // point was reached.
   virtual absl::StatusOr<int64_t> Time() const = 0;
 
