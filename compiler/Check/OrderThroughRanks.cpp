@@ -3,6 +3,7 @@
 #include "compiler/Check/OrderThroughRanks.h"
 
 #include "compiler/Check/StreamOrder.h"
+#include "runtime/plan/collective_view.h"
 
 #include <algorithm>
 #include <memory>
@@ -90,8 +91,11 @@ std::optional<OrderThroughRanks> OrderThroughRanks::find(const Timeline &timelin
   std::vector<uint32_t> begun(width);
   for (const uint32_t operation : byNumber) {
     begun.assign(width, 0);
+    bool meetsAll = true;
     for (const Participation &member : communications.membersOf(operation)) {
       const Communications::Part &part = communications.at(member);
+      const fbs::Collective *collective = part.command->body_as_Collective();
+      meetsAll &= collective == nullptr || DefinitionOf(collective->kind()).meetsAll();
       cursors[member.role]->advanceTo(part.site);
       const absl::Span<const uint32_t> clock = cursors[member.role]->order().clock(part.command->stream());
       for (size_t i = 0; i < width; ++i)
@@ -100,9 +104,12 @@ std::optional<OrderThroughRanks> OrderThroughRanks::find(const Timeline &timelin
     for (const Participation &member : communications.membersOf(operation)) {
       RoleCursor &cursor = *cursors[member.role];
       cursor.issueNext();
-      cursor.order().join(communications.at(member).command->stream(), begun);
-      const auto own = begun.begin() + static_cast<int64_t>(cursor.first());
-      result.over_[member.role][member.index].assign(own, own + static_cast<int64_t>(cursor.streams()));
+      // Of a ring the neighbours alone have begun, which says nothing of the others.
+      if (meetsAll)
+        cursor.order().join(communications.at(member).command->stream(), begun);
+      const absl::Span<const uint32_t> own = absl::MakeConstSpan(begun).subspan(cursor.first(), cursor.streams());
+      if (meetsAll)
+        result.over_[member.role][member.index].assign(own.begin(), own.end());
     }
   }
   return result;

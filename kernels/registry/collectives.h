@@ -68,6 +68,8 @@ struct Definition {
   Move (*move)(uint32_t from, uint32_t to, uint32_t members, uint32_t parameter) = nullptr;
 
   constexpr bool reduces() const { return parameter == Parameter::kReduction; }
+  // Whether something of every member goes to every other one, so that none has ended before all have begun.
+  constexpr bool meetsAll() const { return rounds > 0; }
   // Elements of a source, or destination, for each that is counted.
   template <typename Number>
   constexpr Number SourceParts(Number members) const {

@@ -267,6 +267,54 @@ TEST(Races, OtherRanksOrderStreams) {
   }
 }
 
+// Stage 0 sends y and then x to stage 2, which has both before it comes to a collective of all stages; when that is
+// over on stage 0, y is written anew.
+fbs::PlanT SentBeforeAll(CollectiveKind kind) {
+  RankPlan plan({{"pp", 4}}, 0);
+  plan.Streams({"compute", "out", "in"});
+  plan.Events(2);
+  const uint32_t there = plan.Communicator("there", {0}), all = plan.Communicator("all", {0});
+  for (uint32_t r = 0; r < 4; ++r) {
+    const uint32_t x = plan.Buffer(r, "x", BufferKind::Input, 16), y = plan.Buffer(r, "y", BufferKind::Output, 16);
+    const uint32_t met = plan.Buffer(r, "met", BufferKind::Temporary, 64);
+    plan.Add(r, 0, x, x, y);
+    if (r == 0) {
+      plan.Signal(0, 0, 0);
+      plan.Wait(0, 1, 0);
+      plan.Send(0, 1, there, 2, y);
+      plan.Send(0, 1, there, 2, x);
+    }
+    if (r == 2) {
+      const uint32_t a = plan.Buffer(2, "a", BufferKind::Temporary, 16),
+                     b = plan.Buffer(2, "b", BufferKind::Temporary, 16);
+      plan.Receive(2, 2, there, 0, a);
+      plan.Receive(2, 2, there, 0, b);
+    }
+    plan.Collective(r, 2, kind, all, x, met, 16);
+    if (r == 0) {
+      plan.Signal(0, 2, 1);
+      plan.Wait(0, 0, 1);
+      plan.Add(0, 0, x, x, y);
+    }
+  }
+  fbs::PlanT made = plan.Finish();
+  for (const auto& program : made.programs) {
+    for (const auto& command : program->segments[0]->commands) {
+      fbs::CollectiveT* collective = command->body.AsCollective();
+      if (collective != nullptr && kind == CollectiveKind::Permute) collective->shift = 1;
+    }
+  }
+  return made;
+}
+
+TEST(Races, ARingOrdersNoMoreThanNeighbours) {
+  EXPECT_TRUE(Check(SentBeforeAll(CollectiveKind::AllGather)).ok()) << Check(SentBeforeAll(CollectiveKind::AllGather));
+  // The stages before and after the first one say nothing of the one between them.
+  EXPECT_THAT(Message(SentBeforeAll(CollectiveKind::Permute)),
+              AllOf(HasSubstr("the proof of no race fails"), HasSubstr("on stream 'out', reads buffer"),
+                    HasSubstr("on stream 'compute', writes buffer")));
+}
+
 TEST(Roles, ArenasAreApart) {
   fbs::PlanT plan = MakePipeline(2, 1, 2);
   plan.roles[1]->arena_bytes += 64;
