@@ -83,7 +83,6 @@ int64_t GpuKernelEmitter::vectorOf(ArrayRef<const Expr *> roots, ArrayRef<Nest::
 void GpuKernelEmitter::addParts(const Nest &planned) {
   nest = &planned;
   SmallVector<const Expr *> roots = rootsOf(planned);
-  std::optional<unsigned> inner;
   DimSet rowDims = planned.rows ? dimBit(*planned.rows) : 0;
   for (unsigned dim : planned.outer)
     rowDims |= dimBit(dim);
@@ -584,6 +583,18 @@ unsigned GpuKernelEmitter::alignmentOf(const Argument &argument, AffineExpr inde
   return static_cast<unsigned>(std::min({known, kAccessBytes, kArgumentAlignment}));
 }
 
+/// Whether a sum or maximum that each block computes for itself reads the argument.
+static bool isReadByEachBlock(ArrayRef<std::unique_ptr<Nest>> nests, unsigned argument) {
+  bool found = false;
+  for (const std::unique_ptr<Nest> &nest : nests)
+    forEachExpr(rootsOf(*nest), [&](const Expr *reduce) {
+      if (reduce->kind == Expr::Kind::Reduce && reduce->freeDims == 0)
+        forEachExpr(reduce->operands,
+                    [&](const Expr *load) { found |= load->kind == Expr::Kind::Load && load->argument == argument; });
+    });
+  return found;
+}
+
 FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, StringRef symbol) {
   // What expansions of functions may use: as on a processor with fused multiply-add and instructions for bf16.
   const TargetCpu arithmetic{"gpu", "x86-64-v3", 128, true};
@@ -599,5 +610,8 @@ FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, String
   if (failed(grid) || failed(verify(*result.module)))
     return failure();
   result.grid = *grid;
+  // A block does not wait for others, which may have written in its place.
+  if (grid->blocks > 1)
+    llvm::erase_if(result.inPlace, [&](auto pair) { return isReadByEachBlock(*nests, pair.second); });
   return result;
 }

@@ -156,7 +156,8 @@ TEST(Region, ColumnSumsOfAProduct) {
 }
 
 TEST(Region, SoftmaxRows) {
-  for (auto [rows, width] : {std::pair(4, 17), std::pair(3, 2000), std::pair(1, 1), std::pair(1, 300)}) {
+  for (auto [rows, width] :
+       {std::pair(4, 17), std::pair(3, 2000), std::pair(1, 1), std::pair(1, 300), std::pair(1, 5000)}) {
     std::string t = formatv("tensor<{0}x{1}xf32>", rows, width), r = formatv("tensor<{0}xf32>", rows);
     Kernels kernels(formatv(R"(func.func @k(%x: {0}) -> {0} {{
       %m = graph.reduce max %x dims [1] : ({0}) -> {1}
