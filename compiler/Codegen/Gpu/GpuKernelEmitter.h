@@ -27,7 +27,8 @@ namespace bowline::codegen {
 ///   warp rows   a warp computes a unit of the nest: its lanes share the row, and what is reduced over the row
 ///   block rows  a block does
 ///
-/// Sums are made in the same order in every run: each thread in strides over the row, then pairs of lanes, then warps.
+/// Sums are made in the same order in every run: each thread in strides over the row, then pairs of lanes, then warps
+/// (EmitGpuReductions.cpp).
 class GpuKernelEmitter : public KernelEmitter {
 public:
   GpuKernelEmitter(func::FuncOp kernel, Location loc, const TargetCpu &arithmetic)
@@ -40,6 +41,8 @@ protected:
   unsigned alignmentOf(const Argument &argument, AffineExpr index) override;
 
 private:
+  static constexpr int64_t kWarp = 32;
+
   enum class Form { Elements, WarpRows, BlockRows };
 
   /// What a range of blocks computes.
