@@ -33,7 +33,7 @@ check-fast: configure  ## Build and run the fast tests: two minutes after a buil
 check-mutants: configure  ## Make each of the recorded mistakes, and say which of them the fast tests find (an hour)
 	@scripts/check-mutants.py $(NAMES)
 
-check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), 200 (COUNT=N) random strategies, and each wait of 20 plans deleted
+check-nightly: packages  ## All tests with a seed that no run had before (SEED=N repeats one), 200 (COUNT=N) random strategies, each wait of 20 plans deleted, and whole runs on the driver discrete
 	@SEED=$(SEED) COUNT=$(COUNT) scripts/check.sh --nightly
 
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
@@ -83,8 +83,8 @@ package: packages  ## Make a tarball of the runtime's tools that runs from any f
 	@cd build && cpack --config runtime-only/CPackConfig.cmake -B $(CURDIR)/build/package
 	@mv build/package/bowline-*.tar.gz build/
 
-gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-tests tests the CUDA part on a machine with an NVIDIA card
-	@cmake --build --preset release --target bowline-run bowline_driver_cuda bowline_driver_discrete hal-test cuda-card-test
+gpu-bundle: configure  ## Make the folder build/gpu-bundle, whose run-tests and run-bench are for a machine with an NVIDIA card
+	@cmake --build --preset release --target bowline-compile bowline-run bowline_driver_cuda bowline_driver_discrete hal-test cuda-card-test
 	@scripts/make-gpu-bundle.sh build/release
 
 format: packages  ## Format C++ sources in place
