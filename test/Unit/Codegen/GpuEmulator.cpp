@@ -164,6 +164,19 @@ void runBlock(BlockState &state, Stacks &stacks, std::mt19937_64 &random) {
   }
 }
 
+/// Rounds f32 to bf16 in integers, as cards do: not every processor has an instruction for it, nor every C library a
+/// function.
+llvm::Value *roundToBf16(llvm::IRBuilder<> &b, llvm::Value *number, llvm::Type *narrow) {
+  llvm::Type *word = number->getType()->getWithNewType(b.getInt32Ty());
+  llvm::Value *bits = b.CreateBitCast(number, word), *upper = b.CreateLShr(bits, 16);
+  llvm::Value *half =
+      b.CreateAdd(b.CreateAnd(upper, llvm::ConstantInt::get(word, 1)), llvm::ConstantInt::get(word, 0x7FFF));
+  llvm::Value *rounded = b.CreateLShr(b.CreateAdd(bits, half), 16);
+  llvm::Value *quiet = b.CreateOr(upper, llvm::ConstantInt::get(word, 0x40));
+  llvm::Value *result = b.CreateSelect(b.CreateFCmpUNO(number, number), quiet, rounded);
+  return b.CreateBitCast(b.CreateTrunc(result, word->getWithNewType(b.getInt16Ty())), narrow);
+}
+
 /// Calls of the device's functions become calls of the state's; returns how many bytes of shared memory there are.
 size_t replaceDevice(llvm::Module &module, llvm::StringRef name, bool &hasBarriers) {
   llvm::LLVMContext &context = module.getContext();
@@ -184,6 +197,13 @@ size_t replaceDevice(llvm::Module &module, llvm::StringRef name, bool &hasBarrie
   llvm::CloneFunctionInto(wide, kernel, mapping, llvm::CloneFunctionChangeType::LocalChangesOnly, returns);
   kernel->eraseFromParent();
   llvm::Value *state = wide->getArg(wide->arg_size() - 1);
+
+  for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(*wide)))
+    if (llvm::isa<llvm::FPTruncInst>(instruction) && instruction.getType()->getScalarType()->isBFloatTy()) {
+      llvm::IRBuilder<> b(&instruction);
+      instruction.replaceAllUsesWith(roundToBf16(b, instruction.getOperand(0), instruction.getType()));
+      instruction.eraseFromParent();
+    }
 
   llvm::SmallVector<llvm::CallInst *> calls;
   for (llvm::Instruction &instruction : llvm::instructions(*wide))
