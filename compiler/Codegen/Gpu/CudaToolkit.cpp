@@ -81,8 +81,8 @@ std::string contentOf(StringRef path) {
 
 } // namespace
 
-Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef arch, StringRef ptx,
-                                                 std::string *report) {
+Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef arch, StringRef ptx, std::string *report,
+                                                 unsigned seconds) {
   TemporaryFile source, image, output;
   if (Error error = source.create("ptx", ptx))
     return std::move(error);
@@ -94,7 +94,7 @@ Expected<std::vector<char>> codegen::assemblePtx(StringRef toolkit, StringRef ar
   std::vector<StringRef> arguments = {ptxas, archFlag, "-O3", "-v", source.path, "-o", image.path};
   std::optional<StringRef> redirects[] = {StringRef(""), output.path.str(), output.path.str()};
   std::string message;
-  int exit = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, 0, 0, &message);
+  int exit = sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, seconds, 0, &message);
   std::string said = contentOf(output.path);
   if (report)
     *report = said;

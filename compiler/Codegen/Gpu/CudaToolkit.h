@@ -22,9 +22,12 @@ namespace bowline::codegen {
 /// /usr/local/cuda. None where there is no ptxas in it.
 std::optional<std::string> findCudaToolkit();
 
+/// Longer than ptxas takes for any plan: one that has not ended by then hangs.
+inline constexpr unsigned kPtxasSeconds = 1800;
+
 /// Machine code for `arch` from PTX, by the toolkit's ptxas. `report` receives what ptxas says of registers and spills.
 llvm::Expected<std::vector<char>> assemblePtx(llvm::StringRef toolkit, llvm::StringRef arch, llvm::StringRef ptx,
-                                              std::string *report = nullptr);
+                                              std::string *report = nullptr, unsigned seconds = kPtxasSeconds);
 
 /// NVIDIA's f64 functions as LLVM bitcode.
 std::string libdevicePath(llvm::StringRef toolkit);
