@@ -22,6 +22,28 @@ function(bowline_add_runtime_library name)
   endif()
 endfunction()
 
+# bowline_add_driver_plugin(name SOURCES ... LINKS ...): libbowline_NAME.so, the target bowline_driver_NAME, which programs
+# and tests find beside themselves.
+function(bowline_add_driver_plugin name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  set(target bowline_driver_${name})
+  add_library(${target} MODULE ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_LINKS})
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+  bowline_use_precompiled_headers(${target} bowline_runtime_headers)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME bowline_${name}
+    CXX_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  if(BOWLINE_BUILD_TESTS)
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/test/bin)
+    add_custom_command(TARGET ${target} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:${target}>
+              ${CMAKE_BINARY_DIR}/test/bin/$<TARGET_FILE_NAME:${target}>
+      VERBATIM)
+  endif()
+endfunction()
+
 # bowline_add_tool(name SOURCES ... LINKS ...): an executable in build/<preset>/bin.
 function(bowline_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})

@@ -8,12 +8,10 @@
 //
 //   out[i]      = sum_j p (1 + d) v[j]: an error of sum_j d p v[j], where p stands for p[i,j]
 //   dv[j]       = sum_i p (1 + d) dout[i]: the same over i
-//   delta[i]    = dout[i] . out[i], of `out` as it is stored: an error of at most e[i] = |dout[i]| . bound, where the
-//   bound
-//                 is that of out and u |out| for storing it
-//   dq[i]       = scale sum_j ds (1 + d) k[j], with ds wrong by p e[i]: errors of scale sum_j d ds k[j] and, because
-//   e[i]
-//                 does not depend on j, scale e[i] |sum_j p k[j]|
+//   delta[i]    = dout[i] . out[i], of `out` as it is stored: an error of at most e[i] = |dout[i]| . bound, where
+//                 the bound is that of out and u |out| for storing it
+//   dq[i]       = scale sum_j ds (1 + d) k[j], with ds wrong by p e[i]: errors of scale sum_j d ds k[j] and,
+//                 because e[i] does not depend on j, scale e[i] |sum_j p k[j]|
 //   dk[j]       = scale sum_i ds (1 + d) q[i]: errors of scale sum_i d ds q[i] and at most scale sum_i p e[i] |q[i]|
 //
 // The first are sums of d x. In the worst case that is u sum |x|. But the d of many different numbers are as good as
@@ -26,6 +24,7 @@
 #include <vector>
 
 #include "kernels/reference/reference.h"
+#include "test/Unit/Kernels/stored_testing.h"
 
 namespace bowline::kernels::testing {
 
@@ -124,6 +123,28 @@ inline AttentionBounds BoundAttention(const reference::AttentionSize& s, bool ro
     }
   }
   return bounds;
+}
+
+// Everything but what `bounds` are about is computed in f32, and stored once; f32 has no such bounds.
+inline void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
+                         const std::vector<double>& bounds) {
+  constexpr double kF32 = 1e-5;
+  if (dtype == DType::kF32) {
+    EXPECT_LE(ScaledError(actual.Values(), expected), kF32) << name;
+    return;
+  }
+  const Floats values = actual.Values();
+  double magnitude = 1;
+  for (double value : expected) magnitude = std::max(magnitude, std::abs(value));
+  int64_t wrong = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double bound = bounds[i] + kF32 * magnitude, stored = 0x1p-8 * (std::abs(expected[i]) + bound);
+    if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
+      ADD_FAILURE() << name << "[" << i << "] is " << values[i] << ", expected " << expected[i] << " within " << bound
+                    << " and its own rounding";
+    }
+  }
+  EXPECT_EQ(wrong, 0) << name << ", of " << expected.size();
 }
 
 }  // namespace bowline::kernels::testing

@@ -76,28 +76,6 @@ Expected Reference(const AttentionSize& s, const Inputs& x) {
   return {reference::Attention(s, q, k, v), reference::AttentionBackward(s, q, k, v, x.dout.Doubles())};
 }
 
-// Everything but what `bounds` are about is computed in f32, and stored once; f32 has no such bounds.
-void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
-                  const std::vector<double>& bounds) {
-  constexpr double kF32 = 1e-5;
-  if (dtype == DType::kF32) {
-    EXPECT_LE(ScaledError(actual.Values(), expected), kF32) << name;
-    return;
-  }
-  const Floats values = actual.Values();
-  double magnitude = 1;
-  for (double value : expected) magnitude = std::max(magnitude, std::abs(value));
-  int64_t wrong = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double bound = bounds[i] + kF32 * magnitude, stored = 0x1p-8 * (std::abs(expected[i]) + bound);
-    if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
-      ADD_FAILURE() << name << "[" << i << "] is " << values[i] << ", expected " << expected[i] << " within " << bound
-                    << " and its own rounding";
-    }
-  }
-  EXPECT_EQ(wrong, 0) << name;
-}
-
 void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const Result& r, const Expected& expected) {
   SCOPED_TRACE(::testing::Message() << "B " << s.batch << " S " << s.queries << " T " << s.keys << " H " << s.heads
                                     << " KV " << s.kv_heads << " D " << s.head_dim << " causal " << s.causal

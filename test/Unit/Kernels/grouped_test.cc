@@ -1,25 +1,11 @@
 #include "kernels/cpu/grouped/grouped_reference.h"
+#include "test/Unit/Kernels/grouped_problem.h"
 #include "test/Unit/Kernels/stored_testing.h"
 
 namespace bowline::kernels::testing {
 namespace {
 
 using reference::GroupedSize;
-
-GroupedSize RandomSize(std::mt19937_64& random) {
-  const auto pick = [&](std::vector<int64_t> choices) { return choices[random() % choices.size()]; };
-  return {pick({1, 5, 64, 130, 1100}), pick({1, 3, 16, 33, 100}), pick({1, 2, 17, 64, 300}), pick({1, 2, 4, 9})};
-}
-
-// Ascending; some groups have no rows, some rows no group, and some matrices no offsets.
-std::vector<int32_t> RandomOffsets(std::mt19937_64& random, const GroupedSize& s) {
-  std::vector<int32_t> offsets(2 + random() % s.groups);
-  for (int32_t& offset : offsets) offset = static_cast<int32_t>(random() % (s.rows + 1));
-  std::sort(offsets.begin(), offsets.end());
-  if (random() % 2) offsets.front() = 0;
-  if (random() % 2) offsets.back() = static_cast<int32_t>(s.rows);
-  return offsets;
-}
 
 Signature Dot(const GroupedSize& s, size_t offsets, bool transposed, int threads, DType operands = DType::kF32,
               DType out = DType::kF32) {
@@ -57,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, GroupedTest, AllIsas(), IsaName);
 TEST_P(GroupedTest, DotAgreesAndIsTheSameForEveryNumberOfThreads) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 60; ++i) {
-    const GroupedSize s = RandomSize(random);
+    const GroupedSize s = RandomGroups(random);
     const Types types = kTypes[i % 3];
     const bool transposed = random() % 2;
     std::vector<int32_t> offsets = RandomOffsets(random, s);
@@ -80,7 +66,7 @@ TEST_P(GroupedTest, DotAgreesAndIsTheSameForEveryNumberOfThreads) {
 TEST_P(GroupedTest, OuterAgreesAndIsTheSameForEveryNumberOfThreads) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 60; ++i) {
-    const GroupedSize s = RandomSize(random);
+    const GroupedSize s = RandomGroups(random);
     const Types types = kTypes[i % 3];
     std::vector<int32_t> offsets = RandomOffsets(random, s);
     Stored lhs = RandomStored(random, types.operands, s.rows * s.k);

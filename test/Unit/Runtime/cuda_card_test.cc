@@ -8,6 +8,7 @@
 #include "kernels/reference/reference.h"
 #include "kernels/registry/philox.h"
 #include "test/Unit/Kernels/attention_bounds.h"
+#include "test/Unit/Kernels/grouped_problem.h"
 #include "test/Unit/Kernels/matmul_problem.h"
 #include "test/Unit/Kernels/stored_testing.h"
 #include "test/Unit/Runtime/card_runner.h"
@@ -264,20 +265,6 @@ struct Types {
 };
 constexpr Types kTypes[] = {{DType::kF32, DType::kF32}, {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}};
 
-GroupedSize RandomGroups(std::mt19937_64& random) {
-  const auto pick = [&](std::vector<int64_t> choices) { return choices[random() % choices.size()]; };
-  return {pick({1, 5, 64, 130, 1100}), pick({1, 3, 16, 33, 100}), pick({1, 2, 17, 64, 300}), pick({1, 2, 4, 9})};
-}
-
-std::vector<int32_t> RandomOffsets(std::mt19937_64& random, const GroupedSize& s) {
-  std::vector<int32_t> offsets(2 + random() % s.groups);
-  for (int32_t& offset : offsets) offset = static_cast<int32_t>(random() % (s.rows + 1));
-  std::sort(offsets.begin(), offsets.end());
-  if (random() % 2) offsets.front() = 0;
-  if (random() % 2) offsets.back() = static_cast<int32_t>(s.rows);
-  return offsets;
-}
-
 // Products of numbers of [-1, 1], summed in f32 in any order: n - 1 additions and the roundings of products are errors
 // of at most n 2^-24 times the sum of their absolute values, which is at most n; ErrorBeyondRounding divides by 1 or
 // more.
@@ -448,27 +435,6 @@ TEST_F(CudaKernels, MatmulWithoutWorkspace) {
 }
 
 // Attention, as test/Unit/Kernels/attention_test.cc has it, of kernels that may round weights to bf16.
-
-void ExpectWithin(const char* name, DType dtype, const Stored& actual, const std::vector<double>& expected,
-                  const std::vector<double>& bounds) {
-  constexpr double kF32 = 1e-5;
-  if (dtype == DType::kF32) {
-    EXPECT_LE(ScaledError(actual.Values(), expected), kF32) << name;
-    return;
-  }
-  const Floats values = actual.Values();
-  double magnitude = 1;
-  for (const double value : expected) magnitude = std::max(magnitude, std::abs(value));
-  int64_t wrong = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double bound = bounds[i] + kF32 * magnitude, stored = 0x1p-8 * (std::abs(expected[i]) + bound);
-    if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
-      ADD_FAILURE() << name << "[" << i << "] is " << values[i] << ", expected " << expected[i] << " within " << bound
-                    << " and its own rounding";
-    }
-  }
-  EXPECT_EQ(wrong, 0) << name;
-}
 
 void CheckAttention(CardRunner& card, std::mt19937_64& random, const AttentionSize& s, DType dtype) {
   SCOPED_TRACE(::testing::Message() << "B " << s.batch << " S " << s.queries << " T " << s.keys << " H " << s.heads
