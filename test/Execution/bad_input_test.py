@@ -82,7 +82,7 @@ class BadInput(tools.ToolTest):
         self.refuse_model(("model.safetensors", "gate_proj", "53", "54"),
                           self.model("shape", {"intermediate_size": 54}, whole))
         self.refuse_model("model.safetensors", self.model("truncated", {}, whole[:-100]))
-        self.refuse_model("model.safetensors", self.model("stub", {}, whole[:5]))
+        self.refuse_model("model.safetensors", self.model("five-bytes", {}, whole[:5]))
         self.refuse_model("model.safetensors", self.model("oversized", {}, struct.pack("<Q", 1 << 60) + whole[8:]))
         names = [name for name in header if name != "__metadata__"]
         first, second = sorted(names, key=lambda name: header[name]["data_offsets"])[:2]
@@ -96,7 +96,7 @@ class BadInput(tools.ToolTest):
         # The same files given to a run.
         plan = self.folder / "x.plan"
         tools.compile_train(MODEL, plan)
-        for name in ("truncated", "stub", "oversized", "overlap", "missing"):
+        for name in ("truncated", "five-bytes", "oversized", "overlap", "missing"):
             self.refuse("model.safetensors", "bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--weights",
                         self.folder / name, "--metrics", self.folder / "m.jsonl", "--save", self.folder / "s")
         self.refuse("do not fit", "bowline-run", plan, "--data", tools.TOKENS, "--steps", 2, "--weights",
