@@ -33,8 +33,14 @@ uint32_t AlignmentOf(DType dtype, int64_t batch_stride, int64_t begin, absl::Spa
 
 class Gemm::Shape {
  public:
-  Shape(CudaCard* card, CudaCard::Blas blas, const LibraryProduct& product, const GemmCalls& calls)
-      : card_(card), blas_(blas), product_(product), calls_(calls) {}
+  Shape(CudaCard* card, CudaCard::Blas blas, const LibraryProduct& product, const GemmCalls& calls,
+        uint64_t scratch_bytes, bool tf32)
+      : card_(card),
+        blas_(blas),
+        product_(product),
+        calls_(calls),
+        scratch_bytes_(scratch_bytes),
+        compute_(tf32 && product.operands == DType::kF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F) {}
   ~Shape() {
     for (cublasLtMatrixLayout_t layout : layouts_) {
       if (layout != nullptr) blas_.api->cublasLtMatrixLayoutDestroy(layout);
@@ -44,16 +50,14 @@ class Gemm::Shape {
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
 
-  absl::Status Initialise(size_t scratch_bytes, const GemmOptions& options) {
-    cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-    if (options.tf32 && product_.operands == DType::kF32) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulDescCreate, &operation_, compute, CUDA_R_32F));
+  absl::Status Initialise(bool tune) {
+    BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulDescCreate, &operation_, compute_, CUDA_R_32F));
     BOWLINE_RETURN_IF_ERROR(SetTransposed(CUBLASLT_MATMUL_DESC_TRANSA, calls_.first.transposed));
     BOWLINE_RETURN_IF_ERROR(SetTransposed(CUBLASLT_MATMUL_DESC_TRANSB, calls_.second.transposed));
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[0], product_.operands, calls_.first));
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[1], product_.operands, calls_.second));
     BOWLINE_RETURN_IF_ERROR(CreateLayout(layouts_[2], product_.result, calls_.result));
-    return ChooseAlgorithm(scratch_bytes, options.tune);
+    return ChooseAlgorithm(tune);
   }
 
   absl::Status Submit(CUstream stream, hal::DeviceAddress a, hal::DeviceAddress b, hal::DeviceAddress c,
@@ -104,12 +108,12 @@ class Gemm::Shape {
                             sizeof(matrix.batch_stride));
   }
 
-  absl::Status ChooseAlgorithm(size_t scratch_bytes, bool tune) {
+  absl::Status ChooseAlgorithm(bool tune) {
     cublasLtMatmulPreference_t preference = nullptr;
     BOWLINE_RETURN_IF_ERROR(BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulPreferenceCreate, &preference));
     std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results = {};
     int found = 0;
-    const absl::Status status = AskForAlgorithms(preference, scratch_bytes, tune ? kCandidates : 1, results, found);
+    const absl::Status status = AskForAlgorithms(preference, tune ? kCandidates : 1, results, found);
     blas_.api->cublasLtMatmulPreferenceDestroy(preference);
     BOWLINE_RETURN_IF_ERROR(status);
     std::vector<Algorithm> candidates;
@@ -121,20 +125,25 @@ class Gemm::Shape {
     return tune && candidates.size() > 1 ? TakeFastest(candidates) : absl::OkStatus();
   }
 
-  absl::Status AskForAlgorithms(cublasLtMatmulPreference_t preference, uint64_t scratch_bytes, int count,
+  // What every address of A, B and C is a multiple of, in bytes.
+  std::array<uint32_t, 3> Alignments() const {
+    const auto& [x, y, z] = calls_.loops;
+    return {AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.first : calls_.second).batch_stride, calls_.a,
+                        {x.a, y.a, z.a, calls_.sum.a}),
+            AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.second : calls_.first).batch_stride, calls_.b,
+                        {x.b, y.b, z.b, calls_.sum.b}),
+            AlignmentOf(product_.result, calls_.result.batch_stride, calls_.c, {x.c, y.c, z.c})};
+  }
+
+  absl::Status AskForAlgorithms(cublasLtMatmulPreference_t preference, int count,
                                 std::array<cublasLtMatmulHeuristicResult_t, kCandidates>& results, int& found) {
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       return BOWLINE_CUBLASLT(*blas_.api, cublasLtMatmulPreferenceSetAttribute, preference, attribute, &value,
                               sizeof(value));
     };
-    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch_bytes));
+    BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch_bytes_));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
-    const auto& [x, y, z] = calls_.loops;
-    const uint32_t a = AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.first : calls_.second).batch_stride,
-                                   calls_.a, {x.a, y.a, z.a, calls_.sum.a});
-    const uint32_t b = AlignmentOf(product_.operands, (calls_.first_is_a ? calls_.second : calls_.first).batch_stride,
-                                   calls_.b, {x.b, y.b, z.b, calls_.sum.b});
-    const uint32_t c = AlignmentOf(product_.result, calls_.result.batch_stride, calls_.c, {x.c, y.c, z.c});
+    const auto [a, b, c] = Alignments();
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, calls_.first_is_a ? a : b));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, calls_.first_is_a ? b : a));
     BOWLINE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c));
@@ -174,20 +183,22 @@ class Gemm::Shape {
   CudaCard::Blas blas_;
   LibraryProduct product_;
   GemmCalls calls_;
+  uint64_t scratch_bytes_;
+  cublasComputeType_t compute_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   std::array<cublasLtMatrixLayout_t, 3> layouts_ = {};  // of first, second, result
   Algorithm algorithm_ = {};
 };
 
-// The median of three is measured on memory of its own, once for each shape of a process: the next product of the shape
-// gets what the first one got.
+// The median of three is measured on memory of its own, once for all that the library is asked with: the next product
+// of a process that asks the same gets what the first one got.
 absl::Status Gemm::Shape::TakeFastest(const std::vector<Algorithm>& candidates) {
   const auto key = [&] {
     const auto of = [](const ColumnMajor& m) {
       return std::tuple(m.rows, m.columns, m.leading, m.batch_stride, m.transposed);
     };
-    return std::tuple(card_, product_.operands, product_.result, product_.accumulate, candidates.size(), calls_.batch,
-                      of(calls_.first), of(calls_.second), of(calls_.result));
+    return std::tuple(card_, product_.operands, product_.result, product_.accumulate, compute_, scratch_bytes_,
+                      Alignments(), calls_.batch, of(calls_.first), of(calls_.second), of(calls_.result));
   }();
   static std::mutex mutex;
   static auto* const chosen = new std::map<decltype(key), Algorithm>();
@@ -268,8 +279,8 @@ absl::StatusOr<std::unique_ptr<Gemm>> Gemm::Create(CudaCard* card, const Library
   BOWLINE_ASSIGN_OR_RETURN(const std::vector<GemmCalls> all, GemmCallsOf(product));
   std::unique_ptr<Gemm> gemm(new Gemm());
   for (const GemmCalls& calls : all) {
-    auto shape = std::make_unique<Shape>(card, blas, product, calls);
-    const absl::Status status = shape->Initialise(scratch_bytes, options);
+    auto shape = std::make_unique<Shape>(card, blas, product, calls, scratch_bytes, options.tf32);
+    const absl::Status status = shape->Initialise(options.tune);
     if (!status.ok()) {
       return Annotate(
           status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k, "] and [",

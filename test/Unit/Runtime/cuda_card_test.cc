@@ -417,12 +417,10 @@ TEST_F(CudaKernels, MatmulTuned) {
   }
 }
 
-TEST_F(CudaKernels, MatmulWithoutWorkspace) {
-  std::mt19937_64 random(12);
-  const Problem p = Dense(1, 130, 70, 3000);
+void CheckProductWithoutWorkspace(CardRunner& card, std::mt19937_64& random, const Problem& p) {
   Signature signature = p.Sign(1);
   signature.scratch_limit = 0;
-  const auto kernel = card_->device().CreateKernel(signature);
+  const auto kernel = card.device().CreateKernel(signature);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ((*kernel)->ScratchBytes(), 0u);
   Stored a = RandomStored(random, DType::kF32, p.a_size), b = RandomStored(random, DType::kF32, p.b_size);
@@ -430,8 +428,23 @@ TEST_F(CudaKernels, MatmulWithoutWorkspace) {
   std::vector<double> expected(p.c_size), magnitude(p.c_size);
   reference::Matmul(1, p.m, p.n, p.k, p.a, p.b, p.c, false, a.Doubles(), b.Doubles(), expected);
   reference::Matmul(1, p.m, p.n, p.k, p.a, p.b, p.c, false, Absolute(a.Doubles()), Absolute(b.Doubles()), magnitude);
-  Run(signature, {a.data(), b.data(), c.data()});
+  card.Run(signature, {a.data(), b.data(), c.data()});
   ExpectAccurate(p, kTypes[0], c.Doubles(), expected, magnitude);
+}
+
+TEST_F(CudaKernels, MatmulWithoutWorkspace) {
+  std::mt19937_64 random(12);
+  CheckProductWithoutWorkspace(*card_, random, Dense(1, 130, 70, 3000));
+}
+
+// What was measured for a product with workspace is not taken for one without.
+TEST_F(CudaKernels, MatmulTunedWithoutWorkspace) {
+  const auto tuned = CardRunner::Create({{"tune", "1"}});
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  std::mt19937_64 random(21);
+  const Problem p = Dense(1, 130, 70, 3000);
+  CheckProduct(**tuned, random, p, kTypes[0]);
+  CheckProductWithoutWorkspace(**tuned, random, p);
 }
 
 // Attention, as test/Unit/Kernels/attention_test.cc has it, of kernels that may round weights to bf16.
