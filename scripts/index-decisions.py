@@ -10,8 +10,8 @@ A decision is a file NNNN-short-title.md that begins with
     - Status: accepted
 
 Other states name later decisions by links to them: "accepted, amended by [0059](0059-title.md)", "superseded by
-[0046](0046-title.md)"; several links are separated by ", ". Numbers have no gaps. Each violation is one line on stderr:
-FILE:LINE: what is wrong; what to do.
+[0046](0046-title.md)"; several links are separated by ", ". No two decisions have one number; numbers may be left out, because people who work side
+by side take theirs ahead. Each violation is one line on stderr: FILE:LINE: what is wrong; what to do.
 
 Exit status: 0 when all decisions keep this form and, with --check, the index is theirs; 1 otherwise.
 """
@@ -103,11 +103,12 @@ def read_decisions(folder: pathlib.Path) -> tuple[list[Decision], list[str]]:
         except FormError as error:
             errors.append(str(error))
     files = {decision.file for decision in decisions}
-    for expected, decision in enumerate(decisions, 1):
+    by_number = {}
+    for decision in decisions:
         where = folder / decision.file
-        if int(decision.number) != expected and not errors:
-            errors.append(f"{where}:1: has the number {decision.number} where {expected:04d} is next; give each decision "
-                          "the next number")
+        first = by_number.setdefault(decision.number, decision.file)
+        if first != decision.file:
+            errors.append(f"{where}:1: has the number {decision.number}, which {first} has too; take one that is free")
         for number, target in re.findall(r"\[(\d{4})\]\(([\w.-]+)\)", decision.status):
             if target not in files or not target.startswith(number):
                 errors.append(f"{where}:5: [{number}]({target}) is no decision; write the name of its file")
