@@ -101,16 +101,6 @@ LogicalResult EquivalenceChecker::check(StringRef step, ModuleOp module) {
   return success();
 }
 
-/// Constants of derivatives are rounded to the type that is computed in.
-static double gradientBound(ModuleOp module) {
-  bool isNarrow = false;
-  module.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      isNarrow |= getElementTypeOrSelf(type).isBF16() || getElementTypeOrSelf(type).isF16();
-  });
-  return isNarrow ? EquivalenceChecker::kNarrowGradientBound : EquivalenceChecker::kGradientBound;
-}
-
 LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp module) {
   FailureOr<std::unique_ptr<RunnableProgram>> program = RunnableProgram::create(module, bodies, *world.arithmetic);
   if (failed(program))
@@ -155,7 +145,7 @@ LogicalResult EquivalenceChecker::examine(const World &world, const After &after
   if (std::string nan = findNaN(after.seen); !nan.empty())
     return after.emitError() << "makes the program compute NaN, in f64: " << nan;
   FailureOr<int64_t> gradients = checkNewGradients(after.step, after.module, after.program, values, world.before,
-                                                   after.seen, gradientBound(after.module), kRealFloor);
+                                                   after.seen, kGradientBound, kRealFloor);
   if (failed(gradients))
     return failure();
   total.gradients += *gradients;

@@ -32,11 +32,10 @@ namespace bowline {
 /// the prime some elements have no value; the summary counts those that have none on both sides.
 ///
 /// What a pass adds has nothing to be equal to, with two exceptions. Gradients that appear are compared with central
-/// differences of the loss, in f64 within kGradientBound, or kNarrowGradientBound where constants are of a type of 16
-/// bits. A mirror of a parameter has the parameter's value.
+/// differences of the loss, in f64 within kGradientBound. A mirror of a parameter has the parameter's value.
 class EquivalenceChecker {
 public:
-  static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5, kNarrowGradientBound = 0x1p-8;
+  static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5;
   /// Of RunnableProgram::work: a few minutes.
   static constexpr double kMaxWork = 1e9;
 

@@ -14,7 +14,7 @@
 
 #include "dialects/Graph/GraphDialect.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
-#include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/Ops/TensorMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -201,9 +201,12 @@ static void vjp(math::SinOp op, Math &m, Value g, Grads &grads) {
   grads[0] = m.mul(g, math::CosOp::create(m.b, op.getOperand()));
 }
 static void vjp(math::ErfOp op, Math &m, Value g, Grads &grads) {
-  Value square = m.mul(op.getOperand(), op.getOperand());
-  Value density = m.mul(m.constant(2 / std::sqrt(std::numbers::pi)), math::ExpOp::create(m.b, m.neg(square)));
-  grads[0] = m.mul(g, density);
+  // The constant is no number of bf16.
+  TensorMath t(m.b, op);
+  Value x = t.wide(op.getOperand());
+  Value exponential = t.create<math::ExpOp>(t.create<arith::NegFOp>(t.mul(x, x)));
+  Value density = t.mul(t.constant(x, 2 / std::sqrt(std::numbers::pi)), exponential);
+  grads[0] = t.narrow(t.mul(t.wide(g), density), op.getType());
 }
 static void vjp(math::ExpOp op, Math &m, Value g, Grads &grads) { grads[0] = m.mul(g, op.getResult()); }
 static void vjp(math::LogOp op, Math &m, Value g, Grads &grads) { grads[0] = m.div(g, op.getOperand()); }

@@ -83,27 +83,27 @@ SmallVector<Value> SiluOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult GeluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  auto constant = [&](double value) { return constantLike(b, getType(), value); };
-  auto mul = [&](Value lhs, Value rhs) -> Value { return arith::MulFOp::create(b, lhs, rhs); };
-  auto add = [&](Value lhs, Value rhs) -> Value { return arith::AddFOp::create(b, lhs, rhs); };
-  Value x = getInput(), square = mul(x, x), slope;
+  // The constants are no numbers of bf16.
+  TensorMath m(builder, *this);
+  Value x = m.wide(getInput());
+  auto constant = [&](double value) { return m.constant(x, value); };
+  Value square = m.mul(x, x), slope;
   if (getKind() == GeluKind::Erf) {
     // Phi(x) + x phi(x), with the normal distribution's cumulative and density functions.
-    Value erf = math::ErfOp::create(b, mul(x, constant(std::numbers::sqrt2 / 2)));
-    Value cumulative = mul(constant(0.5), add(constant(1), erf));
-    Value exponential = math::ExpOp::create(b, mul(constant(-0.5), square));
-    Value density = mul(constant(1 / std::sqrt(2 * std::numbers::pi)), exponential);
-    slope = add(cumulative, mul(x, density));
+    Value erf = m.create<math::ErfOp>(m.mul(x, constant(std::numbers::sqrt2 / 2)));
+    Value cumulative = m.mul(constant(0.5), m.add(constant(1), erf));
+    Value exponential = m.create<math::ExpOp>(m.mul(constant(-0.5), square));
+    Value density = m.mul(constant(1 / std::sqrt(2 * std::numbers::pi)), exponential);
+    slope = m.add(cumulative, m.mul(x, density));
   } else {
     // (1 + t) / 2 + x (1 - t^2) / 2 * u', with t = tanh(u).
-    Value inner = mul(mul(constant(kSqrtTwoOverPi), x), add(constant(1), mul(constant(kGeluCubic), square)));
-    Value tanh = math::TanhOp::create(b, inner);
-    Value innerSlope = mul(constant(kSqrtTwoOverPi), add(constant(1), mul(constant(3 * kGeluCubic), square)));
-    Value tanhSlope = arith::SubFOp::create(b, constant(1), mul(tanh, tanh));
-    slope = mul(constant(0.5), add(add(constant(1), tanh), mul(x, mul(tanhSlope, innerSlope))));
+    Value inner = m.mul(m.mul(constant(kSqrtTwoOverPi), x), m.add(constant(1), m.mul(constant(kGeluCubic), square)));
+    Value tanh = m.create<math::TanhOp>(inner);
+    Value innerSlope = m.mul(constant(kSqrtTwoOverPi), m.add(constant(1), m.mul(constant(3 * kGeluCubic), square)));
+    Value tanhSlope = m.sub(constant(1), m.mul(tanh, tanh));
+    slope = m.mul(constant(0.5), m.add(m.add(constant(1), tanh), m.mul(x, m.mul(tanhSlope, innerSlope))));
   }
-  operandGrads[0] = mul(resultGrads[0], slope);
+  operandGrads[0] = m.narrow(m.mul(m.wide(resultGrads[0]), slope), getType());
   return success();
 }
 
@@ -126,13 +126,15 @@ double GeluOp::flops() { return 8.0 * tensorType(getResult()).getNumElements(); 
 
 SmallVector<Value> GeluOp::decompose(OpBuilder &builder) {
   TensorMath m(builder, *this);
-  Value x = getInput();
+  Value x = m.wide(getInput()), result;
   if (getKind() == GeluKind::Erf) {
     Value inner = m.marked(m.create<math::ErfOp>(m.mul(x, m.constant(x, std::numbers::sqrt2 / 2))), kBesideOne);
     Value half = m.mul(m.constant(x, 0.5), m.finiteBelow(x));
-    return {m.add(m.mul(half, inner), half)};
+    result = m.add(m.mul(half, inner), half);
+  } else {
+    // (1 + tanh u) / 2 is the logistic function of 2 u.
+    Value cubic = m.add(m.constant(x, 1), m.mul(m.constant(x, kGeluCubic), m.mul(x, x)));
+    result = m.mul(m.finiteBelow(x), m.logistic(m.mul(m.mul(m.constant(x, 2 * kSqrtTwoOverPi), x), cubic)));
   }
-  // (1 + tanh u) / 2 is the logistic function of 2 u.
-  Value cubic = m.add(m.constant(x, 1), m.mul(m.constant(x, kGeluCubic), m.mul(x, x)));
-  return {m.mul(m.finiteBelow(x), m.logistic(m.mul(m.mul(m.constant(x, 2 * kSqrtTwoOverPi), x), cubic)))};
+  return {m.narrow(result, getType())};
 }

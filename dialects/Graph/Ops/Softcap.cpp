@@ -23,9 +23,10 @@ LogicalResult SoftcapOp::verify() {
 LogicalResult SoftcapOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
   // With t = y / cap = tanh(x / cap): 1 - t^2.
   TensorMath m(builder, *this);
-  Value t = m.mul(getResult(), m.constant(getResult(), 1 / getCap().convertToDouble()));
+  Value y = m.wide(getResult());
+  Value t = m.mul(y, m.constant(y, 1 / getCap().convertToDouble()));
   Value slope = m.sub(m.constant(t, 1), m.mul(t, t));
-  operandGrads[0] = m.mul(resultGrads[0], slope);
+  operandGrads[0] = m.narrow(m.mul(m.wide(resultGrads[0]), slope), getType());
   return success();
 }
 
@@ -44,6 +45,7 @@ double SoftcapOp::flops() { return 3.0 * tensorType(getResult()).getNumElements(
 SmallVector<Value> SoftcapOp::decompose(OpBuilder &builder) {
   TensorMath m(builder, *this);
   double cap = getCap().convertToDouble();
-  Value inner = m.create<math::TanhOp>(m.mul(getInput(), m.constant(getInput(), 1 / cap)));
-  return {m.mul(inner, m.constant(inner, cap))};
+  Value x = m.wide(getInput());
+  Value inner = m.create<math::TanhOp>(m.mul(x, m.constant(x, 1 / cap)));
+  return {m.narrow(m.mul(inner, m.constant(inner, cap)), getType())};
 }

@@ -147,6 +147,34 @@ graph.func @f(%x: tensor<2x3x2x6x$>, %c: tensor<3x3x#>, %s: tensor<3x3x#>, %seed
   }
 }
 
+/// Their derivatives have constants that are no numbers of bf16.
+TEST(PrecisionGradient, ActivationsRoundOnce) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  for (const char *function :
+       {"graph.gelu erf %x : tensor<37x$>", "graph.gelu tanh %x : tensor<37x$>", "math.erf %x : tensor<37x$>"})
+    check(random,
+          llvm::formatv(R"(
+graph.func @f(%x: tensor<37x$>, %seed: tensor<37x$>) -> tensor<37x$> {{
+  %0 = {0}
+  graph.return %0 : tensor<37x$>
+})",
+                        function)
+              .str(),
+          {0}, 1, 32);
+  // This one has the derivative of a result that was rounded: that rounding counts twice, by t^2 < 1.
+  for (const char *cap : {"3.0e-1", "5.0e+1"})
+    check(random,
+          llvm::formatv(R"(
+graph.func @f(%x: tensor<37x$>, %seed: tensor<37x$>) -> tensor<37x$> {{
+  %0 = graph.softcap %x cap {0} : tensor<37x$>
+  graph.return %0 : tensor<37x$>
+})",
+                        cap)
+              .str(),
+          {0}, 3, 32);
+}
+
 TEST(PrecisionGradient, ContractionsRoundOnce) {
   Random random;
   SCOPED_TRACE(random.trace());
