@@ -199,7 +199,8 @@ absl::Status run(CommandLine &line) {
         absl::StrCat("--kernel-listing has nothing to list: ",
                      options.codegen ? "no code is generated before the phase memory; leave out --compile-to"
                                      : "leave out --no-codegen"));
-  if (options.listsKernels && line.kernelListing != "-" && line.kernelListing == line.output)
+  if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
+      AreSameFile(line.kernelListing, line.output))
     return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
                                       "'; give one of them another name");
   // Comparisons with the ends of a range let NaN pass.

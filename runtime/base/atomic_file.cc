@@ -42,6 +42,18 @@ std::string DirectoryOf(absl::string_view path) {
   return std::string(slash == 0 ? path.substr(0, 1) : path.substr(0, slash));
 }
 
+bool AreSameFile(const std::string& first, const std::string& second) {
+  // What cannot be resolved is an error when it is written.
+  const auto where = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path resolved = ResolveLinks(path).value_or(path);
+    const std::filesystem::path canonical =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(resolved, error), error);
+    return error ? resolved : canonical;
+  };
+  return where(first) == where(second);
+}
+
 std::string TemporarySiblingOf(const std::string& path) {
   static std::atomic<uint32_t> counter{0};
   const std::string directory = DirectoryOf(path);

@@ -67,6 +67,10 @@ class AtomicFile {
 // Create, Append, Commit.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 
+// Whether what is written to `first` and to `second` would be one file: the paths may be spelled differently, and
+// symbolic links are followed. Neither file has to exist.
+bool AreSameFile(const std::string& first, const std::string& second);
+
 // Makes the names inside `directory` survive a power failure.
 absl::Status SyncDirectory(const std::string& directory);
 

@@ -243,7 +243,11 @@ class CudaPlans(tools.ToolTest):
                     "--kernel-listing", self.folder / "listing")
         self.refuse("--kernel-listing has nothing to list: no code is generated before the phase memory", model,
                     *tools.TRAIN_SHAPES["llama-tiny"], "--compile-to", "fuse", "--kernel-listing", self.folder / "listing")
-        self.refuse("--kernel-listing and -o name the same file", model, *flags, "--kernel-listing", plan)
+        (self.folder / "link").symlink_to("x.plan")
+        for spelling in (plan, f"{self.folder}/./x.plan", self.folder / ".." / self.folder.name / "x.plan",
+                         os.path.relpath(plan), self.folder / "link"):
+            self.refuse("--kernel-listing and -o name the same file", model, *flags, "--kernel-listing", spelling)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["link"])
         self.refuse("--disable-step fuse-epilogues is no step that may be left out", model, *flags, "--target", "cuda",
                     "--disable-step", "fuse-epilogues")
         self.refuse("--disable-step align-products is no step that may be left out", model, *flags, "--disable-step",

@@ -127,6 +127,31 @@ TEST(AtomicFileTest, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   EXPECT_EQ(ReadWholeFile(directory / "f"), "old");
 }
 
+TEST(AtomicFileTest, SpellingsOfOneFile) {
+  const TempDirectory directory;
+  std::filesystem::create_directory(directory / "sub");
+  std::filesystem::create_symlink("sub/f", directory / "link");  // dangling
+  std::filesystem::create_symlink("sub", directory / "folder");
+  std::filesystem::create_symlink("loop", directory / "loop");
+  const std::string file = directory / "sub/f";
+  for (const bool exists : {false, true}) {
+    if (exists) WriteWholeFile(file, "");
+    for (const char* spelling :
+         {"sub/f", "sub/./f", "sub//f", "sub/../sub/f", "link", "folder/f", "./folder/../link"}) {
+      EXPECT_TRUE(AreSameFile(file, directory / spelling)) << spelling;
+      EXPECT_TRUE(AreSameFile(directory / spelling, file)) << spelling;
+    }
+    for (const char* other : {"f", "sub/g", "sub", "loop", "none/f"}) {
+      EXPECT_FALSE(AreSameFile(file, directory / other)) << other;
+    }
+    EXPECT_TRUE(AreSameFile(std::filesystem::relative(file), file));
+  }
+  EXPECT_TRUE(AreSameFile("new", "./new"));
+  // Renaming the new file over one of two hard links leaves the other as it was.
+  std::filesystem::create_hard_link(file, directory / "hard");
+  EXPECT_FALSE(AreSameFile(file, directory / "hard"));
+}
+
 TEST(AtomicFileTest, DirectoryOf) {
   EXPECT_EQ(DirectoryOf("a/b"), "a");
   EXPECT_EQ(DirectoryOf("b"), ".");
