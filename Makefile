@@ -6,7 +6,7 @@ export CCACHE_NOHASHDIR := 1
 # What is built, of how much, and for how long already.
 export NINJA_STATUS := [%f/%t, %e s] 
 
-.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
+.PHONY: help packages configure build demo check check-fast check-mutants check-nightly check-slurm check-sanitized sanitize baselines bench bench-overlap bench-peers bench-precision bench-scale bench-threads fuzz docs package gpu-bundle format format-check tidy hooks clean
 
 help:  ## Say what there is (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,10 @@ check-nightly: packages  ## All tests with a seed that no run had before (SEED=N
 check-slurm: build  ## Run a plan under a Slurm of this host alone, installed and started for it; needs root
 	@scripts/install-packages.sh --list scripts/slurm-packages.txt
 	@scripts/check-slurm.py
+
+baselines: configure  ## Record anew what plans of the test models are and compute, after a change that is meant to change them
+	@cmake --build --preset release --target bowline-compile bowline-inspect bowline-run bowline-translate
+	@PYTHONDONTWRITEBYTECODE=1 test/Execution/baselines.py --tools build/release/bin $(NAMES)
 
 sanitize: packages  ## Run tests under the address and undefined-behaviour sanitizers, then under that for threads (hours)
 	@scripts/sanitize.sh

@@ -144,11 +144,16 @@ class CountedRunner(unittest.TextTestRunner):
     resultclass = CountedResult
 
 
-def main():
+def use(folder):
+    """Tools are those of `folder`."""
     global _tools
+    _tools = pathlib.Path(folder).resolve()
+
+
+def main():
     if len(sys.argv) < 3 or sys.argv[1] != "--tools":
         sys.exit(__doc__)
-    _tools = pathlib.Path(sys.argv[2]).resolve()
+    use(sys.argv[2])
     del sys.argv[1:3]
     # Not the module that holds main(): that is imported under its own name.
     unittest.main(module="__main__", testRunner=CountedRunner)
