@@ -5,7 +5,7 @@ test/Mutants/mutants.toml has mistakes that somebody might make: a name, a file,
 mistake would put in its place. In a work tree of the last commit each is made by itself, built and given to the tests of
 `make check-fast`, until the first that fails. A mistake that does not compile counts as none.
 
-    scripts/check-mutants.py [NAME...]     all of them, or those with these names
+    scripts/check-mutants.py [NAME...]     all of them, or those with these names, in that order
     scripts/check-mutants.py --applies     only says whether each text is in its file, once
 
 Exit status: 0 when at least nine of ten are found, 2 when fewer are, 1 when something else fails.
@@ -55,7 +55,8 @@ def applies(mutants, root=ROOT):
 class Tree:
     """A work tree of the last commit, in which one mistake at a time is made."""
 
-    def __init__(self):
+    def __init__(self, timeout):
+        self.timeout = str(timeout)
         environment = {"CCACHE_BASEDIR": str(TREE), "CCACHE_NOHASHDIR": "1"}
         self.environment = {**os.environ, **environment}
         self.git("worktree", "prune")
@@ -82,7 +83,7 @@ class Tree:
     def failing_test(self):
         """The name of the first test that fails; "" when all pass."""
         done = self.run("ctest", "--test-dir", "build/release", "-L", "^fast$", "-j", "2", "--stop-on-failure",
-                        "--no-tests=error", "--timeout", "300")
+                        "--no-tests=error", "--timeout", self.timeout)
         if done.returncode == 0:
             return ""
         failed = re.findall(r"^\s+\d+ - (\S+) \(", done.stdout, re.M)
@@ -103,6 +104,8 @@ class Tree:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--applies", action="store_true", help="only look for the texts")
+    parser.add_argument("--timeout", type=int, default=300, metavar="SECONDS",
+                        help="what a test may take, more where others are at work; a mistake that makes it hang is found")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     mutants = read(LIST)
@@ -116,13 +119,14 @@ def main():
         print(f"{len(mutants)} mistakes can be made")
         return
 
-    tree = Tree()
+    tree = Tree(options.timeout)
     done = tree.build()
     if done.returncode:
         sys.exit("check-mutants: without a mistake it does not build\n" + done.stdout[-4000:] + done.stderr[-4000:])
     if failed := tree.failing_test():
         sys.exit(f"check-mutants: without a mistake {failed} fails, so no failure would say anything")
-    chosen = [mutant for mutant in mutants if not options.names or mutant["name"] in options.names]
+    by_name = {mutant["name"]: mutant for mutant in mutants}
+    chosen = [by_name[name] for name in options.names or by_name]
     found = 0
     for mutant in chosen:
         begin = time.monotonic()
