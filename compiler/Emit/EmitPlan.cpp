@@ -167,9 +167,9 @@ private:
     buffer.layout = std::make_unique<fbs::LayoutT>();
     buffer.layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
     buffer.layout->view = attribute.getView().asArrayRef().vec();
-    for (auto names : attribute.getCuts().getAsRange<ArrayAttr>()) {
-      buffer.layout->cuts.push_back(std::make_unique<fbs::CutT>());
-      if (failed(emitAxes(op, names, buffer.layout->cuts.back()->axes)))
+    for (auto names : attribute.getDimShardings().getAsRange<ArrayAttr>()) {
+      buffer.layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
+      if (failed(emitAxes(op, names, buffer.layout->dim_shardings.back()->axes)))
         return failure();
     }
     return emitAxes(op, attribute.getFlatAxes(), buffer.layout->flat_axes);
@@ -390,7 +390,7 @@ private:
     transfer.peer = op.getPeer();
     transfer.dtype = *toDType(tensorOf(op.getBuffers().front()).getElementType());
     for (Value buffer : op.getBuffers())
-      transfer.parts.emplace_back(operand(buffer), tensorOf(buffer).getNumElements());
+      transfer.ranges.emplace_back(operand(buffer), tensorOf(buffer).getNumElements());
     return transfer;
   }
 

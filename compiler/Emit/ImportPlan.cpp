@@ -128,11 +128,11 @@ private:
   plan::LayoutAttr importLayout(const fbs::LayoutT *layout) {
     if (!layout)
       return {};
-    SmallVector<Attribute> cuts;
-    for (const auto &cut : layout->cuts)
-      cuts.push_back(axisNames(cut->axes));
+    SmallVector<Attribute> dimShardings;
+    for (const auto &sharding : layout->dim_shardings)
+      dimShardings.push_back(axisNames(sharding->axes));
     return plan::LayoutAttr::get(builder.getContext(), builder.getDenseI64ArrayAttr(layout->global_shape),
-                                 builder.getDenseI64ArrayAttr(layout->view), builder.getArrayAttr(cuts),
+                                 builder.getDenseI64ArrayAttr(layout->view), builder.getArrayAttr(dimShardings),
                                  axisNames(layout->flat_axes));
   }
 
@@ -365,8 +365,8 @@ private:
   FailureOr<Operation *> importTransfer(OpBuilder &commands, Location loc, const TransferT &transfer,
                                         const std::string &pass) {
     SmallVector<Value> operands;
-    for (const fbs::Part &part : transfer.parts) {
-      FailureOr<Value> value = importOperand(loc, part.operand(), part.count());
+    for (const fbs::Range &range : transfer.ranges) {
+      FailureOr<Value> value = importOperand(loc, range.operand(), range.count());
       if (failed(value))
         return failure();
       operands.push_back(*value);

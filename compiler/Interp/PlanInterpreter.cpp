@@ -164,7 +164,7 @@ dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &gr
     ArrayRef<int64_t> view = attr->getView().asArrayRef();
     layout.view = view.empty() ? layout.global : llvm::to_vector(view);
     layout.axes.assign(layout.view.size(), {});
-    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getCuts().getAsRange<ArrayAttr>()))
+    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getDimShardings().getAsRange<ArrayAttr>()))
       llvm::append_range(axes, cut.getAsRange<StringAttr>());
     llvm::append_range(layout.flatAxes, attr->getFlatAxes().getAsRange<StringAttr>());
   }

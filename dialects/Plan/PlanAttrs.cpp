@@ -27,19 +27,19 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, DenseI64ArrayAttr globalShape,
-                                 DenseI64ArrayAttr view, ArrayAttr cuts, ArrayAttr flatAxes) {
+                                 DenseI64ArrayAttr view, ArrayAttr dimShardings, ArrayAttr flatAxes) {
   auto areNames = [](ArrayAttr names) {
     return llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); });
   };
-  if (!areNames(flatAxes) || !llvm::all_of(cuts, [&](Attribute cut) {
-        auto names = dyn_cast<ArrayAttr>(cut);
+  if (!areNames(flatAxes) || !llvm::all_of(dimShardings, [&](Attribute axes) {
+        auto names = dyn_cast<ArrayAttr>(axes);
         return names && areNames(names);
       }))
-    return emitError() << "a layout's cuts and flat axes are lists of names of axes";
+    return emitError() << "a layout's shardings and flat axes are lists of names of axes";
   size_t rank = view.empty() ? globalShape.size() : view.size();
-  if (!cuts.empty() && cuts.size() != rank)
-    return emitError() << "a layout has one cut per dimension or none; got " << cuts.size() << " for " << rank
-                       << " dimensions";
+  if (!dimShardings.empty() && dimShardings.size() != rank)
+    return emitError() << "a layout has one sharding per dimension or none; got " << dimShardings.size() << " for "
+                       << rank << " dimensions";
   return success();
 }
 

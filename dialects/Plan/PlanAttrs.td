@@ -40,19 +40,19 @@ def Plan_ReductionEnum : Plan_Enum<"Reduction", "how the ranks' values become on
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
 
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
-  let summary = "Which part of a whole tensor the buffer of a rank holds";
+  let summary = "Which shard of a global tensor the buffer of a rank holds";
   let description = [{
-    From whole to part: the elements of `global_shape`, row-major, are seen as `view` (empty: the same shape); each
-    dimension is padded at its end with zeros to a multiple of the ranks along its `cuts` and divided among them, the
-    first axis outermost (no cuts: whole). With `flat_axes` that part is seen as one dimension, padded and divided once
-    more.
+    From the global tensor to the local one: the elements of `global_shape`, row-major, are seen as `view` (empty: the
+    same shape); each dimension is padded at its end with zeros to a multiple of the ranks along its axes in
+    `dim_shardings` and divided among them, the first axis outermost (an empty list: whole). With `flat_axes` that shard
+    is seen as one dimension, padded and sharded once more.
 
-    `#plan.layout<global_shape = [5, 64], view = [], cuts = [["tp"], []], flat_axes = []>`
+    `#plan.layout<global_shape = [5, 64], view = [], dim_shardings = [["tp"], []], flat_axes = []>`
 
-    **Constraints:** as many cuts as dimensions of the view, or none.
+    **Constraints:** as many shardings as dimensions of the view, or none.
   }];
   let parameters = (ins "::mlir::DenseI64ArrayAttr":$global_shape, "::mlir::DenseI64ArrayAttr":$view,
-                    "::mlir::ArrayAttr":$cuts, "::mlir::ArrayAttr":$flat_axes);
+                    "::mlir::ArrayAttr":$dim_shardings, "::mlir::ArrayAttr":$flat_axes);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -41,18 +41,18 @@ Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::Buffer
                                 stride, layout);
 }
 
-/// From axes by dimension, and over the flattened part.
+/// From axes by dimension, and over the flattened shard.
 static plan::LayoutAttr makeLayout(Builder &builder, ArrayRef<int64_t> global, ArrayRef<int64_t> view,
                                    ArrayRef<SmallVector<StringAttr>> axes, ArrayRef<StringAttr> flatAxes) {
   auto names = [&](ArrayRef<StringAttr> list) {
     return builder.getArrayAttr(SmallVector<Attribute>(list.begin(), list.end()));
   };
-  SmallVector<Attribute> cuts;
+  SmallVector<Attribute> dimShardings;
   for (const SmallVector<StringAttr> &list : axes)
-    cuts.push_back(names(list));
+    dimShardings.push_back(names(list));
   return plan::LayoutAttr::get(builder.getContext(), builder.getDenseI64ArrayAttr(global),
                                builder.getDenseI64ArrayAttr(view == global ? ArrayRef<int64_t>() : view),
-                               builder.getArrayAttr(cuts), names(flatAxes));
+                               builder.getArrayAttr(dimShardings), names(flatAxes));
 }
 
 /// Null where every rank has all of the variable, in the shape of the checkpoint.

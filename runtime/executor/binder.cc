@@ -178,19 +178,19 @@ absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slo
     bound->operation.kind = kind;
     bound->operation.dtype = static_cast<kernels::DType>(body.dtype());
   };
-  const auto add_parts = [&](hal::OperationKind kind, const auto& transfer) {
+  const auto add_ranges = [&](hal::OperationKind kind, const auto& transfer) {
     set(kind, transfer);
     bound->operation.peer = static_cast<int>(transfer.peer());
     const bool sends = kind == hal::OperationKind::kSend;
-    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
-      const size_t count = transfer.parts()->Get(i)->count();
+    for (uint32_t i = 0; i < SizeOf(transfer.ranges()); ++i) {
+      const size_t count = transfer.ranges()->Get(i)->count();
       bound_.pieces.push_back({sends ? addresses[i] : 0, sends ? 0 : addresses[i], count});
     }
   };
   if (const fbs::Send* send = command.body_as_Send()) {
-    add_parts(hal::OperationKind::kSend, *send);
+    add_ranges(hal::OperationKind::kSend, *send);
   } else if (const fbs::Receive* receive = command.body_as_Receive()) {
-    add_parts(hal::OperationKind::kReceive, *receive);
+    add_ranges(hal::OperationKind::kReceive, *receive);
   } else {
     const fbs::Collective& collective = *command.body_as_Collective();
     set(hal::KindOf(KindOf(collective.kind())), collective);

@@ -50,7 +50,7 @@ std::string TransfersDiffer(uint32_t sender, const fbs::Send& send, uint32_t rec
                         receive.peer());
   }
   if (std::string why = DTypesDiffer(send.dtype(), receive.dtype()); !why.empty()) return why;
-  return CountsDiffer("part", send.parts(), receive.parts());
+  return CountsDiffer("range", send.ranges(), receive.ranges());
 }
 
 }  // namespace

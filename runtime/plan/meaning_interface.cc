@@ -26,8 +26,9 @@ void AddTensor(const fbs::Buffer& buffer, DigestBuilder& builder) {
   if (layout == nullptr) return;
   AddNumbers(layout->global_shape(), builder);
   AddNumbers(layout->view(), builder);
-  builder.Add(SizeOf(layout->cuts()));
-  for (uint32_t i = 0; i < SizeOf(layout->cuts()); ++i) AddNumbers(layout->cuts()->Get(i)->axes(), builder);
+  builder.Add(SizeOf(layout->dim_shardings()));
+  for (uint32_t i = 0; i < SizeOf(layout->dim_shardings()); ++i)
+    AddNumbers(layout->dim_shardings()->Get(i)->axes(), builder);
   AddNumbers(layout->flat_axes(), builder);
 }
 

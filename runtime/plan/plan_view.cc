@@ -103,14 +103,14 @@ bool HasCode(const fbs::Plan& plan) {
 }
 
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses) {
-  const auto append_parts = [&](const auto& transfer, fbs::Access access) {
-    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
-      const fbs::Part& part = *transfer.parts()->Get(i);
-      uses.push_back({&part.operand(), part.count() * ElementSize(transfer.dtype()), access});
+  const auto append_ranges = [&](const auto& transfer, fbs::Access access) {
+    for (uint32_t i = 0; i < SizeOf(transfer.ranges()); ++i) {
+      const fbs::Range& range = *transfer.ranges()->Get(i);
+      uses.push_back({&range.operand(), range.count() * ElementSize(transfer.dtype()), access});
     }
   };
-  if (const fbs::Send* send = command.body_as_Send()) return append_parts(*send, fbs::Access::Read);
-  if (const fbs::Receive* receive = command.body_as_Receive()) return append_parts(*receive, fbs::Access::Write);
+  if (const fbs::Send* send = command.body_as_Send()) return append_ranges(*send, fbs::Access::Read);
+  if (const fbs::Receive* receive = command.body_as_Receive()) return append_ranges(*receive, fbs::Access::Write);
   const fbs::Collective* collective = command.body_as_Collective();
   if (collective == nullptr) return;
   const uint64_t size = SizeAlong(plan, plan.communicators()->Get(collective->communicator())->axes());

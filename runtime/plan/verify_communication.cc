@@ -71,7 +71,7 @@ absl::Status VerifyTransfer(const fbs::Plan& plan, uint32_t role, const std::str
                   ": sends and receives go along the axis that tells roles apart");
   }
   if (transfer.peer() == role) return Broken(place, ": peer ", transfer.peer(), " is the rank itself");
-  return VerifyCounts(plan, place, transfer.communicator(), transfer.dtype(), "parts", transfer.parts());
+  return VerifyCounts(plan, place, transfer.communicator(), transfer.dtype(), "ranges", transfer.ranges());
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ Sharding ShardingOf(const fbs::Buffer& buffer) {
   const fbs::Layout* layout = buffer.layout();
   if (layout == nullptr) return sharding;
   sharding.view = SizesOf(layout->view());
-  for (uint32_t d = 0; d < SizeOf(layout->cuts()); ++d) {
-    sharding.cuts.push_back(AxesOf(layout->cuts()->Get(d)->axes()));
+  for (uint32_t d = 0; d < SizeOf(layout->dim_shardings()); ++d) {
+    sharding.dim_shardings.push_back(AxesOf(layout->dim_shardings()->Get(d)->axes()));
   }
   sharding.flat = AxesOf(layout->flat_axes());
   return sharding;

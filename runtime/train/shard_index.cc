@@ -36,9 +36,9 @@ ordered_json TensorToJson(const RankMesh& mesh, const CheckpointTensor& tensor) 
   const Sharding& sharding = tensor.sharding;
   if (!sharding.view.empty()) object["view"] = sharding.view;
   const auto cuts = [](const std::vector<uint32_t>& axes) { return !axes.empty(); };
-  if (std::any_of(sharding.cuts.begin(), sharding.cuts.end(), cuts)) {
+  if (std::any_of(sharding.dim_shardings.begin(), sharding.dim_shardings.end(), cuts)) {
     object["cuts"] = ordered_json::array();
-    for (const std::vector<uint32_t>& axes : sharding.cuts) object["cuts"].push_back(AxisNames(mesh, axes));
+    for (const std::vector<uint32_t>& axes : sharding.dim_shardings) object["cuts"].push_back(AxisNames(mesh, axes));
   }
   if (!sharding.flat.empty()) object["flat"] = AxisNames(mesh, sharding.flat);
   if (mesh.role_axis >= 0) object["role"] = sharding.role;
@@ -139,7 +139,7 @@ class Reader {
     if (const json* cuts = Find(value, "cuts"); cuts != nullptr) {
       if (!cuts->is_array() || cuts->size() > kMaxDimensions) return error("\"cuts\" should be an array");
       for (const json& cut : *cuts) {
-        if (!ReadAxes(cut, &sharding.cuts.emplace_back())) return error("\"cuts\" should hold arrays of axes");
+        if (!ReadAxes(cut, &sharding.dim_shardings.emplace_back())) return error("\"cuts\" should hold arrays of axes");
       }
     }
     if (const json* flat = Find(value, "flat"); flat != nullptr && !ReadAxes(*flat, &sharding.flat)) {

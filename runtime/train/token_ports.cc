@@ -52,7 +52,7 @@ absl::StatusOr<FoundEntry> RequireEntry(const Session& session, fbs::EntryKind k
 TokenPorts::Part TokenPorts::PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim,
                                     int64_t local) {
   if (layout == nullptr) return {0, local, local};
-  const auto* axes = SizeOf(layout->cuts()) == 0 ? nullptr : layout->cuts()->Get(dim)->axes();
+  const auto* axes = SizeOf(layout->dim_shardings()) == 0 ? nullptr : layout->dim_shardings()->Get(dim)->axes();
   return {local * PlaceAlong(plan, axes, rank), local, layout->global_shape()->Get(dim)};
 }
 

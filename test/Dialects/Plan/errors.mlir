@@ -466,15 +466,15 @@ plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4x
 
 // -----
 
-// expected-error @+2 {{a layout's cuts and flat axes are lists of names of axes}}
+// expected-error @+2 {{a layout's shardings and flat axes are lists of names of axes}}
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-  layout <global_shape = [4], view = [], cuts = [[0]], flat_axes = []>
+  layout <global_shape = [4], view = [], dim_shardings = [[0]], flat_axes = []>
 
 // -----
 
-// expected-error @+2 {{a layout has one cut per dimension or none; got 2 for 1 dimensions}}
+// expected-error @+2 {{a layout has one sharding per dimension or none; got 2 for 1 dimensions}}
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-  layout <global_shape = [4], view = [], cuts = [["dp"], []], flat_axes = []>
+  layout <global_shape = [4], view = [], dim_shardings = [["dp"], []], flat_axes = []>
 
 // -----
 

@@ -169,7 +169,7 @@ void RankPlan::Send(uint32_t role, uint16_t stream, uint32_t communicator, uint3
   fbs::SendT send;
   send.communicator = communicator;
   send.peer = peer;
-  send.parts.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
+  send.ranges.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
   Command(role, stream, std::move(send));
 }
 
@@ -177,7 +177,7 @@ void RankPlan::Receive(uint32_t role, uint16_t stream, uint32_t communicator, ui
   fbs::ReceiveT receive;
   receive.communicator = communicator;
   receive.peer = peer;
-  receive.parts.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
+  receive.ranges.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
   Command(role, stream, std::move(receive));
 }
 

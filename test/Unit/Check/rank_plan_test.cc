@@ -411,11 +411,11 @@ TEST(Matching, MembersIssueTheSame) {
               AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) comes to entry 'step'"),
                     HasSubstr("rank 2 (pp=1, dp=0) comes to"), HasSubstr("one reduces by sum, the other by max")));
   EXPECT_THAT(Message(world([](Commands& c) {
-                c[1]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 0), 8);
+                c[1]->body.AsReceive()->ranges[0] = fbs::Range(fbs::Operand(4, 0), 8);
                 c.push_back(std::make_unique<fbs::CommandT>(*c[1]));
-                c[2]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 32), 8);
+                c[2]->body.AsReceive()->ranges[0] = fbs::Range(fbs::Operand(4, 32), 8);
                 c[2]->body.AsReceive()->communicator = 1;
-                c[2]->body.AsReceive()->parts.push_back(fbs::Part(fbs::Operand(5, 0), 16));
+                c[2]->body.AsReceive()->ranges.push_back(fbs::Range(fbs::Operand(5, 0), 16));
               })),
               HasSubstr("one moves 16 elements in part 0, the other 8"));
   EXPECT_THAT(
@@ -518,7 +518,7 @@ TEST(Certificates, AreCheckedAtLoad) {
         for (auto& segment : p.programs[1]->segments) {
           for (auto& command : segment->commands) {
             if (auto* receive = command->body.AsReceive())
-              receive->parts[0] = fbs::Part(receive->parts[0].operand(), 8);
+              receive->ranges[0] = fbs::Range(receive->ranges[0].operand(), 8);
           }
         }
       }),

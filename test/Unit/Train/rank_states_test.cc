@@ -60,8 +60,8 @@ std::vector<uint8_t> StagedPlan() {
   auto layout = std::make_unique<fbs::LayoutT>();
   layout->global_shape = {5, 3};
   for (const std::vector<uint8_t>& axes : {std::vector<uint8_t>{1}, {}}) {
-    layout->cuts.push_back(std::make_unique<fbs::CutT>());
-    layout->cuts.back()->axes = axes;
+    layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
+    layout->dim_shardings.back()->axes = axes;
   }
   plan.buffers[e]->layout = std::move(layout);
   const auto bytes = WritePlan(plan);
