@@ -10,7 +10,7 @@
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
 #include "compiler/Pipelines/Phase.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"
 

@@ -9,7 +9,7 @@
 #include "compiler/Driver/StrategySource.h"
 #include "absl/strings/str_cat.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Strategy/Strategy.h"
 #include "runtime/base/mapped_file.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -15,10 +15,14 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Hoisting/Passes.h"
 #include "passes/Import/Passes.h"
+#include "passes/Local/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
-#include "passes/Stages/Passes.h"
+#include "passes/Scheduling/Passes.h"
+#include "passes/Sharding/Passes.h"
+#include "passes/Training/Passes.h"
 
 #include <limits>
 

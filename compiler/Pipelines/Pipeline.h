@@ -14,7 +14,6 @@
 #include "compiler/Pipelines/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
 
 #include <functional>

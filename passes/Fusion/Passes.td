@@ -108,4 +108,40 @@ def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def EarlyWrites : Pass<"early-writes", "::mlir::ModuleOp"> {
+  let summary = "Add to accumulators as soon as there is something to add";
+  let description = [{
+    What only a write to an accumulator uses, and the write, move up to where their operands are complete. So a gradient
+    that is added to the sum over microbatches needs its memory until then, and not until the end of the backward pass.
+    Other accesses of the variable keep their order.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
+  let summary = "Compute forward values again in the backward pass, instead of keeping them";
+  let description = [{
+    As `recompute` of the strategy says. Works on the `microbatch` of a training step, or on the `forward` and
+    `backward` passes of each stage. The forward part is what the value written to `@loss_sum` needs, accumulators
+    aside; all else is the backward part. A forward value that the backward part uses is kept, or computed again from
+    what is kept by a clone of its operation right before its first backward use. Clones are exact and run the same
+    kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals.
+
+    - `none` keeps everything.
+    - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored
+      values, from values that are kept anyway.
+    - `full` keeps what is alive at points of the forward pass where little is, as between layers, and computes again
+      everything between them; after the last point it does what `selective` does.
+    - `auto` takes the least additional arithmetic whose memory is at most `memory-target` bytes: greedily, by bytes
+      freed at the peak for each operation of arithmetic, or one of the modes above where that is less. Without a
+      target it is `none`.
+
+    Remark: how many operations are computed again, how many bytes that frees, and how much arithmetic it adds.
+    Diagnosed: stages of a pipeline whose backward passes are divided, and `auto` for those.
+  }];
+  let options = [Option<"memoryTarget", "memory-target", "int64_t", "0",
+                        "auto: bytes of everything in the arena, estimated; 0: no target">];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
 #endif // BOWLINE_PASSES_FUSION_PASSES_TD

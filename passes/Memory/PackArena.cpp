@@ -9,8 +9,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Memory/Passes.h"
-#include "passes/Memory/TemporaryBlocks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace bowline {

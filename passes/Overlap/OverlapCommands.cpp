@@ -9,7 +9,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/Analysis/MachineLinks.h"
-#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Overlap/CommandOverlap.h"
 #include "passes/Overlap/EventElision.h"
 #include "passes/Overlap/EventInsertion.h"

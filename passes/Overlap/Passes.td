@@ -3,37 +3,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
-  let summary = "Turn functions on values into programs of commands on buffers";
-  let description = [{
-    Every `graph.entry` becomes a `plan.program` with one segment per function, called as often as the entry repeats it,
-    and a `plan.entry` with the functions' arguments and results as ports. Parameters and states become persistent
-    buffers, accumulators temporary ones. Every other value gets a buffer of its own; a reshape is the same buffer.
-
-    Correct first: a write to a variable and a result of an entry are copies. DonateBuffers removes those that are not
-    needed.
-
-    Afterwards no `graph` operation is left.
-  }];
-  let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
-}
-
-def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
-  let summary = "Divide products and their collectives into chunks that overlap";
-  let description = [{
-    A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
-    several of each along the first dimension (CollectiveChunking.h). `overlap-commands` then lets the collective of one
-    chunk run beside the product of the next. Results are the same, bit for bit. How many chunks: `overlap_chunks` of the
-    strategy.
-
-    Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
-  }];
-  let options = [Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">,
-                 Option<"links", "links", "std::string", "\"\"",
-                        "For the machine model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
-  let dependentDialects = ["::bowline::dist::DistDialect"];
-}
-
 def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
   let summary = "Let communication run beside computation";
   let description = [{

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Sharding/Assignment/StrategyApplication.h"
 #include "passes/Sharding/Passes.h"
-#include "passes/Sharding/StrategyApplication.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_APPLYSTRATEGY

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Sharding/Padding.h"
+#include "passes/Sharding/Padding/Padding.h"
 #include "passes/Sharding/Passes.h"
 
 namespace bowline {

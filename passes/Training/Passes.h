@@ -11,16 +11,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Analysis/TrainingNames.h"
 
 namespace bowline {
-
-/// Names of the states that the training passes agree on.
-namespace training {
-inline constexpr llvm::StringLiteral kLossSum = "loss_sum";
-inline constexpr llvm::StringLiteral kTokenCount = "token_count";
-inline constexpr llvm::StringLiteral kStep = "step";
-
-} // namespace training
 
 #define GEN_PASS_DECL
 #include "passes/Training/Passes.h.inc"

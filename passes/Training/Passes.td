@@ -20,6 +20,27 @@ def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
+def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
+  let summary = "Divide the layers of a model into pipeline stages";
+  let description = [{
+    Where the module's `dist.strategy` has an axis for stages with more than one rank, divides the loss into as many
+    virtual stages as the ranks along it hold together, and inserts `stage.transfer` for every value that crosses, from
+    neighbour to neighbour. Runs before differentiation, which then gives the transfers of gradients.
+
+    Layers are those that parameters say. An operation belongs to the latest layer
+    among the parameters that it depends on; what comes before the first layer goes with the first stage, what comes
+    after the last one with the last. Layers are divided as the strategy says, or such that the most expensive stage is as cheap
+    as possible by the cost model.
+
+    What depends on no parameter is there for every stage. A parameter that a second stage uses gets a mirror there
+    (`mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
+
+    Diagnosed: more stages than layers, ranges that do not cover all layers, no parameter in a layer; each with the
+    nearest valid choice.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect"];
+}
+
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
   let description = [{
@@ -33,15 +54,6 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     Backward operations carry the location of the operation whose gradient they compute, named "gradient".
 
     Diagnosed: an operation between a parameter and the loss that is not differentiable.
-  }];
-  let dependentDialects = ["::bowline::graph::GraphDialect"];
-}
-
-def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
-  let summary = "Give sums in f32 to those who want them in f32";
-  let description = [{
-    A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
-    it gives the sum as it is: one rounding less, and no pass over memory for the cast.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
@@ -90,6 +102,36 @@ def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
   let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">,
                  Option<"weights", "weights", "bool", "true", "Weights too; a program that only generates loads them">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
+  let summary = "Give sums in f32 to those who want them in f32";
+  let description = [{
+    A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
+    it gives the sum as it is: one rounding less, and no pass over memory for the cast.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def LabelStages : Pass<"label-stages", "::mlir::ModuleOp"> {
+  let summary = "Write down which stage computes what";
+  let description = [{
+    For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
+    transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. What was there is
+    replaced.
+
+    A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every
+    stage that needs it. A variable is in the stage of what is written to it, or in those that read it. An operation is
+    forward if the loss or the token count depends on it, `both` if each phase may as well make its own, and backward
+    else.
+
+    In functions that run once per step or evaluation, scalars of several stages that are added become one `stage.sum`,
+    after those of each stage are added; other scalars that a second stage or the caller needs get a `stage.broadcast`.
+
+    Diagnosed: tensors of two stages that meet without a transfer, a parameter that two stages use, transfers of a
+    microbatch that do not go from each stage to the next and back, a tensor as a result.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect"];
 }
 
 #endif // BOWLINE_PASSES_TRAINING_PASSES_TD

@@ -19,6 +19,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Local/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
 
