@@ -19,7 +19,7 @@ using namespace bowline;
 
 namespace {
 
-class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, OperationPass<ModuleOp>> {
+class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, PhasePass<Phase::Codegen>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateKernelsPass)
 
@@ -33,7 +33,7 @@ public:
 
   void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     std::unique_ptr<KernelCodegen> codegen = create();
     plan::KernelOp last;
     SymbolTable symbols(getOperation());

@@ -11,7 +11,7 @@
 
 #include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/Gpu/GpuCodegen.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -19,6 +19,9 @@ namespace bowline {
 /// may be computed in place. Without code, `target.hasCode`, the image says so and is empty.
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(CpuTarget target);
 std::unique_ptr<mlir::Pass> createGenerateKernelsPass(GpuTarget target);
+
+/// What phase `codegen` leaves: the plan dialect alone, for bodies of kernels are code.
+llvm::LogicalResult verifyCodegen(mlir::ModuleOp module);
 
 } // namespace bowline
 

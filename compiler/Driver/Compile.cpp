@@ -185,6 +185,23 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   return kernels::ParseLinks(options.links, axes).status();
 }
 
+/// A file that was printed after a phase goes on from there. Writes down the phase of one that does not say it.
+static absl::Status checkPhase(ModuleOp module, const CompileOptions &options) {
+  if (module->hasAttr(kPhaseAttr) && !phaseOf(module))
+    return absl::InvalidArgumentError(absl::StrCat(options.model, ": '", kPhaseAttr.str(),
+                                                   "' is the name of no phase; leave the attribute out, or print the "
+                                                   "program again with --compile-to"));
+  std::optional<Phase> ended = phaseOf(module);
+  if (ended && *ended != options.from)
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, " says that it was printed after phase '", nameOf(*ended).str(), "'; ",
+        options.from == Phase::Input ? "add" : "use", " --compile-from=", nameOf(*ended).str(),
+        options.from == Phase::Input ? "" : absl::StrCat(" instead of --compile-from=", nameOf(options.from).str())));
+  if (options.from != Phase::Input)
+    setPhase(module, options.from);
+  return absl::OkStatus();
+}
+
 /// What was compiled for one device goes on for the same one.
 static absl::Status checkTarget(ModuleOp module, const CompileOptions &options) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
@@ -319,7 +336,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   llvm::raw_string_ostream listing(result.kernelListing);
   if (options.listsKernels)
     cpu.dump = &listing; // and nothing comes from the cache
-  else if (options.to >= Phase::Memory && options.codegen)
+  else if (options.to >= Phase::Codegen && options.codegen)
     openKernelCache(options, cpu, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, cpu);
@@ -363,6 +380,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
 
 absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
+  BOWLINE_RETURN_IF_ERROR(checkPhase(module, options));
   {
     DiagnosticCollector diagnostics(module.getContext());
     BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));

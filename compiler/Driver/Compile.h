@@ -9,7 +9,7 @@
 #ifndef BOWLINE_COMPILER_DRIVER_COMPILE_H
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
-#include "compiler/Pipelines/Phase.h"
+#include "dialects/Program/Phase.h"
 #include "passes/Strategy/StrategyFlags.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"

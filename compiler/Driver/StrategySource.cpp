@@ -26,10 +26,10 @@ static absl::Status checkPhases(const CompileOptions &options) {
     const char *flag;
     Phase phase; ///< the first one that reads it
   };
-  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy", Phase::Graph},
-                            {!flags.mesh.empty(), "--mesh", Phase::Graph},
-                            {!flags.stages.empty(), "--stages", Phase::Graph},
-                            {!flags.schedule.empty(), "--schedule", Phase::Graph},
+  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy", Phase::Train},
+                            {!flags.mesh.empty(), "--mesh", Phase::Train},
+                            {!flags.stages.empty(), "--stages", Phase::Train},
+                            {!flags.schedule.empty(), "--schedule", Phase::Train},
                             {flags.microbatches.has_value(), "--microbatches", Phase::Train},
                             {flags.sequenceParallel, "--sequence-parallel", Phase::Shard},
                             {flags.zero.has_value(), "--zero", Phase::Local},

@@ -81,11 +81,11 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createCSEPass(); });
 
   if (options.dtype == "bf16")
-    step("lower-precision", Phase::Graph, "before differentiation, which then gives gradients in the same precision",
+    step("lower-precision", Phase::Train, "before differentiation, which then gives gradients in the same precision",
          false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training}); });
 
   if (options.training) {
-    step("assign-stages", Phase::Graph, "before differentiation, which then divides the backward pass too", false,
+    step("assign-stages", Phase::Train, "before differentiation, which then divides the backward pass too", false,
          [] { return createAssignStages(); });
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
          [] { return createDifferentiate(); });
@@ -106,11 +106,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [=] { return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false}); });
   }
 
-  step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
-       false, [] { return createApplyStrategy(); });
-  step("pad-for-divisibility", Phase::Shard, "what follows cuts into equal parts", false,
+  step("apply-strategy", Phase::Shard,
+       "after differentiation: gradients and states are sharded as their parameters are", false,
+       [] { return createApplyStrategy(); });
+  step("pad-for-divisibility", Phase::Shard, "what follows makes equal shards", false,
        [] { return createPadForDivisibility(); });
-  step("propagate-shardings", Phase::Shard, "every value gets pieces, and the moves between them a place", false,
+  step("propagate-shardings", Phase::Shard, "every value gets a sharding, and the moves between them a place", false,
        [] { return createPropagateShardings(); });
 
   step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
@@ -127,7 +128,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
        [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
-  step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
+  step("cse-local", Phase::Local, "each rank's places, and the rows of its shards, are computed once", true,
        [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
   step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
        [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
@@ -161,27 +162,27 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });
 
-  step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
+  step("generate-kernels", Phase::Codegen, "before memory: the code decides what may be computed in place", false,
        [=] { return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu); });
-  step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
+  step("donate-buffers", Phase::Hoist, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
-  step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,
+  step("hoist-into-prepare", Phase::Hoist, "after everything that adds or removes commands of a call", true,
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
-  step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
+  step("hoist-invariants", Phase::Hoist, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
   if (!options.gpu)
-    step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
+    step("pack-weights", Phase::Hoist, "after weights in bf16 are computed once", true,
          [=] { return createPackWeights(packWeightsOptions(options)); });
-  step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
+  step("overlap-commands", Phase::Overlap, "when commands are final, and before memory, which depends on their order",
        true, [=] {
          OverlapCommandsOptions overlap;
          overlap.memoryLimit = options.memoryLimit;
          overlap.links = options.links;
          return createOverlapCommands(overlap);
        });
-  step("insert-events", Phase::Memory, "streams know nothing of each other; lifetimes end where events say so", false,
+  step("insert-events", Phase::Overlap, "streams know nothing of each other; lifetimes end where events say so", false,
        [] { return createInsertEvents(); });
-  step("elide-events", Phase::Memory, "after all waits that are needed are there: most follow from the others", true,
+  step("elide-events", Phase::Overlap, "after all waits that are needed are there: most follow from the others", true,
        [] { return createElideEvents(); });
   step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
   return steps;

@@ -11,7 +11,7 @@
 
 #include "compiler/Codegen/CpuCodegen.h"
 #include "compiler/Codegen/Gpu/GpuCodegen.h"
-#include "compiler/Pipelines/Phase.h"
+#include "dialects/Program/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/Training/Passes.h"

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
@@ -38,6 +39,16 @@ std::vector<std::string> phaseNames() {
   for (const PhaseInfo &info : allPhases())
     names.push_back(info.name.str());
   return names;
+}
+
+/// Empty for the name of a phase, and what is wrong with any other.
+std::string isPhase(const std::string &name) {
+  if (phaseNamed(name))
+    return "";
+  std::string replacement = replacementOf(name);
+  if (!replacement.empty())
+    return "phase '" + name + "' is no more; use " + replacement;
+  return "'" + name + "' is no phase; use one of " + absl::StrJoin(phaseNames(), ", ");
 }
 
 std::string phaseHelp() {
@@ -168,9 +179,9 @@ void define(CLI::App &app, CommandLine &line) {
                  "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
                  "prime; see docs/checker.md")
       ->check(CLI::IsMember({"equiv"}));
-  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(CLI::IsMember(phaseNames()));
+  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(isPhase, "PHASE");
   app.add_option("--compile-from", line.from, "MODEL is a .mlir file that was printed after this phase")
-      ->check(CLI::IsMember(phaseNames()));
+      ->check(isPhase, "PHASE");
   app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
   app.footer(phaseHelp());
 }
@@ -194,10 +205,10 @@ absl::Status run(CommandLine &line) {
   if (line.cudaArch->count() > 0 && options.target != "cuda")
     return absl::InvalidArgumentError("--cuda-arch says for which GPUs code is; add --target cuda");
   options.listsKernels = !line.kernelListing.empty();
-  if (options.listsKernels && (!options.codegen || options.to < Phase::Memory))
+  if (options.listsKernels && (!options.codegen || options.to < Phase::Codegen))
     return absl::InvalidArgumentError(
         absl::StrCat("--kernel-listing has nothing to list: ",
-                     options.codegen ? "no code is generated before the phase memory; leave out --compile-to"
+                     options.codegen ? "no code is generated before the phase codegen; leave out --compile-to"
                                      : "leave out --no-codegen"));
   if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
       AreSameFile(line.kernelListing, line.output))

@@ -24,7 +24,7 @@ class EarlyWrites : public bowline::impl::EarlyWritesBase<EarlyWrites> {
 public:
   using EarlyWritesBase::EarlyWritesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SymbolTable symbols(getOperation());
     for (auto function : getOperation().getOps<graph::FuncOp>())
       moveUp(function.getBody().front(), symbols);

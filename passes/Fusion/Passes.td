@@ -1,16 +1,16 @@
 #ifndef BOWLINE_PASSES_FUSION_PASSES_TD
 #define BOWLINE_PASSES_FUSION_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def MeasureTraffic : Pass<"measure-traffic", "::mlir::ModuleOp"> {
+def MeasureTraffic : PhasePass<"measure-traffic", "Fuse"> {
   let summary = "Record what every operation would move on its own";
   let description = [{
     Leaves the bytes per entry in the module attribute `plan.unfused_bytes`, for reports to compare the kernels with.
   }];
 }
 
-def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
+def TileLoss : PhasePass<"tile-loss", "Fuse"> {
   let summary = "Never hold the logits of all positions";
   let description = [{
     A `softmax_cross_entropy` on a linear layer, its gradient and the products of that are done for some positions after
@@ -24,7 +24,7 @@ def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def AlignProducts : Pass<"align-products", "::mlir::ModuleOp"> {
+def AlignProducts : PhasePass<"align-products", "Fuse"> {
   let summary = "Let rows of matrices begin where wide loads do";
   let description = [{
     Matrix units load and store 16 bytes at a time, and a product with rows that begin elsewhere, such as the logits of
@@ -39,7 +39,7 @@ def AlignProducts : Pass<"align-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
+def RepeatActivations : PhasePass<"repeat-activations", "Fuse"> {
   let summary = "Compute cheap values again instead of keeping them";
   let description = [{
     The result of an activation function that the backward pass reads again is computed again there, in the kernel that
@@ -49,7 +49,7 @@ def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> {
+def SplitColumnReductions : PhasePass<"split-column-reductions", "Fuse"> {
   let summary = "Sum rows block by block";
   let description = [{
     A sum over all dimensions but the last, such as the gradient of a bias or of a norm's scale, becomes sums of blocks of
@@ -63,7 +63,7 @@ def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> 
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
+def GroupFusions : PhasePass<"group-fusions", "Fuse"> {
   let summary = "Put operations that are computed together into graph.fusion";
   let description = [{
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
@@ -78,7 +78,7 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
+def FuseEpilogues : PhasePass<"fuse-epilogues", "Fuse"> {
   let summary = "Fold elementwise work into contractions";
   let description = [{
     A group of elementwise operations on the result of a contraction joins it: bias, activation, gating, residual
@@ -91,7 +91,7 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
+def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
   let summary = "Decide for every operation which kernel runs it";
   let description = [{
     Contractions, attention, indexing, fills and random numbers become calls of registered kernels; a `graph.fusion`
@@ -108,7 +108,7 @@ def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
-def EarlyWrites : Pass<"early-writes", "::mlir::ModuleOp"> {
+def EarlyWrites : PhasePass<"early-writes", "Fuse"> {
   let summary = "Add to accumulators as soon as there is something to add";
   let description = [{
     What only a write to an accumulator uses, and the write, move up to where their operands are complete. So a gradient
@@ -118,7 +118,7 @@ def EarlyWrites : Pass<"early-writes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
+def Recompute : PhasePass<"recompute", "Fuse"> {
   let summary = "Compute forward values again in the backward pass, instead of keeping them";
   let description = [{
     As `recompute` of the strategy says. Works on the `microbatch` of a training step, or on the `forward` and

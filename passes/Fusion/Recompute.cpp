@@ -32,7 +32,7 @@ class Recompute : public bowline::impl::RecomputeBase<Recompute> {
 public:
   using RecomputeBase::RecomputeBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     mode = dist::recomputeOf(getOperation());
     auto function = graph::FuncOp::find(getOperation(), graph::FunctionPart::Microbatch);
     if (mode == "none" || (mode == "auto" && memoryTarget <= 0))

@@ -29,7 +29,7 @@ class SelectKernels : public bowline::impl::SelectKernelsBase<SelectKernels> {
 public:
   using SelectKernelsBase::SelectKernelsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     for (auto function : module.getOps<graph::FuncOp>())
       prepareAll(function);

@@ -126,7 +126,7 @@ class DonateBuffers : public bowline::impl::DonateBuffersBase<DonateBuffers> {
 public:
   using DonateBuffersBase::DonateBuffersBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<plan::ProgramOp>())
       Donation(program, symbols).run();

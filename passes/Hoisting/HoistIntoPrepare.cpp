@@ -28,7 +28,7 @@ class HoistIntoPrepare : public bowline::impl::HoistIntoPrepareBase<HoistIntoPre
 public:
   using HoistIntoPrepareBase::HoistIntoPrepareBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     size_t most = std::numeric_limits<size_t>::max();
     if (memoryLimit > 0) {

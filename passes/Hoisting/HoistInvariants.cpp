@@ -28,7 +28,7 @@ class HoistInvariants : public bowline::impl::HoistInvariantsBase<HoistInvariant
 public:
   using HoistInvariantsBase::HoistInvariantsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     size_t most = std::numeric_limits<size_t>::max();
     if (memoryLimit > 0) {

@@ -27,7 +27,7 @@ class PackWeights : public bowline::impl::PackWeightsBase<PackWeights> {
 public:
   using PackWeightsBase::PackWeightsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     if (dist::recomputeOf(module) == "full")
       return markAllAnalysesPreserved();

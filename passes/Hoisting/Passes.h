@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_HOISTING_PASSES_H
 #define BOWLINE_PASSES_HOISTING_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Hoisting/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Hoisting/Passes.h.inc"
+
+/// What phase `hoist` leaves: the plan dialect alone, and entries of kind `prepare` that have no ports.
+llvm::LogicalResult verifyHoist(mlir::ModuleOp module);
 
 } // namespace bowline
 

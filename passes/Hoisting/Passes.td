@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_HOISTING_PASSES_TD
 #define BOWLINE_PASSES_HOISTING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def DonateBuffers : Pass<"donate-buffers", "::mlir::ModuleOp"> {
+def DonateBuffers : PhasePass<"donate-buffers", "Hoist"> {
   let summary = "Compute results where they are wanted, instead of copying them there";
   let description = [{
     A copy from a temporary buffer into a variable or an output disappears where the command that computes the temporary
@@ -12,7 +12,7 @@ def DonateBuffers : Pass<"donate-buffers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
-def HoistInvariants : Pass<"hoist-invariants", "::mlir::ModuleOp"> {
+def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
   let summary = "Run once what gives the same for every microbatch";
   let description = [{
     A launch in a segment that runs several times moves in front of it, if it reads nothing that the segment changes:
@@ -26,7 +26,7 @@ def HoistInvariants : Pass<"hoist-invariants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
-def HoistIntoPrepare : Pass<"hoist-into-prepare", "::mlir::ModuleOp"> {
+def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
   let summary = "Run once when parameters are set what depends on them alone";
   let description = [{
     Where no entry but `init` writes a parameter, as in programs that only generate, launches that read parameters and
@@ -48,7 +48,7 @@ def HoistIntoPrepare : Pass<"hoist-into-prepare", "::mlir::ModuleOp"> {
 defvar kMinSavingInStep = "0.03";
 defvar kMinSavingForGood = "0.1";
 
-def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
+def PackWeights : PhasePass<"pack-weights", "Hoist"> {
   let summary = "Pack weights once for many matrix products";
   let description = [{
     The kernel `matmul` multiplies panels of its second operand, which it copies anew in every call. Where one weight

@@ -26,7 +26,7 @@ class ApplyZero : public bowline::impl::ApplyZeroBase<ApplyZero> {
 public:
   using ApplyZeroBase::ApplyZeroBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!op || !mesh)

@@ -26,7 +26,7 @@ class ChunkCollectives : public bowline::impl::ChunkCollectivesBase<ChunkCollect
 public:
   using ChunkCollectivesBase::ChunkCollectivesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     std::optional<int64_t> chunks = dist::overlapChunksOf(getOperation());
     if (chunks == 1 || !mesh || mesh.getRankCount() == 1)

@@ -27,7 +27,7 @@ class CoalesceCollectives : public bowline::impl::CoalesceCollectivesBase<Coales
 public:
   using CoalesceCollectivesBase::CoalesceCollectivesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();

@@ -25,7 +25,7 @@ class GlobalToLocal : public bowline::impl::GlobalToLocalBase<GlobalToLocal> {
 public:
   using GlobalToLocalBase::GlobalToLocalBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();

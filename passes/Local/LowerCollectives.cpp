@@ -24,7 +24,7 @@ class LowerCollectives : public bowline::impl::LowerCollectivesBase<LowerCollect
 public:
   using LowerCollectivesBase::LowerCollectivesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh)
       return markAllAnalysesPreserved();

@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_LOCAL_PASSES_H
 #define BOWLINE_PASSES_LOCAL_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Local/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Local/Passes.h.inc"
+
+/// What phase `local` leaves: the tensors of a rank, and exchanges that a communicator knows.
+llvm::LogicalResult verifyLocal(mlir::ModuleOp module);
 
 } // namespace bowline
 

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_LOCAL_PASSES_TD
 #define BOWLINE_PASSES_LOCAL_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
+def GlobalToLocal : PhasePass<"global-to-local", "Local"> {
   let summary = "The program of one rank: local tensors, collectives in the place of reshards";
   let description = [{
     Every value has a sharding; its type becomes that of the piece which a rank holds, and each `dist.reshard` the
@@ -15,7 +15,7 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def ApplyZero : Pass<"apply-zero", "::mlir::ModuleOp"> {
+def ApplyZero : PhasePass<"apply-zero", "Local"> {
   let summary = "Ranks divide optimizer states, gradients and parameters instead of keeping copies";
   let description = [{
     ZeRO at the level and along the axis that the module's `dist.strategy` says, on the program of one rank. Variables
@@ -32,7 +32,7 @@ def ApplyZero : Pass<"apply-zero", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
-def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
+def SplitStages : PhasePass<"split-stages", "Local"> {
   let summary = "Make one program per rank of a pipeline";
   let description = [{
     Where the module's `dist.strategy` has an axis for stages with more than one rank, labels the program of one rank
@@ -57,7 +57,7 @@ def SplitStages : Pass<"split-stages", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
-def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
+def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {
   let summary = "Divide products and their collectives into chunks that overlap";
   let description = [{
     A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
@@ -73,7 +73,7 @@ def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 
-def LowerCollectives : Pass<"lower-collectives", "::mlir::ModuleOp"> {
+def LowerCollectives : PhasePass<"lower-collectives", "Local"> {
   let summary = "Collectives on contiguous memory, and slices as local operations";
   let description = [{
     After it, parts are cut and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
@@ -83,7 +83,7 @@ def LowerCollectives : Pass<"lower-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
-def CoalesceCollectives : Pass<"coalesce-collectives", "::mlir::ModuleOp"> {
+def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
   let summary = "Fewer and larger collectives";
   let description = [{
     Sums of scalars to which ranks contribute, such as the norm of all gradients, are added up before they are

@@ -27,7 +27,7 @@ class SplitStages : public bowline::impl::SplitStagesBase<SplitStages> {
 public:
   using SplitStagesBase::SplitStagesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     std::optional<int64_t> count = stage::countOf(module);
     dist::StrategyOp op = dist::StrategyOp::of(module);

@@ -27,7 +27,7 @@ class PackArena : public bowline::impl::PackArenaBase<PackArena> {
 public:
   using PackArenaBase::PackArenaBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
     int64_t base = placePersistent(module);

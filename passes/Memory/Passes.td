@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_MEMORY_PASSES_TD
 #define BOWLINE_PASSES_MEMORY_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def PackArena : Pass<"pack-arena", "::mlir::ModuleOp"> {
+def PackArena : PhasePass<"pack-arena", "Memory"> {
   let summary = "Give every buffer its place in the arena";
   let description = [{
     Persistent buffers (parameters, states, constants, inputs, outputs) come first and overlap nothing. Above them, each

@@ -30,7 +30,7 @@ class OverlapCommands : public bowline::impl::OverlapCommandsBase<OverlapCommand
 public:
   using OverlapCommandsBase::OverlapCommandsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     if (prefetch < 0) {
       module.emitError("parameters cannot be gathered ")

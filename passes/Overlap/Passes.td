@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_OVERLAP_PASSES_TD
 #define BOWLINE_PASSES_OVERLAP_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
+def OverlapCommands : PhasePass<"overlap-commands", "Overlap"> {
   let summary = "Let communication run beside computation";
   let description = [{
     Every communicator gets a stream, and commands an order in which they overlap, by list scheduling with the cost model
@@ -28,7 +28,7 @@ def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 
-def InsertEvents : Pass<"insert-events", "::mlir::ModuleOp"> {
+def InsertEvents : PhasePass<"insert-events", "Overlap"> {
   let summary = "Order what runs on several streams";
   let description = [{
     Where two commands on different streams use the same slot of a buffer and one of them writes it, in any calls of the
@@ -41,7 +41,7 @@ def InsertEvents : Pass<"insert-events", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
-def ElideEvents : Pass<"elide-events", "::mlir::ModuleOp"> {
+def ElideEvents : PhasePass<"elide-events", "Overlap"> {
   let summary = "Remove waits that follow from the rest";
   let description = [{
     A `plan.wait` goes that orders nothing in any call of the timeline which the streams' own order and other waits do not

@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_SCHEDULING_PASSES_H
 #define BOWLINE_PASSES_SCHEDULING_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Scheduling/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
+
+/// What phase `schedule` leaves: programs of commands, and the bodies of kernels.
+llvm::LogicalResult verifySchedule(mlir::ModuleOp module);
 
 } // namespace bowline
 

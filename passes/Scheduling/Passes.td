@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_SCHEDULING_PASSES_TD
 #define BOWLINE_PASSES_SCHEDULING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
+def ScheduleCommands : PhasePass<"schedule-commands", "Schedule"> {
   let summary = "Turn functions on values into programs of commands on buffers";
   let description = [{
     Every `graph.entry` becomes a `plan.program` with one segment per function, called as often as the entry repeats it,

@@ -23,7 +23,7 @@ class ScheduleCommands : public bowline::impl::ScheduleCommandsBase<ScheduleComm
 public:
   using ScheduleCommandsBase::ScheduleCommandsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     ProgramBuilder programs(module);
     if (failed(programs.buildVariables()))

@@ -23,7 +23,7 @@ class ApplyStrategy : public bowline::impl::ApplyStrategyBase<ApplyStrategy> {
 public:
   using ApplyStrategyBase::ApplyStrategyBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     if (!op || !op.getMesh())
       return markAllAnalysesPreserved();

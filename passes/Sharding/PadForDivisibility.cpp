@@ -24,7 +24,7 @@ class PadForDivisibility : public bowline::impl::PadForDivisibilityBase<PadForDi
 public:
   using PadForDivisibilityBase::PadForDivisibilityBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || !Padding::isNeeded(getOperation(), mesh))
       return markAllAnalysesPreserved();

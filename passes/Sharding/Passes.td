@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_SHARDING_PASSES_TD
 #define BOWLINE_PASSES_SHARDING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
+def ApplyStrategy : PhasePass<"apply-strategy", "Shard"> {
   let summary = "From a strategy to the shardings of parameters and inputs";
   let description = [{
     Reads the module's `dist.strategy`; a module without one, or with one for a single rank that has no mesh, stays as it
@@ -22,7 +22,7 @@ def ApplyStrategy : Pass<"apply-strategy", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 
-def PadForDivisibility : Pass<"pad-for-divisibility", "::mlir::ModuleOp"> {
+def PadForDivisibility : PhasePass<"pad-for-divisibility", "Shard"> {
   let summary = "Dimensions grow until the axes that cut them divide them";
   let description = [{
     A dimension of a variable that the axes of its sharding do not divide grows to the next size that they divide, and
@@ -37,7 +37,7 @@ def PadForDivisibility : Pass<"pad-for-divisibility", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }
 
-def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
+def PropagateShardings : PhasePass<"propagate-shardings", "Shard"> {
   let summary = "From the shardings of parameters and inputs to those of all values";
   let description = [{
     Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations, and extends open

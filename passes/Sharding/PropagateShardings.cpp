@@ -25,7 +25,7 @@ class PropagateShardings : public bowline::impl::PropagateShardingsBase<Propagat
 public:
   using PropagateShardingsBase::PropagateShardingsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();

@@ -24,7 +24,7 @@ class AssignStages : public bowline::impl::AssignStagesBase<AssignStages> {
 public:
   using AssignStagesBase::AssignStagesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     if (!op)
       return markAllAnalysesPreserved();

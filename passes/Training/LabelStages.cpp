@@ -23,7 +23,7 @@ class LabelStages : public bowline::impl::LabelStagesBase<LabelStages> {
 public:
   using LabelStagesBase::LabelStagesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     std::optional<int64_t> count = stage::countOf(module);
     if (!count)

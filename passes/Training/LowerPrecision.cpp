@@ -98,7 +98,7 @@ class LowerPrecision : public bowline::impl::LowerPrecisionBase<LowerPrecision> 
 public:
   using LowerPrecisionBase::LowerPrecisionBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     DenseSet<Value> narrowReads;
     if (!keepMaster)

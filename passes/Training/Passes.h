@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_TRAINING_PASSES_H
 #define BOWLINE_PASSES_TRAINING_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 #include "passes/Analysis/TrainingNames.h"
 
 namespace bowline {
@@ -19,6 +18,9 @@ namespace bowline {
 #include "passes/Training/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Training/Passes.h.inc"
+
+/// What phase `train` leaves: the graph level, with something that can be run.
+llvm::LogicalResult verifyTrain(mlir::ModuleOp module);
 
 } // namespace bowline
 

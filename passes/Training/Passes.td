@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_TRAINING_PASSES_TD
 #define BOWLINE_PASSES_TRAINING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
+def LowerPrecision : PhasePass<"lower-precision", "Train"> {
   let summary = "Compute in bf16, keep parameters and statistics in f32";
   let description = [{
     Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss. Runs before
@@ -20,7 +20,7 @@ def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
+def AssignStages : PhasePass<"assign-stages", "Train"> {
   let summary = "Divide the layers of a model into pipeline stages";
   let description = [{
     Where the module's `dist.strategy` has an axis for stages with more than one rank, divides the loss into as many
@@ -41,7 +41,7 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::stage::StageDialect"];
 }
 
-def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+def Differentiate : PhasePass<"differentiate", "Train"> {
   let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
   let description = [{
     Expects a function that is the `loss`, whose first result is the loss summed over the microbatch and whose second
@@ -58,7 +58,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
+def InsertOptimizer : PhasePass<"insert-optimizer", "Train"> {
   let summary = "Build the function that runs once per step: normalise, clip, update";
   let description = [{
     Adds the part `update`, which divides the accumulated gradients by the token count, clips them by their global norm
@@ -92,7 +92,7 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
+def InsertInit : PhasePass<"insert-init", "Train"> {
   let summary = "Build the entry that gives every parameter and state its initial value";
   let description = [{
     Adds `@initialize` and the entry of kind `init`, unless nothing persists that it would
@@ -104,7 +104,7 @@ def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
+def KeepAccumulators : PhasePass<"keep-accumulators", "Train"> {
   let summary = "Give sums in f32 to those who want them in f32";
   let description = [{
     A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
@@ -113,7 +113,7 @@ def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def LabelStages : Pass<"label-stages", "::mlir::ModuleOp"> {
+def LabelStages : PhasePass<"label-stages", "Train"> {
   let summary = "Write down which stage computes what";
   let description = [{
     For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the

@@ -99,7 +99,7 @@ ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, i
   std::string name = "stage" + std::to_string(rank);
   ModuleOp nested = ModuleOp::create(builder, module.getLoc(), name);
   for (NamedAttribute attribute : module->getDiscardableAttrs())
-    if (attribute.getName() != stage::StageDialect::kCountAttr)
+    if (attribute.getName() != stage::StageDialect::kCountAttr && attribute.getName() != kPhaseAttr)
       nested->setAttr(attribute.getName(), attribute.getValue());
   nested->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(strategy.stageAxis));
 
