@@ -9,9 +9,7 @@
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Codegen/GenerateKernels.h"
 #include "compiler/Pipelines/OnEachRank.h"
-#include "compiler/Pipelines/OnSeveralRanks.h"
 #include "compiler/Pipelines/VerifyPhase.h"
-#include "dialects/Dist/DistOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/Passes.h"
@@ -68,7 +66,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   std::vector<Step> steps;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
-    if (create && phase >= Phase::Local && options.mayDivideIntoStages)
+    if (create && phase >= Phase::Local)
       create = [create = std::move(create)] { return createOnEachRank(create); };
     steps.push_back({name, phase, reason, optional, std::move(create)});
   };
@@ -127,11 +125,11 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
-       [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
+       [] { return createCanonicalizerPass(); });
   step("cse-local", Phase::Local, "each rank's places, and the rows of its shards, are computed once", true,
-       [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
+       [] { return createCSEPass(); });
   step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
-       [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
+       [] { return createCoalesceCollectives(); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });
@@ -194,9 +192,7 @@ static bool runs(Phase phase, Phase from, Phase to) {
   return isInput || (phase > from && phase <= to);
 }
 
-std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
-  PipelineOptions options = given;
-  options.mayDivideIntoStages = dist::StrategyOp::of(module) || !module.getOps<ModuleOp>().empty();
+std::vector<Step> bowline::stepsToRun(const PipelineOptions &options, Phase from, Phase to) {
   std::vector<Step> steps = pipelineSteps(options);
   llvm::erase_if(steps, [&](const Step &step) {
     return !step.create || !runs(step.phase, from, to) ||
@@ -206,7 +202,7 @@ std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &gi
 }
 
 LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
-  std::vector<Step> steps = stepsToRun(module, options, from, to);
+  std::vector<Step> steps = stepsToRun(options, from, to);
   PassManager manager(module.getContext());
   if (options.timing)
     manager.enableTiming();

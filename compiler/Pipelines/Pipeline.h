@@ -37,8 +37,6 @@ struct PipelineOptions {
   InsertOptimizerOptions optimizer;
   /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
   std::string links;
-  /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
-  bool mayDivideIntoStages = true;
   CpuTarget cpu;
   /// Where set, code is for this GPU instead.
   std::optional<GpuTarget> gpu;
@@ -64,7 +62,7 @@ struct Step {
 std::vector<Step> pipelineSteps(const PipelineOptions &options);
 
 /// The steps of the phases after `from` up to and including `to` that have a pass and are not switched off.
-std::vector<Step> stepsToRun(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);
+std::vector<Step> stepsToRun(const PipelineOptions &options, Phase from, Phase to);
 
 /// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
 /// with diagnostics.

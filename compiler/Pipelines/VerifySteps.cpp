@@ -28,5 +28,5 @@ LogicalResult bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps, Equiva
 
 LogicalResult bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
                                    EquivalenceChecker &checker) {
-  return verifySteps(module, stepsToRun(module, options, from, to), checker);
+  return verifySteps(module, stepsToRun(options, from, to), checker);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Local/Stages/StageSplitting.h"
+#include "dialects/Program/Phase.h"
 #include "passes/Analysis/TrainingNames.h"
 #include "passes/Strategy/StrategySchedule.h"
 

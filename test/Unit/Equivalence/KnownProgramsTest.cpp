@@ -188,7 +188,7 @@ TEST_F(KnownPrograms, PaddedClassesInTheSoftmax) {
       message += diagnostic.getSeverity() == DiagnosticSeverity::Error ? diagnostic.str() : "";
       return success();
     });
-    for (const Step &step : stepsToRun(*module, options(c), Phase::Input, Phase::Shard)) {
+    for (const Step &step : stepsToRun(options(c), Phase::Input, Phase::Shard)) {
       if (step.name == "pad-for-divisibility")
         ASSERT_TRUE(succeeded(checker.begin(*module)));
       PassManager manager(&context);
