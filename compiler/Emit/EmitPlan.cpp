@@ -17,6 +17,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -93,9 +94,7 @@ private:
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
-    for (auto image : module.getOps<plan::ImageOp>())
-      if (failed(emitImage(image)))
-        return failure();
+    emitImage();
     for (auto kernel : module.getOps<plan::KernelOp>())
       if (failed(emitKernel(kernel)))
         return failure();
@@ -215,17 +214,26 @@ private:
   }
 
   /// Roles with the same code share it: stages of equal layers do.
-  LogicalResult emitImage(plan::ImageOp op) {
-    if (roleImage)
-      return op.emitOpError("is the second of its module; all generated kernels of a role are in one image");
+  void emitImage() {
+    auto same = [](const std::unique_ptr<fbs::CodeT> &a, const std::unique_ptr<fbs::CodeT> &b) {
+      return a->format == b->format && a->target == b->target && a->data == b->data;
+    };
     auto image = std::make_unique<fbs::ImageT>();
-    image->format = op.getFormat().str();
-    image->data = expand(cast<DenseElementsAttr>(op.getData()));
+    for (plan::ImageOp op : module.getOps<plan::ImageOp>()) {
+      auto code = std::make_unique<fbs::CodeT>();
+      code->format = op.getFormat().str();
+      if (auto target = op->getAttrOfType<StringAttr>(kCodeTargetAttr))
+        code->target = target.str();
+      code->data = expand(cast<DenseElementsAttr>(op.getData()));
+      image->codes.push_back(std::move(code));
+    }
+    if (image->codes.empty())
+      return;
     for (roleImage = 0; *roleImage < plan->images.size(); ++*roleImage)
-      if (plan->images[*roleImage]->format == image->format && plan->images[*roleImage]->data == image->data)
-        return success();
+      if (std::equal(image->codes.begin(), image->codes.end(), plan->images[*roleImage]->codes.begin(),
+                     plan->images[*roleImage]->codes.end(), same))
+        return;
     plan->images.push_back(std::move(image));
-    return success();
   }
 
   LogicalResult emitKernel(plan::KernelOp op) {
@@ -243,11 +251,14 @@ private:
       kernel->origin = fbs::KernelOrigin::Generated;
       kernel->name = op.getSymbol()->str();
       if (auto grid = op.getGrid()) {
-        kernel->grid = std::make_unique<fbs::GridT>();
-        kernel->grid->blocks = {static_cast<uint32_t>((*grid)[0])};
-        kernel->grid->threads = {static_cast<uint32_t>((*grid)[1])};
+        fbs::GridT geometry;
+        geometry.blocks = {static_cast<uint32_t>((*grid)[0])};
+        geometry.threads = {static_cast<uint32_t>((*grid)[1])};
+        kernel->geometry.Set(std::move(geometry));
       } else {
-        kernel->parallel_extent = *op.getExtent();
+        fbs::ByRangeT geometry;
+        geometry.extent = *op.getExtent();
+        kernel->geometry.Set(std::move(geometry));
       }
     } else {
       return op.emitOpError("has no code yet; run generate-kernels first");
@@ -428,6 +439,18 @@ private:
     return bytes;
   }
 
+  /// A second buffer like one that a port has, behind all others of the role.
+  uint32_t appendLike(uint32_t first) {
+    auto second = std::make_unique<fbs::BufferT>(*plan->buffers[first]);
+    uint64_t &arena = plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+    second->name += ".second";
+    second->offset = llvm::alignTo(arena, plan::alignmentFor(module));
+    arena = second->offset + second->bytes + (second->slots - 1) * second->slot_stride;
+    plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    plan->buffers.push_back(std::move(second));
+    return plan->buffers.size() - 1;
+  }
+
   void emitEntry(plan::EntryOp op) {
     auto entry = std::make_unique<fbs::EntryT>();
     entry->name = op.getSymName().str();
@@ -445,6 +468,16 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
+    // What is wrong with these the loader says.
+    if (auto runs = op->getAttrOfType<IntegerAttr>(kInFlightAttr))
+      entry->in_flight = static_cast<uint8_t>(std::clamp<int64_t>(runs.getInt(), 0, 3));
+    if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
+      for (int64_t i = 0; i + 1 < feeds.size(); i += 2)
+        entry->feeds.emplace_back(feeds[i], feeds[i + 1]);
+    if (entry->in_flight == 2)
+      for (auto *ports : {&entry->inputs, &entry->outputs})
+        for (const auto &port : *ports)
+          port->second = appendLike(port->buffer);
     if (op.getOrder() || op.getValues())
       emitCertificate(op, entry->name);
     plan->entries.push_back(std::move(entry));
