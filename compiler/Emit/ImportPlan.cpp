@@ -11,6 +11,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/plan/collective_view.h"
 #include "llvm/ADT/BitVector.h"
@@ -27,7 +28,8 @@ public:
   Importer(MLIRContext *context, const fbs::PlanT &plan) : plan(plan), builder(context) {}
 
   OwningOpRef<ModuleOp> run() {
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), plan.name);
+    OwningOpRef<ModuleOp> module = ModuleOp::create(
+        builder.getUnknownLoc(), plan.name.empty() ? std::nullopt : std::optional<StringRef>(plan.name));
     builder.setInsertionPointToEnd(module->getBody());
     importHeader(*module);
     buffers.resize(plan.buffers.size());
@@ -69,8 +71,11 @@ private:
 
   /// What is of the current role, and the mesh with its communicators, which all roles have.
   LogicalResult importRole(ModuleOp module, uint64_t arenaBytes) {
-    // Second buffers of ports come back behind the others when the plan is written.
+    // Second buffers of ports, and faults, come back behind the others when the plan is written.
     BitVector seconds(plan.buffers.size());
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      if (plan.buffers[i]->kind == fbs::BufferKind::Fault)
+        seconds.set(i);
     for (const auto &entry : plan.entries)
       if (entry->in_flight > 1)
         for (const auto *ports : {&entry->inputs, &entry->outputs})
@@ -163,6 +168,11 @@ private:
     plan::ConstantOp::create(builder, builder.getUnknownLoc(), buffers[constant.buffer], cast<ElementsAttr>(value));
   }
 
+  bool isCheck(uint32_t kernel) const {
+    return plan.kernels[kernel]->origin == fbs::KernelOrigin::Registered &&
+           kernels::IsDataCheck(plan.kernels[kernel]->name);
+  }
+
   static bool hasCode(const fbs::KernelT &kernel) {
     return kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
   }
@@ -207,7 +217,7 @@ private:
     if (image && failed(importImage(*plan.images[*image])))
       return failure();
     for (unsigned index : kernels.set_bits())
-      if (failed(importKernel(index)))
+      if (!isCheck(index) && failed(importKernel(index)))
         return failure();
     return success();
   }
@@ -302,9 +312,12 @@ private:
     for (const auto &segment : program.segments) {
       auto segmentOp = plan::SegmentOp::create(segments, loc, segment->name);
       OpBuilder commands = OpBuilder::atBlockEnd(&segmentOp.getBody().emplaceBlock());
-      for (const auto &command : segment->commands)
-        if (failed(importCommand(commands, *command)))
+      for (const auto &command : segment->commands) {
+        // Checks come back when the plan is written.
+        const fbs::LaunchT *launch = command->body.AsLaunch();
+        if ((!launch || !isCheck(launch->kernel)) && failed(importCommand(commands, *command)))
           return failure();
+      }
     }
     return success();
   }

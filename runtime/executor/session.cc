@@ -95,6 +95,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->preparation_ = std::make_unique<const Preparation>(plan);
   session->ports_ = std::make_unique<Ports>(plan, session->role_);
+  BOWLINE_RETURN_IF_ERROR(session->FindFaults());
   BOWLINE_RETURN_IF_ERROR(session->CreateRunEvents());
   if (options.trace) session->tracer_ = std::make_unique<Tracer>(session->device_.get(), plan.entries()->size());
   if (options.profile) {

@@ -110,8 +110,8 @@ class Session {
   // undefined then, or when the run may not overlap with what is under way.
   absl::StatusOr<RunTicket> Start(int entry);
   // Returns when a run is over, those that began before it too. An error names entry, segment, command and source, and
-  // state may be half updated then; a run that began behind one that failed has failed as well. In the order of
-  // beginning, or not.
+  // state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began behind
+  // one that failed has failed as well. In the order of beginning, or not.
   absl::Status Wait(RunTicket ticket);
 
   // Runs an entry to its end: Start, and Wait. Without an error it allocates nothing, takes no lock and touches no
@@ -175,6 +175,7 @@ class Session {
     uint32_t parity = 0;
     absl::Status status;
     std::vector<std::unique_ptr<hal::Event>> ends;  // by stream; empty where no entry has two runs in flight
+    std::unique_ptr<hal::Allocation> faults;        // copied behind a marked run, in pinned memory
   };
   // The call of a label that is of no segment: of copies that feed inputs.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
@@ -195,6 +196,13 @@ class Session {
   // Waits for all runs that are under way, and says in each how it ended.
   void Drain();
   absl::Status Synchronize(std::optional<uint64_t>* label);
+  // Records the last points of a run, behind the copy of its faults.
+  absl::Status MarkEnd(StartedRun& run);
+  absl::Status FindFaults();
+  absl::Status ClearFaults();
+  // The faults of a run that is over, as an error; they are cleared then, and what began behind it has failed.
+  absl::Status CheckFaults(StartedRun& run);
+  absl::Status DescribeFault(int entry, uint64_t offset, int32_t fault) const;
 
   absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);
   absl::Status IssueTraced(int entry, uint32_t parity);
@@ -205,6 +213,7 @@ class Session {
   absl::Status IssueProfiled(const BoundCommand& command);
   // When all commands were issued and no run is under way: waits until they are over.
   absl::Status Finish(int entry);
+  absl::Status FailedBehind(const absl::Status& status, const StartedRun& run, const StartedRun& failed) const;
   absl::Status FailedRun(const absl::Status& status, int entry, std::optional<uint64_t> label) const;
   absl::Status FailedCommand(const absl::Status& status, int entry, uint64_t label) const;
 
@@ -222,6 +231,9 @@ class Session {
   std::array<StartedRun, 2> runs_;
   uint64_t last_run_ = 0;
   std::unique_ptr<hal::Event> begin_;  // of a run that follows another one, or takes its outputs
+  absl::optional<uint32_t> faults_;    // this role's buffer of kind Fault
+  std::vector<bool> has_faults_;       // whether an entry writes it
+  std::vector<int32_t> words_;         // of it, as they were read
   std::vector<Ports::Copy> copies_;    // of the run that begins
   // By kernel of the plan; the last two are for copies and communication.
   struct Timing {

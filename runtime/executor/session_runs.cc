@@ -23,6 +23,10 @@ absl::Status Session::CreateRunEvents() {
       BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Event> end, device_->CreateEvent());
       run.ends.push_back(std::move(end));
     }
+    if (alternates && faults_.has_value()) {
+      BOWLINE_ASSIGN_OR_RETURN(run.faults,
+                               device_->Allocate(words_.size() * sizeof(int32_t), hal::MemorySpace::kPinnedHost));
+    }
   }
   return absl::OkStatus();
 }
@@ -70,9 +74,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
   ports_->Begin(index, copies_);
   absl::Status status = Order(run);
   if (status.ok()) status = IssueEntry(entry, run.parity, LabelOfRun(run));
-  for (size_t i = 0; i < run.ends.size() && run.marked && status.ok(); ++i) {
-    status = bound_->streams[i]->Record(*run.ends[i]);
-  }
+  if (status.ok() && run.marked) status = MarkEnd(run);
   if (!status.ok()) {
     run.status = std::move(status);
     run.over = true;
@@ -124,7 +126,9 @@ absl::Status Session::Wait(RunTicket ticket) {
   if (drains) Drain();
   run->over = true;
   run->started = false;
-  BOWLINE_RETURN_IF_ERROR(std::exchange(run->status, absl::OkStatus()));
+  absl::Status status = std::exchange(run->status, absl::OkStatus());
+  if (status.ok() && has_faults_[static_cast<size_t>(run->entry)]) status = CheckFaults(*run);
+  BOWLINE_RETURN_IF_ERROR(status);
   ports_->End(static_cast<uint32_t>(run->entry), run->parity);
   return absl::OkStatus();
 }
@@ -178,6 +182,12 @@ absl::Status Session::FailedRun(const absl::Status& status, int entry, std::opti
   return Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
 }
 
+absl::Status Session::FailedBehind(const absl::Status& status, const StartedRun& run, const StartedRun& failed) const {
+  return Annotate(
+      status, absl::StrCat("entry ", Quoted(plan().entries()->Get(run.entry)->name()), " began behind a run of entry ",
+                           Quoted(plan().entries()->Get(failed.entry)->name()), " that failed"));
+}
+
 void Session::Drain() {
   StartedRun* oldest = nullptr;
   for (StartedRun& run : runs_) {
@@ -192,12 +202,7 @@ void Session::Drain() {
     if (!run.started || run.over) continue;
     run.over = true;
     if (error.ok() || run.number < failed->number) continue;
-    run.status =
-        &run == failed
-            ? FailedRun(error, run.entry, label)
-            : Annotate(error, absl::StrCat("entry ", Quoted(plan().entries()->Get(run.entry)->name()),
-                                           " began behind a run of entry ",
-                                           Quoted(plan().entries()->Get(failed->entry)->name()), " that failed"));
+    run.status = &run == failed ? FailedRun(error, run.entry, label) : FailedBehind(error, run, *failed);
   }
 }
 
