@@ -6,6 +6,7 @@
 #include "compiler/Check/DeadlockCheck.h"
 #include "compiler/Check/EntryCheck.h"
 #include "compiler/Check/RaceCheck.h"
+#include "compiler/Check/RunOverlap.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/plan_writer.h"
@@ -65,13 +66,14 @@ absl::Status PlanChecker::checkPersistence() {
     uint16_t role;
     bool persistent;
   };
+  const std::set<uint32_t> overlapping = findOverlappingPorts(plan_);
   std::vector<Range> ranges;
   for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
     if (buffer.bytes() == 0)
       continue;
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
-      ranges.push_back({RangeOf(buffer, slot), i, buffer.role(), IsPersistent(buffer.kind())});
+      ranges.push_back({RangeOf(buffer, slot), i, buffer.role(), IsPersistent(buffer.kind()) || overlapping.count(i)});
     if (ranges.size() > (size_t{1} << 24))
       return absl::ResourceExhaustedError("the plan has more than 2^24 buffer slots, too many to check");
   }
@@ -127,6 +129,8 @@ absl::Status PlanChecker::checkArenas() {
     for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i)
       useBuffer(entry->outputs()->Get(i)->buffer());
   }
+  for (const uint32_t buffer : findOverlappingPorts(plan_))
+    useBuffer(buffer);
   for (uint32_t i = 0; i < report_.roles.size(); ++i) {
     const CheckReport::Role &role = report_.roles[i];
     if (role.highestByte == role.arenaBytes)
@@ -288,6 +292,8 @@ absl::Status PlanChecker::check() {
   highestBuffer_.assign(RoleCount(plan_), std::nullopt);
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
+  RunOverlap overlap(plan_);
+  BOWLINE_RETURN_IF_ERROR(overlap.check());
   BOWLINE_RETURN_IF_ERROR(findPrepared());
   for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
     BOWLINE_RETURN_IF_ERROR(checkEntry(i));
@@ -300,6 +306,8 @@ absl::Status PlanChecker::check() {
   prove("initialisation", facts_.reads, "reads follow a write of every byte");
   prove("no clobber", facts_.reads, "reads see their own buffer's values");
   prove("outputs", facts_.outputs, "output tensors are complete at the end");
+  if (overlap.facts() > 0)
+    prove("two runs", overlap.facts(), "buffers of ports are those of every other run alone");
   BOWLINE_RETURN_IF_ERROR(checkArenas());
   BOWLINE_RETURN_IF_ERROR(checkCommunications());
   return checkMeaning();

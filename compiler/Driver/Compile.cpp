@@ -357,6 +357,11 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     return diagnostics.status();
   llvm::append_range(result.remarks, diagnostics.takeRemarks());
   if (options.to == Phase::Plan) {
+    if (options.runsInFlight > 1)
+      module.walk([&](plan::EntryOp entry) {
+        if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
+          entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
+      });
     auto plan = emitPlan(module);
     if (failed(plan))
       return diagnostics.status();

@@ -145,9 +145,12 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
   size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(),
                                    [](const auto &kernel) { return kernel->origin == fbs::KernelOrigin::Generated; });
   uint64_t code = 0;
+  bool hasCode = true;
   for (const auto &image : plan.images)
-    code += image->data.size();
-  bool hasCode = llvm::none_of(plan.images, [](const auto &image) { return image->format == kNoImageFormat; });
+    for (const auto &part : image->codes) {
+      code += part->data.size();
+      hasCode &= part->format != kNoImageFormat;
+    }
   absl::StrAppend(&text, "kernels: ", generated, " generated (", hasCode ? formatBytes(code) : "without code", "), ",
                   plan.kernels.size() - generated, " registered\n");
   return text + describeMemory(plan, liveBytes, 8);

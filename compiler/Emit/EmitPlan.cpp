@@ -12,11 +12,13 @@
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
 #include "dialects/Stage/StageOps.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "runtime/plan/collective_view.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -86,6 +88,7 @@ private:
     plan->arena_bytes = std::max<uint64_t>(plan->arena_bytes, arena.getInt());
     kernelIndex.clear();
     programIndex.clear();
+    checkIndex.clear();
     firstKernel = plan->kernels.size();
     roleImage.reset();
     if (failed(emitMesh()))
@@ -93,9 +96,8 @@ private:
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
-    for (auto image : module.getOps<plan::ImageOp>())
-      if (failed(emitImage(image)))
-        return failure();
+    emitImage();
+    appendFaults();
     for (auto kernel : module.getOps<plan::KernelOp>())
       if (failed(emitKernel(kernel)))
         return failure();
@@ -215,17 +217,26 @@ private:
   }
 
   /// Roles with the same code share it: stages of equal layers do.
-  LogicalResult emitImage(plan::ImageOp op) {
-    if (roleImage)
-      return op.emitOpError("is the second of its module; all generated kernels of a role are in one image");
+  void emitImage() {
+    auto same = [](const std::unique_ptr<fbs::CodeT> &a, const std::unique_ptr<fbs::CodeT> &b) {
+      return a->format == b->format && a->target == b->target && a->data == b->data;
+    };
     auto image = std::make_unique<fbs::ImageT>();
-    image->format = op.getFormat().str();
-    image->data = expand(cast<DenseElementsAttr>(op.getData()));
+    for (plan::ImageOp op : module.getOps<plan::ImageOp>()) {
+      auto code = std::make_unique<fbs::CodeT>();
+      code->format = op.getFormat().str();
+      if (auto target = op->getAttrOfType<StringAttr>(kCodeTargetAttr))
+        code->target = target.str();
+      code->data = expand(cast<DenseElementsAttr>(op.getData()));
+      image->codes.push_back(std::move(code));
+    }
+    if (image->codes.empty())
+      return;
     for (roleImage = 0; *roleImage < plan->images.size(); ++*roleImage)
-      if (plan->images[*roleImage]->format == image->format && plan->images[*roleImage]->data == image->data)
-        return success();
+      if (std::equal(image->codes.begin(), image->codes.end(), plan->images[*roleImage]->codes.begin(),
+                     plan->images[*roleImage]->codes.end(), same))
+        return;
     plan->images.push_back(std::move(image));
-    return success();
   }
 
   LogicalResult emitKernel(plan::KernelOp op) {
@@ -243,11 +254,14 @@ private:
       kernel->origin = fbs::KernelOrigin::Generated;
       kernel->name = op.getSymbol()->str();
       if (auto grid = op.getGrid()) {
-        kernel->grid = std::make_unique<fbs::GridT>();
-        kernel->grid->blocks = {static_cast<uint32_t>((*grid)[0])};
-        kernel->grid->threads = {static_cast<uint32_t>((*grid)[1])};
+        fbs::GridT geometry;
+        geometry.blocks = {static_cast<uint32_t>((*grid)[0])};
+        geometry.threads = {static_cast<uint32_t>((*grid)[1])};
+        kernel->geometry.Set(std::move(geometry));
       } else {
-        kernel->parallel_extent = *op.getExtent();
+        fbs::ByRangeT geometry;
+        geometry.extent = *op.getExtent();
+        kernel->geometry.Set(std::move(geometry));
       }
     } else {
       return op.emitOpError("has no code yet; run generate-kernels first");
@@ -269,8 +283,98 @@ private:
     if (op.getSymbol())
       // Without an image the loader says so.
       kernel->image = roleImage.value_or(plan->images.size());
+    emitCheck(op, *kernel);
     kernelIndex[op.getSymNameAttr()] = shareKernel(std::move(kernel));
     return success();
+  }
+
+  /// Of the kernels whose data are checked before each launch: the index of the check.
+  void emitCheck(plan::KernelOp op, const fbs::KernelT &kernel) {
+    const kernels::DataCheck *check = dataCheckOf(op);
+    if (!check)
+      return;
+    kernels::Signature checked;
+    for (const auto &argument : kernel.arguments)
+      checked.arguments.push_back({static_cast<kernels::Access>(argument->access),
+                                   static_cast<kernels::DType>(argument->dtype), argument->shape});
+    const kernels::Signature signature = kernels::SignatureOfCheck(*check, checked);
+    auto emitted = std::make_unique<fbs::KernelT>();
+    emitted->name = signature.kernel;
+    for (const kernels::Attribute &attribute : signature.attributes) {
+      emitted->attributes.push_back(std::make_unique<fbs::AttributeT>());
+      emitted->attributes.back()->name = attribute.name;
+      emitted->attributes.back()->ints = attribute.ints;
+    }
+    for (const kernels::TensorSpec &spec : signature.arguments) {
+      auto argument = std::make_unique<fbs::ArgumentT>();
+      argument->access = static_cast<fbs::Access>(spec.access);
+      argument->dtype = static_cast<fbs::DType>(spec.dtype);
+      argument->shape = spec.shape;
+      emitted->bytes_moved += static_cast<double>(spec.ByteCount());
+      emitted->arguments.push_back(std::move(argument));
+    }
+    checkIndex[op.getSymNameAttr()] = {check, shareKernel(std::move(emitted))};
+  }
+
+  static const kernels::DataCheck *dataCheckOf(plan::KernelOp op) {
+    return op.getRegistered() ? kernels::FindDataCheck(std::string_view(*op.getRegistered())) : nullptr;
+  }
+
+  /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
+  /// any time: it says nothing.
+  SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
+    SmallVector<plan::LaunchOp> launches;
+    for (auto entry : module.getOps<plan::EntryOp>())
+      if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
+        return launches;
+    program.walk([&](plan::LaunchOp launch) {
+      if (dataCheckOf(symbols.lookup<plan::KernelOp>(launch.getKernel())))
+        launches.push_back(launch);
+    });
+    return launches;
+  }
+
+  /// A word for each launch whose data are checked, behind all other buffers of the role.
+  void appendFaults() {
+    SymbolTable symbols(module);
+    faultOf.clear();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      for (plan::LaunchOp launch : checkedLaunches(program, symbols))
+        faultOf.insert({launch, faultOf.size()});
+    if (faultOf.empty())
+      return;
+    auto buffer = std::make_unique<fbs::BufferT>();
+    uint64_t &arena = plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+    buffer->name = "faults";
+    buffer->kind = fbs::BufferKind::Fault;
+    buffer->dtype = fbs::DType::I32;
+    buffer->shape = {static_cast<int64_t>(faultOf.size())};
+    buffer->offset = llvm::alignTo(arena, plan::alignmentFor(module));
+    buffer->bytes = faultOf.size() * sizeof(int32_t);
+    buffer->source = sourceIndex("", "emit-plan", "");
+    buffer->role = role;
+    arena = buffer->offset + buffer->bytes;
+    plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    faultBuffer = plan->buffers.size();
+    plan->buffers.push_back(std::move(buffer));
+  }
+
+  /// The launch before `op` that checks its data; null where they are not checked.
+  std::unique_ptr<fbs::CommandT> emitCheckOf(plan::Command op) {
+    auto launchOp = dyn_cast<plan::LaunchOp>(op.getOperation());
+    auto fault = launchOp ? faultOf.find(launchOp) : faultOf.end();
+    if (fault == faultOf.end())
+      return nullptr;
+    auto [check, kernel] = checkIndex.lookup(launchOp.getKernelAttr().getAttr());
+    fbs::LaunchT launch;
+    launch.kernel = kernel;
+    launch.operands = {operand(launchOp.getOperands()[check->argument]),
+                       fbs::Operand(faultBuffer, fault->second * sizeof(int32_t))};
+    auto command = std::make_unique<fbs::CommandT>();
+    command->stream = op.getStreamIndex();
+    command->source = sourceIndex(op, op.getPassName());
+    command->body.Set(std::move(launch));
+    return command;
   }
 
   /// The index of the kernel, which may be that of an equal one of an earlier role.
@@ -313,8 +417,11 @@ private:
     for (auto segmentOp : op.getBody().front().getOps<plan::SegmentOp>()) {
       auto segment = std::make_unique<fbs::SegmentT>();
       segment->name = segmentOp.getName().str();
-      for (Operation &command : segmentOp.getBody().front())
+      for (Operation &command : segmentOp.getBody().front()) {
+        if (std::unique_ptr<fbs::CommandT> check = emitCheckOf(cast<plan::Command>(command)))
+          segment->commands.push_back(std::move(check));
         segment->commands.push_back(emitCommand(cast<plan::Command>(command), *program));
+      }
       program->segments.push_back(std::move(segment));
     }
     for (size_t i = 0; i < op.getTimeline().size(); i += 2)
@@ -428,6 +535,18 @@ private:
     return bytes;
   }
 
+  /// A second buffer like one that a port has, behind all others of the role.
+  uint32_t appendLike(uint32_t first) {
+    auto second = std::make_unique<fbs::BufferT>(*plan->buffers[first]);
+    uint64_t &arena = plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+    second->name += ".second";
+    second->offset = llvm::alignTo(arena, plan::alignmentFor(module));
+    arena = second->offset + second->bytes + (second->slots - 1) * second->slot_stride;
+    plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    plan->buffers.push_back(std::move(second));
+    return plan->buffers.size() - 1;
+  }
+
   void emitEntry(plan::EntryOp op) {
     auto entry = std::make_unique<fbs::EntryT>();
     entry->name = op.getSymName().str();
@@ -445,6 +564,16 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
+    // What is wrong with these the loader says.
+    if (auto runs = op->getAttrOfType<IntegerAttr>(kInFlightAttr))
+      entry->in_flight = static_cast<uint8_t>(std::clamp<int64_t>(runs.getInt(), 0, 3));
+    if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
+      for (int64_t i = 0; i + 1 < feeds.size(); i += 2)
+        entry->feeds.emplace_back(feeds[i], feeds[i + 1]);
+    if (entry->in_flight == 2)
+      for (auto *ports : {&entry->inputs, &entry->outputs})
+        for (const auto &port : *ports)
+          port->second = appendLike(port->buffer);
     if (op.getOrder() || op.getValues())
       emitCertificate(op, entry->name);
     plan->entries.push_back(std::move(entry));
@@ -476,6 +605,10 @@ private:
   uint16_t role = 0;
   uint32_t firstKernel = 0; ///< that is of no earlier role
   std::optional<uint32_t> roleImage;
+  /// Of this role: words by launch, the buffer of them, and what checks by kernel.
+  DenseMap<Operation *, uint64_t> faultOf;
+  uint32_t faultBuffer = 0;
+  DenseMap<StringAttr, std::pair<const kernels::DataCheck *, uint32_t>> checkIndex;
   std::map<std::string, uint32_t> kernels; ///< packed, the first of equal ones
   /// By location, pass and reason.
   std::map<std::array<std::string, 3>, uint32_t> sources;

@@ -11,6 +11,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/plan/collective_view.h"
 #include "llvm/ADT/BitVector.h"
@@ -27,7 +28,8 @@ public:
   Importer(MLIRContext *context, const fbs::PlanT &plan) : plan(plan), builder(context) {}
 
   OwningOpRef<ModuleOp> run() {
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), plan.name);
+    OwningOpRef<ModuleOp> module = ModuleOp::create(
+        builder.getUnknownLoc(), plan.name.empty() ? std::nullopt : std::optional<StringRef>(plan.name));
     builder.setInsertionPointToEnd(module->getBody());
     importHeader(*module);
     buffers.resize(plan.buffers.size());
@@ -69,11 +71,27 @@ private:
 
   /// What is of the current role, and the mesh with its communicators, which all roles have.
   LogicalResult importRole(ModuleOp module, uint64_t arenaBytes) {
-    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(arenaBytes));
-    importMesh();
+    // Second buffers of ports, and faults, come back behind the others when the plan is written.
+    BitVector seconds(plan.buffers.size());
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
-      if (plan.buffers[i]->role == role)
-        buffers[i] = importBuffer(*plan.buffers[i]);
+      if (plan.buffers[i]->kind == fbs::BufferKind::Fault)
+        seconds.set(i);
+    for (const auto &entry : plan.entries)
+      if (entry->in_flight > 1)
+        for (const auto *ports : {&entry->inputs, &entry->outputs})
+          for (const auto &port : *ports)
+            seconds.set(port->second);
+    uint64_t packed = 0;
+    importMesh();
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+      const fbs::BufferT &buffer = *plan.buffers[i];
+      if (buffer.role != role || seconds[i])
+        continue;
+      buffers[i] = importBuffer(buffer);
+      packed = std::max(packed, buffer.offset + buffer.bytes + (buffer.slots - 1) * buffer.slot_stride);
+    }
+    // Unless there are some, the file's word counts, right or wrong.
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(seconds.any() ? packed : arenaBytes));
     communicators.clear();
     for (const auto &communicator : plan.communicators)
       communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
@@ -150,6 +168,11 @@ private:
     plan::ConstantOp::create(builder, builder.getUnknownLoc(), buffers[constant.buffer], cast<ElementsAttr>(value));
   }
 
+  bool isCheck(uint32_t kernel) const {
+    return plan.kernels[kernel]->origin == fbs::KernelOrigin::Registered &&
+           kernels::IsDataCheck(plan.kernels[kernel]->name);
+  }
+
   static bool hasCode(const fbs::KernelT &kernel) {
     return kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
   }
@@ -191,23 +214,33 @@ private:
                << ", which cannot be expressed in the plan dialect yet";
       image = kernel.image;
     }
-    if (image)
-      importImage(*plan.images[*image]);
+    if (image && failed(importImage(*plan.images[*image])))
+      return failure();
     for (unsigned index : kernels.set_bits())
-      if (failed(importKernel(index)))
+      if (!isCheck(index) && failed(importKernel(index)))
         return failure();
     return success();
   }
 
-  void importImage(const fbs::ImageT &image) {
-    auto type = RankedTensorType::get({static_cast<int64_t>(image.data.size())}, builder.getI8Type());
-    auto *bytes = reinterpret_cast<const char *>(image.data.data());
-    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, image.data.size()));
-    plan::ImageOp::create(builder, builder.getUnknownLoc(), image.format, cast<ElementsAttr>(value));
+  LogicalResult importImage(const fbs::ImageT &image) {
+    for (const auto &code : image.codes) {
+      if (code->hash)
+        return emitError(builder.getUnknownLoc()) << "hashes of code cannot be expressed in the plan dialect yet";
+      auto type = RankedTensorType::get({static_cast<int64_t>(code->data.size())}, builder.getI8Type());
+      auto *bytes = reinterpret_cast<const char *>(code->data.data());
+      auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, code->data.size()));
+      auto op = plan::ImageOp::create(builder, builder.getUnknownLoc(), code->format, cast<ElementsAttr>(value));
+      if (!code->target.empty())
+        op->setAttr(kCodeTargetAttr, builder.getStringAttr(code->target));
+    }
+    return success();
   }
 
   LogicalResult importKernel(uint32_t index) {
     const fbs::KernelT &kernel = *plan.kernels[index];
+    if (!kernel.access_maps.empty())
+      return emitError(builder.getUnknownLoc())
+             << "kernel '" << kernel.name << "' has access maps, which cannot be expressed in the plan dialect yet";
     std::string symbol = kernel.name + "." + std::to_string(index);
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(symbol));
@@ -223,11 +256,12 @@ private:
         op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
-      if (!kernel.grid) {
-        op.setExtent(kernel.parallel_extent);
-      } else if (const fbs::GridT &grid = *kernel.grid; grid.blocks.size() == 1 && grid.threads.size() == 1 &&
-                                                        grid.shared_bytes == 0 && grid.constants.empty()) {
-        op.setGrid(ArrayRef<int64_t>{grid.blocks[0], grid.threads[0]});
+      const fbs::GridT *grid = kernel.geometry.AsGrid();
+      if (!grid) {
+        op.setExtent(kernel.geometry.AsByRange()->extent);
+      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0 &&
+                 grid->constants.empty()) {
+        op.setGrid(ArrayRef<int64_t>{grid->blocks[0], grid->threads[0]});
       } else {
         return emitError(builder.getUnknownLoc())
                << "kernel '" << kernel.name
@@ -278,9 +312,12 @@ private:
     for (const auto &segment : program.segments) {
       auto segmentOp = plan::SegmentOp::create(segments, loc, segment->name);
       OpBuilder commands = OpBuilder::atBlockEnd(&segmentOp.getBody().emplaceBlock());
-      for (const auto &command : segment->commands)
-        if (failed(importCommand(commands, *command)))
+      for (const auto &command : segment->commands) {
+        // Checks come back when the plan is written.
+        const fbs::LaunchT *launch = command->body.AsLaunch();
+        if ((!launch || !isCheck(launch->kernel)) && failed(importCommand(commands, *command)))
           return failure();
+      }
     }
     return success();
   }
@@ -393,10 +430,17 @@ private:
     SmallVector<int64_t> limits;
     for (const auto &port : entry.inputs)
       limits.push_back(port->limit);
-    plan::EntryOp::create(builder, builder.getUnknownLoc(), static_cast<EntryKind>(entry.kind), entry.name,
-                          static_cast<int64_t>(entry.bucket), plan.programs[entry.program]->name, names(entry.inputs),
-                          limits, values(entry.inputs), names(entry.outputs), values(entry.outputs),
-                          importOrder(entry.name), importValues(entry.name));
+    auto op = plan::EntryOp::create(builder, builder.getUnknownLoc(), static_cast<EntryKind>(entry.kind), entry.name,
+                                    static_cast<int64_t>(entry.bucket), plan.programs[entry.program]->name,
+                                    names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
+                                    values(entry.outputs), importOrder(entry.name), importValues(entry.name));
+    if (entry.in_flight > 1)
+      op->setAttr(kInFlightAttr, builder.getI64IntegerAttr(entry.in_flight));
+    SmallVector<int64_t> feeds;
+    for (const fbs::Feed &feed : entry.feeds)
+      feeds.append({feed.output(), feed.input()});
+    if (!feeds.empty())
+      op->setAttr(kFeedsAttr, builder.getDenseI64ArrayAttr(feeds));
   }
 
   /// The role's part of the entry's certificate, if it has one.

@@ -171,6 +171,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
                  "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
       ->allow_extra_args(false);
+  app.add_option("--runs-in-flight", o.runsInFlight,
+                 "1, or 2: the host writes the data of a step while the device computes the one before, for which the "
+                 "plan has its ports twice [1]")
+      ->check(CLI::Range(1, 2));
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");

@@ -66,10 +66,10 @@ public:
   absl::StatusOr<Json> describeKernels() const {
     std::vector<std::map<std::string, DeviceFunction>> functions(SizeOf(plan_.images()));
     for (uint32_t i = 0; i < functions.size(); ++i) {
-      const fbs::Image &image = *plan_.images()->Get(i);
-      if (name(image.format()) != kCubin)
+      const fbs::Code &code = preferredCode(i);
+      if (name(code.format()) != kCubin)
         continue;
-      auto read = readCubin({image.data()->data(), image.data()->size()});
+      auto read = readCubin({code.data()->data(), code.data()->size()});
       if (!read.ok())
         return Annotate(read.status(), absl::StrCat("image ", i));
       functions[i] = *std::move(read);
@@ -79,11 +79,11 @@ public:
       const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
       if (kernel.origin() != fbs::KernelOrigin::Generated)
         continue;
-      if (const fbs::Grid *grid = kernel.grid())
+      if (const fbs::Grid *grid = kernel.geometry_as_Grid())
         json[i]["grid"] = {{"blocks", extents(grid->blocks())}, {"threads", extents(grid->threads())}};
       else
-        json[i]["extent"] = kernel.parallel_extent();
-      json[i]["code"] = name(plan_.images()->Get(kernel.image())->format());
+        json[i]["extent"] = kernel.geometry_as_ByRange()->extent();
+      json[i]["code"] = name(preferredCode(kernel.image()).format());
       const auto &known = functions[kernel.image()];
       if (auto function = known.find(kernel.name()->str()); function != known.end()) {
         json[i]["registers"] = function->second.registers;
@@ -96,6 +96,9 @@ public:
 
 private:
   static constexpr const char *kCubin = "cubin";
+
+  /// What a device takes that runs all of the image's code.
+  const fbs::Code &preferredCode(uint32_t image) const { return *plan_.images()->Get(image)->codes()->Get(0); }
 
   static Json extents(const flatbuffers::Vector<uint32_t> *of) {
     Json json = Json::array();
@@ -110,7 +113,8 @@ private:
       mesh[name(plan_.mesh()->Get(i)->name())] = plan_.mesh()->Get(i)->size();
     uint64_t imageBytes = 0;
     for (uint32_t i = 0; i < SizeOf(plan_.images()); ++i)
-      imageBytes += plan_.images()->Get(i)->data()->size();
+      for (const fbs::Code *code : *plan_.images()->Get(i)->codes())
+        imageBytes += code->data()->size();
     Json attachments = Json::array();
     for (uint32_t i = 0; i < SizeOf(plan_.attachments()); ++i)
       attachments.push_back(name(plan_.attachments()->Get(i)->name()));

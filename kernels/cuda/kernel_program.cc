@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
 #include "kernels/registry/signature_check.h"
+#include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"
 #include "kernels/signatures/matmul_signature.h"
@@ -255,6 +256,17 @@ Program GroupedOuterProgram(const Signature& signature) {
   return KernelProgram{0, {std::move(launch)}};
 }
 
+Program CheckOffsetsProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const CheckOffsetsShape shape, ParseCheckOffsets(signature));
+  return KernelProgram{
+      0,
+      {{"bowline_check_offsets",
+        {1, 1, 1},
+        {kThreads, 1, 1},
+        kThreads * sizeof(int32_t),
+        {Parameter::Argument(0), Parameter::Argument(1), Parameter::I64(shape.offsets), Parameter::I32(shape.rows)}}}};
+}
+
 // A library's products are faster with workspace, and small ones do not need much. They do with what there is.
 Program MatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
@@ -288,6 +300,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   static const auto* programs = new std::map<std::string, Program (*)(const Signature&), std::less<>>{
       {"attention_backward", &AttentionBackwardProgram},
       {"attention_forward", &AttentionForwardProgram},
+      {"check_offsets", &CheckOffsetsProgram},
       {"fill", &FillProgram},
       {"gather_rows", &GatherProgram},
       {"grouped_matmul", &GroupedMatmulProgram},

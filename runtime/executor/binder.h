@@ -3,6 +3,7 @@
 
 // Turns a plan into commands whose every address is known. Private to runtime/executor.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,28 +56,37 @@ struct BoundPlan {
   std::vector<hal::Geometry> geometries;  // by kernel
   std::vector<hal::DeviceAddress> arguments;
   std::vector<hal::Piece> pieces;
-  std::vector<std::vector<BoundCall>> timelines;  // by program
+  // By program: of even runs, and of odd ones where the program's entry has two runs in flight.
+  std::vector<std::array<std::vector<BoundCall>, 2>> timelines;
 };
 
 class Binder {
  public:
   // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
-  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links)
+  // `compute`: the mode of the first stream of each program.
+  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links,
+         hal::StreamMode compute)
       : plan_(plan),
         device_(device),
         arena_(arena),
         group_(group),
         links_(links),
+        compute_(compute),
         role_(RoleOf(plan, group == nullptr ? 0 : static_cast<uint32_t>(group->rank()))) {}
 
   absl::StatusOr<BoundPlan> Bind();
 
  private:
   absl::Status CreateKernels();
+  // The first code of an image that the device runs.
+  absl::StatusOr<std::unique_ptr<hal::Executable>> LoadImage(const fbs::Image& image);
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateRegistered(const fbs::Kernel& kernel, bool has_scratch);
   // By kernel: does any launch of it carry scratch? (All do, or none: VerifyPlan.)
   std::vector<bool> FindScratch() const;
-  absl::Status BindProgram(const fbs::Program& program);
+  absl::Status BindProgram(uint32_t index);
+  absl::Status BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline);
+  // Whether commands of the segment have other addresses in odd runs.
+  bool UsesSeconds(const fbs::Segment& segment) const;
   absl::Status BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound);
   void BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound);
   void BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound);
@@ -92,9 +102,12 @@ class Binder {
   hal::DeviceAddress arena_;
   RankGroup* group_;
   const LinkTable& links_;
+  const hal::StreamMode compute_;
   const uint32_t role_;
   BoundPlan bound_;
-  std::map<std::tuple<const fbs::Segment*, uint32_t>, BoundCall> calls_;
+  // Of the runs that are being bound: which buffer each port has instead. Empty in even ones.
+  std::map<uint32_t, uint32_t> seconds_;
+  std::map<std::tuple<const fbs::Segment*, uint32_t, bool>, BoundCall> calls_;  // by slot; whether seconds_ counted
 };
 
 }  // namespace bowline

@@ -92,12 +92,15 @@ std::string DescribeFlags(fbs::StateFlag flags) {
 }
 
 bool IsPersistent(fbs::BufferKind kind) {
-  return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input;
+  return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input ||
+         kind == fbs::BufferKind::Fault;
 }
 
 bool HasCode(const fbs::Plan& plan) {
   for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
-    if (TextOf(plan.images()->Get(i)->format()) == kNoImageFormat) return false;
+    for (const fbs::Code* code : *plan.images()->Get(i)->codes()) {
+      if (TextOf(code->format()) == kNoImageFormat) return false;
+    }
   }
   return true;
 }

@@ -14,9 +14,9 @@
 
 namespace bowline {
 
-// Plan.Image.format of an ELF shared object.
+// Code.format of an ELF shared object.
 inline constexpr char kElfImageFormat[] = "elf";
-// Plan.Image.format where no code was generated: without data. The plan can be checked and simulated, but not run.
+// Code.format where no code was generated: without data. The plan can be checked and simulated, but not run.
 inline constexpr char kNoImageFormat[] = "none";
 
 // Every slot of every buffer starts at a multiple of this many bytes.

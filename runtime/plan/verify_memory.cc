@@ -53,6 +53,9 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
                   ", ", stride, " bytes apart, end beyond the arena of ", arena, " bytes");
   }
   BOWLINE_RETURN_IF_ERROR(VerifyLayout(plan, place, buffer));
+  if (buffer.kind() == fbs::BufferKind::Fault && (buffer.dtype() != fbs::DType::I32 || buffer.slots() != 1)) {
+    return Broken(place, ": is of kind Fault, which holds words of i32 in one slot");
+  }
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }
 

@@ -68,9 +68,11 @@ absl::Status ProgramVerifier::VerifyOperand(absl::string_view place, const fbs::
 
 absl::Status ProgramVerifier::VerifyWritable(absl::string_view place, const fbs::Operand& operand) {
   const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
-  if (buffer.kind() == fbs::BufferKind::Constant || buffer.kind() == fbs::BufferKind::Input) {
-    return Broken(place, ": writes buffer ", Quoted(buffer.name()), " of kind ", fbs::EnumNameBufferKind(buffer.kind()),
-                  ", which commands may only read");
+  if (buffer.kind() == fbs::BufferKind::Constant || buffer.kind() == fbs::BufferKind::Input ||
+      buffer.kind() == fbs::BufferKind::Fault) {
+    return Broken(
+        place, ": writes buffer ", Quoted(buffer.name()), " of kind ", fbs::EnumNameBufferKind(buffer.kind()),
+        buffer.kind() == fbs::BufferKind::Fault ? ", which only kernels write" : ", which commands may only read");
   }
   return absl::OkStatus();
 }
@@ -88,6 +90,10 @@ absl::Status ProgramVerifier::VerifyLaunchOperand(const std::string& kernel_plac
   if (operand.offset() % ElementSize(argument.dtype()) != 0) {
     return Broken(place, ": offset ", operand.offset(), " into buffer ", Quoted(buffer.name()),
                   " is no multiple of the element size");
+  }
+  if (buffer.kind() == fbs::BufferKind::Fault) {
+    if (argument.access() == fbs::Access::ReadWrite) return absl::OkStatus();
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " of kind Fault may only be read and written at once");
   }
   if (Writes(argument.access())) BOWLINE_RETURN_IF_ERROR(VerifyWritable(place, operand));
   if (buffer.kind() == fbs::BufferKind::Scratch && kernel.origin() == fbs::KernelOrigin::Registered &&

@@ -283,5 +283,74 @@ TEST(CheckerGood, AcceptsOperandsInsideOfABuffer) {
   EXPECT_TRUE(Check(plan).ok()) << Check(plan);
 }
 
+// Two runs in flight.
+
+TEST(CheckerOfTwoRuns, AcceptsThem) {
+  P plan = MakePlanWithTwoRuns();
+  EXPECT_EQ(Check(plan), absl::OkStatus());
+  const auto bytes = BytesOf(plan);
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_EQ(checker.check(), absl::OkStatus());
+  uint64_t facts = 0;
+  for (const auto& proof : checker.report().proofs) facts += proof.name == "two runs" ? proof.facts : 0;
+  EXPECT_EQ(facts, 4u);
+}
+
+const Unsound kUnsoundRuns[] = {
+    {"OutputSharesBytes",
+     [](P& p) {
+       p.buffers[kSum]->offset = p.buffers[kResult]->offset;
+       p.programs[1]->segments[2]->commands.erase(p.programs[1]->segments[2]->commands.begin());
+     },
+     {"the proof of persistence fails", "'result'", "'sum'"}},
+    {"SecondSharesBytes",
+     [](P& p) { p.buffers[kSecondResult]->offset = p.buffers[kRows]->offset; },
+     {"the proof of persistence fails", "'result.second'"}},
+    {"CommandOnASecond",
+     [](P& p) {
+       *p.programs[1]->segments[2]->commands[0]->body.AsCopy()->destination = fbs::Operand(kSecondResult, 0);
+     },
+     {"the proof of two runs fails: program 'step', segment 'finish', command 0, copy, touches buffer 11"}},
+    {"AnotherEntryWritesAnOutput",
+     [](P& p) {
+       auto& commands = p.programs[0]->segments[0]->commands;
+       commands.push_back(std::make_unique<fbs::CommandT>(*p.programs[1]->segments[2]->commands[0]));
+     },
+     {"the proof of two runs fails: program 'init'", "touches buffer 4 'result'"}},
+    {"ProgramOfTwoEntries",
+     [](P& p) {
+       p.entries.push_back(std::make_unique<fbs::EntryT>());
+       p.entries.back()->name = "other";
+       p.entries.back()->program = 1;
+     },
+     {"the proof of two runs fails: entries 'step' and 'other' run one program"}},
+    {"PortOfTwoEntries",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     {"the proof of two runs fails: buffer 3 'tokens' is a port of entries 'init' and 'step'"}},
+    {"SecondOfOneIsTheFirstOfAnother",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->buffer = kSecondTokens;
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     {"the proof of two runs fails: the second buffer 10 of a port of entry 'step' is the first of a port of entry"}},
+};
+
+class CheckerOfTwoRunsThat : public ::testing::TestWithParam<Unsound> {};
+
+TEST_P(CheckerOfTwoRunsThat, Refuses) {
+  P plan = MakePlanWithTwoRuns();
+  GetParam().breaks(plan);
+  const absl::Status status = Check(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  for (const char* part : GetParam().message) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, CheckerOfTwoRunsThat, ::testing::ValuesIn(kUnsoundRuns),
+                         [](const ::testing::TestParamInfo<Unsound>& info) { return info.param.name; });
+
 }  // namespace
 }  // namespace bowline

@@ -80,6 +80,30 @@ TEST(Session, ComputesWhatThePlanSays) {
   }
 }
 
+TEST(Session, TakesTheFirstCodeThatTheDeviceRuns) {
+  const auto with = [](const std::vector<std::string>& targets) {
+    fbs::PlanT plan = MakePlan(FixtureImage());
+    auto& codes = plan.images[0]->codes;
+    const fbs::CodeT good = *codes[0];
+    codes.clear();
+    for (const std::string& target : targets) {
+      codes.push_back(std::make_unique<fbs::CodeT>(good));
+      codes.back()->target = target;
+      if (target != "x86-64") codes.back()->data = {0};  // nobody may look at it
+    }
+    return Session::Create(*LoadedPlan::FromBytes(BytesOf(plan)));
+  };
+  const auto session = with({"x86-64-v99", "x86-64", "x86-64-v1"});
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Run("init").ok());
+  FillTokens(**session);
+  EXPECT_TRUE((*session)->Run("step").ok());
+  const absl::Status none = with({"x86-64-v99", "x86-64-v98"}).status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(none.message()),
+              ::testing::AllOf(::testing::HasSubstr("image 0"), ::testing::HasSubstr("'x86-64-v99'")));
+}
+
 TEST(Session, TwoRunsAreBitIdentical) {
   const auto a = Open(MakePlan(FixtureImage())), b = Open(MakePlan(FixtureImage()));
   for (Session* session : {a.get(), b.get()}) {
