@@ -55,6 +55,7 @@ struct CompileOptions {
   std::string kernelCache;          // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;              // per rank; 0: the processors that this process may use, divided among the ranks
   uint64_t memoryLimit = 0;         // bytes; 0: none
+  bool mapsWeights = false;         // weights are read in place from mapped files
   std::vector<std::string> links;   // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase

@@ -161,6 +161,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
       ->allow_extra_args(false);
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
+  app.add_flag(
+      "--map-weights", o.mapsWeights,
+      "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
+      "make no packed copies of them (generate)");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_option("--verify-each", line.verifyEach,

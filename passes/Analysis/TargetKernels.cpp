@@ -20,6 +20,14 @@ std::string bowline::deviceOf(ModuleOp module) {
   return "cpu";
 }
 
+int64_t bowline::argumentAlignment(StringRef device, plan::ArgumentAttr argument) {
+  // Code for processors reads elements wherever they lie, and may write whole cache lines past the caches. Code for
+  // cards moves several elements at once, and libraries there take what their own allocations have.
+  if (device == "cuda")
+    return plan::kCudaAlignment;
+  return argument.getAccess() == plan::Access::Read ? 0 : plan::kAlignment;
+}
+
 absl::StatusOr<KernelNeeds> bowline::needsOf(StringRef device, const kernels::Signature &signature) {
   KernelNeeds needs;
   if (device == "cuda") {

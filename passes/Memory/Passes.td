@@ -62,6 +62,20 @@ def HoistInvariants : Pass<"hoist-invariants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+def MapWeights : Pass<"map-weights", "::mlir::ModuleOp"> {
+  let summary = "Read weights in place from memory of the caller, such as a mapped file";
+  let description = [{
+    Weights that commands only read, and no rank exchanges, move to memory space `external`, aligned as their elements
+    are. Others stay in the arena.
+
+    What is computed from an external weight alone does not move into `prepare`, and an external weight is not packed:
+    both would keep a second copy of it in memory. Runs before hoist-into-prepare and pack-weights.
+
+    Remarks: how many weights of how many bytes are mapped, and how many are not.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 def HoistIntoPrepare : Pass<"hoist-into-prepare", "::mlir::ModuleOp"> {
   let summary = "Run once when parameters are set what depends on them alone";
   let description = [{
@@ -96,7 +110,7 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
     Where no entry but `init` writes a parameter, the panels of parameters, and of what `prepare` computes from them, are
     made in entry `prepare` (hoist-into-prepare), and persist.
 
-    Not packed: what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
+    Not packed: external weights (map-weights), for panels are a copy; what a product reads in place anyway, which is true of few rows; bf16, for a target without AVX512-BF16;
     weights for which packing saves less than `min-saving` of the time of their products, by the model in
     WeightPacking.h, or less than `min-persistent-saving` where the panels persist, which are a second copy of the weight;
     anything where the strategy recomputes `full`, for who computes all again to save memory wants no second copies.
@@ -114,13 +128,25 @@ def PackWeights : Pass<"pack-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+def StateAlignments : Pass<"state-alignments", "::mlir::ModuleOp"> {
+  let summary = "Say which addresses kernels take, and give buffers such addresses";
+  let description = [{
+    Each argument of a kernel says what its address must be a multiple of, as TargetKernels.h knows it of the device.
+    The alignment of each buffer becomes the largest that the device or a launch on the buffer asks for.
+
+    Runs before pack-arena, which obeys the buffers, and behind everything that makes kernels.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 def PackArena : Pass<"pack-arena", "::mlir::ModuleOp"> {
   let summary = "Give every buffer its place in the arena";
   let description = [{
     Persistent buffers (parameters, states, constants, inputs, outputs) come first and overlap nothing. Above them, each
     program's temporary buffers share memory where they are not alive at the same time, as ArenaPacker.h says; programs
     share with each other. An output of a command takes over the memory of an input that dies
-    there where the kernel allows it. `plan.arena_bytes` is the end of the highest buffer, exactly.
+    there where the kernel allows it. Each memory space is packed by itself. `plan.arena_bytes` is the end of the highest
+    buffer of the device, exactly, and `plan.other_arenas` says the same of other spaces.
 
     `plan.live_bytes` is the lower bound that the peak of live bytes gives. Remark: the arena beside that bound.
   }];

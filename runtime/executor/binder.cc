@@ -140,7 +140,17 @@ absl::Status Binder::CreateKernels() {
 }
 
 hal::DeviceAddress Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
-  return arena_ + RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
+  if (buffer.space() == fbs::MemorySpace::External) return operand.offset();
+  return arenas_[static_cast<size_t>(buffer.space())] + OffsetOf(buffer, slot) + operand.offset();
+}
+
+void Binder::AddArgument(const fbs::Operand& operand, uint32_t slot) {
+  if (plan_.buffers()->Get(operand.buffer())->space() == fbs::MemorySpace::External) {
+    bound_.external_arguments[operand.buffer()].push_back(static_cast<uint32_t>(bound_.arguments.size()));
+    bound_.reads_external.back() = true;
+  }
+  bound_.arguments.push_back(Address(operand, slot));
 }
 
 void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
@@ -150,11 +160,10 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
   bound->kernel = launch.kernel();
   bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
   for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
-    const hal::DeviceAddress address = Address(*launch.operands()->Get(i), slot);
     if (i < bound->argument_count) {
-      bound_.arguments.push_back(address);
+      AddArgument(*launch.operands()->Get(i), slot);
     } else {
-      bound->scratch = address;
+      bound->scratch = Address(*launch.operands()->Get(i), slot);
     }
   }
 }
@@ -162,8 +171,8 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
 void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound) {
   bound->argument_count = 2;
   bound->copy_bytes = copy.bytes();
-  bound_.arguments.push_back(Address(*copy.destination(), slot));
-  bound_.arguments.push_back(Address(*copy.source(), slot));
+  AddArgument(*copy.destination(), slot);
+  AddArgument(*copy.source(), slot);
 }
 
 absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
@@ -313,6 +322,7 @@ absl::Status Binder::BindProgram(const fbs::Program& program) {
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream(mode));
     bound_.streams.push_back(std::move(stream));
   }
+  bound_.reads_external.push_back(false);
   std::vector<BoundCall> timeline(SizeOf(program.timeline()));
   for (uint32_t i = 0; i < timeline.size(); ++i) {
     BOWLINE_RETURN_IF_ERROR(BindCall(program, *program.timeline()->Get(i), &timeline[i]));
@@ -330,6 +340,7 @@ absl::StatusOr<BoundPlan> Binder::Bind() {
       BOWLINE_RETURN_IF_ERROR(BindProgram(*program));
     } else {
       bound_.timelines.emplace_back();
+      bound_.reads_external.push_back(false);
     }
   }
   return std::move(bound_);

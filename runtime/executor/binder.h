@@ -3,6 +3,7 @@
 
 // Turns a plan into commands whose every address is known. Private to runtime/executor.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -56,15 +57,27 @@ struct BoundPlan {
   std::vector<hal::DeviceAddress> arguments;
   std::vector<hal::Piece> pieces;
   std::vector<std::vector<BoundCall>> timelines;  // by program
+  // Of space External: by buffer, the arguments whose address begins in it. Until it has memory they are as if it began
+  // at 0.
+  std::map<uint32_t, std::vector<uint32_t>> external_arguments;
+  std::vector<bool> reads_external;  // by program
+
+  void MoveExternal(uint32_t buffer, hal::DeviceAddress from, hal::DeviceAddress to) {
+    for (const uint32_t argument : external_arguments[buffer]) arguments[argument] += to - from;
+  }
 };
+
+// Where the arenas of a role begin, by fbs::MemorySpace; 0 where the role has none, and for External.
+using ArenaAddresses = std::array<hal::DeviceAddress, static_cast<size_t>(fbs::MemorySpace::MAX) + 1>;
 
 class Binder {
  public:
   // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
-  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links)
+  Binder(const fbs::Plan& plan, hal::Device& device, const ArenaAddresses& arenas, RankGroup* group,
+         const LinkTable& links)
       : plan_(plan),
         device_(device),
-        arena_(arena),
+        arenas_(arenas),
         group_(group),
         links_(links),
         role_(RoleOf(plan, group == nullptr ? 0 : static_cast<uint32_t>(group->rank()))) {}
@@ -86,10 +99,11 @@ class Binder {
   uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
   hal::DeviceAddress Address(const fbs::Operand& operand, uint32_t slot) const;
+  void AddArgument(const fbs::Operand& operand, uint32_t slot);
 
   const fbs::Plan& plan_;
   hal::Device& device_;
-  hal::DeviceAddress arena_;
+  const ArenaAddresses arenas_;
   RankGroup* group_;
   const LinkTable& links_;
   const uint32_t role_;

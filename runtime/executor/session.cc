@@ -113,11 +113,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
   }
-  auto arena = session->device_->Allocate(ArenaBytes(plan, session->role_));
-  if (!arena.ok()) return Annotate(arena.status(), absl::StrCat(file, ": the arena"));
-  session->arena_ = *std::move(arena);
-  auto bound =
-      Binder(plan, *session->device_, session->arena_->address(), options.group, session->options_.links).Bind();
+  BOWLINE_RETURN_IF_ERROR(Annotate(session->Allocate(), file));
+  ArenaAddresses addresses = {};
+  for (size_t space = 0; space < addresses.size(); ++space) {
+    if (session->arenas_[space] != nullptr) addresses[space] = session->arenas_[space]->address();
+  }
+  auto bound = Binder(plan, *session->device_, addresses, options.group, session->options_.links).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
@@ -132,19 +133,35 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   return session;
 }
 
+absl::Status Session::Allocate() {
+  for (const auto& [space, where] : {std::pair(fbs::MemorySpace::Device, hal::MemorySpace::kDevice),
+                                     std::pair(fbs::MemorySpace::PinnedHost, hal::MemorySpace::kPinnedHost)}) {
+    const uint64_t bytes = ArenaBytes(plan(), role_, space);
+    if (bytes == 0 && space != fbs::MemorySpace::Device) continue;
+    auto arena = device_->Allocate(bytes, where);
+    if (!arena.ok()) {
+      return Annotate(arena.status(), space == fbs::MemorySpace::Device ? "the arena" : "the arena in PinnedHost");
+    }
+    arenas_[static_cast<size_t>(space)] = *std::move(arena);
+  }
+  external_ = std::make_unique<ExternalMemory>(plan(), role_, *device_);
+  return absl::OkStatus();
+}
+
 absl::Status Session::FillConstants() {
   for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) {
     const fbs::ConstantData& constant = *plan().constants()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(constant.buffer());
     if (buffer.role() != role_) continue;
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
+    BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
   }
   for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) {
     const fbs::Coordinate& coordinate = *plan().coordinates()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(coordinate.buffer());
     if (buffer.role() != role_) continue;
     const auto place = static_cast<int32_t>(PlaceAlong(plan(), coordinate.axes(), rank_));
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
+    BOWLINE_RETURN_IF_ERROR(
+        ArenaOf(buffer).Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
   }
   return absl::OkStatus();
 }
@@ -201,7 +218,9 @@ TensorRef Session::BufferAt(uint32_t index, uint32_t slot) const {
 
 absl::Status Session::Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset) const {
   BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
-  return arena_->Read(RangeOf(*plan().buffers()->Get(tensor.buffer), tensor.slot).begin + offset, bytes);
+  if (external_->Has(tensor.buffer)) return external_->Read(tensor.buffer, offset, bytes);
+  const fbs::Buffer& buffer = *plan().buffers()->Get(tensor.buffer);
+  return ArenaOf(buffer).Read(OffsetOf(buffer, tensor.slot) + offset, bytes);
 }
 
 absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset) {
@@ -210,9 +229,35 @@ absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> b
   const auto input = inputs_.find(tensor.buffer);
   if (input != inputs_.end()) BOWLINE_RETURN_IF_ERROR(CheckInput(tensor, bytes, input->second));
   if (IsState(buffer.kind())) is_prepared_ = false;
-  BOWLINE_RETURN_IF_ERROR(arena_->Write(RangeOf(buffer, tensor.slot).begin + offset, bytes));
+  BOWLINE_RETURN_IF_ERROR(WriteBytes(tensor, bytes, offset));
   if (input != inputs_.end()) input->second.written[tensor.slot % input->second.written.size()] = true;
   return absl::OkStatus();
+}
+
+absl::Status Session::WriteBytes(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset) {
+  if (external_->Has(tensor.buffer)) {
+    const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+    const absl::Status status = external_->Write(tensor.buffer, offset, bytes);
+    bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+    return status;
+  }
+  const fbs::Buffer& buffer = *plan().buffers()->Get(tensor.buffer);
+  return ArenaOf(buffer).Write(OffsetOf(buffer, tensor.slot) + offset, bytes);
+}
+
+absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                                     std::shared_ptr<const void> owner) {
+  if (!external_->Has(tensor.buffer)) return false;
+  if (memory.size() != tensor.bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("buffer ", Quoted(plan().buffers()->Get(tensor.buffer)->name()),
+                                                   " has ", tensor.bytes, " bytes, but ", memory.size(),
+                                                   " are given to be read in place"));
+  }
+  is_prepared_ = false;
+  const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+  const bool borrowed = external_->Borrow(tensor.buffer, memory, std::move(owner));
+  bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+  return borrowed;
 }
 
 absl::Status Session::CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes,
@@ -344,6 +389,9 @@ absl::Status Session::ForEachCommand(int entry, Body body) {
 }
 
 absl::Status Session::RunEntry(int entry) {
+  if (bound_->reads_external[plan().entries()->Get(static_cast<uint32_t>(entry))->program()]) {
+    BOWLINE_RETURN_IF_ERROR(Annotate(external_->CheckComplete(), absl::StrCat("entry '", NameOf(entry), "'")));
+  }
   if (tracer_ != nullptr) return RunTraced(entry);
   if (options_.profile) {
     return ForEachCommand(entry, [&](const BoundCommand& command) { return IssueProfiled(command); });

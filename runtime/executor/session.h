@@ -1,6 +1,8 @@
 #ifndef BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 #define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +13,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
+#include "runtime/executor/external_memory.h"
 #include "runtime/executor/links.h"
 #include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
@@ -116,6 +119,12 @@ class Session {
   // limit: nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
+  // Lets a tensor of space External be `memory`, of its size, without a copy: `owner` keeps it as it is. False where
+  // the device cannot read it there, and for a tensor of another space: Write copies then.
+  absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                              std::shared_ptr<const void> owner);
+  // Where tensors of space External are.
+  ExternalBytes external_bytes() const { return external_->bytes(); }
   // The same for all elements of a tensor.
   template <typename T>
   absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
@@ -133,9 +142,10 @@ class Session {
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
+  // The arena in space Device.
   hal::Allocation& arena() {
     is_prepared_ = false;
-    return *arena_;
+    return *arenas_[static_cast<size_t>(fbs::MemorySpace::Device)];
   }
 
  private:
@@ -149,7 +159,10 @@ class Session {
     std::vector<bool> written;     // by slot
   };
 
+  absl::Status Allocate();
   absl::Status FillConstants();
+  hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }
+  absl::Status WriteBytes(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset);
   absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
@@ -173,7 +186,9 @@ class Session {
   uint32_t role_ = 0;
   std::vector<uint32_t> states_;
   std::unique_ptr<hal::Device> device_;
-  std::unique_ptr<hal::Allocation> arena_;
+  // By fbs::MemorySpace; null where the role has none, and for External.
+  std::array<std::unique_ptr<hal::Allocation>, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas_;
+  std::unique_ptr<ExternalMemory> external_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
   bool is_prepared_ = false;                // what the entry of kind Prepare computed is that of the parameters
