@@ -57,14 +57,24 @@ protected:
   }
 
   std::unique_ptr<Session> sessionOf(const CompileOptions &options, const SessionOptions &how = {}) {
+    return sessionOf(planOf(options), how);
+  }
+
+  std::vector<uint8_t> planOf(const CompileOptions &options) {
     auto compiled = compileModel(options);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     if (!compiled.ok())
-      return nullptr;
+      return {};
     auto bytes = WritePlan(*compiled->plan);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
-    auto plan = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+    return {bytes->data(), bytes->data() + bytes->size()};
+  }
+
+  std::unique_ptr<Session> sessionOf(const std::vector<uint8_t> &bytes, const SessionOptions &how = {}) {
+    auto plan = LoadedPlan::FromBytes(bytes);
     EXPECT_TRUE(plan.ok()) << plan.status();
+    if (!plan.ok())
+      return nullptr;
     auto session = Session::Create(std::move(*plan), how);
     EXPECT_TRUE(session.ok()) << session.status();
     return session.ok() ? std::move(*session) : nullptr;
@@ -321,17 +331,19 @@ void writeShiftedWeights(const std::string &from, const std::string &to, bool as
 /// Weights that are read where they are in the file give the bits of copied ones; those that are not aligned there as
 /// their elements, and all of them on a device that does not reach the file, are copied.
 TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
-  for (bool isBf16 : {false, true})
+  for (bool isBf16 : {false, true}) {
+    CompileOptions copied = options(CompileMode::Generate);
+    copied.dtype = isBf16 ? "bf16" : "f32";
+    CompileOptions mapped = copied;
+    mapped.mapsWeights = true;
+    std::vector<uint8_t> copiedPlan = planOf(copied), mappedPlan = planOf(mapped);
     for (size_t shift : {size_t{0}, size_t{8}, size_t{2}, size_t{1}, size_t{33}}) {
       SCOPED_TRACE((isBf16 ? "bf16, " : "f32, ") + std::to_string(shift) + " bytes behind a multiple of 64");
-      CompileOptions copied = options(CompileMode::Generate);
-      copied.dtype = isBf16 ? "bf16" : "f32";
-      CompileOptions mapped = copied;
-      mapped.mapsWeights = true;
       TempDirectory directory;
-      ASSERT_NO_FATAL_FAILURE(
-          writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors", isBf16, shift));
-      auto a = sessionOf(copied), b = sessionOf(mapped), c = sessionOf(mapped, {.driver = "discrete:seed=2,wait_us=5"});
+      ASSERT_NO_FATAL_FAILURE(writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors",
+                                                  isBf16, shift));
+      auto a = sessionOf(copiedPlan), b = sessionOf(mappedPlan),
+           c = sessionOf(mappedPlan, {.driver = "discrete:seed=2,wait_us=5"});
       ASSERT_TRUE(a && b && c);
       uint64_t weights = ArenaBytes(b->plan(), 0, fbs::MemorySpace::External);
       EXPECT_GT(weights, 0u);
@@ -364,4 +376,5 @@ TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
       EXPECT_EQ(logitsOf(*b, seed), logitsOf(*a, seed));
       EXPECT_EQ(readFile(directory / "model.safetensors"), before);
     }
+  }
 }

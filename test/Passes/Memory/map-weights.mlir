@@ -18,7 +18,7 @@
 // REMARK: 3 weights of 48 bytes are read where the caller maps them
 // REMARK: 2 weights of 32 bytes stay in the arena
 module @generate {
-  dist.mesh @mesh ["dp" = 2]
+  dist.mesh @mesh ["dp"] [2]
   plan.communicator @dp over ["dp"]
   %read = plan.buffer "read" parameter : !plan.buffer<tensor<4xf32>>
   %copied = plan.buffer "copied" parameter : !plan.buffer<tensor<8xbf16>>

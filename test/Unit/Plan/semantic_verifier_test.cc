@@ -80,8 +80,8 @@ TEST(SemanticVerifierGood, AcceptsMemorySpacesAndAlignments) {
   plan.programs[0]->segments[0]->commands.erase(plan.programs[0]->segments[0]->commands.begin());
   plan.buffers[kTable]->alignment = 4;
   plan.buffers[kTable]->offset = 12;
-  plan.buffers[kRows]->alignment = 512;
-  plan.kernels[kGather]->arguments[2]->alignment = 256;
+  plan.buffers[kRows]->alignment = 128;
+  plan.kernels[kGather]->arguments[2]->alignment = 128;
   const auto bytes = BytesOf(plan);
   EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
   EXPECT_EQ(DescribeRange(RangeOf(*PlanIn(bytes).buffers()->Get(kTable), 0)), "[12, 2060) in External");
@@ -128,7 +128,7 @@ const Rule kMemoryRules[] = {
     {"UnknownSpace", [](P& p) { p.buffers[kRows]->space = static_cast<fbs::MemorySpace>(3); },
      "buffer 5 'rows': unknown memory space 3"},
     {"NoArenaInItsSpace", [](P& p) { p.buffers[kRows]->space = fbs::MemorySpace::PinnedHost; },
-     "buffer 5 'rows': 1 slot(s) of 320 bytes at offset 2560, 0 bytes apart, end beyond the arena of 0 bytes in "
+     "buffer 5 'rows': 1 slot(s) of 320 bytes at offset 2944, 0 bytes apart, end beyond the arena of 0 bytes in "
      "PinnedHost"},
     {"ArenaOfDevice", [](P& p) { AddArena(p, fbs::MemorySpace::Device, 64); },
      "arena 0: memory space 0 is none of those that arenas name"},
@@ -163,7 +163,7 @@ const Rule kMemoryRules[] = {
     {"OddAlignment", [](P& p) { p.buffers[kRows]->alignment = 96; }, "alignment 96 is no power of two"},
     {"LargeAlignment", [](P& p) { p.buffers[kRows]->alignment = 8192; }, "alignment 8192 is no power of two"},
     {"BeyondItsAlignment", [](P& p) { p.buffers[kRows]->alignment = 1024; },
-     "buffer 5 'rows': offset 2560 is no multiple of its alignment 1024"},
+     "buffer 5 'rows': offset 2944 is no multiple of its alignment 1024"},
     {"UnknownDType", [](P& p) { p.buffers[kRows]->dtype = static_cast<fbs::DType>(10); },
      "buffer 5 'rows': unknown dtype 10"},
     {"NegativeExtent", [](P& p) { p.buffers[kRows]->shape[1] = -16; },
