@@ -30,9 +30,11 @@ public:
     std::string device = deviceOf(module);
     for (auto kernel : module.getOps<plan::KernelOp>()) {
       SmallVector<Attribute> arguments;
-      for (auto argument : kernel.getArguments().getAsRange<plan::ArgumentAttr>())
+      for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+        plan::ArgumentAttr argument = kernel.getArgument(index);
         arguments.push_back(plan::ArgumentAttr::get(&getContext(), argument.getAccess(), argument.getType(),
-                                                    argumentAlignment(device, argument)));
+                                                    argumentAlignment(device, kernel, index)));
+      }
       kernel.setArgumentsAttr(ArrayAttr::get(&getContext(), arguments));
     }
     for (auto buffer : module.getOps<plan::BufferOp>())
