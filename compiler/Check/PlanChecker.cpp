@@ -37,16 +37,17 @@ void PlanChecker::summarise() {
   report_.ranks = RankCount(plan_);
   report_.roles.resize(RoleCount(plan_));
   for (uint32_t role = 0; role < report_.roles.size(); ++role) {
-    report_.roles[role].arenaBytes = ArenaBytes(plan_, role);
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace())
+      report_.roles[role].in(space).bytes = ArenaBytes(plan_, role, space);
     if (role < SizeOf(plan_.roles()))
       report_.roles[role].name = plan_.roles()->Get(role)->name()->str();
   }
   const std::vector<bool> prepared = FindPreparedBuffers(plan_);
   for (uint32_t i = 0; i < prepared.size(); ++i) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
-    CheckReport::Role &role = report_.roles[buffer.role()];
-    ++role.buffers;
-    uint64_t &bytes = prepared[i] ? role.preparedBytes : role.bytesByKind[static_cast<size_t>(buffer.kind())];
+    CheckReport::Role::Arena &arena = report_.roles[buffer.role()].in(buffer.space());
+    ++arena.buffers;
+    uint64_t &bytes = prepared[i] ? arena.preparedBytes : arena.bytesByKind[static_cast<size_t>(buffer.kind())];
     bytes += buffer.bytes() * buffer.slots();
   }
   for (const fbs::State *state : *plan_.states())
@@ -84,7 +85,7 @@ absl::Status PlanChecker::checkPersistence() {
   const Range *farthest = nullptr, *farthestPersistent = nullptr;
   for (const Range &range : ranges) {
     if (farthest && farthest->role != range.role)
-      farthest = farthestPersistent = nullptr; // another arena
+      farthest = farthestPersistent = nullptr; // another rank's bytes
     const Range *other = range.persistent ? farthest : farthestPersistent;
     if (other && other->bytes.end > range.bytes.begin) {
       const auto name = [&](const Range &r) {
@@ -108,11 +109,13 @@ absl::Status PlanChecker::checkPersistence() {
 }
 
 void PlanChecker::use(ByteRange range, uint32_t buffer) {
-  const uint32_t role = plan_.buffers()->Get(buffer)->role();
-  if (range.bytes() == 0 || range.end <= report_.roles[role].highestByte)
+  const fbs::Buffer &used = *plan_.buffers()->Get(buffer);
+  CheckReport::Role::Arena &arena = report_.roles[used.role()].in(used.space());
+  const uint64_t end = range.end - static_cast<uint64_t>(used.space()) * kSpaceStride;
+  if (range.bytes() == 0 || end <= arena.highestByte)
     return;
-  report_.roles[role].highestByte = range.end;
-  highestBuffer_[role] = buffer;
+  arena.highestByte = end;
+  highestBuffer_[used.role()][used.space()] = buffer;
 }
 
 absl::Status PlanChecker::checkArenas() {
@@ -131,19 +134,24 @@ absl::Status PlanChecker::checkArenas() {
   }
   for (const uint32_t buffer : findOverlappingPorts(plan_))
     useBuffer(buffer);
+  uint64_t arenas = 0;
   for (uint32_t i = 0; i < report_.roles.size(); ++i) {
-    const CheckReport::Role &role = report_.roles[i];
-    if (role.highestByte == role.arenaBytes)
-      continue;
-    std::string used = "none of them is used";
-    if (const std::optional<uint32_t> highest = highestBuffer_[i])
-      used = absl::StrCat("the last that is used is byte ", role.highestByte, ", the end of buffer ", *highest, " ",
-                          Quoted(plan_.buffers()->Get(*highest)->name()));
-    return counterexample("exact memory",
-                          absl::StrCat("the arena", role.name.empty() ? "" : absl::StrCat(" of role '", role.name, "'"),
-                                       " has ", role.arenaBytes, " bytes, but ", used));
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace()) {
+      const CheckReport::Role::Arena &arena = report_.roles[i].in(space);
+      arenas += space == fbs::MemorySpace::Device || arena.bytes > 0;
+      if (arena.highestByte == arena.bytes)
+        continue;
+      std::string used = "none of them is used";
+      if (const auto highest = highestBuffer_[i].find(space); highest != highestBuffer_[i].end())
+        used = absl::StrCat("the last that is used is byte ", arena.highestByte, ", the end of buffer ",
+                            highest->second, " ", Quoted(plan_.buffers()->Get(highest->second)->name()));
+      const std::string &role = report_.roles[i].name;
+      return counterexample("exact memory", absl::StrCat("the arena", describeArena(space),
+                                                         role.empty() ? "" : absl::StrCat(" of role '", role, "'"),
+                                                         " has ", arena.bytes, " bytes, but ", used));
+    }
   }
-  prove("exact memory", report_.roles.size(), "arenas end with the last byte that is used");
+  prove("exact memory", arenas, "arenas end with the last byte that is used");
   return absl::OkStatus();
 }
 
@@ -289,7 +297,7 @@ absl::Status PlanChecker::check() {
   facts_ = {};
   certificates_.clear();
   throughRanks_.clear();
-  highestBuffer_.assign(RoleCount(plan_), std::nullopt);
+  highestBuffer_.assign(RoleCount(plan_), {});
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
   RunOverlap overlap(plan_);

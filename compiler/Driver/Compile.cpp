@@ -61,6 +61,11 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
+  if (options.mapsWeights && options.mode != CompileMode::Generate)
+    return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
+  if (options.mapsWeights && options.target != "cpu")
+    return invalid("--map-weights: kernels of the target ", options.target,
+                   " do not read mapped files; leave it out, and the weights are copied to the device");
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -89,6 +94,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuT
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
+  result.mapsWeights = options.mapsWeights;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;

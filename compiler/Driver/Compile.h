@@ -56,6 +56,7 @@ struct CompileOptions {
   int64_t threads = 0;              // per rank; 0: the processors that this process may use, divided among the ranks
   uint64_t memoryLimit = 0;         // bytes; 0: none
   int64_t runsInFlight = 1;         // or 2: entries of kinds TrainStep and EvalStep overlap with the host
+  bool mapsWeights = false;         // weights are read in place from mapped files
   std::vector<std::string> links;   // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase

@@ -15,6 +15,7 @@
 #include "kernels/registry/data_check.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "runtime/plan/collective_view.h"
+#include "runtime/plan/plan_view.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -86,6 +87,8 @@ private:
     if (!plan->roles.empty())
       plan->roles.back()->arena_bytes = arena.getInt();
     plan->arena_bytes = std::max<uint64_t>(plan->arena_bytes, arena.getInt());
+    if (failed(emitArenas()))
+      return failure();
     kernelIndex.clear();
     programIndex.clear();
     checkIndex.clear();
@@ -106,6 +109,31 @@ private:
     for (Operation &op : *module.getBody())
       if (failed(emitRest(&op)))
         return failure();
+    return success();
+  }
+
+  /// Those in other spaces than device, in the order of spaces.
+  LogicalResult emitArenas() {
+    auto bytes = module->getAttrOfType<DictionaryAttr>(plan::PlanDialect::kOtherArenasAttr);
+    if (!bytes)
+      return success();
+    std::map<plan::MemorySpace, int64_t> arenas;
+    for (NamedAttribute arena : bytes) {
+      std::optional<plan::MemorySpace> space = plan::symbolizeMemorySpace(arena.getName());
+      auto size = dyn_cast<IntegerAttr>(arena.getValue());
+      if (!space || *space == plan::MemorySpace::Device || !size)
+        return module.emitError("'") << plan::PlanDialect::kOtherArenasAttr
+                                     << "' holds bytes of pinned_host and external, not " << arena.getName() << " = "
+                                     << arena.getValue();
+      arenas[*space] = size.getInt();
+    }
+    for (auto [space, size] : arenas) {
+      auto arena = std::make_unique<fbs::ArenaT>();
+      arena->role = role;
+      arena->space = static_cast<fbs::MemorySpace>(space);
+      arena->bytes = size;
+      plan->arenas.push_back(std::move(arena));
+    }
     return success();
   }
 
@@ -203,6 +231,8 @@ private:
     buffer->kind = static_cast<fbs::BufferKind>(op.getKind());
     buffer->dtype = *dtype;
     buffer->shape = op.getTensorType().getShape().vec();
+    buffer->space = static_cast<fbs::MemorySpace>(op.getSpace());
+    buffer->alignment = op.getAlignment();
     buffer->offset = *op.getOffset();
     buffer->bytes = op.getBytes();
     buffer->slots = op.getSlots();
@@ -274,6 +304,7 @@ private:
         return op.emitOpError("argument element type ") << argument.getType() << " is not one of the plan's";
       emitted->dtype = *dtype;
       emitted->shape = argument.getType().getShape().vec();
+      emitted->alignment = argument.getAlignment();
       kernel->arguments.push_back(std::move(emitted));
     }
     for (size_t i = 0; i < op.getInPlace().size(); i += 2)
@@ -451,6 +482,10 @@ private:
           copy.source = std::make_unique<fbs::Operand>(operand(copyOp.getSource()));
           copy.destination = std::make_unique<fbs::Operand>(operand(copyOp.getDestination()));
           copy.bytes = copyOp.getSource().getType().getBytes();
+          auto spaceOf = [&](Value buffer) { return plan->buffers[bufferIndex.lookup(buffer)]->space; };
+          // What has none, the loader refuses.
+          copy.engine = EngineFor(spaceOf(copyOp.getSource()), spaceOf(copyOp.getDestination()))
+                            .value_or(fbs::CopyEngine::WithinDevice);
           command->body.Set(std::move(copy));
         })
         .Case([&](plan::CollectiveOp op) { command->body.Set(emitCollective(op)); })

@@ -71,6 +71,13 @@ private:
 
   /// What is of the current role, and the mesh with its communicators, which all roles have.
   LogicalResult importRole(ModuleOp module, uint64_t arenaBytes) {
+    NamedAttrList others;
+    for (const auto &arena : plan.arenas)
+      if (arena->role == role)
+        others.append(plan::stringifyMemorySpace(static_cast<plan::MemorySpace>(arena->space)),
+                      builder.getI64IntegerAttr(arena->bytes));
+    if (!others.empty())
+      module->setAttr(plan::PlanDialect::kOtherArenasAttr, others.getDictionary(builder.getContext()));
     // Second buffers of ports, and faults, come back behind the others when the plan is written.
     BitVector seconds(plan.buffers.size());
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
@@ -88,7 +95,8 @@ private:
       if (buffer.role != role || seconds[i])
         continue;
       buffers[i] = importBuffer(buffer);
-      packed = std::max(packed, buffer.offset + buffer.bytes + (buffer.slots - 1) * buffer.slot_stride);
+      if (buffer.space == fbs::MemorySpace::Device)
+        packed = std::max(packed, buffer.offset + buffer.bytes + (buffer.slots - 1) * buffer.slot_stride);
     }
     // Unless there are some, the file's word counts, right or wrong.
     module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(seconds.any() ? packed : arenaBytes));
@@ -158,7 +166,8 @@ private:
     auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
     return plan::BufferOp::create(builder, locationOf(buffer.source), type, buffer.name,
                                   static_cast<plan::BufferKind>(buffer.kind), builder.getI64IntegerAttr(buffer.offset),
-                                  buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()));
+                                  buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()),
+                                  static_cast<plan::MemorySpace>(buffer.space), buffer.alignment);
   }
 
   void importConstant(const fbs::ConstantDataT &constant) {
@@ -272,7 +281,7 @@ private:
     SmallVector<Attribute> arguments;
     for (const auto &argument : kernel.arguments)
       arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), static_cast<plan::Access>(argument->access),
-                                                  tensorType(argument->dtype, argument->shape)));
+                                                  tensorType(argument->dtype, argument->shape), argument->alignment));
     op.setArgumentsAttr(builder.getArrayAttr(arguments));
     SmallVector<int64_t> pairs;
     for (const fbs::InPlace &pair : kernel.in_place)

@@ -11,7 +11,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
+#include <map>
 #include <numeric>
+#include <utility>
 
 using namespace mlir;
 using namespace bowline;
@@ -40,12 +42,18 @@ PlanInterpreter::Role::Role(ModuleOp module, const RankGrid &whole, StringRef ax
   for (int64_t rank = 0; rank < whole.count(); ++rank)
     if (whole.placeOf(rank, stages) == coordinate)
       ranks.push_back(rank);
+  // The arenas of memory spaces lie one behind the other.
+  std::map<plan::MemorySpace, int64_t> arenas;
   for (auto buffer : module.getOps<plan::BufferOp>())
-    if (std::optional<uint64_t> offset = buffer.getOffset())
-      bytes = std::max(bytes, static_cast<int64_t>(*offset) + buffer.getExtent());
+    if (std::optional<uint64_t> offset = buffer.getOffset()) {
+      int64_t &end = arenas[buffer.getSpace()];
+      end = std::max(end, static_cast<int64_t>(*offset) + buffer.getExtent());
+    }
+  for (auto &[space, size] : arenas)
+    bytes += std::exchange(size, bytes);
   for (auto buffer : module.getOps<plan::BufferOp>()) {
     std::optional<uint64_t> offset = buffer.getOffset();
-    offsets[buffer] = offset ? static_cast<int64_t>(*offset) : bytes;
+    offsets[buffer] = offset ? arenas[buffer.getSpace()] + static_cast<int64_t>(*offset) : bytes;
     if (!offset)
       bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), plan::kAlignment));
   }

@@ -162,6 +162,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
 
   step("generate-kernels", Phase::Codegen, "before memory: the code decides what may be computed in place", false,
        [=] { return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu); });
+  if (options.mapsWeights)
+    step("map-weights", Phase::Hoist, "before anything makes copies of weights", false,
+         [] { return createMapWeights(); });
   step("donate-buffers", Phase::Hoist, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
   step("hoist-into-prepare", Phase::Hoist, "after everything that adds or removes commands of a call", true,
@@ -182,6 +185,8 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createInsertEvents(); });
   step("elide-events", Phase::Overlap, "after all waits that are needed are there: most follow from the others", true,
        [] { return createElideEvents(); });
+  step("state-alignments", Phase::Memory, "when kernels are final, and before buffers get their places", false,
+       [] { return createStateAlignments(); });
   step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
   return steps;
 }

@@ -42,6 +42,8 @@ struct PipelineOptions {
   std::optional<GpuTarget> gpu;
   /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
   bool hasSmallSizes = false;
+  /// Weights are read in place from memory of the caller.
+  bool mapsWeights = false;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;
   /// Print how long each pass took to stderr.

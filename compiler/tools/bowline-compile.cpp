@@ -176,6 +176,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "plan has its ports twice [1]")
       ->check(CLI::Range(1, 2));
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
+  app.add_flag(
+      "--map-weights", o.mapsWeights,
+      "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
+      "make no packed copies of them (generate)");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_option("--verify-each", line.verifyEach,

@@ -55,6 +55,8 @@ public:
       json["buffers"].push_back({{"name", name(buffer->name())},
                                  {"kind", fbs::EnumNameBufferKind(buffer->kind())},
                                  {"type", typeOf(*buffer)},
+                                 {"space", fbs::EnumNameMemorySpace(buffer->space())},
+                                 {"alignment", buffer->alignment()},
                                  {"offset", buffer->offset()},
                                  {"bytes", buffer->bytes()},
                                  {"slots", buffer->slots()},
@@ -118,6 +120,12 @@ private:
     Json attachments = Json::array();
     for (uint32_t i = 0; i < SizeOf(plan_.attachments()); ++i)
       attachments.push_back(name(plan_.attachments()->Get(i)->name()));
+    Json others = Json::array();
+    for (uint32_t i = 0; i < SizeOf(plan_.arenas()); ++i) {
+      const fbs::Arena &arena = *plan_.arenas()->Get(i);
+      others.push_back(
+          {{"role", arena.role()}, {"space", fbs::EnumNameMemorySpace(arena.space())}, {"bytes", arena.bytes()}});
+    }
     return {{"name", name(plan_.name())},
             {"compiler", name(plan_.compiler())},
             {"format", absl::StrCat(plan_.version()->major(), ".", plan_.version()->minor())},
@@ -129,6 +137,7 @@ private:
             {"mesh", mesh},
             {"seed", plan_.seed()},
             {"arena_bytes", plan_.arena_bytes()},
+            {"other_arenas", others},
             {"image_bytes", imageBytes},
             {"has_code", HasCode(plan_)},
             {"states", plan_.states()->size()},
@@ -176,7 +185,8 @@ private:
     std::vector<MemoryTimeline::Tensor> tensors(memory.atPeak.begin(), memory.atPeak.end());
     for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
       const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
-      if (IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Output)
+      if (buffer.space() == fbs::MemorySpace::Device &&
+          (IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Output))
         tensors.push_back({i, 0, buffer.bytes() * buffer.slots(), 0, 0});
     }
     std::sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) {
@@ -321,6 +331,8 @@ std::string layOut(const Json &plan, bool memory) {
                           text(buffer["kind"]), text(buffer["type"]), text(buffer["name"]));
     if (buffer["slots"] > 1)
       absl::StrAppendFormat(&out, " x %s slots", text(buffer["slots"]));
+    if (buffer["space"] != fbs::EnumNameMemorySpace(fbs::MemorySpace::Device))
+      absl::StrAppend(&out, " in ", text(buffer["space"]));
     out += "\n";
   }
   return out;

@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline::plan;
@@ -43,13 +44,20 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, D
   return success();
 }
 
-LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr) {
+LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr,
+                                   int64_t alignment) {
   auto type = dyn_cast<RankedTensorType>(typeAttr.getValue());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return emitError() << "a kernel argument must be a ranked tensor of static shape with integer or floating-point "
                           "elements, got "
                        << typeAttr;
+  if (alignment != 0 && !isAlignment(alignment))
+    return emitError() << "alignment " << alignment << " is no power of two up to " << kMaxAlignment;
   return success();
+}
+
+bool bowline::plan::isAlignment(int64_t bytes) {
+  return bytes > 0 && bytes <= kMaxAlignment && llvm::isPowerOf2_64(static_cast<uint64_t>(bytes));
 }
 
 RankedTensorType ArgumentAttr::getType() const { return cast<RankedTensorType>(getTypeAttr().getValue()); }

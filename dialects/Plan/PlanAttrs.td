@@ -28,6 +28,13 @@ def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind">
   let assemblyFormat = "$value";
 }
 
+def Plan_MemorySpaceEnum : Plan_Enum<"MemorySpace", "where the bytes of a buffer are", [
+  I32EnumAttrCase<"Device", 0, "device">, I32EnumAttrCase<"PinnedHost", 1, "pinned_host">,
+  I32EnumAttrCase<"External", 2, "external">]>;
+def Plan_MemorySpace : EnumAttr<Plan_Dialect, Plan_MemorySpaceEnum, "memory_space"> {
+  let assemblyFormat = "$value";
+}
+
 def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
@@ -71,17 +78,21 @@ def Plan_TargetAttr : Plan_Attr<"Target", "target"> {
 }
 
 def Plan_ArgumentAttr : Plan_Attr<"Argument", "arg"> {
-  let summary = "One argument of a kernel: how it is accessed, its element type and shape";
+  let summary = "One argument of a kernel: how it is accessed, its element type, shape and alignment";
   let description = [{
-    `#plan.arg<read, tensor<8x128xf32>>`
+    `#plan.arg<read, tensor<8x128xf32>>`, `#plan.arg<write, tensor<8x128xf32>, align 64>`
 
-    **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements.
+    Its address is a multiple of `align` bytes: 0, which need not be said, stands for the size of an element.
+
+    **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements; the alignment
+    is 0 or a power of two up to 4096.
   }];
-  let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr);
-  let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type), [{
-    return $_get($_ctxt, access, ::mlir::TypeAttr::get(type));
+  let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr,
+                    DefaultValuedParameter<"int64_t", "0">:$alignment);
+  let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type, CArg<"int64_t", "0">:$alignment), [{
+    return $_get($_ctxt, access, ::mlir::TypeAttr::get(type), alignment);
   }]>];
-  let assemblyFormat = "`<` $access `,` $typeAttr `>`";
+  let assemblyFormat = "`<` $access `,` $typeAttr (`,` `align` $alignment^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getType() const;

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Analysis/TargetKernels.h"
-#include "dialects/Plan/PlanOps.h"
 #include "kernels/cuda/kernel_program.h"
 
 using namespace mlir;
@@ -18,6 +17,17 @@ std::string bowline::deviceOf(ModuleOp module) {
     if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
       return target.getDevice().str();
   return "cpu";
+}
+
+int64_t bowline::argumentAlignment(StringRef device, plan::KernelOp kernel, unsigned index) {
+  // Code for processors reads elements wherever they lie, and may write whole cache lines past the caches. Code for
+  // cards moves several elements at once, and libraries there take what their own allocations have.
+  if (device == "cuda")
+    return plan::kCudaAlignment;
+  if (kernel.getArgument(index).getAccess() != plan::Access::Read)
+    return plan::kAlignment;
+  // Attention reads two elements of bf16 as one word.
+  return kernel.getRegistered() && kernel.getRegistered()->starts_with("attention") ? plan::kAlignment : 0;
 }
 
 absl::StatusOr<KernelNeeds> bowline::needsOf(StringRef device, const kernels::Signature &signature) {

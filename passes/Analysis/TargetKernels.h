@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_ANALYSIS_TARGETKERNELS_H
 
 #include "absl/status/statusor.h"
+#include "dialects/Plan/PlanOps.h"
 #include "kernels/registry/registry.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
@@ -31,6 +32,10 @@ std::string deviceOf(mlir::ModuleOp module);
 
 /// kNotFound where `device` has no such kernel, kInvalidArgument where it refuses the signature.
 absl::StatusOr<KernelNeeds> needsOf(llvm::StringRef device, const kernels::Signature &signature);
+
+/// What the address of the kernel's argument `index` must be a multiple of on `device`: a power of two, or 0 where the
+/// size of an element is enough.
+int64_t argumentAlignment(llvm::StringRef device, plan::KernelOp kernel, unsigned index);
 
 } // namespace bowline
 

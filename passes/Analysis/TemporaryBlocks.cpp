@@ -16,18 +16,30 @@ using namespace bowline;
 
 int64_t bowline::alignedBytes(plan::BufferOp buffer) {
   int64_t bytes = std::max<int64_t>(buffer.getExtent(), 1);
-  return static_cast<int64_t>(llvm::alignTo(bytes, plan::alignmentFor(buffer)));
+  int64_t alignment = buffer.getAlignment();
+  if (buffer.getSpace() == plan::MemorySpace::Device)
+    alignment = std::max(alignment, plan::alignmentFor(buffer));
+  return static_cast<int64_t>(llvm::alignTo(bytes, alignment));
 }
 
 bool bowline::isPersistent(plan::BufferOp buffer) {
   return buffer.getKind() != plan::BufferKind::Temporary && buffer.getKind() != plan::BufferKind::Scratch;
 }
 
-TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols) : lifetimes(program, symbols) {
-  for (const auto &[buffer, interval] : lifetimes.intervals()) {
-    blockOf[buffer] = blocks.size();
-    blocks.push_back({alignedBytes(buffer.getDefiningOp<plan::BufferOp>()), interval});
+TemporaryBlocks::TemporaryBlocks(plan::ProgramOp program, SymbolTable &symbols, plan::MemorySpace space)
+    : lifetimes(program, symbols) {
+  // Where sizes are multiples of the largest alignment, places are too.
+  int64_t largest = 1;
+  for (const auto &[value, interval] : lifetimes.intervals()) {
+    auto buffer = value.getDefiningOp<plan::BufferOp>();
+    if (buffer.getSpace() != space)
+      continue;
+    largest = std::max<int64_t>(largest, buffer.getAlignment());
+    blockOf[value] = blocks.size();
+    blocks.push_back({alignedBytes(buffer), interval});
   }
+  for (MemoryBlock &block : blocks)
+    block.bytes = static_cast<int64_t>(llvm::alignTo(block.bytes, largest));
   for (auto [position, command] : llvm::enumerate(lifetimes.commands()))
     if (auto launch = dyn_cast<plan::LaunchOp>(command))
       takeOver(launch, symbols.lookup<plan::KernelOp>(launch.getKernel()), position);
@@ -92,7 +104,7 @@ int64_t bowline::arenaBytes(ModuleOp module) {
   SymbolTable symbols(module);
   int64_t persistent = 0, temporary = 0;
   for (auto buffer : module.getOps<plan::BufferOp>())
-    if (isPersistent(buffer))
+    if (isPersistent(buffer) && buffer.getSpace() == plan::MemorySpace::Device)
       persistent += alignedBytes(buffer);
   for (auto program : module.getOps<plan::ProgramOp>())
     temporary = std::max(temporary, TemporaryBlocks(program, symbols).pack().bytes);

@@ -14,16 +14,18 @@
 
 namespace bowline {
 
-/// The bytes of all slots, at least one, rounded up to the alignment of buffers on the module's device.
+/// The bytes of all slots, at least one, rounded up to the alignment of the buffer and of others on the module's
+/// device.
 int64_t alignedBytes(plan::BufferOp buffer);
 
 /// Whether a buffer has its place for itself: neither temporary nor scratch.
 bool isPersistent(plan::BufferOp buffer);
 
-/// The temporary memory of one program: buffers that hand their memory on in place form one block.
+/// The temporary memory of one program in one memory space: buffers that hand their memory on in place form one block.
 class TemporaryBlocks {
 public:
-  TemporaryBlocks(plan::ProgramOp program, mlir::SymbolTable &symbols);
+  TemporaryBlocks(plan::ProgramOp program, mlir::SymbolTable &symbols,
+                  plan::MemorySpace space = plan::MemorySpace::Device);
 
   /// Finds a place for every block.
   PackedArena pack();
@@ -43,7 +45,8 @@ private:
   std::vector<MemoryBlock> blocks;
 };
 
-/// The bytes that pack-arena would need for the module as it is, up to the padding behind the last buffer.
+/// The bytes that pack-arena would need on the device for the module as it is, up to the padding behind the last
+/// buffer.
 int64_t arenaBytes(mlir::ModuleOp module);
 
 /// How many of `count` changes the memory allows: the most of the first ones, by bisection, with which the arena is at

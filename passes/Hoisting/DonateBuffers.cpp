@@ -70,6 +70,9 @@ private:
     auto buffer = source.getDefiningOp<plan::BufferOp>();
     if (buffer.getKind() != plan::BufferKind::Temporary || source == destination)
       return false;
+    // Kernels do not reach every memory space, and who stages a tensor elsewhere wants it there.
+    if (buffer.getSpace() != destination.getDefiningOp<plan::BufferOp>().getSpace())
+      return false;
 
     // A port, or a command of another program, would see the destination instead.
     if (llvm::any_of(source.getUsers(), [&](Operation *user) { return !position.contains(user); }))

@@ -26,6 +26,20 @@ def HoistInvariants : PhasePass<"hoist-invariants", "Hoist"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
+def MapWeights : PhasePass<"map-weights", "Hoist"> {
+  let summary = "Read weights in place from memory of the caller, such as a mapped file";
+  let description = [{
+    Weights that commands only read, and no rank exchanges, move to memory space `external`, aligned as their elements
+    are. Others stay in the arena.
+
+    What is computed from an external weight alone does not move into `prepare`, and an external weight is not packed:
+    both would keep a second copy of it in memory. Runs before hoist-into-prepare and pack-weights.
+
+    Remarks: how many weights of how many bytes are mapped, and how many are not.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
 def HoistIntoPrepare : PhasePass<"hoist-into-prepare", "Hoist"> {
   let summary = "Run once when parameters are set what depends on them alone";
   let description = [{

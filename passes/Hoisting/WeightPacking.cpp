@@ -90,6 +90,8 @@ void WeightPacking::dropThoseBelow(PackingThresholds least) {
 std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, plan::KernelOp kernel) {
   if (kernel.getRegistered() != "matmul" || !kernel.getConfigAttr())
     return std::nullopt;
+  if (launch.getOperands()[kWeight].getDefiningOp<plan::BufferOp>().getSpace() == plan::MemorySpace::External)
+    return std::nullopt;
   DictionaryAttr config = kernel.getConfigAttr();
   auto bStrides = config.getAs<DenseI64ArrayAttr>("b_strides"), cStrides = config.getAs<DenseI64ArrayAttr>("c_strides");
   if (!bStrides || integer(config, "batch") != 1 || integer(config, "n") < 2 ||

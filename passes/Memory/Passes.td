@@ -9,9 +9,21 @@ def PackArena : PhasePass<"pack-arena", "Memory"> {
     Persistent buffers (parameters, states, constants, inputs, outputs) come first and overlap nothing. Above them, each
     program's temporary buffers share memory where they are not alive at the same time, as ArenaPacker.h says; programs
     share with each other. An output of a command takes over the memory of an input that dies
-    there where the kernel allows it. `plan.arena_bytes` is the end of the highest buffer, exactly.
+    there where the kernel allows it. Each memory space is packed by itself. `plan.arena_bytes` is the end of the highest
+    buffer of the device, exactly, and `plan.other_arenas` says the same of other spaces.
 
     `plan.live_bytes` is the lower bound that the peak of live bytes gives. Remark: the arena beside that bound.
+  }];
+  let dependentDialects = ["::bowline::plan::PlanDialect"];
+}
+
+def StateAlignments : PhasePass<"state-alignments", "Memory"> {
+  let summary = "Say which addresses kernels take, and give buffers such addresses";
+  let description = [{
+    Each argument of a kernel says what its address must be a multiple of, as TargetKernels.h knows it of the device.
+    The alignment of each buffer becomes the largest that the device or a launch on the buffer asks for.
+
+    Runs before pack-arena, which obeys the buffers, and behind everything that makes kernels.
   }];
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }

@@ -155,8 +155,17 @@ absl::Status Binder::CreateKernels() {
 
 hal::DeviceAddress Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
   const auto second = seconds_.find(operand.buffer());
-  const uint32_t buffer = second == seconds_.end() ? operand.buffer() : second->second;
-  return arena_ + RangeOf(*plan_.buffers()->Get(buffer), slot).begin + operand.offset();
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(second == seconds_.end() ? operand.buffer() : second->second);
+  if (buffer.space() == fbs::MemorySpace::External) return operand.offset();
+  return arenas_[static_cast<size_t>(buffer.space())] + OffsetOf(buffer, slot) + operand.offset();
+}
+
+void Binder::AddArgument(const fbs::Operand& operand, uint32_t slot) {
+  if (plan_.buffers()->Get(operand.buffer())->space() == fbs::MemorySpace::External) {
+    bound_.external_arguments[operand.buffer()].push_back(static_cast<uint32_t>(bound_.arguments.size()));
+    bound_.reads_external[program_] = true;
+  }
+  bound_.arguments.push_back(Address(operand, slot));
 }
 
 void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
@@ -166,11 +175,10 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
   bound->kernel = launch.kernel();
   bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
   for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
-    const hal::DeviceAddress address = Address(*launch.operands()->Get(i), slot);
     if (i < bound->argument_count) {
-      bound_.arguments.push_back(address);
+      AddArgument(*launch.operands()->Get(i), slot);
     } else {
-      bound->scratch = address;
+      bound->scratch = Address(*launch.operands()->Get(i), slot);
     }
   }
 }
@@ -178,8 +186,8 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
 void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound) {
   bound->argument_count = 2;
   bound->copy_bytes = copy.bytes();
-  bound_.arguments.push_back(Address(*copy.destination(), slot));
-  bound_.arguments.push_back(Address(*copy.source(), slot));
+  AddArgument(*copy.destination(), slot);
+  AddArgument(*copy.source(), slot);
 }
 
 absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
@@ -365,8 +373,9 @@ absl::StatusOr<BoundPlan> Binder::Bind() {
   BOWLINE_RETURN_IF_ERROR(CreateCommunicators());
   BOWLINE_RETURN_IF_ERROR(CreateEvents());
   bound_.timelines.resize(plan_.programs()->size());
-  for (uint32_t i = 0; i < bound_.timelines.size(); ++i) {
-    if (plan_.programs()->Get(i)->role() == role_) BOWLINE_RETURN_IF_ERROR(BindProgram(i));
+  bound_.reads_external.resize(plan_.programs()->size());
+  for (program_ = 0; program_ < bound_.timelines.size(); ++program_) {
+    if (plan_.programs()->Get(program_)->role() == role_) BOWLINE_RETURN_IF_ERROR(BindProgram(program_));
   }
   return std::move(bound_);
 }

@@ -58,17 +58,28 @@ struct BoundPlan {
   std::vector<hal::Piece> pieces;
   // By program: of even runs, and of odd ones where the program's entry has two runs in flight.
   std::vector<std::array<std::vector<BoundCall>, 2>> timelines;
+  // Of space External: by buffer, the arguments whose address begins in it. Until it has memory they are as if it began
+  // at 0.
+  std::map<uint32_t, std::vector<uint32_t>> external_arguments;
+  std::vector<bool> reads_external;  // by program
+
+  void MoveExternal(uint32_t buffer, hal::DeviceAddress from, hal::DeviceAddress to) {
+    for (const uint32_t argument : external_arguments[buffer]) arguments[argument] += to - from;
+  }
 };
+
+// Where the arenas of a role begin, by fbs::MemorySpace; 0 where the role has none, and for External.
+using ArenaAddresses = std::array<hal::DeviceAddress, static_cast<size_t>(fbs::MemorySpace::MAX) + 1>;
 
 class Binder {
  public:
   // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
   // `compute`: the mode of the first stream of each program.
-  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links,
-         hal::StreamMode compute)
+  Binder(const fbs::Plan& plan, hal::Device& device, const ArenaAddresses& arenas, RankGroup* group,
+         const LinkTable& links, hal::StreamMode compute)
       : plan_(plan),
         device_(device),
-        arena_(arena),
+        arenas_(arenas),
         group_(group),
         links_(links),
         compute_(compute),
@@ -96,15 +107,17 @@ class Binder {
   uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
   hal::DeviceAddress Address(const fbs::Operand& operand, uint32_t slot) const;
+  void AddArgument(const fbs::Operand& operand, uint32_t slot);
 
   const fbs::Plan& plan_;
   hal::Device& device_;
-  hal::DeviceAddress arena_;
+  const ArenaAddresses arenas_;
   RankGroup* group_;
   const LinkTable& links_;
   const hal::StreamMode compute_;
   const uint32_t role_;
   BoundPlan bound_;
+  uint32_t program_ = 0;  // that is being bound
   // Of the runs that are being bound: which buffer each port has instead. Empty in even ones.
   std::map<uint32_t, uint32_t> seconds_;
   std::map<std::tuple<const fbs::Segment*, uint32_t, bool>, BoundCall> calls_;  // by slot; whether seconds_ counted

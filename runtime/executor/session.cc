@@ -84,12 +84,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
   }
-  auto arena = session->device_->Allocate(ArenaBytes(plan, session->role_));
-  if (!arena.ok()) return Annotate(arena.status(), absl::StrCat(file, ": the arena"));
-  session->arena_ = *std::move(arena);
-  auto bound = Binder(plan, *session->device_, session->arena_->address(), options.group, session->options_.links,
-                      options.compute)
-                   .Bind();
+  BOWLINE_RETURN_IF_ERROR(Annotate(session->Allocate(), file));
+  ArenaAddresses addresses = {};
+  for (size_t space = 0; space < addresses.size(); ++space) {
+    if (session->arenas_[space] != nullptr) addresses[space] = session->arenas_[space]->address();
+  }
+  auto bound = Binder(plan, *session->device_, addresses, options.group, session->options_.links, options.compute).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
@@ -106,19 +106,39 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   return session;
 }
 
+absl::Status Session::Allocate() {
+  for (const auto& [space, where] : {std::pair(fbs::MemorySpace::Device, hal::MemorySpace::kDevice),
+                                     std::pair(fbs::MemorySpace::PinnedHost, hal::MemorySpace::kPinnedHost)}) {
+    const uint64_t bytes = ArenaBytes(plan(), role_, space);
+    if (bytes == 0 && space != fbs::MemorySpace::Device) continue;
+    auto arena = device_->Allocate(bytes, where);
+    if (!arena.ok()) {
+      return Annotate(arena.status(), space == fbs::MemorySpace::Device ? "the arena" : "the arena in PinnedHost");
+    }
+    arenas_[static_cast<size_t>(space)] = *std::move(arena);
+  }
+  external_ = std::make_unique<ExternalMemory>(plan(), role_, *device_);
+  return absl::OkStatus();
+}
+
+hal::DeviceAddress Session::AddressOf(const fbs::Buffer& buffer, uint32_t slot) const {
+  return ArenaOf(buffer).address() + OffsetOf(buffer, slot);
+}
+
 absl::Status Session::FillConstants() {
   for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) {
     const fbs::ConstantData& constant = *plan().constants()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(constant.buffer());
     if (buffer.role() != role_) continue;
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
+    BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
   }
   for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) {
     const fbs::Coordinate& coordinate = *plan().coordinates()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(coordinate.buffer());
     if (buffer.role() != role_) continue;
     const auto place = static_cast<int32_t>(PlaceAlong(plan(), coordinate.axes(), rank_));
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
+    BOWLINE_RETURN_IF_ERROR(
+        ArenaOf(buffer).Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
   }
   return absl::OkStatus();
 }
@@ -166,13 +186,14 @@ absl::StatusOr<uint64_t> Session::OffsetFor(absl::string_view what, const Tensor
                      Quoted(plan().buffers()->Get(tensor.buffer)->name()), " cannot be ", what,
                      " meanwhile; wait for the run first"));
   }
-  return RangeOf(*plan().buffers()->Get(place.buffer), tensor.slot).begin;
+  return OffsetOf(*plan().buffers()->Get(place.buffer), tensor.slot);
 }
 
 absl::Status Session::Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset) const {
   BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
   BOWLINE_ASSIGN_OR_RETURN(const uint64_t begin, OffsetFor("read", tensor));
-  return arena_->Read(begin + offset, bytes);
+  if (external_->Has(tensor.buffer)) return external_->Read(tensor.buffer, offset, bytes);
+  return ArenaOf(*plan().buffers()->Get(tensor.buffer)).Read(begin + offset, bytes);
 }
 
 absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset) {
@@ -180,10 +201,33 @@ absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> b
   const bool is_input = ports_->IsInput(tensor.buffer);
   if (is_input) BOWLINE_RETURN_IF_ERROR(ports_->CheckInput(tensor, bytes));
   BOWLINE_ASSIGN_OR_RETURN(const uint64_t begin, OffsetFor("written", tensor));
-  if (IsState(plan().buffers()->Get(tensor.buffer)->kind())) is_prepared_ = false;
-  BOWLINE_RETURN_IF_ERROR(arena_->Write(begin + offset, bytes));
+  const fbs::Buffer& buffer = *plan().buffers()->Get(tensor.buffer);
+  if (IsState(buffer.kind())) is_prepared_ = false;
+  if (external_->Has(tensor.buffer)) {
+    const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+    const absl::Status status = external_->Write(tensor.buffer, offset, bytes);
+    bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+    return status;
+  }
+  BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(begin + offset, bytes));
   if (is_input) ports_->MarkWritten(tensor);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                                     std::shared_ptr<const void> owner) {
+  if (!external_->Has(tensor.buffer)) return false;
+  if (memory.size() != tensor.bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("buffer ", Quoted(plan().buffers()->Get(tensor.buffer)->name()),
+                                                   " has ", tensor.bytes, " bytes, but ", memory.size(),
+                                                   " are given to be read in place"));
+  }
+  BOWLINE_RETURN_IF_ERROR(OffsetFor("replaced", tensor).status());
+  is_prepared_ = false;
+  const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+  const bool borrowed = external_->Borrow(tensor.buffer, memory, std::move(owner));
+  bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+  return borrowed;
 }
 
 absl::StatusOr<TensorRef> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
@@ -254,6 +298,9 @@ absl::Status Session::ForEachCommand(int entry, uint32_t parity, uint64_t label,
 }
 
 absl::Status Session::IssueEntry(int entry, uint32_t parity, uint64_t label) {
+  if (bound_->reads_external[plan().entries()->Get(static_cast<uint32_t>(entry))->program()]) {
+    BOWLINE_RETURN_IF_ERROR(Annotate(external_->CheckComplete(), absl::StrCat("entry '", NameOf(entry), "'")));
+  }
   // It is over when this returns, as it is where commands are timed one by one.
   if (tracer_ != nullptr) return IssueTraced(entry, parity);
   if (options_.profile) {

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
+#include "runtime/executor/external_memory.h"
 #include "runtime/executor/links.h"
 #include "runtime/executor/ports.h"
 #include "runtime/executor/trace.h"
@@ -140,6 +142,12 @@ class Session {
   // naming entry, port and element, for an integer outside of its port's limit: nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
+  // Lets a tensor of space External be `memory`, of its size, without a copy: `owner` keeps it as it is. False where
+  // the device cannot read it there, and for a tensor of another space: Write copies then.
+  absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                              std::shared_ptr<const void> owner);
+  // Where tensors of space External are.
+  ExternalBytes external_bytes() const { return external_->bytes(); }
   // The same for all elements of a tensor.
   template <typename T>
   absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
@@ -157,9 +165,10 @@ class Session {
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
+  // The arena in space Device.
   hal::Allocation& arena() {
     is_prepared_ = false;
-    return *arena_;
+    return *arenas_[static_cast<size_t>(fbs::MemorySpace::Device)];
   }
 
  private:
@@ -180,7 +189,11 @@ class Session {
   // The call of a label that is of no segment: of copies that feed inputs.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
 
+  absl::Status Allocate();
   absl::Status FillConstants();
+  hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }
+  // Where commands reach a slot of a buffer in an arena.
+  hal::DeviceAddress AddressOf(const fbs::Buffer& buffer, uint32_t slot) const;
   absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
@@ -223,7 +236,9 @@ class Session {
   uint32_t role_ = 0;
   std::vector<uint32_t> states_;
   std::unique_ptr<hal::Device> device_;
-  std::unique_ptr<hal::Allocation> arena_;
+  // By fbs::MemorySpace; null where the role has none, and for External.
+  std::array<std::unique_ptr<hal::Allocation>, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas_;
+  std::unique_ptr<ExternalMemory> external_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
   bool is_prepared_ = false;  // what the entry of kind Prepare computed is that of the parameters

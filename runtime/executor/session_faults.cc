@@ -44,8 +44,9 @@ absl::Status Session::FindFaults() {
 
 absl::Status Session::ClearFaults() {
   std::fill(words_.begin(), words_.end(), 0);
-  return arena_->Write(plan().buffers()->Get(*faults_)->offset(),
-                       {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
+  const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
+  return ArenaOf(faults).Write(
+      faults.offset(), {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
 }
 
 absl::Status Session::MarkEnd(StartedRun& run) {
@@ -54,8 +55,7 @@ absl::Status Session::MarkEnd(StartedRun& run) {
   // The next run may find faults of its own before anybody looks.
   hal::Stream& first = *bound_->streams.front();
   for (const std::unique_ptr<hal::Event>& end : run.ends) BOWLINE_RETURN_IF_ERROR(first.Wait(*end));
-  BOWLINE_RETURN_IF_ERROR(first.Copy(run.faults->address(),
-                                     arena_->address() + plan().buffers()->Get(*faults_)->offset(),
+  BOWLINE_RETURN_IF_ERROR(first.Copy(run.faults->address(), AddressOf(*plan().buffers()->Get(*faults_), 0),
                                      words_.size() * sizeof(int32_t)));
   return first.Record(*run.ends.front());
 }
@@ -65,7 +65,8 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   if (run.marked) {
     std::memcpy(bytes.data(), run.faults->host(), bytes.size());
   } else {
-    BOWLINE_RETURN_IF_ERROR(arena_->Read(plan().buffers()->Get(*faults_)->offset(), bytes));
+    const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
+    BOWLINE_RETURN_IF_ERROR(ArenaOf(faults).Read(faults.offset(), bytes));
   }
   const auto found = std::find_if(words_.begin(), words_.end(), [](int32_t word) { return word != 0; });
   if (found == words_.end()) return absl::OkStatus();

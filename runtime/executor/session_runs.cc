@@ -93,8 +93,7 @@ absl::Status Session::Order(const StartedRun& run) {
   for (const Ports::Copy& copy : copies_) {
     const fbs::Buffer &from = *plan().buffers()->Get(copy.from), &to = *plan().buffers()->Get(copy.to);
     for (uint32_t slot = 0; slot < to.slots(); ++slot) {
-      BOWLINE_RETURN_IF_ERROR(first.Copy(arena_->address() + RangeOf(to, slot).begin,
-                                         arena_->address() + RangeOf(from, slot).begin, to.bytes()));
+      BOWLINE_RETURN_IF_ERROR(first.Copy(AddressOf(to, slot), AddressOf(from, slot), to.bytes()));
     }
   }
   BOWLINE_RETURN_IF_ERROR(first.Record(*begin_));

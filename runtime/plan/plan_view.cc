@@ -65,12 +65,34 @@ uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot) {
   return buffer.kind() == fbs::BufferKind::Temporary ? slot % buffer.slots() : slot;
 }
 
+uint64_t OffsetOf(const fbs::Buffer& buffer, uint32_t slot) {
+  return buffer.offset() + SlotOf(buffer, slot) * buffer.slot_stride();
+}
+
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot) {
-  const uint64_t begin = buffer.offset() + SlotOf(buffer, slot) * buffer.slot_stride();
+  const uint64_t begin = static_cast<uint64_t>(buffer.space()) * kSpaceStride + OffsetOf(buffer, slot);
   return {begin, begin + buffer.bytes()};
 }
 
-ByteRange ExtentOf(const fbs::Buffer& buffer) { return {buffer.offset(), RangeOf(buffer, buffer.slots() - 1).end}; }
+ByteRange ExtentOf(const fbs::Buffer& buffer) {
+  return {RangeOf(buffer, 0).begin, RangeOf(buffer, buffer.slots() - 1).end};
+}
+
+std::string DescribeRange(ByteRange range) {
+  const fbs::MemorySpace space = SpaceAt(range.begin);
+  const uint64_t base = static_cast<uint64_t>(space) * kSpaceStride;
+  return absl::StrCat("[", range.begin - base, ", ", range.end - base, ")",
+                      space == fbs::MemorySpace::Device ? "" : absl::StrCat(" in ", fbs::EnumNameMemorySpace(space)));
+}
+
+absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySpace destination) {
+  const bool from_host = source == fbs::MemorySpace::PinnedHost;
+  if (destination != fbs::MemorySpace::PinnedHost) {
+    return from_host ? fbs::CopyEngine::ToDevice : fbs::CopyEngine::WithinDevice;
+  }
+  if (from_host) return absl::nullopt;
+  return fbs::CopyEngine::ToHost;
+}
 
 bool IsState(fbs::BufferKind kind) { return kind == fbs::BufferKind::Parameter || kind == fbs::BufferKind::State; }
 
@@ -152,6 +174,14 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
     case fbs::CommandBody::Launch:
       return absl::StrCat("launch of ", Quoted(plan.kernels()->Get(command.body_as_Launch()->kernel())->name()));
     case fbs::CommandBody::Copy:
+      switch (command.body_as_Copy()->engine()) {
+        case fbs::CopyEngine::ToDevice:
+          return "copy to the device";
+        case fbs::CopyEngine::ToHost:
+          return "copy to the host";
+        case fbs::CopyEngine::WithinDevice:
+          break;
+      }
       return "copy";
     case fbs::CommandBody::Collective: {
       const fbs::Collective& collective = *command.body_as_Collective();

@@ -35,6 +35,11 @@ absl::Status VerifyArguments(absl::string_view place, const fbs::Kernel& kernel)
       return Broken(argument_place, ": unknown access ", static_cast<int>(argument.access()));
     }
     BOWLINE_RETURN_IF_ERROR(VerifyType(argument_place, argument.dtype(), argument.shape()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAlignment(argument_place, static_cast<uint32_t>(AlignmentOf(argument))));
+    if (AlignmentOf(argument) < ElementSize(argument.dtype())) {
+      return Broken(argument_place, ": alignment ", argument.alignment(), " is less than the ",
+                    ElementSize(argument.dtype()), " bytes of an element");
+    }
   }
   return absl::OkStatus();
 }

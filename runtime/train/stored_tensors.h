@@ -42,6 +42,8 @@ class StoredTensors {
   // The bytes of the elements from `first` on, as many as lie in one piece: at least one. `first` is an element of the
   // tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
+  // Whether these bytes stay valid as long as this does.
+  virtual bool KeepsBytes() const = 0;
 
  protected:
   explicit StoredTensors(std::string path) : path_(std::move(path)) {}
@@ -61,6 +63,12 @@ absl::StatusOr<std::unique_ptr<StoredTensors>> OpenWeightTensors(const std::stri
 absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
+
+// Lets `memory` be the bytes of a rank's part of a tensor where they are in the file, which `stored` keeps mapped.
+// False, and nothing changed, where they have to be read: they are no one piece, have another type than `type`, or
+// `memory` cannot be there.
+absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
+                                const ShardedTensor& sharded, int64_t rank, StorageType type, TensorMemory& memory);
 
 // Reads a rank's part of a tensor into `memory`, as `type`, to which CanConvert its elements; padding becomes zero.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,

@@ -12,24 +12,32 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/base/safetensors_writer.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/weights.h"
 #include "test/Support/test_seed.h"
+#include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/arena_probe.h"
 #include "test/Unit/Runtime/session_tensors.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <list>
 #include <random>
 
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
+using ::testing::HasSubstr;
 
 namespace {
 
@@ -49,14 +57,24 @@ protected:
   }
 
   std::unique_ptr<Session> sessionOf(const CompileOptions &options, const SessionOptions &how = {}) {
+    return sessionOf(planOf(options), how);
+  }
+
+  std::vector<uint8_t> planOf(const CompileOptions &options) {
     auto compiled = compileModel(options);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     if (!compiled.ok())
-      return nullptr;
+      return {};
     auto bytes = WritePlan(*compiled->plan);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
-    auto plan = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+    return {bytes->data(), bytes->data() + bytes->size()};
+  }
+
+  std::unique_ptr<Session> sessionOf(const std::vector<uint8_t> &bytes, const SessionOptions &how = {}) {
+    auto plan = LoadedPlan::FromBytes(bytes);
     EXPECT_TRUE(plan.ok()) << plan.status();
+    if (!plan.ok())
+      return nullptr;
     auto session = Session::Create(std::move(*plan), how);
     EXPECT_TRUE(session.ok()) << session.status();
     return session.ok() ? std::move(*session) : nullptr;
@@ -270,6 +288,93 @@ TEST_P(ModelTest, WeightsArePreparedOnceAndGiveTheBitsOfPlainOnes) {
     bool isLlama = StringRef(GetParam()) != "gpt2-tiny";
     if (dtype == "f32" && (isLlama || seq > 8)) { // bf16 is packed on some machines only
       EXPECT_GE(once, 8u);
+    }
+  }
+}
+
+namespace {
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The weights of `from` in a file at `to`, in bf16 if asked for, and all of them `shift` bytes behind a multiple
+/// of 64.
+void writeShiftedWeights(const std::string &from, const std::string &to, bool asBf16, size_t shift) {
+  auto file = SafetensorsFile::Open(from);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<SafetensorsSource> sources;
+  std::list<std::vector<uint16_t>> rounded;
+  for (const SafetensorsTensor &tensor : file->tensors()) {
+    ASSERT_EQ(tensor.type, StorageType::kF32);
+    const uint8_t *data = file->Bytes(tensor).data();
+    std::vector<float> values(tensor.bytes / sizeof(float));
+    std::memcpy(values.data(), data, tensor.bytes);
+    rounded.push_back(toBf16(values));
+    sources.push_back({{tensor.name, asBf16 ? StorageType::kBF16 : StorageType::kF32, tensor.shape},
+                       asBf16 ? static_cast<const void *>(rounded.back().data()) : data});
+  }
+  ASSERT_TRUE(WriteSafetensors(to, sources).ok());
+  // A header may end with spaces.
+  std::string bytes = readFile(to);
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  bytes.insert(sizeof(header) + header, shift, ' ');
+  header += shift;
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::ofstream(to, std::ios::binary) << bytes;
+}
+
+} // namespace
+
+/// Weights that are read where they are in the file give the bits of copied ones; those that are not aligned there as
+/// their elements, and all of them on a device that does not reach the file, are copied.
+TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
+  for (bool isBf16 : {false, true}) {
+    CompileOptions copied = options(CompileMode::Generate);
+    copied.dtype = isBf16 ? "bf16" : "f32";
+    CompileOptions mapped = copied;
+    mapped.mapsWeights = true;
+    std::vector<uint8_t> copiedPlan = planOf(copied), mappedPlan = planOf(mapped);
+    for (size_t shift : {size_t{0}, size_t{8}, size_t{2}, size_t{1}, size_t{33}}) {
+      SCOPED_TRACE((isBf16 ? "bf16, " : "f32, ") + std::to_string(shift) + " bytes behind a multiple of 64");
+      TempDirectory directory;
+      ASSERT_NO_FATAL_FAILURE(writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors",
+                                                  isBf16, shift));
+      auto a = sessionOf(copiedPlan), b = sessionOf(mappedPlan),
+           c = sessionOf(mappedPlan, {.driver = "discrete:seed=2,wait_us=5"});
+      ASSERT_TRUE(a && b && c);
+      uint64_t weights = ArenaBytes(b->plan(), 0, fbs::MemorySpace::External);
+      EXPECT_GT(weights, 0u);
+      EXPECT_GE(ArenaBytes(a->plan(), 0), ArenaBytes(b->plan(), 0) + weights); // and no packed copies either
+      ::bowline::testing::WriteTensor<int32_t>(*b, b->Input("generate", "tokens"), std::vector<int32_t>(copied.seq));
+      ::bowline::testing::WriteTensor<int32_t>(*b, b->Input("generate", "position"), {0});
+      EXPECT_THAT(std::string(b->Run("generate").message()), HasSubstr("has no memory yet; load the weights first"));
+      for (Session *session : {a.get(), b.get(), c.get()})
+        ASSERT_TRUE(LoadWeights(*session, directory.path()).ok());
+      EXPECT_EQ(a->external_bytes().in_place + a->external_bytes().copied, 0u);
+      bool isAligned = shift % (isBf16 ? 2 : 4) == 0;
+      EXPECT_EQ(b->external_bytes().in_place > 0, isAligned);
+      EXPECT_EQ(b->external_bytes().copied > 0, !isAligned);
+      EXPECT_EQ(c->external_bytes().in_place, 0u);
+      for (Session *session : {b.get(), c.get()}) {
+        ExternalBytes bytes = session->external_bytes();
+        EXPECT_EQ(bytes.in_place + bytes.copied, weights);
+      }
+      uint32_t seed = TestSeed();
+      for (uint32_t call = 0; call < 3; ++call) {
+        std::vector<float> expected = logitsOf(*a, seed + call);
+        EXPECT_EQ(logitsOf(*b, seed + call), expected);
+        EXPECT_EQ(logitsOf(*c, seed + call), expected);
+      }
+      // What is written goes into memory of the session's own, and the file stays as it is.
+      std::string before = readFile(directory / "model.safetensors");
+      setRandomWeights(*a, seed);
+      setRandomWeights(*b, seed);
+      EXPECT_EQ(b->external_bytes().in_place, 0u);
+      EXPECT_EQ(logitsOf(*b, seed), logitsOf(*a, seed));
+      EXPECT_EQ(readFile(directory / "model.safetensors"), before);
     }
   }
 }

@@ -55,3 +55,19 @@ plan.program @p timeline [0, 0, 0, 0] {
     plan.copy %t to %y : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
   }
 }
+
+// -----
+
+// A kernel does not reach memory of the host.
+// CHECK: plan.launch @k(%x, %t)
+// CHECK-NEXT: plan.copy %t to %h
+%x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+%h = plan.buffer "h" temporary in pinned_host : !plan.buffer<tensor<4xf32>>
+%t = plan.buffer "t" temporary : !plan.buffer<tensor<4xf32>>
+plan.kernel @k registered "k" [#plan.arg<read, tensor<4xf32>>, #plan.arg<write, tensor<4xf32>>] cost 0.0, 0.0
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    plan.launch @k(%x, %t) : !plan.buffer<tensor<4xf32>>, !plan.buffer<tensor<4xf32>>
+    plan.copy %t to %h : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+  }
+}

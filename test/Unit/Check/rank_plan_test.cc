@@ -77,7 +77,8 @@ TEST(RankPlanGood, ReportsRoles) {
   EXPECT_EQ(report.ranks, 6u);
   ASSERT_EQ(report.roles.size(), 2u);
   EXPECT_EQ(report.roles[1].name, "stage1");
-  EXPECT_EQ(report.roles[1].highestByte, report.roles[1].arenaBytes);
+  const auto& arena = report.roles[1].in(fbs::MemorySpace::Device);
+  EXPECT_EQ(arena.highestByte, arena.bytes);
   EXPECT_THAT(formatReport(report),
               AllOf(HasSubstr("ranks   6 (pp=2, dp=3), 2 roles"), HasSubstr("entry step             of role 'stage1' "),
                     HasSubstr("proven  no deadlock")));

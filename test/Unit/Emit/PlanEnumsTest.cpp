@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Program/ProgramEnums.h"
 #include "gtest/gtest.h"
 #include "llvm/ADT/StringExtras.h"
@@ -18,6 +19,13 @@ TEST(PlanEnums, FlagsOfStatesAreThoseOfTheFile) {
   for (fbs::StateFlag flag : fbs::EnumValuesStateFlag()) {
     std::string name = llvm::convertToSnakeFromCamelCase(fbs::EnumNameStateFlag(flag));
     EXPECT_EQ(stringifyStateFlags(static_cast<StateFlags>(flag)), name);
+  }
+}
+
+TEST(PlanEnums, MemorySpacesAreThoseOfTheFile) {
+  for (fbs::MemorySpace space : fbs::EnumValuesMemorySpace()) {
+    std::string name = llvm::convertToSnakeFromCamelCase(fbs::EnumNameMemorySpace(space));
+    EXPECT_EQ(plan::stringifyMemorySpace(static_cast<plan::MemorySpace>(space)), name);
   }
 }
 
