@@ -375,12 +375,13 @@ private:
     if (faultOf.empty())
       return;
     auto buffer = std::make_unique<fbs::BufferT>();
-    uint64_t &arena = plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+    uint64_t &arena = arenaOf(fbs::MemorySpace::Device);
     buffer->name = "faults";
     buffer->kind = fbs::BufferKind::Fault;
     buffer->dtype = fbs::DType::I32;
     buffer->shape = {static_cast<int64_t>(faultOf.size())};
-    buffer->offset = llvm::alignTo(arena, plan::alignmentFor(module));
+    buffer->alignment = plan::alignmentFor(module);
+    buffer->offset = llvm::alignTo(arena, buffer->alignment);
     buffer->bytes = faultOf.size() * sizeof(int32_t);
     buffer->source = sourceIndex("", "emit-plan", "");
     buffer->role = role;
@@ -570,14 +571,23 @@ private:
     return bytes;
   }
 
+  /// Bytes of the role's arena in `space`.
+  uint64_t &arenaOf(fbs::MemorySpace space) {
+    for (const auto &arena : plan->arenas)
+      if (arena->role == role && arena->space == space)
+        return arena->bytes;
+    return plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+  }
+
   /// A second buffer like one that a port has, behind all others of the role.
   uint32_t appendLike(uint32_t first) {
     auto second = std::make_unique<fbs::BufferT>(*plan->buffers[first]);
-    uint64_t &arena = plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+    uint64_t &arena = arenaOf(second->space);
     second->name += ".second";
-    second->offset = llvm::alignTo(arena, plan::alignmentFor(module));
+    second->offset = llvm::alignTo(arena, second->alignment);
     arena = second->offset + second->bytes + (second->slots - 1) * second->slot_stride;
-    plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    if (second->space == fbs::MemorySpace::Device)
+      plan->arena_bytes = std::max(plan->arena_bytes, arena);
     plan->buffers.push_back(std::move(second));
     return plan->buffers.size() - 1;
   }
