@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that docs/architecture.md lists the folders that there are, and for each phase the folders of its passes.
 
-The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` excepted, which has
-one row. The table `<!-- phases -->` has the phases of compiler/Pipelines/Phase.cpp in order; in its third column are the
+The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` and `types`
+excepted, which have one row each. The table `<!-- phases -->` has the phases of compiler/Pipelines/Phase.cpp in order; in its third column are the
 folders whose Passes.td, or whose header, declares a pass of a step of that phase in compiler/Pipelines/Pipeline.cpp.
 Passes of MLIR have no folder. Each violation is one line on stderr: FILE:LINE: what; what to do.
 
@@ -24,7 +24,7 @@ PHASES = "compiler/Pipelines/Phase.cpp"
 
 def folders_of(root: pathlib.Path) -> set[str]:
     """The folders that the page lists: those with a file somewhere below them."""
-    found = {"test"}
+    found = {"test"} | {"types"} & {path.name for path in root.iterdir()}
     for top in TOP_FOLDERS:
         for path in root.glob(f"{top}/*"):
             if path.is_dir() and path.name != "__pycache__" and any(below.is_file() for below in path.rglob("*")):

@@ -10,6 +10,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Program/ElementTypes.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,9 +42,9 @@ static bool isGraphTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
     return false;
-  Type element = tensor.getElementType();
-  return element.isF32() || element.isF64() || element.isBF16() || element.isF16() || element.isInteger(1) ||
-         element.isInteger(32) || element.isInteger(64);
+  std::optional<ElementType> element = elementTypeOf(tensor.getElementType());
+  return element && (IsFloat(*element) || *element == ElementType::kBool || *element == ElementType::kI32 ||
+                     *element == ElementType::kI64);
 }
 
 /// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.

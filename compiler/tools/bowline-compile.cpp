@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
@@ -16,6 +17,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
+#include "types/computed_types.h"
 
 #include <cmath>
 
@@ -101,7 +103,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--dtype", o.dtype,
                  "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   defineStrategy(app, line);
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")

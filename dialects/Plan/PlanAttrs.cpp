@@ -8,6 +8,7 @@
 
 #include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Plan/PlanDialect.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -49,7 +50,7 @@ LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "a kernel argument must be a ranked tensor of static shape with integer or floating-point "
                           "elements, got "
                        << typeAttr;
-  return success();
+  return bowline::verifyPlanElements(emitError, type.getElementType());
 }
 
 RankedTensorType ArgumentAttr::getType() const { return cast<RankedTensorType>(getTypeAttr().getValue()); }

@@ -28,7 +28,7 @@ absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
     }
     if (window < s.keys) s.window = window;
   }
-  s.bf16 = FloatTypeOf(signature, 0) == DType::kBF16;
+  s.element = FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double scale, FiniteFloat(signature, "scale"));
   s.scale = static_cast<float>(scale);
   if (s.heads % s.kv_heads != 0) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/base/half.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/train/shard_index.h"
 
@@ -179,7 +180,7 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
 }
 
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, TensorMemory& memory) {
+                      int64_t rank, ElementType type, TensorMemory& memory) {
   const TensorDivision& division = sharded.memory();
   const size_t from_size = SizeOf(tensor.type), to_size = SizeOf(type);
   TensorWriter writer(memory);

@@ -10,7 +10,6 @@
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/train/evaluator.h"
@@ -22,6 +21,7 @@
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/arena_probe.h"
 #include "test/Unit/Runtime/session_tensors.h"
+#include "types/half.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>

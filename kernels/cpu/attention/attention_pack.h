@@ -5,17 +5,17 @@
 // attention_words.h has blocks of bf16. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/matmul/pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
 template <int kCount>
-using FloatVec = float __attribute__((ext_vector_type(kCount)));
+using FloatVec = Words<kCount>;
 template <int kCount>
-using WordVec = uint32_t __attribute__((ext_vector_type(kCount)));
+using WordVec = Bits<kCount>;
 template <int kCount>
-using HalfVec = uint16_t __attribute__((ext_vector_type(kCount)));
+using HalfVec = Halves<kCount>;
 
 template <int kCount>
 BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const float* p) {
@@ -30,7 +30,6 @@ BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const Bf16* p) {
   __builtin_memcpy(&wide, &word, sizeof(wide));
   return wide;
 }
-
 template <int kCount>
 BOWLINE_ALWAYS_INLINE void StoreNarrow(float* p, FloatVec<kCount> value) {
   Store(p, value);
@@ -57,10 +56,10 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(Bf16* p, FloatVec<kCount> value) {
 BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t, int64_t, const float* source, int64_t stride, float*) {
   return {source, stride};
 }
-BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const Bf16* source, int64_t stride,
-                                      float* buffer) {
+template <typename T>
+BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   for (int64_t i = 0; i < rows; ++i) {
-    const Bf16* from = source + i * stride;
+    const T* from = source + i * stride;
     float* to = buffer + i * head_dim;
     int64_t d = 0;
     for (; d + kLanes <= head_dim; d += kLanes) Store(to + d, LoadWide<kLanes>(from + d));

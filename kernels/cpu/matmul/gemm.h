@@ -8,7 +8,7 @@
 // Every element is one chain of multiply-adds in ascending k, cut only at fixed k blocks, so that its bits depend on k,
 // the operands' type and the instruction set but not on where in which tile, block or thread it falls.
 //
-// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the (bf16 or f32) operands by
+// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the operands by
 // at most g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
 // accumulated onto: each of the chain's multiply-adds and each join of two blocks rounds once (N. Higham, "Accuracy and
 // Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
@@ -45,6 +45,8 @@ struct GemmShape {
 
 enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
 
+constexpr GemmResult GemmResultOf(DType type) { return type == DType::kBF16 ? GemmResult::kBf16 : GemmResult::kF32; }
+
 // Finished elements go to memory, or with their indices in the whole product to an epilogue.
 struct GemmOutput {
   GemmResult kind;
@@ -75,6 +77,8 @@ struct GemmFunctions {
 struct GemmTable {
   int tile_n;  // a natural multiple for cutting n
   GemmFunctions f32, bf16;
+
+  const GemmFunctions& Of(DType operands) const { return operands == DType::kBF16 ? bf16 : f32; }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)

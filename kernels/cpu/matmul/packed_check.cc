@@ -10,7 +10,7 @@ namespace bowline::kernels {
 absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n) {
   const TensorSpec& spec = signature.arguments[index];
   if (!CanPack(spec.dtype)) {
-    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
+    return Refuse(signature, absl::StrCat("packs ", NameOf(spec.dtype),
                                           " only where the processor has AVX512-BF16, and this one has not; compile "
                                           "for this processor, or with --disable-step pack-weights"));
   }

@@ -35,6 +35,8 @@ struct PackMatrixTable {
   int tile_n;
   bool bf16_pairs;  // two bf16 to a word; else each is widened
   PackPanels f32, bf16;
+
+  PackPanels Of(DType type) const { return type == DType::kBF16 ? bf16 : f32; }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(PackMatrixTable, kPackMatrix)
 BOWLINE_DECLARE_BF16_VARIANT(PackMatrixTable, kPackMatrix)

@@ -265,7 +265,7 @@ TEST(Epilogue, RefusesWithAReason) {
          "a matrix of f32");
   expect("func.func @k(%c: tensor<4x3xf32>) { return }", "at least one result");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<4x3xi32>) -> tensor<4x3xf32> { return %c : tensor<4x3xf32> }",
-         "f32 or bf16");
+         "tensors of f32, bf16");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<5xf32>) -> tensor<4x3xf32> { return %c : tensor<4x3xf32> }",
          "one value per row or column");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<4xf32>) -> tensor<4xf32> { return %i : tensor<4xf32> }",

@@ -3,7 +3,7 @@
 
 // Tensors of either floating-point type that kernels store, for tests that cover both.
 
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/half.h"
 #include "test/Unit/Kernels/kernel_testing.h"
 
 namespace bowline::kernels::testing {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <random>
 
-#include "runtime/base/half.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Runtime/comm_fixture.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {

@@ -1,0 +1,13 @@
+#ifndef BOWLINE_TYPES_COMPUTED_TYPES_H_
+#define BOWLINE_TYPES_COMPUTED_TYPES_H_
+
+#include "types/element_type.h"
+
+namespace bowline {
+
+// Whether there are kernels for models in the type: what --dtype may say. Sums, statistics and logits are f32 in all.
+constexpr bool IsComputedIn(ElementType type) { return type == ElementType::kF32 || type == ElementType::kBF16; }
+
+}  // namespace bowline
+
+#endif  // BOWLINE_TYPES_COMPUTED_TYPES_H_
