@@ -119,9 +119,9 @@ constexpr bool IsInteger(ElementType type) {
          (InfoOf(type).kind == ElementKind::kSigned || InfoOf(type).kind == ElementKind::kUnsigned);
 }
 
-// Whether collectives can sum it and take its maximum. bf16 is summed in f32.
+// Whether collectives can sum it and take its maximum. Floating-point types of 16 bits are summed in f32.
 constexpr bool CanReduce(ElementType type) {
-  return (IsFloat(type) && type != ElementType::kF16) || type == ElementType::kI32 || type == ElementType::kI64;
+  return IsFloat(type) || type == ElementType::kI32 || type == ElementType::kI64;
 }
 
 // "f32"; "type 77" of a number that is none.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Codegen/F16Conversion.h"
 #include "compiler/Codegen/KernelEmitter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/bit.h"
@@ -123,7 +124,7 @@ Value KernelEmitter::fromMemory(Value raw, Type elementType) {
     return arith::BitcastOp::create(b, sameLanes(raw, b.getF32Type()), bits);
   }
   if (elementType.isF16())
-    return arith::ExtFOp::create(b, sameLanes(raw, b.getF32Type()), raw);
+    return cpu.hasF16() ? arith::ExtFOp::create(b, sameLanes(raw, b.getF32Type()), raw) : widenF16(b, raw);
   return raw;
 }
 
@@ -147,7 +148,8 @@ Value KernelEmitter::toMemory(Value computed, Type elementType) {
                                    arith::SelectOp::create(b, isNan, quiet, rounded));
   }
   if (elementType.isF16())
-    return arith::TruncFOp::create(b, sameLanes(computed, elementType), computed);
+    return cpu.hasF16() ? arith::TruncFOp::create(b, sameLanes(computed, elementType), computed)
+                        : roundToF16(b, computed);
   return computed;
 }
 

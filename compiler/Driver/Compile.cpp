@@ -56,6 +56,13 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   std::optional<ElementType> dtype = ElementTypeFromName(options.dtype);
   if (!dtype || !IsComputedIn(*dtype))
     return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
+  if (options.mode == CompileMode::Train && !IsTrainedIn(*dtype))
+    return invalid("--dtype ", options.dtype,
+                   " is for --mode generate: small gradients would be lost, for no loss is "
+                   "scaled to keep them; train with one of ",
+                   NamesOf(&IsTrainedIn));
+  if (options.target == "cuda" && *dtype != ElementType::kF32 && *dtype != ElementType::kBF16)
+    return invalid("--dtype ", options.dtype, " is not supported with --target cuda; use bf16 or f32");
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)

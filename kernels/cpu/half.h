@@ -15,8 +15,14 @@ namespace bowline::kernels {
 struct Bf16 {
   uint16_t bits;
 };
+// IEEE binary16.
+struct F16 {
+  uint16_t bits;
+};
+
 static inline __attribute__((always_inline)) float Widen(float value) { return value; }
 static inline __attribute__((always_inline)) float Widen(Bf16 value) { return Bf16ToF32(value.bits); }
+static inline __attribute__((always_inline)) float Widen(F16 value) { return F16ToF32(value.bits); }
 
 template <typename T>
 struct Rounding;  // of f32 to T
@@ -28,12 +34,19 @@ template <>
 struct Rounding<Bf16> {
   static inline __attribute__((always_inline)) Bf16 Round(float value) { return {F32ToBf16(value)}; }
 };
+template <>
+struct Rounding<F16> {
+  static inline __attribute__((always_inline)) F16 Round(float value) { return {F32ToF16(value)}; }
+};
+
 // `visit` of a zero of the C++ type of `type`, which is one that kernels compute in.
 template <typename Visitor>
 static inline __attribute__((always_inline)) auto VisitFloatType(ElementType type, Visitor visit) {
   switch (type) {
     case ElementType::kBF16:
       return visit(Bf16{});
+    case ElementType::kF16:
+      return visit(F16{});
     default:
       return visit(0.0f);
   }

@@ -15,6 +15,7 @@
 #include "kernels/signatures/matmul_signature.h"
 #include "kernels/signatures/random_signature.h"
 #include "kernels/signatures/simple_signatures.h"
+#include "types/computed_types.h"
 
 namespace bowline::kernels::cuda {
 namespace {
@@ -298,6 +299,12 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   };
   const auto found = programs->find(signature.kernel);
   if (found != programs->end()) {
+    for (const TensorSpec& argument : signature.arguments) {
+      if (IsComputedIn(argument.dtype) && argument.dtype != DType::kF32 && argument.dtype != DType::kBF16) {
+        return Refuse(signature, absl::StrCat("is not computed in ", NameOf(argument.dtype),
+                                              " by CUDA devices; compile with --dtype bf16 or f32"));
+      }
+    }
     return found->second(signature);
   }
   return absl::NotFoundError(absl::StrCat(

@@ -75,6 +75,9 @@ absl::StatusOr<AttentionShape> ParseAttentionForward(const Signature& signature)
 
 absl::StatusOr<AttentionShape> ParseAttentionBackward(const Signature& signature) {
   const DType element = FloatTypeOf(signature, 0);
+  if (!IsTrainedIn(element)) {
+    return Refuse(signature, absl::StrCat("does not compute in ", NameOf(element), ", in which nothing is trained"));
+  }
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"q", Access::kRead, element, 4},
                                                  {"k", Access::kRead, element, 4},

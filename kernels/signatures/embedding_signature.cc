@@ -35,6 +35,9 @@ absl::StatusOr<EmbeddingShape> ParseGatherRows(const Signature& signature) {
 
 absl::StatusOr<EmbeddingShape> ParseScatterAddRows(const Signature& signature) {
   const DType update = FloatTypeOf(signature, 0);
+  if (!IsTrainedIn(update)) {
+    return Refuse(signature, absl::StrCat("does not compute in ", NameOf(update), ", in which nothing is trained"));
+  }
   const DType result = SumTypeOf(signature, 2, update);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
       signature,

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 
-// Copies between the tensors of attention, which are f32 or bf16 (T), and the f32 blocks that it computes with;
+// Copies between the tensors of attention, which are f32, bf16 or f16 (T), and the f32 blocks that it computes with;
 // attention_words.h has blocks of bf16. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
@@ -31,6 +31,11 @@ BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const Bf16* p) {
   return wide;
 }
 template <int kCount>
+BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const F16* p) {
+  return WidenF16<kCount>(LoadNarrow<kCount>(&p->bits));
+}
+
+template <int kCount>
 BOWLINE_ALWAYS_INLINE void StoreNarrow(float* p, FloatVec<kCount> value) {
   Store(p, value);
 }
@@ -49,6 +54,12 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(Bf16* p, FloatVec<kCount> value) {
   const WordVec<kCount> rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const WordVec<kCount> quiet = (bits >> 16) | 0x40u;
   const HalfVec<kCount> half = __builtin_convertvector(value == value ? rounded : quiet, HalfVec<kCount>);
+  __builtin_memcpy(p, &half, sizeof(half));
+}
+
+template <int kCount>
+BOWLINE_ALWAYS_INLINE void StoreNarrow(F16* p, FloatVec<kCount> value) {
+  const HalfVec<kCount> half = RoundToF16<kCount>(value);
   __builtin_memcpy(p, &half, sizeof(half));
 }
 

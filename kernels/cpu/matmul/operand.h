@@ -4,16 +4,10 @@
 // How the elements of A and B become the words that a tile multiplies: 4 bytes each, in vectors of float. A word is one
 // step of k, or two where the machine multiplies pairs of bf16.
 
+#include "kernels/cpu/isa/half_vectors.h"
 #include "kernels/cpu/isa/simd.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
-
-template <int kN>
-using Words = float __attribute__((ext_vector_type(kN)));
-template <int kN>
-using Bits = uint32_t __attribute__((ext_vector_type(kN)));
-template <int kN>
-using Halves = uint16_t __attribute__((ext_vector_type(kN)));
 
 template <int... kIndex>
 struct IndexList {};
@@ -90,6 +84,15 @@ struct WidenedOperand {
   BOWLINE_ALWAYS_INLINE Vec MultiplyAdd(Vec a, Vec b, Vec c) { return MulAdd(a, b, c); }
   BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return Widening::Value(source); }
 };
+
+struct WideningF16 {
+  template <int kN>
+  BOWLINE_ALWAYS_INLINE Words<kN> Load(const uint16_t* p) {
+    return WidenF16<kN>(LoadNarrow<kN>(p));
+  }
+  BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return WidenF16(source); }
+};
+using F16Operand = WidenedOperand<WideningF16>;
 
 #if defined(__AVX512BF16__)
 // Pairs of steps for vdpbf16ps, the earlier one in the low half.

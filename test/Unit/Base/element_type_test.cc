@@ -69,7 +69,7 @@ TEST(ElementTypeTest, BlocksHaveTheBytesOfTheirParts) {
 }
 
 TEST(ElementTypeTest, ListsForMessages) {
-  EXPECT_EQ(NamesOf(&CanReduce), "f32, f64, bf16, i64, i32");
+  EXPECT_EQ(NamesOf(&CanReduce), "f32, f64, bf16, f16, i64, i32");
   EXPECT_THAT(SafetensorsTypeNames(), ::testing::StartsWith("F32, F64, BF16, F16, "));
   EXPECT_THAT(SafetensorsTypeNames(), ::testing::Not(::testing::HasSubstr("Q")));
 }

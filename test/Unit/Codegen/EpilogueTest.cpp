@@ -171,7 +171,7 @@ std::string instantiate(std::string text, std::pair<int, int> size, const std::s
 }
 
 void checkAll(const std::string &source, const std::string &type, size_t pairs) {
-  double relative = type == "f32" ? 2e-6 : 0x1p-8;
+  double relative = type == "f32" ? 2e-6 : type == "f16" ? 0x1p-11 + 2e-6 : 0x1p-8;
   for (const char *cpu : {"native", "x86-64-v3", "x86-64-v2"})
     for (auto size : cpu == std::string("native") ? kSizes : kFewSizes) {
       SCOPED_TRACE(formatv("{0} x {1} {2}, {3}", size.first, size.second, type, cpu).str());
@@ -204,6 +204,15 @@ TEST(Epilogue, ResidualInBf16) {
     %n = arith.truncf %s : $T to $S
     return %n : $S })",
            "bf16", 1);
+}
+
+TEST(Epilogue, ResidualInF16) {
+  checkAll(R"(func.func @k(%c: $T, %r: $S) -> $S {
+    %w = arith.extf %r : $S to $T
+    %s = arith.addf %w, %c : $T
+    %n = arith.truncf %s : $T to $S
+    return %n : $S })",
+           "f16", 1);
 }
 
 /// Two outputs, either of which may take the place of the gate.
