@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that docs/architecture.md lists the folders that there are, and for each phase the one that its passes lie in.
 
-The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` excepted, which has
-one row. The table `<!-- phases -->` has the phases of dialects/Program/Phase.cpp in order; in its third column is the
+The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` and `types`
+excepted, which have one row each. The table `<!-- phases -->` has the phases of dialects/Program/Phase.cpp in order; in its third column is the
 folder that Phase.cpp says, of which no two phases have the same. The passes of the phase's steps in
 compiler/Pipelines/Pipeline.cpp lie in this folder, declared in its Passes.td or in a header; passes of MLIR have none.
 Who declares a pass with a phase, as PhasePass, declares it in the folder of that phase. Each violation is one line on
@@ -27,7 +27,7 @@ PHASES = "dialects/Program/Phase.cpp"
 
 def folders_of(root: pathlib.Path) -> set[str]:
     """The folders that the page lists: those with a file somewhere below them."""
-    found = {"test"}
+    found = {"test"} | {"types"} & {path.name for path in root.iterdir()}
     for top in TOP_FOLDERS:
         for path in root.glob(f"{top}/*"):
             if path.is_dir() and path.name != "__pycache__" and any(below.is_file() for below in path.rglob("*")):

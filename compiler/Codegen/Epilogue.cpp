@@ -10,7 +10,9 @@
 #include "compiler/Codegen/Loops/VectorLoops.h"
 #include "compiler/Codegen/Loops/VectorReductions.h"
 #include "dialects/Graph/FusionRole.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "types/computed_types.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -25,9 +27,9 @@ LogicalResult bowline::codegen::checkEpilogue(func::FuncOp epilogue) {
     return epilogue.emitOpError("an epilogue has at least one result");
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
   for (Type type : llvm::concat<const Type>(arguments.drop_front(), results)) {
-    Type element = getElementTypeOrSelf(type);
-    if (!element.isF32() && !element.isBF16())
-      return epilogue.emitOpError("arguments and results of an epilogue are tensors of f32 or bf16, got ") << type;
+    if (!isComputedIn(getElementTypeOrSelf(type)))
+      return epilogue.emitOpError("arguments and results of an epilogue are tensors of ")
+             << NamesOf(&IsComputedIn) << ", got " << type;
   }
   for (Type type : arguments.drop_front()) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();

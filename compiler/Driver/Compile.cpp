@@ -22,6 +22,7 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
+#include "types/computed_types.h"
 
 #include <filesystem>
 #include <limits>
@@ -52,8 +53,16 @@ static std::string nearestDivisors(int64_t size, int64_t wanted) {
 
 static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  if (options.dtype != "f32" && options.dtype != "bf16")
-    return invalid("--dtype ", options.dtype, " is not supported; use f32 or bf16");
+  std::optional<ElementType> dtype = ElementTypeFromName(options.dtype);
+  if (!dtype || !IsComputedIn(*dtype))
+    return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
+  if (options.mode == CompileMode::Train && !IsTrainedIn(*dtype))
+    return invalid("--dtype ", options.dtype,
+                   " is for --mode generate: small gradients would be lost, for no loss is "
+                   "scaled to keep them; train with one of ",
+                   NamesOf(&IsTrainedIn));
+  if (options.target == "cuda" && *dtype != ElementType::kF32 && *dtype != ElementType::kBF16)
+    return invalid("--dtype ", options.dtype, " is not supported with --target cuda; use bf16 or f32");
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)

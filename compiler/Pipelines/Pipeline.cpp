@@ -78,9 +78,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("cse-graph", Phase::Graph, "one read of each parameter, one table of angles for all layers", true,
        [] { return createCSEPass(); });
 
-  if (options.dtype == "bf16")
+  if (options.dtype != "f32")
     step("lower-precision", Phase::Train, "before differentiation, which then gives gradients in the same precision",
-         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training}); });
+         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype}); });
 
   if (options.training) {
     step("assign-stages", Phase::Train, "before differentiation, which then divides the backward pass too", false,

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
@@ -17,6 +18,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
+#include "types/computed_types.h"
 
 #include <cmath>
 
@@ -111,8 +113,9 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--dtype", o.dtype,
-                 "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+                 "What is computed in; bf16 trains f32 parameters, f16 is for --mode generate; both accumulate and "
+                 "keep statistics in f32")
+      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   defineStrategy(app, line);
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")

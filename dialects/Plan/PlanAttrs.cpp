@@ -8,6 +8,7 @@
 
 #include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Plan/PlanDialect.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -53,7 +54,7 @@ LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << typeAttr;
   if (alignment != 0 && !isAlignment(alignment))
     return emitError() << "alignment " << alignment << " is no power of two up to " << kMaxAlignment;
-  return success();
+  return bowline::verifyPlanElements(emitError, type.getElementType());
 }
 
 bool bowline::plan::isAlignment(int64_t bytes) {

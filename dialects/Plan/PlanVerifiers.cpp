@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Program/ElementTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -28,7 +29,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, R
   if (!tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
     return emitError() << "a buffer holds a tensor of static shape with integer or floating-point elements, got "
                        << tensor;
-  return success();
+  return verifyPlanElements(emitError, tensor.getElementType());
 }
 
 int64_t BufferType::getBytes() const { return byteCount(getTensor()); }

@@ -9,6 +9,7 @@
 #include "passes/Analysis/PhaseRules.h"
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Program/ElementTypes.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -67,9 +68,9 @@ static bool isGraphTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
     return false;
-  Type element = tensor.getElementType();
-  return element.isF32() || element.isF64() || element.isBF16() || element.isF16() || element.isInteger(1) ||
-         element.isInteger(32) || element.isInteger(64);
+  std::optional<ElementType> element = elementTypeOf(tensor.getElementType());
+  return element && (IsFloat(*element) || *element == ElementType::kBool || *element == ElementType::kI32 ||
+                     *element == ElementType::kI64);
 }
 
 LogicalResult bowline::verifyGraphLevel(Operation *op, Phase phase) {

@@ -4,19 +4,20 @@
 include "passes/Analysis/PhasePass.td"
 
 def LowerPrecision : PhasePass<"lower-precision", "Train"> {
-  let summary = "Compute in bf16, keep parameters and statistics in f32";
+  let summary = "Compute in 16 bits, keep parameters and statistics in f32";
   let description = [{
-    Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss. Runs before
-    differentiation, on every function. Contractions and attention take bf16 and give bf16, accumulating and keeping
-    statistics in f32 as they always do; movements of elements and elementwise operations follow their operands. Where
-    one operand is bf16 and another an f32 value that the program computes, both are f32: the residual stream, which sums
-    over all layers, and the norms on it stay f32. The loss and everything on it stays f32. A parameter is rounded where a
+    Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss, or for programs that train
+    nothing with f16. Runs before differentiation, on every function. Contractions and attention take this narrow type
+    and give it, accumulating and keeping statistics in f32 as they always do; movements of elements and elementwise
+    operations follow their operands. Where one operand is narrow and another an f32 value that the program computes, both
+    are f32: the residual stream, which sums over all layers, and the norms on it stay f32. The loss and everything on it stays f32. A parameter is rounded where a
     contraction reads it, so that its gradient and the
     optimizer's update are f32.
 
-    With `keep-master=false`, for programs that train nothing, parameters themselves are stored in bf16.
+    With `keep-master=false`, for programs that train nothing, parameters themselves are stored in the narrow type.
   }];
-  let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">];
+  let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">,
+                 Option<"to", "to", "std::string", "\"bf16\"", "What is computed in: bf16 or f16">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 

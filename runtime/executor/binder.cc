@@ -18,7 +18,7 @@ constexpr uint64_t kMaxBoundCommands = uint64_t{1} << 24;
 kernels::TensorSpec SpecOf(const fbs::Argument& argument) {
   kernels::TensorSpec spec;
   spec.access = static_cast<kernels::Access>(argument.access());
-  spec.dtype = static_cast<kernels::DType>(argument.dtype());
+  spec.dtype = ElementTypeOf(argument.dtype());
   if (argument.shape() != nullptr) spec.shape.assign(argument.shape()->begin(), argument.shape()->end());
   return spec;
 }
@@ -200,7 +200,7 @@ absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slo
   const auto set = [&](hal::OperationKind kind, const auto& body) {
     communicator = body.communicator();
     bound->operation.kind = kind;
-    bound->operation.dtype = static_cast<kernels::DType>(body.dtype());
+    bound->operation.dtype = ElementTypeOf(body.dtype());
   };
   const auto add_ranges = [&](hal::OperationKind kind, const auto& transfer) {
     set(kind, transfer);

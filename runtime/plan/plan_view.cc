@@ -1,6 +1,5 @@
 #include "runtime/plan/plan_view.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,26 +7,6 @@
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
-
-size_t ElementSize(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::F64:
-    case fbs::DType::I64:
-      return 8;
-    case fbs::DType::F32:
-    case fbs::DType::I32:
-      return 4;
-    case fbs::DType::BF16:
-    case fbs::DType::F16:
-    case fbs::DType::U16:
-      return 2;
-    case fbs::DType::I8:
-    case fbs::DType::U8:
-    case fbs::DType::Bool:
-      return 1;
-  }
-  return 0;
-}
 
 absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
   constexpr uint64_t kMost = uint64_t{1} << 62;
@@ -49,8 +28,8 @@ absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<
 }
 
 std::string DescribeType(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
-  const char* name = fbs::EnumNameDType(dtype);
-  std::string text = *name == '\0' ? absl::StrCat("dtype ", static_cast<int>(dtype)) : absl::AsciiStrToLower(name);
+  std::string text =
+      dtype <= fbs::DType::MAX ? NameOf(ElementTypeOf(dtype)) : absl::StrCat("dtype ", static_cast<int>(dtype));
   absl::StrAppend(&text, "[");
   for (uint32_t d = 0; d < SizeOf(shape); ++d) absl::StrAppend(&text, d == 0 ? "" : ", ", shape->Get(d));
   return absl::StrCat(text, "]");

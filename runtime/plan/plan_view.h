@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "runtime/plan/plan_generated.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
@@ -28,8 +29,16 @@ uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+// FlatBuffers needs a list of its own; a test compares the names.
+static_assert(fbs::DType::MAX == static_cast<fbs::DType>(kLastInPlans), "element types of plans have the same values");
+
+// No type (IsElementType) for a value outside the enum.
+constexpr ElementType ElementTypeOf(fbs::DType dtype) {
+  return dtype <= fbs::DType::MAX ? static_cast<ElementType>(dtype) : static_cast<ElementType>(UINT8_MAX);
+}
+
 // Bytes of one element; 0 for a value outside the enum.
-size_t ElementSize(fbs::DType dtype);
+constexpr size_t ElementSize(fbs::DType dtype) { return SizeOf(ElementTypeOf(dtype)); }
 
 // Product of the shape times the element size; absent for a negative extent, an unknown dtype, or more than 2^62 bytes.
 // Safe on unverified plans.

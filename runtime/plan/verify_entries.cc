@@ -10,11 +10,6 @@
 namespace bowline::verifier {
 namespace {
 
-bool IsInteger(fbs::DType dtype) {
-  return dtype == fbs::DType::I64 || dtype == fbs::DType::I32 || dtype == fbs::DType::U16 || dtype == fbs::DType::I8 ||
-         dtype == fbs::DType::U8;
-}
-
 absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t role, const fbs::Port& port,
                         bool input) {
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "buffer", port.buffer(), plan.buffers()->size()));
@@ -30,7 +25,7 @@ absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t
                   "; the port needs ", input ? "Input" : "Output, State or Parameter");
   }
   if (port.limit() < 0) return Broken(place, ": limit ", port.limit(), " is negative");
-  if (port.limit() > 0 && !(input && IsInteger(buffer.dtype()))) {
+  if (port.limit() > 0 && !(input && IsInteger(ElementTypeOf(buffer.dtype())))) {
     return Broken(place, ": limit ", port.limit(), " on a port that is no integer input");
   }
   return absl::OkStatus();

@@ -58,32 +58,6 @@ class StateMemory : public TensorMemory {
 
 }  // namespace
 
-StorageType StorageTypeOf(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::F32:
-      return StorageType::kF32;
-    case fbs::DType::F64:
-      return StorageType::kF64;
-    case fbs::DType::BF16:
-      return StorageType::kBF16;
-    case fbs::DType::F16:
-      return StorageType::kF16;
-    case fbs::DType::I64:
-      return StorageType::kI64;
-    case fbs::DType::I32:
-      return StorageType::kI32;
-    case fbs::DType::U16:
-      return StorageType::kU16;
-    case fbs::DType::I8:
-      return StorageType::kI8;
-    case fbs::DType::U8:
-      return StorageType::kU8;
-    case fbs::DType::Bool:
-      return StorageType::kBool;
-  }
-  return StorageType::kU8;
-}
-
 RankInMesh RankOf(const Session& session) {
   const fbs::Plan& plan = session.plan();
   RankInMesh self = {{}, session.rank()};
@@ -105,7 +79,7 @@ std::vector<CheckpointTensor> StateTensors(Session& session) {
     CheckpointTensor tensor;
     tensor.key = std::string(TextOf(state.key()));
     tensor.role = Has(state, fbs::StateFlag::Weight) ? CheckpointRole::kParameter : CheckpointRole::kOptimizer;
-    tensor.type = StorageTypeOf(buffer.dtype());
+    tensor.type = ElementTypeOf(buffer.dtype());
     tensor.shape = SizesOf(buffer.layout() == nullptr ? buffer.shape() : buffer.layout()->global_shape());
     tensor.sharding = ShardingOf(buffer);
     // Each role counts its steps.

@@ -31,7 +31,7 @@ ordered_json AxisNames(const RankMesh& mesh, const std::vector<uint32_t>& axes) 
 
 ordered_json TensorToJson(const RankMesh& mesh, const CheckpointTensor& tensor) {
   ordered_json object;
-  object["dtype"] = std::string(NameOf(tensor.type));
+  object["dtype"] = std::string(InfoOf(tensor.type).safetensors);
   object["shape"] = tensor.shape;
   const Sharding& sharding = tensor.sharding;
   if (!sharding.view.empty()) object["view"] = sharding.view;
@@ -124,9 +124,11 @@ class Reader {
     };
     if (!value.is_object()) return error("should be an object");
     const json* dtype = Find(value, "dtype");
-    const auto type = dtype != nullptr && dtype->is_string() ? StorageTypeFromName(dtype->get_ref<const std::string&>())
-                                                             : absl::optional<StorageType>();
-    if (!type) return error(absl::StrCat("\"dtype\" should be one of ", SupportedStorageTypes()));
+    std::optional<ElementType> type;
+    if (dtype != nullptr && dtype->is_string()) {
+      type = ElementTypeFromSafetensors(dtype->get_ref<const std::string&>());
+    }
+    if (!type) return error(absl::StrCat("\"dtype\" should be one of ", SafetensorsTypeNames()));
     std::vector<int64_t> shape;
     const json* sizes = Find(value, "shape");
     if (sizes == nullptr || !ReadSizes(*sizes, &shape)) return error("\"shape\" should be an array of sizes");

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/train/shard_index.h"
 
@@ -181,7 +182,7 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
 }
 
 absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
-                                const ShardedTensor& sharded, int64_t rank, StorageType type, TensorMemory& memory) {
+                                const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory) {
   if (!stored->KeepsBytes() || tensor.type != type) return false;
   const auto size = static_cast<size_t>(sharded.memory().memory_elements()) * SizeOf(type);
   absl::Span<const uint8_t> whole;
@@ -195,7 +196,7 @@ absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, co
 }
 
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, TensorMemory& memory) {
+                      int64_t rank, ElementType type, TensorMemory& memory) {
   const TensorDivision& division = sharded.memory();
   const size_t from_size = SizeOf(tensor.type), to_size = SizeOf(type);
   TensorWriter writer(memory);

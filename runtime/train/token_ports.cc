@@ -17,7 +17,7 @@ absl::Status Unfit(const Session& session, absl::string_view entry, absl::string
 }
 
 std::string Describe(const TensorRef& view) {
-  return absl::StrCat(fbs::EnumNameDType(view.dtype), " [", absl::StrJoin(view.shape, ", "), "]");
+  return absl::StrCat(NameOf(ElementTypeOf(view.dtype)), " [", absl::StrJoin(view.shape, ", "), "]");
 }
 
 const fbs::Entry* FindEntryTable(const fbs::Plan& plan, absl::string_view entry) {

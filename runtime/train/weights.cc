@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/train/checkpoint.h"

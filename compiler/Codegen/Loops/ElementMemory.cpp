@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Loops/ElementMemory.h"
+#include "compiler/Codegen/F16Conversion.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/bit.h"
 
@@ -73,7 +74,7 @@ Value ElementMemory::fromMemory(Value raw, Type elementType) {
     return arith::BitcastOp::create(b, sameLanes(raw, b.getF32Type()), bits);
   }
   if (elementType.isF16())
-    return arith::ExtFOp::create(b, sameLanes(raw, b.getF32Type()), raw);
+    return frame.cpu.hasF16() ? arith::ExtFOp::create(b, sameLanes(raw, b.getF32Type()), raw) : widenF16(b, raw);
   return raw;
 }
 
@@ -97,7 +98,8 @@ Value ElementMemory::toMemory(Value computed, Type elementType) {
                                    arith::SelectOp::create(b, isNan, quiet, rounded));
   }
   if (elementType.isF16())
-    return arith::TruncFOp::create(b, sameLanes(computed, elementType), computed);
+    return frame.cpu.hasF16() ? arith::TruncFOp::create(b, sameLanes(computed, elementType), computed)
+                              : roundToF16(b, computed);
   return computed;
 }
 

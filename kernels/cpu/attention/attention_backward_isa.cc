@@ -256,12 +256,12 @@ void RunUnits(const AttentionShape& shape, BackwardPart part, const AttentionBac
 
 void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
          int64_t end, float* scratch) {
-  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, part, x, begin, end, scratch);
+  (shape.element == ElementType::kBF16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, part, x, begin, end, scratch);
 }
 
 size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
-  return static_cast<size_t>(shape.bf16 ? Scratch<Bf16>(shape, part, nullptr).floats
-                                        : Scratch<float>(shape, part, nullptr).floats);
+  return static_cast<size_t>(shape.element == ElementType::kBF16 ? Scratch<Bf16>(shape, part, nullptr).floats
+                                                                 : Scratch<float>(shape, part, nullptr).floats);
 }
 
 }  // namespace

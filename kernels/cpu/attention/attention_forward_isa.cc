@@ -165,7 +165,7 @@ void RunUnits(const AttentionShape& shape, const AttentionForwardArguments& x, i
 }
 
 void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end, float* scratch) {
-  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, x, begin, end, scratch);
+  VisitFloatType(shape.element, [&](auto zero) { RunUnits<decltype(zero)>(shape, x, begin, end, scratch); });
 }
 
 int64_t Units(const AttentionShape& shape) {
@@ -173,7 +173,8 @@ int64_t Units(const AttentionShape& shape) {
 }
 
 size_t ScratchFloats(const AttentionShape& shape) {
-  return static_cast<size_t>(shape.bf16 ? Scratch<Bf16>(shape, nullptr).floats : Scratch<float>(shape, nullptr).floats);
+  return VisitFloatType(shape.element,
+                        [&](auto zero) { return static_cast<size_t>(Scratch<decltype(zero)>(shape, nullptr).floats); });
 }
 
 }  // namespace

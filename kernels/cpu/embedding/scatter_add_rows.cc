@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/fill/stream.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/registry/signature_check.h"
 #include "kernels/signatures/embedding_signature.h"

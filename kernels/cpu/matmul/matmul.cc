@@ -111,12 +111,12 @@ bool WorthFlipping(const MatmulShape& s, bool words_in_memory) {
 
 // Whether tiles are used is a property of the whole product, so that its bits depend on nothing else.
 const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s, [[maybe_unused]] bool may_use_tiles) {
-  if (s.operands != DType::kBF16) return table.f32;
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
-  if (may_use_tiles && ActiveIsa() >= Isa::kAmx && s.m >= kLeastForAmx && s.n >= kLeastForAmx)
+  if (may_use_tiles && s.operands == DType::kBF16 && ActiveIsa() >= Isa::kAmx && s.m >= kLeastForAmx &&
+      s.n >= kLeastForAmx)
     return isa_amx::kGemmBf16;
 #endif
-  return table.bf16;
+  return table.Of(s.operands);
 }
 
 class PackedMatmul : public Kernel {
@@ -131,9 +131,7 @@ class PackedMatmul : public Kernel {
         pack_loop_(threads_),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
         result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
-    result_ = signature.has_epilogue         ? GemmResult::kEpilogue
-              : shape.result == DType::kBF16 ? GemmResult::kBf16
-                                             : GemmResult::kF32;
+    result_ = signature.has_epilogue ? GemmResult::kEpilogue : GemmResultOf(shape.result);
     // Half of a second-level cache of the processors with AMX, which alone streams; measured.
     constexpr int64_t kStreamedBytes = 1 << 20;
     streamed_ = shape.m * shape.n * result_bytes_ >= kStreamedBytes;
@@ -141,11 +139,11 @@ class PackedMatmul : public Kernel {
     shape_ = result_ == GemmResult::kEpilogue ? shape : Oriented(shape, &swapped_);
     packed_n_ = shape_.b_packed ? CeilDiv(shape_.n, gemm_.tile_n) * gemm_.tile_n : 0;
     dot_ = shape_.m == 1 && (shape_.a[2] == 1 || shape_.k == 1) && (shape_.b[1] == 1 && shape_.b[2] != 1);
-    const bool bf16 = shape.operands == DType::kBF16, pairs = bf16 && pack_.bf16_pairs;
+    const bool pairs = shape.operands == DType::kBF16 && pack_.bf16_pairs;
     const int64_t words = pairs ? CeilDiv(shape_.k, kPackedSteps) * kPackedSteps / 2 : shape_.k;
     GemmSums sums =
         result_ == GemmResult::kF32 && (shape_.c[2] == 1 || shape_.n == 1) ? GemmSums::kInC : GemmSums::kInScratch;
-    if (WorthFlipping(shape_, !bf16 || (pairs && shape_.k % 2 == 0))) {
+    if (WorthFlipping(shape_, shape.operands == DType::kF32 || (pairs && shape_.k % 2 == 0))) {
       const MatmulShape flipped = Transposed(shape_);
       sharing_ = ChooseSharing(flipped, threads_, words, functions_, gemm_.tile_n);
       if (sharing_.chunk_n > 0) {
@@ -239,7 +237,7 @@ class PackedMatmul : public Kernel {
 
   void PackChunk(const char* b, int64_t n, float* packed) const {
     constexpr double kNsPerElement = 0.2;
-    const PackPanels pack = shape_.operands == DType::kBF16 ? pack_.bf16 : pack_.f32;
+    const PackPanels pack = pack_.Of(shape_.operands);
     const PackShape columns = {shape_.k, n, shape_.b[1], shape_.n == 1 ? 1 : shape_.b[2]};
     pack_loop_.Run(CeilDiv(n, gemm_.tile_n), kNsPerElement * static_cast<double>(shape_.k * gemm_.tile_n),
                    [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
@@ -304,8 +302,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 KernelDefinition MatmulDefinition() {
   return {
       "matmul",
-      "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B f32 or both bf16, C f32 or, of bf16 "
-      "without accumulate, bf16; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
+      "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B of one floating-point type, C f32 or, without "
+      "accumulate, of that type; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
       "[b,m,n] in elements, optional accumulate; with an epilogue (batch 1) its extras and outputs take the place of "
       "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is what pack_matrix made of it; same "
       "bits with it and without, and for every number of threads",

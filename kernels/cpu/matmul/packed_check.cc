@@ -9,8 +9,11 @@ namespace bowline::kernels {
 // The buffer of pack_matrix as argument `index`: of a type that this machine packs, and of the right size.
 absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n) {
   const TensorSpec& spec = signature.arguments[index];
+  if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16) {
+    return Refuse(signature, absl::StrCat("packs no ", NameOf(spec.dtype), ", which would be widened to f32"));
+  }
   if (!CanPack(spec.dtype)) {
-    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
+    return Refuse(signature, absl::StrCat("packs ", NameOf(spec.dtype),
                                           " only where the processor has AVX512-BF16, and this one has not; compile "
                                           "for this processor, or with --disable-step pack-weights"));
   }

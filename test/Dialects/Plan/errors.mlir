@@ -68,6 +68,12 @@ plan.program @p timeline [0, 0] {
 
 // -----
 
+// An argument of a kernel has elements of a type that plans have.
+// expected-error @+1 {{plans have no elements of type 'i24'; they have f32, f64, bf16, f16, i64, i32, ui16, i8, ui8, i1}}
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<4xi24>>] cost 0.0, 0.0
+
+// -----
+
 // A buffer has a name.
 // expected-error @+1 {{needs a name}}
 %b = plan.buffer "" temporary : !plan.buffer<tensor<4xf32>>
@@ -487,6 +493,12 @@ plan.entry @e program @p inputs ["b"] limits [] (%b : !plan.buffer<tensor<4xi32>
 // A buffer has a static shape.
 // expected-error @+1 {{a buffer holds a tensor of static shape with integer or floating-point elements, got 'tensor<?xf32>'}}
 %b = plan.buffer "b" temporary : !plan.buffer<tensor<?xf32>>
+
+// -----
+
+// So has a buffer.
+// expected-error @+1 {{plans have no elements of type 'i16'; they have f32,}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xi16>>
 
 // -----
 

@@ -465,7 +465,7 @@ TEST(Matching, MembersOfARingShiftAlike) {
                 first.pieces[1] = fbs::Piece(fbs::Operand(from, 16), fbs::Operand(to, 16), 12);
               }),
               HasSubstr("one moves 8 elements in piece 0, the other 4"));
-  EXPECT_THAT(refusal([](C& first, C&) { first.dtype = fbs::DType::I32; }), HasSubstr("one moves F32, the other I32"));
+  EXPECT_THAT(refusal([](C& first, C&) { first.dtype = fbs::DType::I32; }), HasSubstr("one moves f32, the other i32"));
   EXPECT_THAT(refusal([](C& first, C&) { first.kind = CollectiveKind::AllReduce; }),
               HasSubstr("one is Permute, the other AllReduce"));
   // A neighbour would read what has arrived.

@@ -36,7 +36,11 @@ double BoundOf(int64_t summands) {
 struct Types {
   DType operands, out;
 };
-constexpr Types kTypes[] = {{DType::kF32, DType::kF32}, {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}};
+constexpr Types kTypes[] = {{DType::kF32, DType::kF32},
+                            {DType::kBF16, DType::kF32},
+                            {DType::kBF16, DType::kBF16},
+                            {DType::kF16, DType::kF32},
+                            {DType::kF16, DType::kF16}};
 
 using GroupedTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, GroupedTest, AllIsas(), IsaName);

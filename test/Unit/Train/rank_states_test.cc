@@ -151,9 +151,9 @@ TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
   std::vector<float> e(15), o(4);
   int32_t step = 0;
   const std::vector<CheckpointTensor> tensors = {
-      {"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())},
-      {"o", CheckpointRole::kParameter, StorageType::kF32, {4}, HostTensorMemory(o.data())},
-      {"step", CheckpointRole::kOptimizer, StorageType::kI32, {}, HostTensorMemory(&step)}};
+      {"e", CheckpointRole::kParameter, ElementType::kF32, {5, 3}, HostTensorMemory(e.data())},
+      {"o", CheckpointRole::kParameter, ElementType::kF32, {4}, HostTensorMemory(o.data())},
+      {"step", CheckpointRole::kOptimizer, ElementType::kI32, {}, HostTensorMemory(&step)}};
   for (const std::string& path : {directory_.path(), directory_ / "out"}) {
     e.assign(15, -1);
     const absl::Status loaded = Checkpoint::Open(path)->Load(tensors);
@@ -179,7 +179,7 @@ TEST_F(RankStatesTest, EveryRankNoticesWhatDoesNotFit) {
   std::vector<float> e(15);
   ASSERT_TRUE(
       SaveCheckpoint(directory_.path(), {.step = 1},
-                     {{{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())}}}, "")
+                     {{{"e", CheckpointRole::kParameter, ElementType::kF32, {5, 3}, HostTensorMemory(e.data())}}}, "")
           .ok());
   OnSessions([&](Session& session, Agreement&) -> absl::Status {
     const std::vector<float> before(session.role() == 0 ? 9 : 15, 3.0f);

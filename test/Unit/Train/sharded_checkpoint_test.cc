@@ -47,7 +47,7 @@ class Ranks {
       const Whole& whole = wholes_[i];
       std::shared_ptr<TensorMemory> data;
       if (Sharded(whole).HasRole(rank)) data = HostTensorMemory(memory_[rank][i].data());
-      tensors.push_back({whole.key, whole.role, StorageType::kF32, whole.shape, data, whole.sharding});
+      tensors.push_back({whole.key, whole.role, ElementType::kF32, whole.shape, data, whole.sharding});
     }
     return tensors;
   }
