@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <random>
@@ -310,13 +311,16 @@ TEST_P(Overlap, ErrorsAreThoseOfTheRunAndOfAllThatFollow) {
   const fbs::PlanT plan = Overlapping(testing::MakeShardedLoop(2, 1, 1));
   testing::Ranks world = CreateRanks(2, testing::kLong);
   std::vector<std::vector<absl::Status>> statuses(2);
+  std::promise<void> first_is_over;  // on rank 0, which may be behind
   OnEachRank(2, [&](int rank) {
     const auto at = static_cast<size_t>(rank);
     const auto session = Open(plan, GetParam(), world.groups[at].get());
     ASSERT_NE(session, nullptr);
     WriteInputs(*session, 1, 0);
     statuses[at].push_back(session->Run("step"));
+    if (rank == 0) first_is_over.set_value();
     if (rank == 1) {
+      first_is_over.get_future().wait();
       world.groups[at]->Abort(absl::DataLossError("rank 1 has had enough"));
       return;
     }
