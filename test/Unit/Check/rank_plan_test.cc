@@ -418,7 +418,7 @@ TEST(Matching, MembersIssueTheSame) {
                 c[2]->body.AsReceive()->communicator = 1;
                 c[2]->body.AsReceive()->ranges.push_back(fbs::Range(fbs::Operand(5, 0), 16));
               })),
-              HasSubstr("one moves 16 elements in part 0, the other 8"));
+              HasSubstr("one moves 16 elements in range 0, the other 8"));
   EXPECT_THAT(
       Message(world([](Commands& c) { c.push_back(std::make_unique<fbs::CommandT>(*c[1])); })),
       AllOf(HasSubstr("number 1 of its kind, counted from 0"), HasSubstr("issues only 1 sends to go with it on 'pp'")));
@@ -524,7 +524,7 @@ TEST(Certificates, AreCheckedAtLoad) {
         }
       }),
       HasSubstr("does not match send to place 1 of 'pp.forward' in role 0, which has the same number: one moves 16 "
-                "elements in part 0, the other 8"));
+                "elements in range 0, the other 8"));
   fbs::PlanT without = MakePipeline(2, 1, 3);
   const auto bytes = BytesOf(without);
   const absl::Status status = RequireCertificates(PlanIn(bytes));

@@ -155,12 +155,12 @@ TEST_F(Phases, WhatOverlapAndHoistLeave) {
     return module ? errorOf([&] { return verifyPhase(*module, phase); }) : "does not parse";
   };
   StringRef waits =
-      "plan.program @p timeline [0, 0] streams [\"compute\", \"dp\"] {\n  plan.segment "s
-      " {\n    plan.wait 3\n  }\n}\n";
+      "plan.program @p timeline [0, 0] streams [\"compute\", \"dp\"] {\n  plan.segment \"s\" {\n    plan.wait 3\n  "
+      "}\n}\n";
   EXPECT_THAT(error(Phase::Overlap, waits), HasSubstr("no command of the program signals its event"));
   EXPECT_THAT(error(Phase::Hoist, waits), IsEmpty());
   EXPECT_THAT(error(Phase::Overlap,
-                    "plan.program @p timeline [0, 0] streams [\"compute\", \"dp\"] {\n  plan.segment "s
-                    " {\n    plan.signal 3\n    plan.wait 3 on 1\n  }\n}\n"),
+                    "plan.program @p timeline [0, 0] streams [\"compute\", \"dp\"] {\n  plan.segment \"s\" {\n    "
+                    "plan.signal 3\n    plan.wait 3 on 1\n  }\n}\n"),
               IsEmpty());
 }

@@ -148,7 +148,7 @@ void SetVersion(std::vector<uint8_t>& bytes, uint16_t major, uint16_t minor) {
 }
 
 TEST(PlanFile, RefusesOtherMajorVersions) {
-  for (uint16_t major : {0, 1, 2, 4, 65535}) {
+  for (const uint16_t major : {0, 1, 2, 4, 65535}) {
     fbs::PlanT plan = MakePlan();
     std::vector<uint8_t> bytes = BytesOf(plan);
     SetVersion(bytes, major, 0);
