@@ -61,9 +61,9 @@ private:
     return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
       if (!isa<plan::Command>(user))
         return true;
-      return isa<plan::LaunchOp, plan::CopyOp>(user) && llvm::none_of(usesOf(user, symbols), [&](const CommandUse &use) {
-               return use.buffer == buffer.getResult() && use.writes;
-             });
+      return isa<plan::LaunchOp, plan::CopyOp>(user) &&
+             llvm::none_of(usesOf(user, symbols),
+                           [&](const CommandUse &use) { return use.buffer == buffer.getResult() && use.writes; });
     });
   }
 };

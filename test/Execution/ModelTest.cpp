@@ -373,8 +373,8 @@ TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
     for (size_t shift : {size_t{0}, size_t{8}, size_t{2}, size_t{1}, size_t{33}}) {
       SCOPED_TRACE((isBf16 ? "bf16, " : "f32, ") + std::to_string(shift) + " bytes behind a multiple of 64");
       TempDirectory directory;
-      ASSERT_NO_FATAL_FAILURE(writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors",
-                                                  isBf16, shift));
+      ASSERT_NO_FATAL_FAILURE(
+          writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors", isBf16, shift));
       auto a = sessionOf(copiedPlan), b = sessionOf(mappedPlan),
            c = sessionOf(mappedPlan, {.driver = "discrete:seed=2,wait_us=5"});
       ASSERT_TRUE(a && b && c);
