@@ -52,10 +52,11 @@ absl::Status VerifySecond(const fbs::Plan& plan, absl::string_view place, const 
     return Broken(place, ": buffer ", Quoted(first.name()), " is of kind ", fbs::EnumNameBufferKind(first.kind()),
                   ", which the next run changes; with two runs in flight a port needs Input or Output");
   }
-  if (second.kind() != first.kind() || second.role() != first.role() || !SameType(first, second) ||
+  if (second.kind() != first.kind() || second.role() != first.role() || second.space() != first.space() ||
+      second.alignment() != first.alignment() || !SameType(first, second) ||
       first.slot_stride() != second.slot_stride()) {
     return Broken(place, ": its buffers ", Quoted(first.name()), " and ", Quoted(second.name()),
-                  " differ in kind, role, type or slots");
+                  " differ in kind, role, memory space, alignment, type or slots");
   }
   for (const uint32_t buffer : {port.buffer(), port.second()}) {
     if (taken.insert(buffer).second) continue;
@@ -83,6 +84,11 @@ absl::Status VerifyFeeds(const fbs::Plan& plan, absl::string_view place, const f
       return Broken(feed_place, ": output ", Quoted(output.name()), " is ", DescribeType(from.dtype(), from.shape()),
                     " in ", from.slots(), " slots, input ", Quoted(input.name()), " ",
                     DescribeType(to.dtype(), to.shape()), " in ", to.slots());
+    }
+    for (const fbs::Buffer* buffer : {&from, &to}) {
+      if (buffer->space() == fbs::MemorySpace::Device) continue;
+      return Broken(feed_place, ": buffer ", Quoted(buffer->name()), " is in memory space ",
+                    fbs::EnumNameMemorySpace(buffer->space()), "; what runs hand to each other stays in Device");
     }
     if (input.limit() != 0) {
       return Broken(feed_place, ": input ", Quoted(input.name()), " has the limit ", input.limit(),

@@ -70,8 +70,9 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   }
   if (buffer.space() == fbs::MemorySpace::External) BOWLINE_RETURN_IF_ERROR(VerifyExternal(place, buffer));
   BOWLINE_RETURN_IF_ERROR(VerifyLayout(plan, place, buffer));
-  if (buffer.kind() == fbs::BufferKind::Fault && (buffer.dtype() != fbs::DType::I32 || buffer.slots() != 1)) {
-    return Broken(place, ": is of kind Fault, which holds words of i32 in one slot");
+  if (buffer.kind() == fbs::BufferKind::Fault &&
+      (buffer.dtype() != fbs::DType::I32 || buffer.slots() != 1 || buffer.space() != fbs::MemorySpace::Device)) {
+    return Broken(place, ": is of kind Fault, which holds words of i32 in one slot in memory space Device");
   }
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }

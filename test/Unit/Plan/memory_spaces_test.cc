@@ -56,6 +56,39 @@ TEST(MemorySpacesGood, AreAccepted) {
   EXPECT_EQ(DescribeRange(RangeOf(*PlanIn(bytes).buffers()->Get(kSteps), 0)), "[2048, 2052)");
 }
 
+TEST(MemorySpacesOfRuns, WhatRunsShareIsWhereTheyLookForIt) {
+  const auto refused = [](P& plan) {
+    const auto bytes = BytesOf(plan);
+    return std::string(VerifyPlan(PlanIn(bytes)).message());
+  };
+  P second = MakePlanWithTwoRuns();
+  Move(second, kSecondTokens, fbs::MemorySpace::PinnedHost);
+  EXPECT_THAT(refused(second),
+              HasSubstr("its buffers 'tokens' and 'tokens.second' differ in kind, role, memory space"));
+  P fed = MakePlanWithTwoRuns();
+  for (const uint32_t result : {uint32_t{kResult}, uint32_t{kSecondResult}}) {
+    fed.buffers[result]->space = fbs::MemorySpace::PinnedHost;
+  }
+  AddArena(fed, fbs::MemorySpace::PinnedHost, fed.arena_bytes);
+  CopyAt(fed, 1, 2, 0).engine = fbs::CopyEngine::ToHost;
+  for (const uint32_t tokens : {uint32_t{kTokens}, uint32_t{kSecondTokens}})
+    *fed.buffers[tokens] = *fed.buffers[kResult];
+  for (const uint32_t tokens : {uint32_t{kTokens}, uint32_t{kSecondTokens}}) {
+    fed.buffers[tokens]->kind = fbs::BufferKind::Input;
+    fed.buffers[tokens]->space = fbs::MemorySpace::Device;
+  }
+  fed.entries[1]->inputs[0]->limit = 0;
+  fed.entries[1]->feeds.emplace_back(0, 0);
+  fed.programs[1]->segments[1]->commands.clear();  // nobody takes tokens any more
+  fed.programs[1]->timeline = {fbs::SegmentCall(0, 0), fbs::SegmentCall(2, 0)};
+  EXPECT_THAT(refused(fed), HasSubstr("feed 0: buffer 'result' is in memory space PinnedHost"));
+  P fault = MakePlan();
+  Move(fault, kSteps, fbs::MemorySpace::PinnedHost);
+  fault.buffers[kSteps]->kind = fbs::BufferKind::Fault;
+  fault.buffers[kSteps]->dtype = fbs::DType::I32;
+  EXPECT_THAT(refused(fault), HasSubstr("buffer 1 'steps': is of kind Fault, which holds words of i32 in one slot in"));
+}
+
 TEST_P(MemorySpaces, Refuses) {
   P plan = MakePlan();
   GetParam().breaks(plan);

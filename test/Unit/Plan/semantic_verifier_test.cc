@@ -431,7 +431,7 @@ const Rule kOverlapRules[] = {
     {"SecondIsTheFirst", [](P& p) { p.entries[1]->inputs[0]->second = kTokens; },
      "buffer 'tokens' is of two ports; with two runs in flight each has its own"},
     {"SecondKind", [](P& p) { p.entries[1]->outputs[0]->second = kSum; },
-     "its buffers 'result' and 'sum' differ in kind, role, type or slots"},
+     "its buffers 'result' and 'sum' differ in kind, role, memory space, alignment, type or slots"},
     {"SecondType", [](P& p) { p.buffers[kSecondTokens]->dtype = fbs::DType::F32; },
      "its buffers 'tokens' and 'tokens.second' differ in kind"},
     {"StateOfTwoRuns", [](P& p) { p.entries[1]->outputs[0]->buffer = kSteps; },
