@@ -206,6 +206,7 @@ class Session {
   absl::Status Order(const StartedRun& run);
   // Of the labels of a run's commands: which of the two it is.
   uint64_t LabelOfRun(const StartedRun& run) const { return uint64_t{&run == &runs_[1]} << 63; }
+  StartedRun& RunOf(uint64_t label) { return runs_[label >> 63]; }
   // Waits for all runs that are under way, and says in each how it ended.
   void Drain();
   absl::Status Synchronize(std::optional<uint64_t>* label);

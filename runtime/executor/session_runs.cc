@@ -163,9 +163,13 @@ absl::Status Session::Synchronize(std::optional<uint64_t>* label) {
   // All of them, also after an error: what is issued next finds streams that are as new.
   for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
     absl::Status status = stream->Synchronize();
-    if (status.ok() || !first.ok()) continue;
+    if (status.ok()) continue;
+    // Streams may fail in different runs; what failed first is of the earlier one.
+    const std::optional<uint64_t> failed = stream->FailedLabel();
+    const bool is_earlier = failed.has_value() && label->has_value() && RunOf(*failed).number < RunOf(**label).number;
+    if (!first.ok() && !is_earlier) continue;
     first = std::move(status);
-    *label = stream->FailedLabel();
+    *label = failed;
   }
   return first;
 }
@@ -195,7 +199,7 @@ void Session::Drain() {
   if (oldest == nullptr) return;
   std::optional<uint64_t> label;
   const absl::Status error = Synchronize(&label);
-  StartedRun* failed = label.has_value() ? &runs_[*label >> 63] : oldest;
+  StartedRun* failed = label.has_value() ? &RunOf(*label) : oldest;
   if (!failed->started || failed->over) failed = oldest;
   for (StartedRun& run : runs_) {
     if (!run.started || run.over) continue;

@@ -61,7 +61,7 @@ TEST(VerifyLocal, EveryValueHasASharding) {
   EXPECT_THAT(errorOf(Phase::Shard, function("", "")), HasSubstr("argument 'arg0' has no sharding"));
   EXPECT_THAT(
       errorOf(Phase::Shard, "graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key(\"w\")\n" + function("")),
-      HasSubstr("has no sharding after phase 'stage'"));
+      HasSubstr("has no sharding after phase 'shard'"));
 }
 
 TEST(VerifyLocal, OneRankNeedsNone) {
