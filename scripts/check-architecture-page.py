@@ -17,7 +17,7 @@ import sys
 from markdown_tables import TableError, names_in, read_table
 
 PAGE = "docs/architecture.md"
-TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime")
+TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets")
 PIPELINE = "compiler/Pipelines/Pipeline.cpp"
 PHASES = "compiler/Pipelines/Phase.cpp"
 

@@ -95,8 +95,8 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   } else {
     BOWLINE_ASSIGN_OR_RETURN(subject, shrunkSubject(context, options, diagnostics));
   }
-  BOWLINE_ASSIGN_OR_RETURN(CpuTarget target, chooseCpu(options));
-  target.hasCode = false; // nothing runs it
+  BOWLINE_ASSIGN_OR_RETURN(ChosenTarget target, chooseTarget(options, *subject.module));
+  target.codegen.hasCode = false; // nothing runs it
   PipelineOptions pipeline = makePipelineOptions(subject.options, target);
   pipeline.threads = 1;
   if (options.from == Phase::Input)

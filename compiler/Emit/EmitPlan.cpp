@@ -246,6 +246,7 @@ private:
         kernel->grid = std::make_unique<fbs::GridT>();
         kernel->grid->blocks = {static_cast<uint32_t>((*grid)[0])};
         kernel->grid->threads = {static_cast<uint32_t>((*grid)[1])};
+        kernel->grid->constants.assign(grid->begin() + 2, grid->end());
       } else {
         kernel->parallel_extent = *op.getExtent();
       }

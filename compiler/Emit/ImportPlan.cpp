@@ -9,16 +9,24 @@
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/PlanTypes.h"
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Plan/Alignment.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/plan/collective_view.h"
+#include "targets/target.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace bowline;
+
+/// A plan says what buffers begin at, and not why.
+static int64_t alignmentOn(const std::string &device) {
+  auto target = targets::FindTarget(device);
+  return target.ok() ? (*target)->alignment : plan::kAlignment;
+}
 
 namespace {
 
@@ -50,6 +58,8 @@ private:
     const fbs::TargetT &target = *plan.target;
     module->setAttr(plan::PlanDialect::kTargetAttr,
                     plan::TargetAttr::get(context, target.device, target.arch, target.cpu, target.threads));
+    if (int64_t alignment = alignmentOn(target.device); alignment != plan::kAlignment)
+      module->setAttr(plan::kAlignmentAttr, builder.getI64IntegerAttr(alignment));
     module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(plan.seed));
     module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
   }
@@ -225,13 +235,15 @@ private:
       op.setSymbol(kernel.name);
       if (!kernel.grid) {
         op.setExtent(kernel.parallel_extent);
-      } else if (const fbs::GridT &grid = *kernel.grid; grid.blocks.size() == 1 && grid.threads.size() == 1 &&
-                                                        grid.shared_bytes == 0 && grid.constants.empty()) {
-        op.setGrid(ArrayRef<int64_t>{grid.blocks[0], grid.threads[0]});
+      } else if (const fbs::GridT &grid = *kernel.grid;
+                 grid.blocks.size() == 1 && grid.threads.size() == 1 && grid.shared_bytes == 0) {
+        SmallVector<int64_t> launched = {grid.blocks[0], grid.threads[0]};
+        launched.append(grid.constants.begin(), grid.constants.end());
+        op.setGrid(ArrayRef<int64_t>(launched));
       } else {
         return emitError(builder.getUnknownLoc())
                << "kernel '" << kernel.name
-               << "' is launched by a grid of several dimensions, with memory of its blocks or with constants, which "
+               << "' is launched by a grid of several dimensions or with memory of its blocks, which "
                   "cannot be expressed in the plan dialect yet";
       }
     }

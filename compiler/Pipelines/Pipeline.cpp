@@ -27,16 +27,15 @@ using namespace bowline;
 
 static TileLossOptions tileLossOptions(const PipelineOptions &options) {
   TileLossOptions tileLoss;
-  // Large products keep a device busy, and its memory is no cache.
-  if (options.gpu)
-    tileLoss.tileBytes = int64_t{1} << 31;
+  tileLoss.tileBytes = options.target->loss_tile_bytes;
   if (options.hasSmallSizes)
     tileLoss.tileBytes = 64, tileLoss.minPositions = 1;
   return tileLoss;
 }
 
 static AlignProductsOptions alignProductsOptions(const PipelineOptions &options) {
-  AlignProductsOptions align;
+  const targets::ProductAlignment &wanted = *options.target->product_alignment;
+  AlignProductsOptions align{wanted.row_bytes, wanted.multiple, wanted.min_size};
   if (options.hasSmallSizes)
     align.minSize = 2;
   return align;
@@ -44,9 +43,7 @@ static AlignProductsOptions alignProductsOptions(const PipelineOptions &options)
 
 static SplitColumnReductionsOptions splitColumnReductionsOptions(const PipelineOptions &options) {
   SplitColumnReductionsOptions split;
-  // A block of threads for each.
-  if (options.gpu)
-    split.maxBlocks = 512;
+  split.maxBlocks = options.target->column_sum_blocks;
   if (options.hasSmallSizes)
     split.maxBlocks = 2, split.minRows = 1;
   return split;
@@ -118,7 +115,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createSplitStages(); });
   step("chunk-collectives", Phase::Local,
        "before lowering, which puts other operations between products and collectives", true,
-       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.threads, options.links}); });
+       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.links}); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
@@ -132,7 +129,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
        [=] { return createTileLoss(tileLossOptions(options)); });
-  if (options.gpu)
+  if (options.target->product_alignment)
     step("align-products", Phase::Fuse, "before groups are made, which its zeros and slices become part of", true,
          [=] { return createAlignProducts(alignProductsOptions(options)); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
@@ -142,7 +139,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
-  if (!options.gpu)
+  if (options.target->has_epilogues)
     step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
          [] { return createFuseEpilogues(); });
   if (options.training) {
@@ -158,14 +155,14 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createScheduleCommands(); });
 
   step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
-       [=] { return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu); });
+       [=] { return createGenerateKernelsPass(backendOf(*options.target), options.codegen); });
   step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
   step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
-  if (!options.gpu)
+  if (options.target->packing)
     step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
          [=] { return createPackWeights(packWeightsOptions(options)); });
   step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",

@@ -9,8 +9,7 @@
 #ifndef BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 #define BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 
-#include "compiler/Codegen/CpuCodegen.h"
-#include "compiler/Codegen/Gpu/GpuCodegen.h"
+#include "compiler/Codegen/Backend.h"
 #include "compiler/Pipelines/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -40,9 +39,8 @@ struct PipelineOptions {
   std::string links;
   /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
   bool mayDivideIntoStages = true;
-  CpuTarget cpu;
-  /// Where set, code is for this GPU instead.
-  std::optional<GpuTarget> gpu;
+  const targets::Target *target = &targets::DefaultTarget();
+  CodegenOptions codegen = defaultCodegen(targets::DefaultTarget());
   /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
   bool hasSmallSizes = false;
   /// Names of optimisation steps to leave out.

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/float_type.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

@@ -1,4 +1,4 @@
-//===- KernelSignature.cpp - What the registry is asked about a kernel
+//===- KernelSignature.cpp - What a target is asked about a kernel
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace bowline;
 
-static kernels::DType toDType(Type type) {
+kernels::DType bowline::dtypeOf(Type type) {
   if (type.isF32())
     return kernels::DType::kF32;
   if (type.isF64())
@@ -50,7 +50,7 @@ kernels::Signature bowline::kernelSignature(StringRef name, DictionaryAttr confi
   for (plan::ArgumentAttr argument : arguments) {
     kernels::TensorSpec spec;
     spec.access = static_cast<kernels::Access>(argument.getAccess());
-    spec.dtype = toDType(argument.getType().getElementType());
+    spec.dtype = dtypeOf(argument.getType().getElementType());
     spec.shape = argument.getType().getShape().vec();
     signature.arguments.push_back(std::move(spec));
   }

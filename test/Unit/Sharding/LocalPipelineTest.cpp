@@ -160,7 +160,7 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   llvm::sort(selected);
   EXPECT_EQ(selected, issued);
   PassManager codegen(&context);
-  codegen.addPass(createGenerateKernelsPass(options.cpu));
+  codegen.addPass(createGenerateKernelsPass(backendOf(*options.target), options.codegen));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
 }
 
