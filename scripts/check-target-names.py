@@ -22,7 +22,7 @@ SHARED = ("compiler", "dialects", "frontends", "passes", "targets", "runtime/pla
           "runtime/train", "runtime/tools")
 SUFFIXES = {".h", ".cc", ".cpp", ".td", ".fbs", ".txt"}
 # Folders below SHARED that are a target's, besides those with its name.
-OWN = {"cuda": ("compiler/Codegen/Gpu",)}
+OWN = {"cuda": ("compiler/Codegen/Gpu",), "discrete": ("compiler/Codegen/Discrete",)}
 # Where a target has to be named: its registration, and the sources of its folders in the list of a library.
 ALLOWED = {
     "targets/CMakeLists.txt": 1,
