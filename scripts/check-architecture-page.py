@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that docs/architecture.md lists the folders that there are, and for each phase the folders of its passes.
+"""Checks that docs/architecture.md lists the folders that there are, and for each phase the one that its passes lie in.
 
-The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` excepted, which has
-one row. The table `<!-- phases -->` has the phases of compiler/Pipelines/Phase.cpp in order; in its third column are the
-folders whose Passes.td, or whose header, declares a pass of a step of that phase in compiler/Pipelines/Pipeline.cpp.
-Passes of MLIR have no folder. Each violation is one line on stderr: FILE:LINE: what; what to do.
+The table `<!-- folders -->` has a row for each folder of the first two levels that holds files, `test` and `types`
+excepted, which have one row each. The table `<!-- phases -->` has the phases of dialects/Program/Phase.cpp in order; in its third column is the
+folder that Phase.cpp says, of which no two phases have the same. The passes of the phase's steps in
+compiler/Pipelines/Pipeline.cpp lie in this folder, declared in its Passes.td or in a header; passes of MLIR have none.
+Who declares a pass with a phase, as PhasePass, declares it in the folder of that phase. Each violation is one line on
+stderr: FILE:LINE: what; what to do.
 
 Exit status: 0 when page and tree agree, 1 otherwise.
 """
@@ -13,18 +15,19 @@ import argparse
 import pathlib
 import re
 import sys
+from typing import NamedTuple
 
-from markdown_tables import TableError, names_in, read_table
+from markdown_tables import TableError, read_table
 
 PAGE = "docs/architecture.md"
 TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets")
 PIPELINE = "compiler/Pipelines/Pipeline.cpp"
-PHASES = "compiler/Pipelines/Phase.cpp"
+PHASES = "dialects/Program/Phase.cpp"
 
 
 def folders_of(root: pathlib.Path) -> set[str]:
     """The folders that the page lists: those with a file somewhere below them."""
-    found = {"test"}
+    found = {"test"} | {"types"} & {path.name for path in root.iterdir()}
     for top in TOP_FOLDERS:
         for path in root.glob(f"{top}/*"):
             if path.is_dir() and path.name != "__pycache__" and any(below.is_file() for below in path.rglob("*")):
@@ -56,7 +59,7 @@ def declaring_folders(root: pathlib.Path) -> dict[str, str]:
     """The folder of each pass by the name of its class, or of the function that creates it."""
     folders = {}
     for path in sorted((root / "passes").glob("*/Passes.td")):
-        for name in re.findall(r"^def (\w+) : Pass<", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for name in re.findall(r"^def (\w+) : (?:Phase)?Pass<", path.read_text(encoding="utf-8"), re.MULTILINE):
             folders[name] = path.parent.relative_to(root).as_posix()
     for path in sorted((root / "compiler").glob("*/*.h")):
         # Passes of compiler/Pipelines run others.
@@ -66,31 +69,66 @@ def declaring_folders(root: pathlib.Path) -> dict[str, str]:
     return folders
 
 
-def phases_of(root: pathlib.Path) -> dict[str, set[str]]:
-    """The folders of the steps of each phase, in the order of phases."""
-    names = re.findall(r"\{Phase::(\w+), \"(\w+)\"", (root / PHASES).read_text(encoding="utf-8"))
-    phases = {name: set() for _, name in names}
-    spelling = dict(names)
+class PhaseRow(NamedTuple):
+    spelling: str  # of the enumerator
+    name: str
+    folder: str
+
+
+def phases_of(root: pathlib.Path) -> list[PhaseRow]:
+    rows = [PhaseRow(*row) for row in re.findall(r'\{Phase::(\w+), "(\w+)", "([\w/]+)"', (root / PHASES).read_text(encoding="utf-8"))]
+    if not rows:
+        raise TableError(f"{PHASES}:1: has no phases that scripts/check-architecture-page.py can read; mend the script")
+    return rows
+
+
+def folders_of_steps(root: pathlib.Path) -> dict[str, set[str]]:
+    """The folders of the passes of each phase, by the spelling of the phase."""
     text = (root / PIPELINE).read_text(encoding="utf-8")
     folders = declaring_folders(root)
     steps = list(STEP.finditer(text))
-    if not names or not steps:
+    if not steps:
         raise TableError(f"{PIPELINE}:1: has no steps that scripts/check-architecture-page.py can read; mend the script")
+    found = {}
     for step, following in zip(steps, steps[1:] + [None]):
         # A pass that is created in front of its step is counted with the step before it, which is of the same phase.
         body = text[step.start():following.start() if following else len(text)]
-        phases[spelling[step["phase"]]] |= {folders[name] for name in CREATE.findall(body) if name in folders}
-    return phases
+        found.setdefault(step["phase"], set()).update(folders[name] for name in CREATE.findall(body) if name in folders)
+    return found
+
+
+def check_declarations(root: pathlib.Path, phases: list[PhaseRow]) -> list[str]:
+    """Who says that a pass is of a phase lies in its folder."""
+    folder_of = {phase.spelling: phase.folder for phase in phases}
+    errors = []
+    for path in sorted((root / "passes").glob("*/Passes.td")):
+        folder = path.parent.relative_to(root).as_posix()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            declared = re.match(r'def (\w+) : PhasePass<"[\w-]+", "(\w+)">', line)
+            if declared and folder_of.get(declared[2]) != folder:
+                errors.append(f"{folder}/Passes.td:{number}: {declared[1]} is a pass of phase {declared[2]}, whose folder is "
+                              f"{folder_of.get(declared[2], 'none')}; move it there, or name the phase of this folder")
+    return errors
 
 
 def check_phases(root: pathlib.Path) -> list[str]:
     rows = read_table(root / PAGE, "phases", columns=4)
     phases = phases_of(root)
-    if [row.cells[0] for row in rows] != list(phases):
-        return [f"{PAGE}:{rows[0].line}: the phases are {', '.join(phases)}, in this order; write a row for each"]
-    return [f"{PAGE}:{row.line}: phase '{row.cells[0]}' has passes of {', '.join(sorted(phases[row.cells[0]])) or 'none'}, "
-            f"by {PIPELINE}; write these folders"
-            for row in rows if set(names_in(row.cells[2])) != phases[row.cells[0]]]
+    if [row.cells[0] for row in rows] != [phase.name for phase in phases]:
+        return [f"{PAGE}:{rows[0].line}: the phases are {', '.join(phase.name for phase in phases)}, in this order; write a "
+                "row for each"]
+    steps, owner, errors = folders_of_steps(root), {}, check_declarations(root, phases)
+    for row, phase in zip(rows, phases):
+        if row.cells[2] != phase.folder:
+            errors.append(f"{PAGE}:{row.line}: phase '{phase.name}' belongs to {phase.folder}, by {PHASES}; write this folder")
+        if phase.folder in owner:
+            errors.append(f"{PHASES}:1: phases '{owner[phase.folder]}' and '{phase.name}' have the same folder "
+                          f"{phase.folder}; give each its own")
+        owner[phase.folder] = phase.name
+        errors += [f"{PIPELINE}:1: a step of phase '{phase.name}' is a pass of {folder}, but the phase belongs to "
+                   f"{phase.folder}; move the pass, or the step"
+                   for folder in sorted(steps.get(phase.spelling, set()) - {phase.folder})]
+    return errors
 
 
 def main(argv) -> int:

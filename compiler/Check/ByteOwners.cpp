@@ -1,4 +1,4 @@
-//===- ByteOwners.cpp - who wrote each byte of the arena last -------------===//
+//===- ByteOwners.cpp - who wrote each byte of a rank last ----------------===//
 
 #include "compiler/Check/ByteOwners.h"
 

@@ -1,4 +1,4 @@
-//===- ByteOwners.h - who wrote each byte of the arena last -----*- C++ -*-===//
+//===- ByteOwners.h - who wrote each byte of a rank last --------*- C++ -*-===//
 
 #ifndef BOWLINE_COMPILER_CHECK_BYTEOWNERS_H
 #define BOWLINE_COMPILER_CHECK_BYTEOWNERS_H

@@ -41,8 +41,8 @@ std::string withoutNumbers(absl::string_view text) {
 uint64_t bytesSent(const fbs::Plan &plan, const fbs::Command &command) {
   if (const fbs::Send *send = command.body_as_Send()) {
     uint64_t elements = 0;
-    for (uint32_t i = 0; i < SizeOf(send->parts()); ++i)
-      elements += send->parts()->Get(i)->count();
+    for (uint32_t i = 0; i < SizeOf(send->ranges()); ++i)
+      elements += send->ranges()->Get(i)->count();
     return elements * ElementSize(send->dtype());
   }
   const fbs::Collective *collective = command.body_as_Collective();

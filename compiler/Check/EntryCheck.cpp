@@ -25,7 +25,7 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vect
     const fbs::BufferKind kind = buffer.kind();
     if (buffer.role() != timeline.programOf(entry).role())
       continue; // in other ranks' arenas
-    if (areResults_[i] ? prepared[i] : kind == fbs::BufferKind::Constant || IsState(kind))
+    if (areResults_[i] ? prepared[i] : IsPersistent(kind) && kind != fbs::BufferKind::Input)
       own(i);
   }
   const fbs::Entry &ports = *plan_.entries()->Get(entry);

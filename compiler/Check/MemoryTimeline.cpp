@@ -19,7 +19,8 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
   const fbs::Plan &plan = timeline.plan();
   MemoryTimeline result;
   for (const fbs::Buffer *buffer : *plan.buffers())
-    if (buffer->role() == timeline.programOf(entry).role() && livesThroughout(buffer->kind()))
+    if (buffer->role() == timeline.programOf(entry).role() && buffer->space() == fbs::MemorySpace::Device &&
+        livesThroughout(buffer->kind()))
       result.persistentBytes += buffer->bytes() * buffer->slots();
 
   std::vector<MemoryTimeline::Tensor> values;
@@ -28,7 +29,7 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
   timeline.forEachCommand(entry, [&](CommandSite, const fbs::Command &, absl::Span<const OperandAccess> accesses) {
     for (const OperandAccess &access : accesses) {
       const fbs::Buffer &buffer = *plan.buffers()->Get(access.buffer);
-      if (livesThroughout(buffer.kind()) || buffer.bytes() == 0)
+      if (livesThroughout(buffer.kind()) || buffer.bytes() == 0 || buffer.space() != fbs::MemorySpace::Device)
         continue;
       const auto [found, inserted] = current.try_emplace({access.buffer, access.slot}, values.size());
       const bool begins = access.writes && !access.reads && access.range.bytes() == buffer.bytes();

@@ -6,6 +6,7 @@
 #include "compiler/Check/DeadlockCheck.h"
 #include "compiler/Check/EntryCheck.h"
 #include "compiler/Check/RaceCheck.h"
+#include "compiler/Check/RunOverlap.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_meaning.h"
 #include "runtime/plan/plan_writer.h"
@@ -36,16 +37,17 @@ void PlanChecker::summarise() {
   report_.ranks = RankCount(plan_);
   report_.roles.resize(RoleCount(plan_));
   for (uint32_t role = 0; role < report_.roles.size(); ++role) {
-    report_.roles[role].arenaBytes = ArenaBytes(plan_, role);
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace())
+      report_.roles[role].in(space).bytes = ArenaBytes(plan_, role, space);
     if (role < SizeOf(plan_.roles()))
       report_.roles[role].name = plan_.roles()->Get(role)->name()->str();
   }
   const std::vector<bool> prepared = FindPreparedBuffers(plan_);
   for (uint32_t i = 0; i < prepared.size(); ++i) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
-    CheckReport::Role &role = report_.roles[buffer.role()];
-    ++role.buffers;
-    uint64_t &bytes = prepared[i] ? role.preparedBytes : role.bytesByKind[static_cast<size_t>(buffer.kind())];
+    CheckReport::Role::Arena &arena = report_.roles[buffer.role()].in(buffer.space());
+    ++arena.buffers;
+    uint64_t &bytes = prepared[i] ? arena.preparedBytes : arena.bytesByKind[static_cast<size_t>(buffer.kind())];
     bytes += buffer.bytes() * buffer.slots();
   }
   for (const fbs::State *state : *plan_.states())
@@ -65,13 +67,14 @@ absl::Status PlanChecker::checkPersistence() {
     uint16_t role;
     bool persistent;
   };
+  const std::set<uint32_t> overlapping = findOverlappingPorts(plan_);
   std::vector<Range> ranges;
   for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
     if (buffer.bytes() == 0)
       continue;
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
-      ranges.push_back({RangeOf(buffer, slot), i, buffer.role(), IsPersistent(buffer.kind())});
+      ranges.push_back({RangeOf(buffer, slot), i, buffer.role(), IsPersistent(buffer.kind()) || overlapping.count(i)});
     if (ranges.size() > (size_t{1} << 24))
       return absl::ResourceExhaustedError("the plan has more than 2^24 buffer slots, too many to check");
   }
@@ -82,7 +85,7 @@ absl::Status PlanChecker::checkPersistence() {
   const Range *farthest = nullptr, *farthestPersistent = nullptr;
   for (const Range &range : ranges) {
     if (farthest && farthest->role != range.role)
-      farthest = farthestPersistent = nullptr; // another arena
+      farthest = farthestPersistent = nullptr; // another rank's bytes
     const Range *other = range.persistent ? farthest : farthestPersistent;
     if (other && other->bytes.end > range.bytes.begin) {
       const auto name = [&](const Range &r) {
@@ -106,11 +109,13 @@ absl::Status PlanChecker::checkPersistence() {
 }
 
 void PlanChecker::use(ByteRange range, uint32_t buffer) {
-  const uint32_t role = plan_.buffers()->Get(buffer)->role();
-  if (range.bytes() == 0 || range.end <= report_.roles[role].highestByte)
+  const fbs::Buffer &used = *plan_.buffers()->Get(buffer);
+  CheckReport::Role::Arena &arena = report_.roles[used.role()].in(used.space());
+  const uint64_t end = range.end - static_cast<uint64_t>(used.space()) * kSpaceStride;
+  if (range.bytes() == 0 || end <= arena.highestByte)
     return;
-  report_.roles[role].highestByte = range.end;
-  highestBuffer_[role] = buffer;
+  arena.highestByte = end;
+  highestBuffer_[used.role()][used.space()] = buffer;
 }
 
 absl::Status PlanChecker::checkArenas() {
@@ -127,19 +132,26 @@ absl::Status PlanChecker::checkArenas() {
     for (uint32_t i = 0; i < SizeOf(entry->outputs()); ++i)
       useBuffer(entry->outputs()->Get(i)->buffer());
   }
+  for (const uint32_t buffer : findOverlappingPorts(plan_))
+    useBuffer(buffer);
+  uint64_t arenas = 0;
   for (uint32_t i = 0; i < report_.roles.size(); ++i) {
-    const CheckReport::Role &role = report_.roles[i];
-    if (role.highestByte == role.arenaBytes)
-      continue;
-    std::string used = "none of them is used";
-    if (const std::optional<uint32_t> highest = highestBuffer_[i])
-      used = absl::StrCat("the last that is used is byte ", role.highestByte, ", the end of buffer ", *highest, " ",
-                          Quoted(plan_.buffers()->Get(*highest)->name()));
-    return counterexample("exact memory",
-                          absl::StrCat("the arena", role.name.empty() ? "" : absl::StrCat(" of role '", role.name, "'"),
-                                       " has ", role.arenaBytes, " bytes, but ", used));
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace()) {
+      const CheckReport::Role::Arena &arena = report_.roles[i].in(space);
+      arenas += space == fbs::MemorySpace::Device || arena.bytes > 0;
+      if (arena.highestByte == arena.bytes)
+        continue;
+      std::string used = "none of them is used";
+      if (const auto highest = highestBuffer_[i].find(space); highest != highestBuffer_[i].end())
+        used = absl::StrCat("the last that is used is byte ", arena.highestByte, ", the end of buffer ",
+                            highest->second, " ", Quoted(plan_.buffers()->Get(highest->second)->name()));
+      const std::string &role = report_.roles[i].name;
+      return counterexample("exact memory", absl::StrCat("the arena", describeArena(space),
+                                                         role.empty() ? "" : absl::StrCat(" of role '", role, "'"),
+                                                         " has ", arena.bytes, " bytes, but ", used));
+    }
   }
-  prove("exact memory", report_.roles.size(), "arenas end with the last byte that is used");
+  prove("exact memory", arenas, "arenas end with the last byte that is used");
   return absl::OkStatus();
 }
 
@@ -285,9 +297,11 @@ absl::Status PlanChecker::check() {
   facts_ = {};
   certificates_.clear();
   throughRanks_.clear();
-  highestBuffer_.assign(RoleCount(plan_), std::nullopt);
+  highestBuffer_.assign(RoleCount(plan_), {});
   summarise();
   BOWLINE_RETURN_IF_ERROR(checkPersistence());
+  RunOverlap overlap(plan_);
+  BOWLINE_RETURN_IF_ERROR(overlap.check());
   BOWLINE_RETURN_IF_ERROR(findPrepared());
   for (uint32_t i = 0; i < plan_.entries()->size(); ++i)
     BOWLINE_RETURN_IF_ERROR(checkEntry(i));
@@ -300,6 +314,8 @@ absl::Status PlanChecker::check() {
   prove("initialisation", facts_.reads, "reads follow a write of every byte");
   prove("no clobber", facts_.reads, "reads see their own buffer's values");
   prove("outputs", facts_.outputs, "output tensors are complete at the end");
+  if (overlap.facts() > 0)
+    prove("two runs", overlap.facts(), "buffers of ports are those of every other run alone");
   BOWLINE_RETURN_IF_ERROR(checkArenas());
   BOWLINE_RETURN_IF_ERROR(checkCommunications());
   return checkMeaning();

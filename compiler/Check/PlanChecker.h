@@ -6,7 +6,8 @@
 // Proven, over each entry with its timeline expanded:
 //
 //   persistence     constants, inputs, parameters and state share no byte with any other buffer of their role
-//   bounds          every operand lies in its buffer, and every buffer in the arena of its role
+//   bounds          every operand lies in its buffer at an address that its kernel takes, and every buffer in the
+//                   arena of its role and space
 //   aliasing        a command's written bytes overlap none of its other operands, except a declared in-place pair with
 //                   exactly equal bytes
 //   events          every wait is for an event that was signalled before, in the order of issue
@@ -17,7 +18,7 @@
 //                   earlier command of the entry
 //   no clobber      a read of a buffer sees values of that buffer, never those of another that shares its bytes
 //   outputs         every output is written completely and intact at the end
-//   exact memory    the highest byte that is used in a role's arena is its last
+//   exact memory    the highest byte that is used in each arena of a role is its last
 //   matching        on every communicator all members of a group issue the same operations: kind, type, reduction,
 //                   counts; sends and receives pair up
 //   no deadlock     one order of all operations suits the order in which each rank issues its own, so that no ranks
@@ -80,12 +81,20 @@ struct CheckReport {
   /// What the ranks with one coordinate along the role axis have in common; one of these without such an axis.
   struct Role {
     std::string name; ///< empty where the plan names no roles
-    uint64_t arenaBytes = 0;
-    uint64_t highestByte = 0; ///< end of the last byte that is used
-    uint32_t buffers = 0, states = 0;
-    /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
-    std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
-    uint64_t preparedBytes = 0; ///< results of the entry of kind Prepare; not among those of their kind
+    uint32_t states = 0;
+
+    struct Arena {
+      uint64_t bytes = 0;
+      uint64_t highestByte = 0; ///< end of the last byte that is used
+      uint32_t buffers = 0;
+      /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
+      std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
+      uint64_t preparedBytes = 0; ///< results of the entry of kind Prepare; not among those of their kind
+    };
+    /// By fbs::MemorySpace.
+    std::array<Arena, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas = {};
+    const Arena &in(fbs::MemorySpace space) const { return arenas[static_cast<size_t>(space)]; }
+    Arena &in(fbs::MemorySpace space) { return arenas[static_cast<size_t>(space)]; }
   };
   std::vector<Role> roles;
 
@@ -128,8 +137,9 @@ private:
   const fbs::Plan &plan_;
   Timeline timeline_;
   CheckReport report_;
-  std::vector<std::optional<uint32_t>> highestBuffer_; // by role: whose bytes reach highestByte; none without any
-  std::vector<bool> prepared_;                         // by buffer: what the entry of kind Prepare sets
+  /// By role, then space: whose bytes reach highestByte; none without any.
+  std::vector<std::map<fbs::MemorySpace, uint32_t>> highestBuffer_;
+  std::vector<bool> prepared_; // by buffer: what the entry of kind Prepare sets
   std::vector<fbs::CertificateT> certificates_;
   /// By name of entries, where that was asked for; null: not known.
   std::map<std::string, std::shared_ptr<const OrderThroughRanks>> throughRanks_;
@@ -144,6 +154,9 @@ absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report = nullptr);
 
 /// kAborted: "proof of PROOF fails: MESSAGE".
 absl::Status counterexample(absl::string_view proof, absl::string_view message);
+
+/// " in PinnedHost"; nothing for the space in which nearly everything is.
+std::string describeArena(fbs::MemorySpace space);
 
 /// The report for a person, some lines.
 std::string formatReport(const CheckReport &report);

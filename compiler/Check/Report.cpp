@@ -12,6 +12,23 @@ static std::string describeRole(const CheckReport::Role &role) {
   return role.name.empty() ? std::string() : absl::StrCat(" of role '", absl::Utf8SafeCEscape(role.name), "'");
 }
 
+std::string describeArena(fbs::MemorySpace space) {
+  return space == fbs::MemorySpace::Device ? std::string() : absl::StrCat(" in ", fbs::EnumNameMemorySpace(space));
+}
+
+static std::string describeArena(const CheckReport::Role &role, fbs::MemorySpace space) {
+  const CheckReport::Role::Arena &arena = role.in(space);
+  std::string text = absl::StrFormat("arena   %d bytes%s%s in %d buffers:", arena.bytes, describeArena(space),
+                                     describeRole(role), arena.buffers);
+  for (size_t kind = 0; kind < arena.bytesByKind.size(); ++kind)
+    if (arena.bytesByKind[kind] > 0)
+      absl::StrAppendFormat(&text, " %s %d", fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind)),
+                            arena.bytesByKind[kind]);
+  if (arena.preparedBytes > 0)
+    absl::StrAppendFormat(&text, " Prepared %d", arena.preparedBytes);
+  return text + "\n";
+}
+
 std::string formatReport(const CheckReport &report) {
   std::string text;
   if (report.ranks > 1)
@@ -27,17 +44,10 @@ std::string formatReport(const CheckReport &report) {
   }
   absl::StrAppendFormat(&text, "kernels %d registered, %d generated%s; %d commands stored\n", report.registeredKernels,
                         report.generatedKernels, report.hasCode ? "" : " without code", report.storedCommands);
-  for (const CheckReport::Role &role : report.roles) {
-    absl::StrAppendFormat(&text, "arena   %d bytes%s in %d buffers:", role.arenaBytes, describeRole(role),
-                          role.buffers);
-    for (size_t kind = 0; kind < role.bytesByKind.size(); ++kind)
-      if (role.bytesByKind[kind] > 0)
-        absl::StrAppendFormat(&text, " %s %d", fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind)),
-                              role.bytesByKind[kind]);
-    if (role.preparedBytes > 0)
-      absl::StrAppendFormat(&text, " Prepared %d", role.preparedBytes);
-    text += "\n";
-  }
+  for (const CheckReport::Role &role : report.roles)
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace())
+      if (space == fbs::MemorySpace::Device || role.in(space).buffers > 0)
+        text += describeArena(role, space);
   for (const CheckReport::Proof &proof : report.proofs)
     absl::StrAppendFormat(&text, "proven  %-15s %d %s\n", proof.name, proof.facts, proof.what);
   return text;

@@ -102,6 +102,6 @@ std::string Timeline::describe(const OperandAccess &access) const {
                       buffer.slots() > 1 ? absl::StrCat(" slot ", access.slot) : "");
 }
 
-std::string describe(ByteRange range) { return absl::StrCat("[", range.begin, ", ", range.end, ")"); }
+std::string describe(ByteRange range) { return DescribeRange(range); }
 
 } // namespace bowline

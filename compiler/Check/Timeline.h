@@ -31,7 +31,7 @@ struct CommandSite {
 struct OperandAccess {
   uint32_t buffer = 0;
   uint32_t slot = 0; ///< 0 for buffers with one slot
-  ByteRange range;   ///< in the arena
+  ByteRange range;   ///< of the role's bytes, whatever their space
   bool reads = false;
   bool writes = false;
 };
@@ -66,7 +66,7 @@ private:
   std::vector<std::vector<uint64_t>> argumentBytes_;
 };
 
-/// "[128, 256)"
+/// "[128, 256)"; "[0, 64) in PinnedHost"
 std::string describe(ByteRange range);
 
 } // namespace bowline

@@ -15,6 +15,7 @@
 #include "compiler/Codegen/TargetCpu.h"
 #include "compiler/Support/Fault.h"
 #include "dialects/Graph/GraphDialect.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -83,8 +84,7 @@ LogicalResult bowline::checkKernelSignature(func::FuncOp kernel) {
     if (!tensor || !tensor.hasStaticShape() || tensor.getNumElements() == 0)
       return kernel.emitOpError("arguments and results of a kernel must be tensors of static shape, got ") << type;
     Type element = tensor.getElementType();
-    if (!(element.isF32() || element.isF64() || element.isBF16() || element.isF16() || element.isInteger(1) ||
-          element.isInteger(8) || element.isInteger(32) || element.isInteger(64)))
+    if (!elementTypeOf(element) || element.isUnsignedInteger())
       return kernel.emitOpError("no code generation for elements of type ") << element;
   }
   return success();

@@ -75,7 +75,7 @@ public:
   ///                          int64_t m0, int64_t m1, int64_t n0, int64_t n1);
   ///
   /// The first argument of `epilogue` is the product, tensor<MxNxf32>; others have the product's shape, one value per
-  /// row or column or one value; results have the product's shape; all are f32 or bf16. The body is elementwise,
+  /// row or column or one value; results have the product's shape; all are f32, bf16 or f16. The body is elementwise,
   /// broadcasts and constants of one value. `arguments` holds the addresses of the other arguments, then of the
   /// results: whole dense row-major tensors. `tile[(m - m0) * stride + n - n0]` is element (m, n) of the product. The
   /// elements with m0 <= m < m1 and n0 <= n < n1 of all results are computed, in f32, and nothing else is read or

@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Epilogue.h"
-#include "compiler/Codegen/KernelEmitter.h"
+#include "compiler/Codegen/Loops/VectorLoops.h"
+#include "compiler/Codegen/Loops/VectorReductions.h"
 #include "dialects/Graph/FusionRole.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "types/computed_types.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -24,9 +27,9 @@ LogicalResult bowline::codegen::checkEpilogue(func::FuncOp epilogue) {
     return epilogue.emitOpError("an epilogue has at least one result");
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
   for (Type type : llvm::concat<const Type>(arguments.drop_front(), results)) {
-    Type element = getElementTypeOrSelf(type);
-    if (!element.isF32() && !element.isBF16())
-      return epilogue.emitOpError("arguments and results of an epilogue are tensors of f32 or bf16, got ") << type;
+    if (!isComputedIn(getElementTypeOrSelf(type)))
+      return epilogue.emitOpError("arguments and results of an epilogue are tensors of ")
+             << NamesOf(&IsComputedIn) << ", got " << type;
   }
   for (Type type : arguments.drop_front()) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
@@ -74,62 +77,91 @@ SmallVector<std::pair<int, int>> bowline::codegen::findEpiloguePairs(func::FuncO
   return pairs;
 }
 
-LogicalResult KernelEmitter::emitEpilogue(ModuleOp module, StringRef symbol, const Nest &planned) {
-  nest = &planned;
+namespace {
+
+/// Builds the function of an epilogue: loops over the rows of a tile, and over vectors whose last one is masked, for a
+/// tile may end anywhere.
+class EpilogueEmitter {
+public:
+  EpilogueEmitter(func::FuncOp epilogue, const TargetCpu &cpu) : frame(epilogue, epilogue.getLoc(), cpu) {
+    values.setReductions(reductions);
+  }
+
+  LogicalResult emit(ModuleOp module, StringRef symbol, const Nest &planned);
+
+private:
+  /// As many vectors as it takes, the last one masked.
+  void emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
+
+  KernelFrame frame;
+  KernelBuilder &b = frame.b;
+  Scopes scopes{b};
+  Indices indices{b, scopes};
+  ElementMemory memory{frame, indices};
+  Values values{frame, scopes, indices, memory};
+  Prefetches prefetches{frame, scopes, indices, memory};
+  VectorReductions reductions{frame, scopes, indices, values, prefetches};
+  VectorLoops loops{frame, scopes, indices};
+};
+
+} // namespace
+
+LogicalResult EpilogueEmitter::emit(ModuleOp module, StringRef symbol, const Nest &planned) {
+  frame.nest = &planned;
   b.setInsertionPointToEnd(module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, pointer, i64, i64, i64, i64, i64});
   auto function = LLVM::LLVMFuncOp::create(b, symbol, type);
   Block *body = function.addEntryBlock(b);
-  scopes.emplace_back(body);
-  b.setInsertionPointToEnd(body);
+  scopes.begin(body);
   Value stride = body->getArgument(2), firstRow = body->getArgument(3), lastRow = body->getArgument(4),
         firstColumn = body->getArgument(5), lastColumn = body->getArgument(6);
-  FunctionType signature = kernel.getFunctionType();
-  inputCount = signature.getNumInputs();
+  FunctionType signature = frame.kernel.getFunctionType();
+  frame.inputCount = signature.getNumInputs();
 
   // The tile as if it began with the product's first element.
   Value origin = arith::SubIOp::create(
-      b, constant(0), arith::AddIOp::create(b, arith::MulIOp::create(b, firstRow, stride), firstColumn));
+      b, b.constant(0), arith::AddIOp::create(b, arith::MulIOp::create(b, firstRow, stride), firstColumn));
   Value tile = LLVM::GEPOp::create(b, pointer, b.getF32Type(), body->getArgument(1), ArrayRef<LLVM::GEPArg>{origin});
-  arguments.push_back({tile, cast<RankedTensorType>(signature.getInput(0)), stride});
+  frame.arguments.push_back({tile, cast<RankedTensorType>(signature.getInput(0)), stride});
   for (Type tensor : llvm::concat<const Type>(signature.getInputs().drop_front(), signature.getResults())) {
     Value slot = LLVM::GEPOp::create(b, pointer, pointer, body->getArgument(0),
-                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(arguments.size()) - 1});
-    arguments.push_back({LLVM::LoadOp::create(b, pointer, slot), cast<RankedTensorType>(tensor)});
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(frame.arguments.size()) - 1});
+    frame.arguments.push_back({LLVM::LoadOp::create(b, pointer, slot), cast<RankedTensorType>(tensor)});
   }
 
-  const Nest::Segment &segment = nest->segments[0];
-  int64_t count = std::max<int64_t>(lanesOf(segment), 2);
+  const Nest::Segment &segment = frame.nest->segments[0];
+  int64_t count = std::max<int64_t>(loops.lanesOf(segment), 2);
   Value columns = arith::SubIOp::create(b, lastColumn, firstColumn);
-  Value rest = arith::RemSIOp::create(b, columns, constant(count));
+  Value rest = arith::RemSIOp::create(b, columns, b.constant(count));
   Value whole = arith::SubIOp::create(b, lastColumn, rest);
-  emitLoop(nest->outer[0], firstRow, lastRow, 1, {}, [&](ValueRange) {
-    emitVectors(segment, count, firstColumn, whole, [&] { emitStores(segment); });
+  scopes.emitLoop(frame.nest->outer[0], firstRow, lastRow, 1, {}, [&](ValueRange) {
+    loops.emitVectors(segment, count, firstColumn, whole, [&] { values.emitStores(segment.stores); });
     emitMaskedVectors(segment, count, whole, lastColumn);
     return SmallVector<Value>();
   });
   LLVM::ReturnOp::create(b, ValueRange());
-  return failure(unsupported);
+  return failure(frame.unsupported);
 }
 
-void KernelEmitter::emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to) {
-  emitLoop(*segment.dim, from, to, count, {}, [&](ValueRange) {
-    insertHere();
-    Value rest = arith::TruncIOp::create(b, b.getI32Type(), arith::SubIOp::create(b, to, dimValue(*segment.dim)));
+void EpilogueEmitter::emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to) {
+  scopes.emitLoop(*segment.dim, from, to, count, {}, [&](ValueRange) {
+    scopes.insertHere();
+    Value rest =
+        arith::TruncIOp::create(b, b.getI32Type(), arith::SubIOp::create(b, to, scopes.dimValue(*segment.dim)));
     SmallVector<int32_t> numbers = llvm::to_vector(llvm::seq<int32_t>(0, count));
     auto type = VectorType::get({count}, b.getI32Type());
     Value lane = arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
     Value bound = vector::BroadcastOp::create(b, type, rest);
-    lanes = {dimBit(*segment.dim), count, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane, bound)};
-    emitStores(segment);
-    lanes = {};
+    indices.lanes = {dimBit(*segment.dim), count, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane, bound)};
+    values.emitStores(segment.stores);
+    indices.lanes = {};
     return SmallVector<Value>();
   });
 }
 
 LogicalResult bowline::codegen::emitEpilogue(ModuleOp module, StringRef symbol, func::FuncOp epilogue, const Nest &nest,
                                              const TargetCpu &cpu) {
-  return KernelEmitter(epilogue, epilogue.getLoc(), cpu).emitEpilogue(module, symbol, nest);
+  return EpilogueEmitter(epilogue, cpu).emit(module, symbol, nest);
 }

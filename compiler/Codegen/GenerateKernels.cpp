@@ -18,7 +18,7 @@ using namespace bowline;
 
 namespace {
 
-class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, OperationPass<ModuleOp>> {
+class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, PhasePass<Phase::Codegen>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateKernelsPass)
 
@@ -29,7 +29,7 @@ public:
 
   void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     std::unique_ptr<KernelCodegen> codegen = backend.createCodegen(options);
     plan::KernelOp last;
     SymbolTable symbols(getOperation());

@@ -20,7 +20,8 @@ using namespace bowline::codegen;
 static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 Type codegen::computeType(Type elementType) {
-  return elementType.isBF16() || elementType.isF16() ? Float32Type::get(elementType.getContext()) : elementType;
+  bool isNarrow = isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? Float32Type::get(elementType.getContext()) : elementType;
 }
 
 static Type computeTypeOf(Value value) { return computeType(getElementTypeOrSelf(value.getType())); }

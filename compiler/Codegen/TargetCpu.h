@@ -29,6 +29,9 @@ struct TargetCpu {
   /// AVX512-BF16: f32 is rounded to bf16 by one instruction, which takes subnormal numbers for zero.
   bool hasBf16 = false;
 
+  /// Instructions that convert between f16 and f32 (F16C).
+  bool hasF16() const { return level != "x86-64-v2"; }
+
   /// Features beyond the level, as LLVM writes them.
   llvm::StringRef features() const { return hasBf16 ? "+avx512bf16" : ""; }
 };

@@ -13,7 +13,6 @@
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
 #include "dialects/Dist/DistOps.h"
-#include "dialects/Plan/Alignment.h"
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Weights.h"
@@ -22,6 +21,7 @@
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
 #include "targets/costs/link.h"
+#include "types/computed_types.h"
 
 #include <filesystem>
 #include <limits>
@@ -52,8 +52,14 @@ static std::string nearestDivisors(int64_t size, int64_t wanted) {
 
 static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   auto invalid = [](auto &&...parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  if (options.dtype != "f32" && options.dtype != "bf16")
-    return invalid("--dtype ", options.dtype, " is not supported; use f32 or bf16");
+  std::optional<ElementType> dtype = ElementTypeFromName(options.dtype);
+  if (!dtype || !IsComputedIn(*dtype))
+    return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
+  if (options.mode == CompileMode::Train && !IsTrainedIn(*dtype))
+    return invalid("--dtype ", options.dtype,
+                   " is for --mode generate: small gradients would be lost, for no loss is "
+                   "scaled to keep them; train with one of ",
+                   NamesOf(&IsTrainedIn));
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
@@ -61,6 +67,8 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
+  if (options.mapsWeights && options.mode != CompileMode::Generate)
+    return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -88,6 +96,7 @@ PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, cons
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
+  result.mapsWeights = options.mapsWeights;
   result.disabledSteps = options.disabledSteps;
   result.timing = options.timing;
   InsertOptimizerOptions &optimizer = result.optimizer;
@@ -152,9 +161,16 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
   BOWLINE_ASSIGN_OR_RETURN(chosen.target, targets::FindTarget(options.target));
   const targets::Target &target = *chosen.target;
   const targets::Levels &levels = target.levels;
-  if (!llvm::is_contained(target.computed_types, options.dtype))
-    return absl::InvalidArgumentError(absl::StrCat("--dtype ", options.dtype, " is not supported with --target ",
-                                                   options.target, "; use one of ", join(target.computed_types)));
+  if (llvm::none_of(target.computed_types, [&](ElementType type) { return NameOf(type) == options.dtype; }))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dtype ", options.dtype, " is not supported with --target ", options.target, "; use one of ",
+                     absl::StrJoin(target.computed_types, ", ", [](std::string *out, ElementType type) {
+                       out->append(NameOf(type));
+                     })));
+  if (options.mapsWeights && !target.reads_host_memory)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--map-weights: kernels of the target ", options.target,
+                     " do not read mapped files; leave it out, and the weights are copied to the device"));
   auto asked = options.levels.find(levels.flag);
   for (const auto &[flag, level] : options.levels)
     if (flag != levels.flag)
@@ -227,6 +243,23 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   return targets::ParseLinks(options.links, axes).status();
 }
 
+/// A file that was printed after a phase goes on from there. Writes down the phase of one that does not say it.
+static absl::Status checkPhase(ModuleOp module, const CompileOptions &options) {
+  if (module->hasAttr(kPhaseAttr) && !phaseOf(module))
+    return absl::InvalidArgumentError(absl::StrCat(options.model, ": '", kPhaseAttr.str(),
+                                                   "' is the name of no phase; leave the attribute out, or print the "
+                                                   "program again with --compile-to"));
+  std::optional<Phase> ended = phaseOf(module);
+  if (ended && *ended != options.from)
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model, " says that it was printed after phase '", nameOf(*ended).str(), "'; ",
+        options.from == Phase::Input ? "add" : "use", " --compile-from=", nameOf(*ended).str(),
+        options.from == Phase::Input ? "" : absl::StrCat(" instead of --compile-from=", nameOf(options.from).str())));
+  if (options.from != Phase::Input)
+    setPhase(module, options.from);
+  return absl::OkStatus();
+}
+
 void bowline::describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
   Builder builder(module.getContext());
   module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
@@ -235,8 +268,6 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
   module->setAttr(plan::PlanDialect::kTargetAttr,
                   plan::TargetAttr::get(module.getContext(), target.name, target.arch, pipeline.codegen.level,
                                         target.has_host_threads ? pipeline.threads : 1));
-  if (target.alignment != plan::kAlignment)
-    module->setAttr(plan::kAlignmentAttr, builder.getI64IntegerAttr(target.alignment));
 }
 
 namespace {
@@ -349,7 +380,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   llvm::raw_string_ostream listing(result.kernelListing);
   if (options.listsKernels)
     chosen.codegen.dump = &listing; // and nothing comes from the cache
-  else if (options.to >= Phase::Memory && options.codegen)
+  else if (options.to >= Phase::Codegen && options.codegen)
     openKernelCache(options, chosen.codegen, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, chosen);
@@ -369,6 +400,11 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     return diagnostics.status();
   llvm::append_range(result.remarks, diagnostics.takeRemarks());
   if (options.to == Phase::Plan) {
+    if (options.runsInFlight > 1)
+      module.walk([&](plan::EntryOp entry) {
+        if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
+          entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
+      });
     auto plan = emitPlan(module);
     if (failed(plan))
       return diagnostics.status();
@@ -392,6 +428,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
 
 absl::StatusOr<CompileResult> bowline::compileModule(ModuleOp module, const CompileOptions &options) {
   BOWLINE_RETURN_IF_ERROR(checkOptions(options, /*isIr=*/true));
+  BOWLINE_RETURN_IF_ERROR(checkPhase(module, options));
   {
     DiagnosticCollector diagnostics(module.getContext());
     BOWLINE_RETURN_IF_ERROR(addStrategy(module, options, diagnostics));

@@ -9,8 +9,8 @@
 #ifndef BOWLINE_COMPILER_DRIVER_COMPILE_H
 #define BOWLINE_COMPILER_DRIVER_COMPILE_H
 
-#include "compiler/Pipelines/Phase.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "dialects/Program/Phase.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"
 #include "targets/target.h"
@@ -37,7 +37,7 @@ struct CompileOptions {
   CompileMode mode = CompileMode::Train;
   int64_t batch = 0;         // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;           // positions per sequence; a .mlir file has its own
-  std::string dtype = "f32"; // or bf16: what is computed in; parameters that are trained are f32 all the same
+  std::string dtype = "f32"; // or bf16, or f16 to generate: what is computed in; what is trained is f32
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;
@@ -55,6 +55,8 @@ struct CompileOptions {
   std::string kernelCache;        // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;            // per rank; 0: the processors that this process may use, divided among the ranks
   uint64_t memoryLimit = 0;       // bytes; 0: none
+  int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
+  bool mapsWeights = false;       // weights are read in place from mapped files
   std::vector<std::string> links; // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase

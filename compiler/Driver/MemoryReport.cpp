@@ -65,7 +65,7 @@ static bool isPersistent(fbs::BufferKind kind) {
 static std::string describeSharing(const fbs::PlanT &plan, size_t role, const std::vector<uint64_t> &liveBytes) {
   uint64_t persistentEnd = 0;
   for (const auto &buffer : plan.buffers)
-    if (buffer->role == role && isPersistent(buffer->kind))
+    if (buffer->role == role && isPersistent(buffer->kind) && buffer->space == fbs::MemorySpace::Device)
       persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
   auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
   uint64_t bytes = shared(plan.roles.empty() ? plan.arena_bytes : plan.roles[role]->arena_bytes);
@@ -85,6 +85,8 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
   uint64_t prepared = 0;
   std::vector<const fbs::BufferT *> largest;
   for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
+    if (buffer->space != fbs::MemorySpace::Device)
+      continue;
     bool isPrepared = buffer->kind == fbs::BufferKind::State && !states.contains(index);
     (isPrepared ? prepared : byKind[buffer->kind]) += extentOf(*buffer);
     largest.push_back(buffer.get());
@@ -97,6 +99,10 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
     absl::StrAppend(&text, "  computed from parameters when they are set: ", formatBytes(prepared), "\n");
   for (size_t role = 0; role < std::max<size_t>(plan.roles.size(), 1); ++role)
     text += describeSharing(plan, role, liveBytes);
+  for (const auto &arena : plan.arenas)
+    absl::StrAppend(&text, "arena in ", fbs::EnumNameMemorySpace(arena->space),
+                    plan.roles.size() > 1 ? ", of role " + plan.roles[arena->role]->name : "", ": ",
+                    formatBytes(arena->bytes), "\n");
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto *lhs, const auto *rhs) { return extentOf(*lhs) > extentOf(*rhs); });
   largest.resize(std::min(top, largest.size()));
@@ -145,9 +151,12 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
   size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(),
                                    [](const auto &kernel) { return kernel->origin == fbs::KernelOrigin::Generated; });
   uint64_t code = 0;
+  bool hasCode = true;
   for (const auto &image : plan.images)
-    code += image->data.size();
-  bool hasCode = llvm::none_of(plan.images, [](const auto &image) { return image->format == kNoImageFormat; });
+    for (const auto &part : image->codes) {
+      code += part->data.size();
+      hasCode &= part->format != kNoImageFormat;
+    }
   absl::StrAppend(&text, "kernels: ", generated, " generated (", hasCode ? formatBytes(code) : "without code", "), ",
                   plan.kernels.size() - generated, " registered\n");
   return text + describeMemory(plan, liveBytes, 8);

@@ -10,7 +10,7 @@
 #define BOWLINE_COMPILER_DRIVER_SHRINKMODEL_H
 
 #include "frontends/hf/ModelConfig.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Strategy/Strategy.h"
 
 namespace bowline {
 

@@ -9,7 +9,7 @@
 #include "compiler/Driver/StrategySource.h"
 #include "absl/strings/str_cat.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Strategy/Strategy.h"
 #include "runtime/base/mapped_file.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -26,10 +26,10 @@ static absl::Status checkPhases(const CompileOptions &options) {
     const char *flag;
     Phase phase; ///< the first one that reads it
   };
-  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy", Phase::Graph},
-                            {!flags.mesh.empty(), "--mesh", Phase::Graph},
-                            {!flags.stages.empty(), "--stages", Phase::Graph},
-                            {!flags.schedule.empty(), "--schedule", Phase::Graph},
+  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy", Phase::Train},
+                            {!flags.mesh.empty(), "--mesh", Phase::Train},
+                            {!flags.stages.empty(), "--stages", Phase::Train},
+                            {!flags.schedule.empty(), "--schedule", Phase::Train},
                             {flags.microbatches.has_value(), "--microbatches", Phase::Train},
                             {flags.sequenceParallel, "--sequence-parallel", Phase::Shard},
                             {flags.zero.has_value(), "--zero", Phase::Local},

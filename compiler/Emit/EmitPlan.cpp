@@ -12,11 +12,15 @@
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
 #include "dialects/Stage/StageOps.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "runtime/plan/collective_view.h"
+#include "runtime/plan/plan_view.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -84,8 +88,11 @@ private:
     if (!plan->roles.empty())
       plan->roles.back()->arena_bytes = arena.getInt();
     plan->arena_bytes = std::max<uint64_t>(plan->arena_bytes, arena.getInt());
+    if (failed(emitArenas()))
+      return failure();
     kernelIndex.clear();
     programIndex.clear();
+    checkIndex.clear();
     firstKernel = plan->kernels.size();
     roleImage.reset();
     if (failed(emitMesh()))
@@ -93,9 +100,8 @@ private:
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
-    for (auto image : module.getOps<plan::ImageOp>())
-      if (failed(emitImage(image)))
-        return failure();
+    emitImage();
+    appendFaults();
     for (auto kernel : module.getOps<plan::KernelOp>())
       if (failed(emitKernel(kernel)))
         return failure();
@@ -104,6 +110,31 @@ private:
     for (Operation &op : *module.getBody())
       if (failed(emitRest(&op)))
         return failure();
+    return success();
+  }
+
+  /// Those in other spaces than device, in the order of spaces.
+  LogicalResult emitArenas() {
+    auto bytes = module->getAttrOfType<DictionaryAttr>(plan::PlanDialect::kOtherArenasAttr);
+    if (!bytes)
+      return success();
+    std::map<plan::MemorySpace, int64_t> arenas;
+    for (NamedAttribute arena : bytes) {
+      std::optional<plan::MemorySpace> space = plan::symbolizeMemorySpace(arena.getName());
+      auto size = dyn_cast<IntegerAttr>(arena.getValue());
+      if (!space || *space == plan::MemorySpace::Device || !size)
+        return module.emitError("'") << plan::PlanDialect::kOtherArenasAttr
+                                     << "' holds bytes of pinned_host and external, not " << arena.getName() << " = "
+                                     << arena.getValue();
+      arenas[*space] = size.getInt();
+    }
+    for (auto [space, size] : arenas) {
+      auto arena = std::make_unique<fbs::ArenaT>();
+      arena->role = role;
+      arena->space = static_cast<fbs::MemorySpace>(space);
+      arena->bytes = size;
+      plan->arenas.push_back(std::move(arena));
+    }
     return success();
   }
 
@@ -167,9 +198,9 @@ private:
     buffer.layout = std::make_unique<fbs::LayoutT>();
     buffer.layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
     buffer.layout->view = attribute.getView().asArrayRef().vec();
-    for (auto names : attribute.getCuts().getAsRange<ArrayAttr>()) {
-      buffer.layout->cuts.push_back(std::make_unique<fbs::CutT>());
-      if (failed(emitAxes(op, names, buffer.layout->cuts.back()->axes)))
+    for (auto names : attribute.getDimShardings().getAsRange<ArrayAttr>()) {
+      buffer.layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
+      if (failed(emitAxes(op, names, buffer.layout->dim_shardings.back()->axes)))
         return failure();
     }
     return emitAxes(op, attribute.getFlatAxes(), buffer.layout->flat_axes);
@@ -201,6 +232,8 @@ private:
     buffer->kind = static_cast<fbs::BufferKind>(op.getKind());
     buffer->dtype = *dtype;
     buffer->shape = op.getTensorType().getShape().vec();
+    buffer->space = static_cast<fbs::MemorySpace>(op.getSpace());
+    buffer->alignment = op.getAlignment();
     buffer->offset = *op.getOffset();
     buffer->bytes = op.getBytes();
     buffer->slots = op.getSlots();
@@ -215,17 +248,26 @@ private:
   }
 
   /// Roles with the same code share it: stages of equal layers do.
-  LogicalResult emitImage(plan::ImageOp op) {
-    if (roleImage)
-      return op.emitOpError("is the second of its module; all generated kernels of a role are in one image");
+  void emitImage() {
+    auto same = [](const std::unique_ptr<fbs::CodeT> &a, const std::unique_ptr<fbs::CodeT> &b) {
+      return a->format == b->format && a->target == b->target && a->data == b->data;
+    };
     auto image = std::make_unique<fbs::ImageT>();
-    image->format = op.getFormat().str();
-    image->data = expand(cast<DenseElementsAttr>(op.getData()));
+    for (plan::ImageOp op : module.getOps<plan::ImageOp>()) {
+      auto code = std::make_unique<fbs::CodeT>();
+      code->format = op.getFormat().str();
+      if (auto target = op->getAttrOfType<StringAttr>(kCodeTargetAttr))
+        code->target = target.str();
+      code->data = expand(cast<DenseElementsAttr>(op.getData()));
+      image->codes.push_back(std::move(code));
+    }
+    if (image->codes.empty())
+      return;
     for (roleImage = 0; *roleImage < plan->images.size(); ++*roleImage)
-      if (plan->images[*roleImage]->format == image->format && plan->images[*roleImage]->data == image->data)
-        return success();
+      if (std::equal(image->codes.begin(), image->codes.end(), plan->images[*roleImage]->codes.begin(),
+                     plan->images[*roleImage]->codes.end(), same))
+        return;
     plan->images.push_back(std::move(image));
-    return success();
   }
 
   LogicalResult emitKernel(plan::KernelOp op) {
@@ -243,12 +285,15 @@ private:
       kernel->origin = fbs::KernelOrigin::Generated;
       kernel->name = op.getSymbol()->str();
       if (auto grid = op.getGrid()) {
-        kernel->grid = std::make_unique<fbs::GridT>();
-        kernel->grid->blocks = {static_cast<uint32_t>((*grid)[0])};
-        kernel->grid->threads = {static_cast<uint32_t>((*grid)[1])};
-        kernel->grid->constants.assign(grid->begin() + 2, grid->end());
+        fbs::GridT geometry;
+        geometry.blocks = {static_cast<uint32_t>((*grid)[0])};
+        geometry.threads = {static_cast<uint32_t>((*grid)[1])};
+        geometry.constants.assign(grid->begin() + 2, grid->end());
+        kernel->geometry.Set(std::move(geometry));
       } else {
-        kernel->parallel_extent = *op.getExtent();
+        fbs::ByRangeT geometry;
+        geometry.extent = *op.getExtent();
+        kernel->geometry.Set(std::move(geometry));
       }
     } else {
       return op.emitOpError("has no code yet; run generate-kernels first");
@@ -261,6 +306,7 @@ private:
         return op.emitOpError("argument element type ") << argument.getType() << " is not one of the plan's";
       emitted->dtype = *dtype;
       emitted->shape = argument.getType().getShape().vec();
+      emitted->alignment = argument.getAlignment();
       kernel->arguments.push_back(std::move(emitted));
     }
     for (size_t i = 0; i < op.getInPlace().size(); i += 2)
@@ -270,8 +316,99 @@ private:
     if (op.getSymbol())
       // Without an image the loader says so.
       kernel->image = roleImage.value_or(plan->images.size());
+    emitCheck(op, *kernel);
     kernelIndex[op.getSymNameAttr()] = shareKernel(std::move(kernel));
     return success();
+  }
+
+  /// Of the kernels whose data are checked before each launch: the index of the check.
+  void emitCheck(plan::KernelOp op, const fbs::KernelT &kernel) {
+    const kernels::DataCheck *check = dataCheckOf(op);
+    if (!check)
+      return;
+    kernels::Signature checked;
+    for (const auto &argument : kernel.arguments)
+      checked.arguments.push_back({static_cast<kernels::Access>(argument->access),
+                                   static_cast<kernels::DType>(argument->dtype), argument->shape});
+    const kernels::Signature signature = kernels::SignatureOfCheck(*check, checked);
+    auto emitted = std::make_unique<fbs::KernelT>();
+    emitted->name = signature.kernel;
+    for (const kernels::Attribute &attribute : signature.attributes) {
+      emitted->attributes.push_back(std::make_unique<fbs::AttributeT>());
+      emitted->attributes.back()->name = attribute.name;
+      emitted->attributes.back()->ints = attribute.ints;
+    }
+    for (const kernels::TensorSpec &spec : signature.arguments) {
+      auto argument = std::make_unique<fbs::ArgumentT>();
+      argument->access = static_cast<fbs::Access>(spec.access);
+      argument->dtype = static_cast<fbs::DType>(spec.dtype);
+      argument->shape = spec.shape;
+      emitted->bytes_moved += static_cast<double>(spec.ByteCount());
+      emitted->arguments.push_back(std::move(argument));
+    }
+    checkIndex[op.getSymNameAttr()] = {check, shareKernel(std::move(emitted))};
+  }
+
+  static const kernels::DataCheck *dataCheckOf(plan::KernelOp op) {
+    return op.getRegistered() ? kernels::FindDataCheck(std::string_view(*op.getRegistered())) : nullptr;
+  }
+
+  /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
+  /// any time: it says nothing.
+  SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
+    SmallVector<plan::LaunchOp> launches;
+    for (auto entry : module.getOps<plan::EntryOp>())
+      if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
+        return launches;
+    program.walk([&](plan::LaunchOp launch) {
+      if (dataCheckOf(symbols.lookup<plan::KernelOp>(launch.getKernel())))
+        launches.push_back(launch);
+    });
+    return launches;
+  }
+
+  /// A word for each launch whose data are checked, behind all other buffers of the role.
+  void appendFaults() {
+    SymbolTable symbols(module);
+    faultOf.clear();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      for (plan::LaunchOp launch : checkedLaunches(program, symbols))
+        faultOf.insert({launch, faultOf.size()});
+    if (faultOf.empty())
+      return;
+    auto buffer = std::make_unique<fbs::BufferT>();
+    uint64_t &arena = arenaOf(fbs::MemorySpace::Device);
+    buffer->name = "faults";
+    buffer->kind = fbs::BufferKind::Fault;
+    buffer->dtype = fbs::DType::I32;
+    buffer->shape = {static_cast<int64_t>(faultOf.size())};
+    buffer->alignment = deviceAlignment(module);
+    buffer->offset = llvm::alignTo(arena, buffer->alignment);
+    buffer->bytes = faultOf.size() * sizeof(int32_t);
+    buffer->source = sourceIndex("", "emit-plan", "");
+    buffer->role = role;
+    arena = buffer->offset + buffer->bytes;
+    plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    faultBuffer = plan->buffers.size();
+    plan->buffers.push_back(std::move(buffer));
+  }
+
+  /// The launch before `op` that checks its data; null where they are not checked.
+  std::unique_ptr<fbs::CommandT> emitCheckOf(plan::Command op) {
+    auto launchOp = dyn_cast<plan::LaunchOp>(op.getOperation());
+    auto fault = launchOp ? faultOf.find(launchOp) : faultOf.end();
+    if (fault == faultOf.end())
+      return nullptr;
+    auto [check, kernel] = checkIndex.lookup(launchOp.getKernelAttr().getAttr());
+    fbs::LaunchT launch;
+    launch.kernel = kernel;
+    launch.operands = {operand(launchOp.getOperands()[check->argument]),
+                       fbs::Operand(faultBuffer, fault->second * sizeof(int32_t))};
+    auto command = std::make_unique<fbs::CommandT>();
+    command->stream = op.getStreamIndex();
+    command->source = sourceIndex(op, op.getPassName());
+    command->body.Set(std::move(launch));
+    return command;
   }
 
   /// The index of the kernel, which may be that of an equal one of an earlier role.
@@ -314,8 +451,11 @@ private:
     for (auto segmentOp : op.getBody().front().getOps<plan::SegmentOp>()) {
       auto segment = std::make_unique<fbs::SegmentT>();
       segment->name = segmentOp.getName().str();
-      for (Operation &command : segmentOp.getBody().front())
+      for (Operation &command : segmentOp.getBody().front()) {
+        if (std::unique_ptr<fbs::CommandT> check = emitCheckOf(cast<plan::Command>(command)))
+          segment->commands.push_back(std::move(check));
         segment->commands.push_back(emitCommand(cast<plan::Command>(command), *program));
+      }
       program->segments.push_back(std::move(segment));
     }
     for (size_t i = 0; i < op.getTimeline().size(); i += 2)
@@ -345,6 +485,10 @@ private:
           copy.source = std::make_unique<fbs::Operand>(operand(copyOp.getSource()));
           copy.destination = std::make_unique<fbs::Operand>(operand(copyOp.getDestination()));
           copy.bytes = copyOp.getSource().getType().getBytes();
+          auto spaceOf = [&](Value buffer) { return plan->buffers[bufferIndex.lookup(buffer)]->space; };
+          // What has none, the loader refuses.
+          copy.engine = EngineFor(spaceOf(copyOp.getSource()), spaceOf(copyOp.getDestination()))
+                            .value_or(fbs::CopyEngine::WithinDevice);
           command->body.Set(std::move(copy));
         })
         .Case([&](plan::CollectiveOp op) { command->body.Set(emitCollective(op)); })
@@ -391,7 +535,7 @@ private:
     transfer.peer = op.getPeer();
     transfer.dtype = *toDType(tensorOf(op.getBuffers().front()).getElementType());
     for (Value buffer : op.getBuffers())
-      transfer.parts.emplace_back(operand(buffer), tensorOf(buffer).getNumElements());
+      transfer.ranges.emplace_back(operand(buffer), tensorOf(buffer).getNumElements());
     return transfer;
   }
 
@@ -429,6 +573,27 @@ private:
     return bytes;
   }
 
+  /// Bytes of the role's arena in `space`.
+  uint64_t &arenaOf(fbs::MemorySpace space) {
+    for (const auto &arena : plan->arenas)
+      if (arena->role == role && arena->space == space)
+        return arena->bytes;
+    return plan->roles.empty() ? plan->arena_bytes : plan->roles.back()->arena_bytes;
+  }
+
+  /// A second buffer like one that a port has, behind all others of the role.
+  uint32_t appendLike(uint32_t first) {
+    auto second = std::make_unique<fbs::BufferT>(*plan->buffers[first]);
+    uint64_t &arena = arenaOf(second->space);
+    second->name += ".second";
+    second->offset = llvm::alignTo(arena, second->alignment);
+    arena = second->offset + second->bytes + (second->slots - 1) * second->slot_stride;
+    if (second->space == fbs::MemorySpace::Device)
+      plan->arena_bytes = std::max(plan->arena_bytes, arena);
+    plan->buffers.push_back(std::move(second));
+    return plan->buffers.size() - 1;
+  }
+
   void emitEntry(plan::EntryOp op) {
     auto entry = std::make_unique<fbs::EntryT>();
     entry->name = op.getSymName().str();
@@ -446,6 +611,16 @@ private:
       entry->inputs.push_back(port(name, buffer, limit));
     for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
       entry->outputs.push_back(port(name, buffer, 0));
+    // What is wrong with these the loader says.
+    if (auto runs = op->getAttrOfType<IntegerAttr>(kInFlightAttr))
+      entry->in_flight = static_cast<uint8_t>(std::clamp<int64_t>(runs.getInt(), 0, 3));
+    if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
+      for (int64_t i = 0; i + 1 < feeds.size(); i += 2)
+        entry->feeds.emplace_back(feeds[i], feeds[i + 1]);
+    if (entry->in_flight == 2)
+      for (auto *ports : {&entry->inputs, &entry->outputs})
+        for (const auto &port : *ports)
+          port->second = appendLike(port->buffer);
     if (op.getOrder() || op.getValues())
       emitCertificate(op, entry->name);
     plan->entries.push_back(std::move(entry));
@@ -477,6 +652,10 @@ private:
   uint16_t role = 0;
   uint32_t firstKernel = 0; ///< that is of no earlier role
   std::optional<uint32_t> roleImage;
+  /// Of this role: words by launch, the buffer of them, and what checks by kernel.
+  DenseMap<Operation *, uint64_t> faultOf;
+  uint32_t faultBuffer = 0;
+  DenseMap<StringAttr, std::pair<const kernels::DataCheck *, uint32_t>> checkIndex;
   std::map<std::string, uint32_t> kernels; ///< packed, the first of equal ones
   /// By location, pass and reason.
   std::map<std::array<std::string, 3>, uint32_t> sources;

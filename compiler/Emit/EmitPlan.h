@@ -17,6 +17,15 @@
 
 namespace bowline {
 
+/// Attributes of plan.entry. Runs of it that a session may have begun and not waited for: 2, else 1. Of each port there
+/// is then a second buffer, which the module does not show: it lies behind the arena that was packed.
+inline constexpr llvm::StringLiteral kInFlightAttr = "plan.in_flight";
+/// Pairs (output, input) of ports: the next run has the output's value as its input unless the caller writes that.
+inline constexpr llvm::StringLiteral kFeedsAttr = "plan.feeds";
+/// Attribute of plan.image, of which a module may have several: the least processor that runs it, as `cpu` of the
+/// target. Those to prefer come first.
+inline constexpr llvm::StringLiteral kCodeTargetAttr = "plan.code_target";
+
 /// The plan of a module in the plan dialect whose buffers have offsets. Hashes and versions are left to WritePlan, and
 /// whether certificates prove anything to the loader. Modules in the module are roles; equal kernels and images of
 /// several roles are stored once. Fails with a diagnostic where something is missing: a target, an offset, generated

@@ -9,24 +9,17 @@
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/PlanTypes.h"
 #include "dialects/Dist/DistOps.h"
-#include "dialects/Plan/Alignment.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Plan/Reason.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/plan/collective_view.h"
-#include "targets/target.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace bowline;
-
-/// A plan says what buffers begin at, and not why.
-static int64_t alignmentOn(const std::string &device) {
-  auto target = targets::FindTarget(device);
-  return target.ok() ? (*target)->alignment : plan::kAlignment;
-}
 
 namespace {
 
@@ -35,7 +28,8 @@ public:
   Importer(MLIRContext *context, const fbs::PlanT &plan) : plan(plan), builder(context) {}
 
   OwningOpRef<ModuleOp> run() {
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), plan.name);
+    OwningOpRef<ModuleOp> module = ModuleOp::create(
+        builder.getUnknownLoc(), plan.name.empty() ? std::nullopt : std::optional<StringRef>(plan.name));
     builder.setInsertionPointToEnd(module->getBody());
     importHeader(*module);
     buffers.resize(plan.buffers.size());
@@ -58,8 +52,6 @@ private:
     const fbs::TargetT &target = *plan.target;
     module->setAttr(plan::PlanDialect::kTargetAttr,
                     plan::TargetAttr::get(context, target.device, target.arch, target.cpu, target.threads));
-    if (int64_t alignment = alignmentOn(target.device); alignment != plan::kAlignment)
-      module->setAttr(plan::kAlignmentAttr, builder.getI64IntegerAttr(alignment));
     module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(plan.seed));
     module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
   }
@@ -79,11 +71,35 @@ private:
 
   /// What is of the current role, and the mesh with its communicators, which all roles have.
   LogicalResult importRole(ModuleOp module, uint64_t arenaBytes) {
-    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(arenaBytes));
-    importMesh();
+    NamedAttrList others;
+    for (const auto &arena : plan.arenas)
+      if (arena->role == role)
+        others.append(plan::stringifyMemorySpace(static_cast<plan::MemorySpace>(arena->space)),
+                      builder.getI64IntegerAttr(arena->bytes));
+    if (!others.empty())
+      module->setAttr(plan::PlanDialect::kOtherArenasAttr, others.getDictionary(builder.getContext()));
+    // Second buffers of ports, and faults, come back behind the others when the plan is written.
+    BitVector seconds(plan.buffers.size());
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
-      if (plan.buffers[i]->role == role)
-        buffers[i] = importBuffer(*plan.buffers[i]);
+      if (plan.buffers[i]->kind == fbs::BufferKind::Fault)
+        seconds.set(i);
+    for (const auto &entry : plan.entries)
+      if (entry->in_flight > 1)
+        for (const auto *ports : {&entry->inputs, &entry->outputs})
+          for (const auto &port : *ports)
+            seconds.set(port->second);
+    uint64_t packed = 0;
+    importMesh();
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+      const fbs::BufferT &buffer = *plan.buffers[i];
+      if (buffer.role != role || seconds[i])
+        continue;
+      buffers[i] = importBuffer(buffer);
+      if (buffer.space == fbs::MemorySpace::Device)
+        packed = std::max(packed, buffer.offset + buffer.bytes + (buffer.slots - 1) * buffer.slot_stride);
+    }
+    // Unless there are some, the file's word counts, right or wrong.
+    module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(seconds.any() ? packed : arenaBytes));
     communicators.clear();
     for (const auto &communicator : plan.communicators)
       communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
@@ -138,11 +154,11 @@ private:
   plan::LayoutAttr importLayout(const fbs::LayoutT *layout) {
     if (!layout)
       return {};
-    SmallVector<Attribute> cuts;
-    for (const auto &cut : layout->cuts)
-      cuts.push_back(axisNames(cut->axes));
+    SmallVector<Attribute> dimShardings;
+    for (const auto &sharding : layout->dim_shardings)
+      dimShardings.push_back(axisNames(sharding->axes));
     return plan::LayoutAttr::get(builder.getContext(), builder.getDenseI64ArrayAttr(layout->global_shape),
-                                 builder.getDenseI64ArrayAttr(layout->view), builder.getArrayAttr(cuts),
+                                 builder.getDenseI64ArrayAttr(layout->view), builder.getArrayAttr(dimShardings),
                                  axisNames(layout->flat_axes));
   }
 
@@ -150,7 +166,8 @@ private:
     auto type = plan::BufferType::get(tensorType(buffer.dtype, buffer.shape));
     return plan::BufferOp::create(builder, locationOf(buffer.source), type, buffer.name,
                                   static_cast<plan::BufferKind>(buffer.kind), builder.getI64IntegerAttr(buffer.offset),
-                                  buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()));
+                                  buffer.slots, buffer.slot_stride, importLayout(buffer.layout.get()),
+                                  static_cast<plan::MemorySpace>(buffer.space), buffer.alignment);
   }
 
   void importConstant(const fbs::ConstantDataT &constant) {
@@ -158,6 +175,11 @@ private:
     auto *bytes = reinterpret_cast<const char *>(constant.data.data());
     auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
     plan::ConstantOp::create(builder, builder.getUnknownLoc(), buffers[constant.buffer], cast<ElementsAttr>(value));
+  }
+
+  bool isCheck(uint32_t kernel) const {
+    return plan.kernels[kernel]->origin == fbs::KernelOrigin::Registered &&
+           kernels::IsDataCheck(plan.kernels[kernel]->name);
   }
 
   static bool hasCode(const fbs::KernelT &kernel) {
@@ -201,23 +223,33 @@ private:
                << ", which cannot be expressed in the plan dialect yet";
       image = kernel.image;
     }
-    if (image)
-      importImage(*plan.images[*image]);
+    if (image && failed(importImage(*plan.images[*image])))
+      return failure();
     for (unsigned index : kernels.set_bits())
-      if (failed(importKernel(index)))
+      if (!isCheck(index) && failed(importKernel(index)))
         return failure();
     return success();
   }
 
-  void importImage(const fbs::ImageT &image) {
-    auto type = RankedTensorType::get({static_cast<int64_t>(image.data.size())}, builder.getI8Type());
-    auto *bytes = reinterpret_cast<const char *>(image.data.data());
-    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, image.data.size()));
-    plan::ImageOp::create(builder, builder.getUnknownLoc(), image.format, cast<ElementsAttr>(value));
+  LogicalResult importImage(const fbs::ImageT &image) {
+    for (const auto &code : image.codes) {
+      if (code->hash)
+        return emitError(builder.getUnknownLoc()) << "hashes of code cannot be expressed in the plan dialect yet";
+      auto type = RankedTensorType::get({static_cast<int64_t>(code->data.size())}, builder.getI8Type());
+      auto *bytes = reinterpret_cast<const char *>(code->data.data());
+      auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, code->data.size()));
+      auto op = plan::ImageOp::create(builder, builder.getUnknownLoc(), code->format, cast<ElementsAttr>(value));
+      if (!code->target.empty())
+        op->setAttr(kCodeTargetAttr, builder.getStringAttr(code->target));
+    }
+    return success();
   }
 
   LogicalResult importKernel(uint32_t index) {
     const fbs::KernelT &kernel = *plan.kernels[index];
+    if (!kernel.access_maps.empty())
+      return emitError(builder.getUnknownLoc())
+             << "kernel '" << kernel.name << "' has access maps, which cannot be expressed in the plan dialect yet";
     std::string symbol = kernel.name + "." + std::to_string(index);
     OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(symbol));
@@ -233,12 +265,12 @@ private:
         op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
-      if (!kernel.grid) {
-        op.setExtent(kernel.parallel_extent);
-      } else if (const fbs::GridT &grid = *kernel.grid;
-                 grid.blocks.size() == 1 && grid.threads.size() == 1 && grid.shared_bytes == 0) {
-        SmallVector<int64_t> launched = {grid.blocks[0], grid.threads[0]};
-        launched.append(grid.constants.begin(), grid.constants.end());
+      const fbs::GridT *grid = kernel.geometry.AsGrid();
+      if (!grid) {
+        op.setExtent(kernel.geometry.AsByRange()->extent);
+      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0) {
+        SmallVector<int64_t> launched = {grid->blocks[0], grid->threads[0]};
+        launched.append(grid->constants.begin(), grid->constants.end());
         op.setGrid(ArrayRef<int64_t>(launched));
       } else {
         return emitError(builder.getUnknownLoc())
@@ -250,7 +282,7 @@ private:
     SmallVector<Attribute> arguments;
     for (const auto &argument : kernel.arguments)
       arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), static_cast<plan::Access>(argument->access),
-                                                  tensorType(argument->dtype, argument->shape)));
+                                                  tensorType(argument->dtype, argument->shape), argument->alignment));
     op.setArgumentsAttr(builder.getArrayAttr(arguments));
     SmallVector<int64_t> pairs;
     for (const fbs::InPlace &pair : kernel.in_place)
@@ -290,9 +322,12 @@ private:
     for (const auto &segment : program.segments) {
       auto segmentOp = plan::SegmentOp::create(segments, loc, segment->name);
       OpBuilder commands = OpBuilder::atBlockEnd(&segmentOp.getBody().emplaceBlock());
-      for (const auto &command : segment->commands)
-        if (failed(importCommand(commands, *command)))
+      for (const auto &command : segment->commands) {
+        // Checks come back when the plan is written.
+        const fbs::LaunchT *launch = command->body.AsLaunch();
+        if ((!launch || !isCheck(launch->kernel)) && failed(importCommand(commands, *command)))
           return failure();
+      }
     }
     return success();
   }
@@ -377,8 +412,8 @@ private:
   FailureOr<Operation *> importTransfer(OpBuilder &commands, Location loc, const TransferT &transfer,
                                         const std::string &pass) {
     SmallVector<Value> operands;
-    for (const fbs::Part &part : transfer.parts) {
-      FailureOr<Value> value = importOperand(loc, part.operand(), part.count());
+    for (const fbs::Range &range : transfer.ranges) {
+      FailureOr<Value> value = importOperand(loc, range.operand(), range.count());
       if (failed(value))
         return failure();
       operands.push_back(*value);
@@ -405,10 +440,17 @@ private:
     SmallVector<int64_t> limits;
     for (const auto &port : entry.inputs)
       limits.push_back(port->limit);
-    plan::EntryOp::create(builder, builder.getUnknownLoc(), static_cast<EntryKind>(entry.kind), entry.name,
-                          static_cast<int64_t>(entry.bucket), plan.programs[entry.program]->name, names(entry.inputs),
-                          limits, values(entry.inputs), names(entry.outputs), values(entry.outputs),
-                          importOrder(entry.name), importValues(entry.name));
+    auto op = plan::EntryOp::create(builder, builder.getUnknownLoc(), static_cast<EntryKind>(entry.kind), entry.name,
+                                    static_cast<int64_t>(entry.bucket), plan.programs[entry.program]->name,
+                                    names(entry.inputs), limits, values(entry.inputs), names(entry.outputs),
+                                    values(entry.outputs), importOrder(entry.name), importValues(entry.name));
+    if (entry.in_flight > 1)
+      op->setAttr(kInFlightAttr, builder.getI64IntegerAttr(entry.in_flight));
+    SmallVector<int64_t> feeds;
+    for (const fbs::Feed &feed : entry.feeds)
+      feeds.append({feed.output(), feed.input()});
+    if (!feeds.empty())
+      op->setAttr(kFeedsAttr, builder.getDenseI64ArrayAttr(feeds));
   }
 
   /// The role's part of the entry's certificate, if it has one.

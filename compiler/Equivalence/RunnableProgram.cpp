@@ -14,7 +14,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Sharding/Strategy.h"
+#include "passes/Strategy/Strategy.h"
 
 #include <set>
 

@@ -190,9 +190,9 @@ LogicalResult InterpretPass::writeResult(const Port &port, const HostTensor &ten
   if (std::error_code error = llvm::sys::fs::create_directories(options.outputs))
     return getOperation().emitError("'") << options.outputs << "': cannot be created: " << error.message();
   Type element = port.type.getElementType();
-  StorageType type = isa<FloatType>(element) ? StorageType::kF64
-                     : element.isInteger(64) ? StorageType::kI64
-                                             : StorageType::kI32;
+  ElementType type = isa<FloatType>(element) ? ElementType::kF64
+                     : element.isInteger(64) ? ElementType::kI64
+                                             : ElementType::kI32;
   SmallString<128> path(options.outputs);
   llvm::sys::path::append(path, port.name + ".npy");
   if (llvm::Error error = writeNpyFile(path, {type, tensor}))

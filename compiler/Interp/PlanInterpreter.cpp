@@ -11,7 +11,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
+#include <map>
 #include <numeric>
+#include <utility>
 
 using namespace mlir;
 using namespace bowline;
@@ -40,12 +42,18 @@ PlanInterpreter::Role::Role(ModuleOp module, const RankGrid &whole, StringRef ax
   for (int64_t rank = 0; rank < whole.count(); ++rank)
     if (whole.placeOf(rank, stages) == coordinate)
       ranks.push_back(rank);
+  // The arenas of memory spaces lie one behind the other.
+  std::map<plan::MemorySpace, int64_t> arenas;
   for (auto buffer : module.getOps<plan::BufferOp>())
-    if (std::optional<uint64_t> offset = buffer.getOffset())
-      bytes = std::max(bytes, static_cast<int64_t>(*offset) + buffer.getExtent());
+    if (std::optional<uint64_t> offset = buffer.getOffset()) {
+      int64_t &end = arenas[buffer.getSpace()];
+      end = std::max(end, static_cast<int64_t>(*offset) + buffer.getExtent());
+    }
+  for (auto &[space, size] : arenas)
+    bytes += std::exchange(size, bytes);
   for (auto buffer : module.getOps<plan::BufferOp>()) {
     std::optional<uint64_t> offset = buffer.getOffset();
-    offsets[buffer] = offset ? static_cast<int64_t>(*offset) : bytes;
+    offsets[buffer] = offset ? arenas[buffer.getSpace()] + static_cast<int64_t>(*offset) : bytes;
     if (!offset)
       bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), plan::kAlignment));
   }
@@ -164,7 +172,7 @@ dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &gr
     ArrayRef<int64_t> view = attr->getView().asArrayRef();
     layout.view = view.empty() ? layout.global : llvm::to_vector(view);
     layout.axes.assign(layout.view.size(), {});
-    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getCuts().getAsRange<ArrayAttr>()))
+    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getDimShardings().getAsRange<ArrayAttr>()))
       llvm::append_range(axes, cut.getAsRange<StringAttr>());
     llvm::append_range(layout.flatAxes, attr->getFlatAxes().getAsRange<StringAttr>());
   }

@@ -9,16 +9,18 @@
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Codegen/GenerateKernels.h"
 #include "compiler/Pipelines/OnEachRank.h"
-#include "compiler/Pipelines/OnSeveralRanks.h"
 #include "compiler/Pipelines/VerifyPhase.h"
-#include "dialects/Dist/DistOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Hoisting/Passes.h"
 #include "passes/Import/Passes.h"
+#include "passes/Local/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
-#include "passes/Stages/Passes.h"
+#include "passes/Scheduling/Passes.h"
+#include "passes/Sharding/Passes.h"
+#include "passes/Training/Passes.h"
 
 #include <limits>
 
@@ -61,7 +63,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   std::vector<Step> steps;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
-    if (create && phase >= Phase::Local && options.mayDivideIntoStages)
+    if (create && phase >= Phase::Local)
       create = [create = std::move(create)] { return createOnEachRank(create); };
     steps.push_back({name, phase, reason, optional, std::move(create)});
   };
@@ -73,12 +75,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("cse-graph", Phase::Graph, "one read of each parameter, one table of angles for all layers", true,
        [] { return createCSEPass(); });
 
-  if (options.dtype == "bf16")
-    step("lower-precision", Phase::Graph, "before differentiation, which then gives gradients in the same precision",
-         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training}); });
+  if (options.dtype != "f32")
+    step("lower-precision", Phase::Train, "before differentiation, which then gives gradients in the same precision",
+         false, [=] { return createLowerPrecision(LowerPrecisionOptions{options.training, options.dtype}); });
 
   if (options.training) {
-    step("assign-stages", Phase::Graph, "before differentiation, which then divides the backward pass too", false,
+    step("assign-stages", Phase::Train, "before differentiation, which then divides the backward pass too", false,
          [] { return createAssignStages(); });
     step("differentiate", Phase::Train, "the backward pass, built from each operation's own derivative", false,
          [] { return createDifferentiate(); });
@@ -99,11 +101,12 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
          [=] { return createInsertInit(InsertInitOptions{options.seed, /*weights=*/false}); });
   }
 
-  step("apply-strategy", Phase::Shard, "after differentiation: gradients and states are cut as their parameters are",
-       false, [] { return createApplyStrategy(); });
-  step("pad-for-divisibility", Phase::Shard, "what follows cuts into equal parts", false,
+  step("apply-strategy", Phase::Shard,
+       "after differentiation: gradients and states are sharded as their parameters are", false,
+       [] { return createApplyStrategy(); });
+  step("pad-for-divisibility", Phase::Shard, "what follows makes equal shards", false,
        [] { return createPadForDivisibility(); });
-  step("propagate-shardings", Phase::Shard, "every value gets pieces, and the moves between them a place", false,
+  step("propagate-shardings", Phase::Shard, "every value gets a sharding, and the moves between them a place", false,
        [] { return createPropagateShardings(); });
 
   step("global-to-local", Phase::Local, "what follows sees the program of one rank", false,
@@ -119,11 +122,11 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
-       [] { return createOnSeveralRanks([] { return createCanonicalizerPass(); }); });
-  step("cse-local", Phase::Local, "each rank's places, and the rows of its parts, are computed once", true,
-       [] { return createOnSeveralRanks([] { return createCSEPass(); }); });
+       [] { return createCanonicalizerPass(); });
+  step("cse-local", Phase::Local, "each rank's places, and the rows of its shards, are computed once", true,
+       [] { return createCSEPass(); });
   step("coalesce-collectives", Phase::Local, "every collective costs its latency, however little it moves", true,
-       [] { return createOnSeveralRanks([] { return createCoalesceCollectives(); }); });
+       [] { return createCoalesceCollectives(); });
 
   step("measure-traffic", Phase::Fuse, "before anything is fused: what reports compare the plan with", false,
        [] { return createMeasureTraffic(); });
@@ -154,28 +157,33 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("schedule-commands", Phase::Schedule, "values become buffers, functions programs", false,
        [] { return createScheduleCommands(); });
 
-  step("generate-kernels", Phase::Memory, "before memory: the code decides what may be computed in place", false,
+  step("generate-kernels", Phase::Codegen, "before memory: the code decides what may be computed in place", false,
        [=] { return createGenerateKernelsPass(backendOf(*options.target), options.codegen); });
-  step("donate-buffers", Phase::Memory, "after in-place pairs are known: copies that nobody needs go", true,
+  if (options.mapsWeights)
+    step("map-weights", Phase::Hoist, "before anything makes copies of weights", false,
+         [] { return createMapWeights(); });
+  step("donate-buffers", Phase::Hoist, "after in-place pairs are known: copies that nobody needs go", true,
        [] { return createDonateBuffers(); });
-  step("hoist-into-prepare", Phase::Memory, "after everything that adds or removes commands of a call", true,
+  step("hoist-into-prepare", Phase::Hoist, "after everything that adds or removes commands of a call", true,
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
-  step("hoist-invariants", Phase::Memory, "after everything that adds or removes commands of a microbatch", true,
+  step("hoist-invariants", Phase::Hoist, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
   if (options.target->packing)
-    step("pack-weights", Phase::Memory, "after weights in bf16 are computed once", true,
+    step("pack-weights", Phase::Hoist, "after weights in bf16 are computed once", true,
          [=] { return createPackWeights(packWeightsOptions(options)); });
-  step("overlap-commands", Phase::Memory, "when commands are final, and before memory, which depends on their order",
+  step("overlap-commands", Phase::Overlap, "when commands are final, and before memory, which depends on their order",
        true, [=] {
          OverlapCommandsOptions overlap;
          overlap.memoryLimit = options.memoryLimit;
          overlap.links = options.links;
          return createOverlapCommands(overlap);
        });
-  step("insert-events", Phase::Memory, "streams know nothing of each other; lifetimes end where events say so", false,
+  step("insert-events", Phase::Overlap, "streams know nothing of each other; lifetimes end where events say so", false,
        [] { return createInsertEvents(); });
-  step("elide-events", Phase::Memory, "after all waits that are needed are there: most follow from the others", true,
+  step("elide-events", Phase::Overlap, "after all waits that are needed are there: most follow from the others", true,
        [] { return createElideEvents(); });
+  step("state-alignments", Phase::Memory, "when kernels are final, and before buffers get their places", false,
+       [] { return createStateAlignments(); });
   step("pack-arena", Phase::Memory, "last, when the set of buffers is final", false, [] { return createPackArena(); });
   return steps;
 }
@@ -186,9 +194,7 @@ static bool runs(Phase phase, Phase from, Phase to) {
   return isInput || (phase > from && phase <= to);
 }
 
-std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &given, Phase from, Phase to) {
-  PipelineOptions options = given;
-  options.mayDivideIntoStages = dist::StrategyOp::of(module) || !module.getOps<ModuleOp>().empty();
+std::vector<Step> bowline::stepsToRun(const PipelineOptions &options, Phase from, Phase to) {
   std::vector<Step> steps = pipelineSteps(options);
   llvm::erase_if(steps, [&](const Step &step) {
     return !step.create || !runs(step.phase, from, to) ||
@@ -198,7 +204,7 @@ std::vector<Step> bowline::stepsToRun(ModuleOp module, const PipelineOptions &gi
 }
 
 LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
-  std::vector<Step> steps = stepsToRun(module, options, from, to);
+  std::vector<Step> steps = stepsToRun(options, from, to);
   PassManager manager(module.getContext());
   if (options.timing)
     manager.enableTiming();

@@ -10,10 +10,9 @@
 #define BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 
 #include "compiler/Codegen/Backend.h"
-#include "compiler/Pipelines/Phase.h"
+#include "dialects/Program/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "passes/Sharding/Passes.h"
 #include "passes/Training/Passes.h"
 
 #include <functional>
@@ -29,7 +28,7 @@ struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
-  std::string dtype = "f32"; // or bf16: what is computed in
+  std::string dtype = "f32"; // or bf16 or f16: what is computed in
   /// For recomputation that chooses by itself: bytes of everything in the arena, estimated; 0: no target.
   int64_t memoryTarget = 0;
   /// Bytes of the arena that no optimisation may exceed; 0: no limit.
@@ -37,12 +36,12 @@ struct PipelineOptions {
   InsertOptimizerOptions optimizer;
   /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
   std::string links;
-  /// Whether ranks may get programs of their own, as stages of a pipeline do: then steps run on each of them.
-  bool mayDivideIntoStages = true;
   const targets::Target *target = &targets::DefaultTarget();
   CodegenOptions codegen = defaultCodegen(targets::DefaultTarget());
   /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
   bool hasSmallSizes = false;
+  /// Weights are read in place from memory of the caller.
+  bool mapsWeights = false;
   /// Names of optimisation steps to leave out.
   std::set<std::string> disabledSteps;
   /// Print how long each pass took to stderr.
@@ -63,7 +62,7 @@ struct Step {
 std::vector<Step> pipelineSteps(const PipelineOptions &options);
 
 /// The steps of the phases after `from` up to and including `to` that have a pass and are not switched off.
-std::vector<Step> stepsToRun(mlir::ModuleOp module, const PipelineOptions &options, Phase from, Phase to);
+std::vector<Step> stepsToRun(const PipelineOptions &options, Phase from, Phase to);
 
 /// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
 /// with diagnostics.

@@ -1,4 +1,4 @@
-//===- VerifyPhase.h - What must be gone after each phase
+//===- VerifyPhase.h - The end of each phase
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,13 +9,16 @@
 #ifndef BOWLINE_COMPILER_PIPELINES_VERIFYPHASE_H
 #define BOWLINE_COMPILER_PIPELINES_VERIFYPHASE_H
 
-#include "compiler/Pipelines/Phase.h"
+#include "dialects/Program/Phase.h"
 #include "mlir/Pass/Pass.h"
 
 namespace bowline {
 
-/// A pass that fails, naming the operation, where the module still holds what `phase` must have removed, or lacks what
-/// it must have made.
+/// Fails with a diagnostic, naming the operation, where \p module still holds what \p phase must have removed, or lacks
+/// what it must have made. The verifier of each phase lies in its folder.
+llvm::LogicalResult verifyPhase(mlir::ModuleOp module, Phase phase);
+
+/// A pass that verifies the end of a phase, and writes into the module that the phase ended.
 std::unique_ptr<mlir::Pass> createVerifyPhasePass(Phase phase);
 
 } // namespace bowline

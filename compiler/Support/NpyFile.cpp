@@ -22,22 +22,22 @@ using graph::HostTensor;
 namespace endian = llvm::support::endian;
 
 /// What HostTensor holds exactly.
-static constexpr StorageType kSupported[] = {StorageType::kF32, StorageType::kF64, StorageType::kI32,
-                                             StorageType::kI64};
+static constexpr ElementType kSupported[] = {ElementType::kF32, ElementType::kF64, ElementType::kI32,
+                                             ElementType::kI64};
 
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
 
-static double loadElement(StorageType type, const uint8_t *bytes) {
+static double loadElement(ElementType type, const uint8_t *bytes) {
   switch (type) {
-  case StorageType::kF32:
+  case ElementType::kF32:
     return bit_cast<float>(endian::read32le(bytes));
-  case StorageType::kF64:
+  case ElementType::kF64:
     return bit_cast<double>(endian::read64le(bytes));
-  case StorageType::kI32:
+  case ElementType::kI32:
     return static_cast<int32_t>(endian::read32le(bytes));
-  case StorageType::kI64:
+  case ElementType::kI64:
     return static_cast<double>(static_cast<int64_t>(endian::read64le(bytes)));
   default:
     llvm_unreachable("not supported");
@@ -52,7 +52,7 @@ Expected<NpyArray> bowline::parseNpyTensor(StringRef bytes, StringRef name) {
   NpyArray array{view->type, HostTensor(std::move(view->shape))};
   for (auto [i, element] : enumerate(array.tensor.data)) {
     element = loadElement(view->type, view->data.data() + i * SizeOf(view->type));
-    if (view->type == StorageType::kI64 && !(std::fabs(element) <= 0x1p53))
+    if (view->type == ElementType::kI64 && !(std::fabs(element) <= 0x1p53))
       return createStringError("'" + name + "': element " + Twine(i) + " is beyond 2^53 and cannot be held exactly");
   }
   return array;
@@ -70,19 +70,19 @@ Expected<NpyArray> bowline::readNpyFile(StringRef path) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-static void storeElement(StorageType type, double value, raw_ostream &os) {
+static void storeElement(ElementType type, double value, raw_ostream &os) {
   char bytes[8];
   switch (type) {
-  case StorageType::kF32:
+  case ElementType::kF32:
     endian::write32le(bytes, bit_cast<uint32_t>(static_cast<float>(value)));
     break;
-  case StorageType::kF64:
+  case ElementType::kF64:
     endian::write64le(bytes, bit_cast<uint64_t>(value));
     break;
-  case StorageType::kI32:
+  case ElementType::kI32:
     endian::write32le(bytes, static_cast<uint32_t>(static_cast<int32_t>(value)));
     break;
-  case StorageType::kI64:
+  case ElementType::kI64:
     endian::write64le(bytes, static_cast<uint64_t>(static_cast<int64_t>(value)));
     break;
   default:
@@ -92,10 +92,10 @@ static void storeElement(StorageType type, double value, raw_ostream &os) {
 }
 
 std::string bowline::formatNpy(const NpyArray &array) {
-  absl::string_view descr = NpyTypeName(array.type);
+  std::string_view descr = InfoOf(array.type).npy;
   std::string header;
   raw_string_ostream headerStream(header);
-  headerStream << "{'descr': '" << StringRef(descr.data(), descr.size()) << "', 'fortran_order': False, 'shape': (";
+  headerStream << "{'descr': '" << StringRef(descr) << "', 'fortran_order': False, 'shape': (";
   for (int64_t size : array.tensor.shape)
     headerStream << size << ",";
   headerStream << "), }";

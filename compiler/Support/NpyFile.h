@@ -14,16 +14,16 @@
 #define BOWLINE_COMPILER_SUPPORT_NPYFILE_H
 
 #include "dialects/Graph/HostTensor.h"
-#include "runtime/base/storage_type.h"
+#include "types/element_type.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 namespace bowline {
 
-inline bool isFloat(StorageType type) { return type == StorageType::kF32 || type == StorageType::kF64; }
+inline bool isFloat(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF64; }
 
 struct NpyArray {
-  StorageType type = StorageType::kF64;
+  ElementType type = ElementType::kF64;
   graph::HostTensor tensor;
 };
 

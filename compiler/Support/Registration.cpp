@@ -17,11 +17,14 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Hoisting/Passes.h"
 #include "passes/Import/Passes.h"
+#include "passes/Local/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Overlap/Passes.h"
+#include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
-#include "passes/Stages/Passes.h"
+#include "passes/Strategy/Passes.h"
 #include "passes/Training/Passes.h"
 
 void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -33,11 +36,14 @@ void bowline::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void bowline::registerAllPasses() {
   mlir::registerTransformsPasses();
+  registerStrategyPasses();
   registerImportPasses();
-  registerShardingPasses();
-  registerStagesPasses();
   registerTrainingPasses();
+  registerShardingPasses();
+  registerLocalPasses();
   registerFusionPasses();
+  registerSchedulingPasses();
+  registerHoistingPasses();
   registerOverlapPasses();
   registerMemoryPasses();
 }

@@ -12,6 +12,16 @@
 namespace bowline {
 namespace {
 
+nlohmann::ordered_json toJson(const CheckReport::Role::Arena &arena) {
+  nlohmann::ordered_json json = {{"arena_bytes", arena.bytes},
+                                 {"highest_byte", arena.highestByte},
+                                 {"buffers", arena.buffers},
+                                 {"prepared_bytes", arena.preparedBytes}};
+  for (size_t kind = 0; kind < arena.bytesByKind.size(); ++kind)
+    json["bytes_by_kind"][fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind))] = arena.bytesByKind[kind];
+  return json;
+}
+
 nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report, const absl::Status &status) {
   nlohmann::ordered_json json;
   json["plan"] = file;
@@ -22,11 +32,12 @@ nlohmann::ordered_json toJson(const std::string &file, const CheckReport &report
   json["mesh"] = report.mesh;
   json["roles"] = nlohmann::ordered_json::array();
   for (const CheckReport::Role &role : report.roles) {
-    nlohmann::ordered_json item = {
-        {"name", role.name},       {"arena_bytes", role.arenaBytes}, {"highest_byte", role.highestByte},
-        {"buffers", role.buffers}, {"states", role.states},          {"prepared_bytes", role.preparedBytes}};
-    for (size_t kind = 0; kind < role.bytesByKind.size(); ++kind)
-      item["bytes_by_kind"][fbs::EnumNameBufferKind(static_cast<fbs::BufferKind>(kind))] = role.bytesByKind[kind];
+    // What is in the space in which nearly everything is stands beside the role's name.
+    nlohmann::ordered_json item = {{"name", role.name}, {"states", role.states}};
+    item.update(toJson(role.in(fbs::MemorySpace::Device)));
+    for (const fbs::MemorySpace space : fbs::EnumValuesMemorySpace())
+      if (space != fbs::MemorySpace::Device && role.in(space).buffers > 0)
+        item["other_arenas"][fbs::EnumNameMemorySpace(space)] = toJson(role.in(space));
     json["roles"].push_back(std::move(item));
   }
   json["registered_kernels"] = report.registeredKernels;

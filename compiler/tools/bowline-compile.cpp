@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
@@ -17,6 +18,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
+#include "types/computed_types.h"
 
 #include <cmath>
 #include <set>
@@ -39,6 +41,16 @@ std::vector<std::string> phaseNames() {
   for (const PhaseInfo &info : allPhases())
     names.push_back(info.name.str());
   return names;
+}
+
+/// Empty for the name of a phase, and what is wrong with any other.
+std::string isPhase(const std::string &name) {
+  if (phaseNamed(name))
+    return "";
+  std::string replacement = replacementOf(name);
+  if (!replacement.empty())
+    return "phase '" + name + "' is no more; use " + replacement;
+  return "'" + name + "' is no phase; use one of " + absl::StrJoin(phaseNames(), ", ");
 }
 
 std::string phaseHelp() {
@@ -119,8 +131,9 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--dtype", o.dtype,
-                 "What is computed in; bf16 trains f32 parameters, and accumulates and keeps statistics in f32")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+                 "What is computed in; bf16 trains f32 parameters, f16 is for --mode generate; both accumulate and "
+                 "keep statistics in f32")
+      ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   defineStrategy(app, line);
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
@@ -177,7 +190,15 @@ void define(CLI::App &app, CommandLine &line) {
                  "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
                  "emulates it: [AXIS:]bandwidth=10GB/s,latency=5us [bandwidth=1GB/s,latency=20us]")
       ->allow_extra_args(false);
+  app.add_option("--runs-in-flight", o.runsInFlight,
+                 "1, or 2: the host writes the data of a step while the device computes the one before, for which the "
+                 "plan has its ports twice [1]")
+      ->check(CLI::Range(1, 2));
   app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
+  app.add_flag(
+      "--map-weights", o.mapsWeights,
+      "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
+      "make no packed copies of them (generate)");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_option("--verify-each", line.verifyEach,
@@ -185,9 +206,9 @@ void define(CLI::App &app, CommandLine &line) {
                  "computes before and after each step up to the choice of kernels, on all ranks, in f64 and modulo a "
                  "prime; see docs/checker.md")
       ->check(CLI::IsMember({"equiv"}));
-  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(CLI::IsMember(phaseNames()));
+  app.add_option("--compile-to", line.to, "Stop after this phase and print the IR")->check(isPhase, "PHASE");
   app.add_option("--compile-from", line.from, "MODEL is a .mlir file that was printed after this phase")
-      ->check(CLI::IsMember(phaseNames()));
+      ->check(isPhase, "PHASE");
   app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
   app.footer(phaseHelp());
 }
@@ -209,10 +230,10 @@ absl::Status run(CommandLine &line) {
                         : line.kernelCache == "off" ? ""
                                                     : line.kernelCache;
   options.listsKernels = !line.kernelListing.empty();
-  if (options.listsKernels && (!options.codegen || options.to < Phase::Memory))
+  if (options.listsKernels && (!options.codegen || options.to < Phase::Codegen))
     return absl::InvalidArgumentError(
         absl::StrCat("--kernel-listing has nothing to list: ",
-                     options.codegen ? "no code is generated before the phase memory; leave out --compile-to"
+                     options.codegen ? "no code is generated before the phase codegen; leave out --compile-to"
                                      : "leave out --no-codegen"));
   if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
       AreSameFile(line.kernelListing, line.output))

@@ -55,6 +55,8 @@ public:
       json["buffers"].push_back({{"name", name(buffer->name())},
                                  {"kind", fbs::EnumNameBufferKind(buffer->kind())},
                                  {"type", typeOf(*buffer)},
+                                 {"space", fbs::EnumNameMemorySpace(buffer->space())},
+                                 {"alignment", buffer->alignment()},
                                  {"offset", buffer->offset()},
                                  {"bytes", buffer->bytes()},
                                  {"slots", buffer->slots()},
@@ -66,10 +68,10 @@ public:
   absl::StatusOr<Json> describeKernels() const {
     std::vector<std::map<std::string, DeviceFunction>> functions(SizeOf(plan_.images()));
     for (uint32_t i = 0; i < functions.size(); ++i) {
-      const fbs::Image &image = *plan_.images()->Get(i);
-      if (name(image.format()) != kCubin)
+      const fbs::Code &code = preferredCode(i);
+      if (name(code.format()) != kCubin)
         continue;
-      auto read = readCubin({image.data()->data(), image.data()->size()});
+      auto read = readCubin({code.data()->data(), code.data()->size()});
       if (!read.ok())
         return Annotate(read.status(), absl::StrCat("image ", i));
       functions[i] = *std::move(read);
@@ -79,11 +81,11 @@ public:
       const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
       if (kernel.origin() != fbs::KernelOrigin::Generated)
         continue;
-      if (const fbs::Grid *grid = kernel.grid())
+      if (const fbs::Grid *grid = kernel.geometry_as_Grid())
         json[i]["grid"] = {{"blocks", extents(grid->blocks())}, {"threads", extents(grid->threads())}};
       else
-        json[i]["extent"] = kernel.parallel_extent();
-      json[i]["code"] = name(plan_.images()->Get(kernel.image())->format());
+        json[i]["extent"] = kernel.geometry_as_ByRange()->extent();
+      json[i]["code"] = name(preferredCode(kernel.image()).format());
       const auto &known = functions[kernel.image()];
       if (auto function = known.find(kernel.name()->str()); function != known.end()) {
         json[i]["registers"] = function->second.registers;
@@ -96,6 +98,9 @@ public:
 
 private:
   static constexpr const char *kCubin = "cubin";
+
+  /// What a device takes that runs all of the image's code.
+  const fbs::Code &preferredCode(uint32_t image) const { return *plan_.images()->Get(image)->codes()->Get(0); }
 
   static Json extents(const flatbuffers::Vector<uint32_t> *of) {
     Json json = Json::array();
@@ -110,10 +115,17 @@ private:
       mesh[name(plan_.mesh()->Get(i)->name())] = plan_.mesh()->Get(i)->size();
     uint64_t imageBytes = 0;
     for (uint32_t i = 0; i < SizeOf(plan_.images()); ++i)
-      imageBytes += plan_.images()->Get(i)->data()->size();
+      for (const fbs::Code *code : *plan_.images()->Get(i)->codes())
+        imageBytes += code->data()->size();
     Json attachments = Json::array();
     for (uint32_t i = 0; i < SizeOf(plan_.attachments()); ++i)
       attachments.push_back(name(plan_.attachments()->Get(i)->name()));
+    Json others = Json::array();
+    for (uint32_t i = 0; i < SizeOf(plan_.arenas()); ++i) {
+      const fbs::Arena &arena = *plan_.arenas()->Get(i);
+      others.push_back(
+          {{"role", arena.role()}, {"space", fbs::EnumNameMemorySpace(arena.space())}, {"bytes", arena.bytes()}});
+    }
     return {{"name", name(plan_.name())},
             {"compiler", name(plan_.compiler())},
             {"format", absl::StrCat(plan_.version()->major(), ".", plan_.version()->minor())},
@@ -125,6 +137,7 @@ private:
             {"mesh", mesh},
             {"seed", plan_.seed()},
             {"arena_bytes", plan_.arena_bytes()},
+            {"other_arenas", others},
             {"image_bytes", imageBytes},
             {"has_code", HasCode(plan_)},
             {"states", plan_.states()->size()},
@@ -172,7 +185,8 @@ private:
     std::vector<MemoryTimeline::Tensor> tensors(memory.atPeak.begin(), memory.atPeak.end());
     for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
       const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
-      if (IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Output)
+      if (buffer.space() == fbs::MemorySpace::Device &&
+          (IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Output))
         tensors.push_back({i, 0, buffer.bytes() * buffer.slots(), 0, 0});
     }
     std::sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) {
@@ -317,6 +331,8 @@ std::string layOut(const Json &plan, bool memory) {
                           text(buffer["kind"]), text(buffer["type"]), text(buffer["name"]));
     if (buffer["slots"] > 1)
       absl::StrAppendFormat(&out, " x %s slots", text(buffer["slots"]));
+    if (buffer["space"] != fbs::EnumNameMemorySpace(fbs::MemorySpace::Device))
+      absl::StrAppend(&out, " in ", text(buffer["space"]));
     out += "\n";
   }
   return out;

@@ -80,7 +80,7 @@ def Dist_TensorParallelOp : Dist_StrategyLine<"tensor_parallel"> {
   let summary = "The axis among whose ranks the projections of a layer are divided";
   let description = [{
     Default: `"tp"`, where the mesh has it. Which parameter is sharded how, if no `shard` says otherwise, follows from
-    its role: `passes/Sharding/TensorParallel.h`.
+    its role: `passes/Sharding/Assignment/TensorParallel.h`.
   }];
   let arguments = (ins StrAttr:$axis);
   let assemblyFormat = "$axis attr-dict";

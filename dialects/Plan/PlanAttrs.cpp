@@ -8,9 +8,11 @@
 
 #include "dialects/Plan/PlanAttrs.h"
 #include "dialects/Plan/PlanDialect.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline::plan;
@@ -27,29 +29,36 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, DenseI64ArrayAttr globalShape,
-                                 DenseI64ArrayAttr view, ArrayAttr cuts, ArrayAttr flatAxes) {
+                                 DenseI64ArrayAttr view, ArrayAttr dimShardings, ArrayAttr flatAxes) {
   auto areNames = [](ArrayAttr names) {
     return llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); });
   };
-  if (!areNames(flatAxes) || !llvm::all_of(cuts, [&](Attribute cut) {
-        auto names = dyn_cast<ArrayAttr>(cut);
+  if (!areNames(flatAxes) || !llvm::all_of(dimShardings, [&](Attribute axes) {
+        auto names = dyn_cast<ArrayAttr>(axes);
         return names && areNames(names);
       }))
-    return emitError() << "a layout's cuts and flat axes are lists of names of axes";
+    return emitError() << "a layout's shardings and flat axes are lists of names of axes";
   size_t rank = view.empty() ? globalShape.size() : view.size();
-  if (!cuts.empty() && cuts.size() != rank)
-    return emitError() << "a layout has one cut per dimension or none; got " << cuts.size() << " for " << rank
-                       << " dimensions";
+  if (!dimShardings.empty() && dimShardings.size() != rank)
+    return emitError() << "a layout has one sharding per dimension or none; got " << dimShardings.size() << " for "
+                       << rank << " dimensions";
   return success();
 }
 
-LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr) {
+LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError, Access, TypeAttr typeAttr,
+                                   int64_t alignment) {
   auto type = dyn_cast<RankedTensorType>(typeAttr.getValue());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return emitError() << "a kernel argument must be a ranked tensor of static shape with integer or floating-point "
                           "elements, got "
                        << typeAttr;
-  return success();
+  if (alignment != 0 && !isAlignment(alignment))
+    return emitError() << "alignment " << alignment << " is no power of two up to " << kMaxAlignment;
+  return bowline::verifyPlanElements(emitError, type.getElementType());
+}
+
+bool bowline::plan::isAlignment(int64_t bytes) {
+  return bytes > 0 && bytes <= kMaxAlignment && llvm::isPowerOf2_64(static_cast<uint64_t>(bytes));
 }
 
 RankedTensorType ArgumentAttr::getType() const { return cast<RankedTensorType>(getTypeAttr().getValue()); }

@@ -12,6 +12,15 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
+namespace bowline::plan {
+
+/// The most that an address may be asked to be a multiple of.
+inline constexpr int64_t kMaxAlignment = 4096;
+/// A power of two up to that.
+bool isAlignment(int64_t bytes);
+
+} // namespace bowline::plan
+
 #include "dialects/Plan/PlanEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.h.inc"

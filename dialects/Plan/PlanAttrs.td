@@ -28,6 +28,13 @@ def Plan_BufferKind : EnumAttr<Plan_Dialect, Plan_BufferKindEnum, "buffer_kind">
   let assemblyFormat = "$value";
 }
 
+def Plan_MemorySpaceEnum : Plan_Enum<"MemorySpace", "where the bytes of a buffer are", [
+  I32EnumAttrCase<"Device", 0, "device">, I32EnumAttrCase<"PinnedHost", 1, "pinned_host">,
+  I32EnumAttrCase<"External", 2, "external">]>;
+def Plan_MemorySpace : EnumAttr<Plan_Dialect, Plan_MemorySpaceEnum, "memory_space"> {
+  let assemblyFormat = "$value";
+}
+
 def Plan_CollectiveKindEnum : Plan_Enum<"CollectiveKind", "what a collective does with the tensors of a group", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
@@ -40,19 +47,19 @@ def Plan_ReductionEnum : Plan_Enum<"Reduction", "how the ranks' values become on
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
 
 def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
-  let summary = "Which part of a whole tensor the buffer of a rank holds";
+  let summary = "Which shard of a global tensor the buffer of a rank holds";
   let description = [{
-    From whole to part: the elements of `global_shape`, row-major, are seen as `view` (empty: the same shape); each
-    dimension is padded at its end with zeros to a multiple of the ranks along its `cuts` and divided among them, the
-    first axis outermost (no cuts: whole). With `flat_axes` that part is seen as one dimension, padded and divided once
-    more.
+    From the global tensor to the local one: the elements of `global_shape`, row-major, are seen as `view` (empty: the
+    same shape); each dimension is padded at its end with zeros to a multiple of the ranks along its axes in
+    `dim_shardings` and divided among them, the first axis outermost (an empty list: whole). With `flat_axes` that shard
+    is seen as one dimension, padded and sharded once more.
 
-    `#plan.layout<global_shape = [5, 64], view = [], cuts = [["tp"], []], flat_axes = []>`
+    `#plan.layout<global_shape = [5, 64], view = [], dim_shardings = [["tp"], []], flat_axes = []>`
 
-    **Constraints:** as many cuts as dimensions of the view, or none.
+    **Constraints:** as many shardings as dimensions of the view, or none.
   }];
   let parameters = (ins "::mlir::DenseI64ArrayAttr":$global_shape, "::mlir::DenseI64ArrayAttr":$view,
-                    "::mlir::ArrayAttr":$cuts, "::mlir::ArrayAttr":$flat_axes);
+                    "::mlir::ArrayAttr":$dim_shardings, "::mlir::ArrayAttr":$flat_axes);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -71,17 +78,21 @@ def Plan_TargetAttr : Plan_Attr<"Target", "target"> {
 }
 
 def Plan_ArgumentAttr : Plan_Attr<"Argument", "arg"> {
-  let summary = "One argument of a kernel: how it is accessed, its element type and shape";
+  let summary = "One argument of a kernel: how it is accessed, its element type, shape and alignment";
   let description = [{
-    `#plan.arg<read, tensor<8x128xf32>>`
+    `#plan.arg<read, tensor<8x128xf32>>`, `#plan.arg<write, tensor<8x128xf32>, align 64>`
 
-    **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements.
+    Its address is a multiple of `align` bytes: 0, which need not be said, stands for the size of an element.
+
+    **Constraints:** the type is a ranked tensor of static shape with integer or floating-point elements; the alignment
+    is 0 or a power of two up to 4096.
   }];
-  let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr);
-  let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type), [{
-    return $_get($_ctxt, access, ::mlir::TypeAttr::get(type));
+  let parameters = (ins EnumParameter<Plan_AccessEnum>:$access, "::mlir::TypeAttr":$typeAttr,
+                    DefaultValuedParameter<"int64_t", "0">:$alignment);
+  let builders = [AttrBuilder<(ins "Access":$access, "::mlir::Type":$type, CArg<"int64_t", "0">:$alignment), [{
+    return $_get($_ctxt, access, ::mlir::TypeAttr::get(type), alignment);
   }]>];
-  let assemblyFormat = "`<` $access `,` $typeAttr `>`";
+  let assemblyFormat = "`<` $access `,` $typeAttr (`,` `align` $alignment^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getType() const;

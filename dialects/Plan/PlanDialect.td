@@ -12,8 +12,9 @@ def Plan_Dialect : Dialect {
     entries that a caller may run. `bowline-translate` turns it into a plan file and back, byte for byte. Before the
     memory phase buffers have no offset yet. See `dialects/Plan/README.md` for the rationale.
 
-    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.live_bytes` (the most bytes alive at one
-    time, below which no arena goes), `plan.seed`, `plan.compiler`.
+    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.other_arenas` (bytes by memory space,
+    `{external = 4096}`; absent where all is in space device), `plan.live_bytes` (the most bytes alive at one time, below
+    which no arena goes), `plan.seed`, `plan.compiler`.
 
     Where ranks have several roles, such as stages of a pipeline, the module holds a module for each, in the order of the
     coordinates along the axis of the mesh that `plan.role_axis` names.
@@ -26,6 +27,7 @@ def Plan_Dialect : Dialect {
 
     static constexpr ::llvm::StringLiteral kTargetAttr = "plan.target";
     static constexpr ::llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
+    static constexpr ::llvm::StringLiteral kOtherArenasAttr = "plan.other_arenas";
     static constexpr ::llvm::StringLiteral kLiveBytesAttr = "plan.live_bytes";
     static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
     static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";

@@ -21,11 +21,8 @@
 
 namespace bowline::plan {
 
-/// Every offset in the arena is a multiple of this: a cache line, and the width of an AVX-512 vector.
+/// Offsets are multiples of this where nothing else is said: a cache line, and the width of an AVX-512 vector.
 inline constexpr int64_t kAlignment = 64;
-
-/// What offsets are multiples of on the device that the module around `op` is compiled for: kAlignment, or more.
-int64_t alignmentFor(mlir::Operation *op);
 
 /// Bytes of a dense tensor; an element takes at least one byte.
 int64_t byteCount(mlir::RankedTensorType type);

@@ -32,25 +32,33 @@ def Plan_BufferType : TypeDef<Plan_Dialect, "Buffer"> {
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "A typed range of the arena";
+  let summary = "A typed range of the arena in a memory space";
   let description = [{
+    Memory is that of the device, unless `in` says `pinned_host`, which copies reach alone, or `external`: memory that
+    the caller gives, such as a mapped file, which nobody writes. The address is a multiple of `align` bytes, 64 where it
+    is not said.
+
     With `slots`, an array of ranges `stride` bytes apart; a call of a segment says which slot its commands address.
 
     ```mlir
     %tokens = plan.buffer "tokens" input : <tensor<2x128xi32>> at 4096 slots 4 stride 1024
+    %w = plan.buffer "w" parameter in external : <tensor<64x64xbf16>> at 16384 align 2
     ```
 
     `layout` says which part of a whole tensor it holds; without it every rank has the whole.
 
-    **Constraints:** the name is not empty; the offset, where there is one, is not negative and a multiple of 64; slots
-    are positive; the stride is zero for one slot, otherwise a multiple of 64 and at least the size.
+    **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, where there is one, is
+    not negative and a multiple of it; slots are positive; the stride is zero for one slot, otherwise a multiple of the
+    alignment and at least the size; what is external is a parameter with one slot.
   }];
   let arguments = (ins StrAttr:$name, Plan_BufferKind:$kind, OptionalAttr<I64Attr>:$offset,
                    DefaultValuedAttr<I64Attr, "1">:$slots, DefaultValuedAttr<I64Attr, "0">:$stride,
-                   OptionalAttr<Plan_LayoutAttr>:$layout);
+                   OptionalAttr<Plan_LayoutAttr>:$layout,
+                   DefaultValuedAttr<Plan_MemorySpace, "::bowline::plan::MemorySpace::Device">:$space,
+                   DefaultValuedAttr<I64Attr, "64">:$alignment);
   let results = (outs Plan_BufferType:$result);
   let assemblyFormat = [{
-    $name $kind `:` qualified(type($result)) (`at` $offset^)? (`slots` $slots^ `stride` $stride)? (`layout` $layout^)?
+    $name $kind (`in` $space^)? `:` qualified(type($result)) (`at` $offset^)? (`align` $alignment^)? (`slots` $slots^ `stride` $stride)? (`layout` $layout^)?
     attr-dict
   }];
   let hasVerifier = 1;
@@ -254,7 +262,11 @@ def Plan_LaunchOp : Plan_CommandOp<"launch", (ins FlatSymbolRefAttr:$kernel, Var
 
 def Plan_CopyOp : Plan_CommandOp<"copy", (ins Plan_BufferType:$source, Plan_BufferType:$destination)> {
   let summary = "Copies a buffer";
-  let description = "**Constraints:** source and destination have the same size.";
+  let description = [{
+    The memory spaces of the two say which engine of the device moves the bytes.
+
+    **Constraints:** source and destination have the same size; not both are in pinned memory of the host.
+  }];
   let assemblyFormat = [{
     $source `to` $destination (`on` $stream^)? (`from` $pass^)? attr-dict `:` qualified(type($source)) `to`
     qualified(type($destination))

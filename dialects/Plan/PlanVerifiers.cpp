@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Plan/Alignment.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Program/ElementTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -29,7 +29,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, R
   if (!tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
     return emitError() << "a buffer holds a tensor of static shape with integer or floating-point elements, got "
                        << tensor;
-  return success();
+  return verifyPlanElements(emitError, tensor.getElementType());
 }
 
 int64_t BufferType::getBytes() const { return byteCount(getTensor()); }
@@ -43,17 +43,22 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResul
 LogicalResult BufferOp::verify() {
   if (getName().empty())
     return emitOpError("needs a name");
+  auto alignment = static_cast<int64_t>(getAlignment());
+  if (!isAlignment(alignment))
+    return emitOpError("alignment ") << alignment << " is no power of two up to " << kMaxAlignment;
   if (std::optional<uint64_t> offset = getOffset())
-    if (static_cast<int64_t>(*offset) < 0 || *offset % kAlignment != 0)
-      return emitOpError("offset ") << static_cast<int64_t>(*offset) << " is not a multiple of " << kAlignment;
+    if (static_cast<int64_t>(*offset) < 0 || *offset % alignment != 0)
+      return emitOpError("offset ") << static_cast<int64_t>(*offset) << " is not a multiple of " << alignment;
   auto slots = static_cast<int64_t>(getSlots()), stride = static_cast<int64_t>(getStride());
   if (slots < 1)
     return emitOpError("needs at least one slot");
   if (slots == 1 && stride != 0)
     return emitOpError("has one slot, so that its stride must be 0, got ") << stride;
-  if (slots > 1 && (stride % kAlignment != 0 || stride < getBytes()))
-    return emitOpError("stride ") << stride << " of its slots must be a multiple of " << kAlignment
+  if (slots > 1 && (stride % alignment != 0 || stride < getBytes()))
+    return emitOpError("stride ") << stride << " of its slots must be a multiple of " << alignment
                                   << " and at least the size " << getBytes();
+  if (getSpace() == MemorySpace::External && (getKind() != BufferKind::Parameter || slots != 1))
+    return emitOpError("is external, which only a parameter with one slot may be");
   return success();
 }
 
@@ -87,13 +92,6 @@ LogicalResult CoordinateOp::verify() {
       !buffer.getTensorType().getElementType().isSignlessInteger(32))
     return emitOpError("must fill a constant buffer of one i32");
   return success();
-}
-
-int64_t bowline::plan::alignmentFor(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto alignment = op->getAttrOfType<IntegerAttr>(kAlignmentAttr))
-      return std::max(alignment.getInt(), kAlignment);
-  return kAlignment;
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,6 +207,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult CopyOp::verify() {
   if (getSource().getType().getBytes() != getDestination().getType().getBytes())
     return emitOpError("source and destination differ in size");
+  auto isPinned = [](BufferOp buffer) { return buffer && buffer.getSpace() == MemorySpace::PinnedHost; };
+  if (isPinned(definition(getSource())) && isPinned(definition(getDestination())))
+    return emitOpError("copies within memory of the host, which no engine of a device does");
   return success();
 }
 

@@ -27,8 +27,8 @@ static bool exists(const std::string &directory, absl::string_view name) {
   return std::filesystem::exists(absl::StrCat(directory, "/", name), ignored);
 }
 
-static bool isWeightType(StorageType type) {
-  return type == StorageType::kF32 || type == StorageType::kF16 || type == StorageType::kBF16;
+static bool isWeightType(ElementType type) {
+  return type == ElementType::kF32 || type == ElementType::kF16 || type == ElementType::kBF16;
 }
 
 /// "'dir/model.safetensors'", or the directory where there are several files.
@@ -62,7 +62,7 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
     if (!entry)
       return absl::FailedPreconditionError(absl::StrCat(
           placeOf(weights, directory), ": no tensor '", parameter.key, "', which config.json asks for as ",
-          DescribeTensor(StorageType::kF32, parameter.shape), "; use the config.json that belongs to these weights"));
+          DescribeTensor(ElementType::kF32, parameter.shape), "; use the config.json that belongs to these weights"));
     BOWLINE_RETURN_IF_ERROR(checkTensor(parameter, *entry));
     expected.insert(entry->tensor->name);
   }

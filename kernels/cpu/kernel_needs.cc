@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/embedding/scatter_scratch.h"
+#include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/random_signature.h"
 #include "kernels/signatures/signature_check.h"
@@ -71,6 +72,14 @@ absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa) {
       absl::StrJoin(AllNeeds(), ", ", [](std::string* out, const Needs& needs) { out->append(needs.name); })));
 }
 
+int64_t CpuArgumentAlignment(std::string_view kernel, Access access) {
+  constexpr int64_t kCacheLine = 64;
+  // Code reads elements wherever they lie, and may write whole cache lines past the caches.
+  if (access != Access::kRead) return kCacheLine;
+  // Attention reads two elements of bf16 as one word.
+  return kernel == "attention_forward" || kernel == "attention_backward" ? kCacheLine : 0;
+}
+
 absl::StatusOr<size_t> FillScratch(const Signature& signature, Isa) { return None(ParseFill(signature)); }
 absl::StatusOr<size_t> RopeAnglesScratch(const Signature& signature, Isa) { return None(ParseRopeAngles(signature)); }
 absl::StatusOr<size_t> RandomNormalScratch(const Signature& signature, Isa) {
@@ -80,6 +89,9 @@ absl::StatusOr<size_t> RandomUniformScratch(const Signature& signature, Isa) {
   return None(ParseRandomUniform(signature));
 }
 absl::StatusOr<size_t> GatherRowsScratch(const Signature& signature, Isa) { return None(ParseGatherRows(signature)); }
+absl::StatusOr<size_t> CheckOffsetsScratch(const Signature& signature, Isa) {
+  return None(ParseCheckOffsets(signature));
+}
 
 absl::StatusOr<size_t> ScatterAddRowsScratch(const Signature& signature, Isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseScatterAddRows(signature));

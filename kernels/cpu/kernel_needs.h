@@ -24,6 +24,10 @@ namespace bowline::kernels {
 // The same by the kernel's name, "gather_rows". kNotFound, listing the known names, if there is none.
 absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa);
 
+// What the address of an argument is a multiple of, in bytes, with `kernel`, or with generated code where it is empty;
+// 0: the size of an element is enough.
+int64_t CpuArgumentAlignment(std::string_view kernel, Access access);
+
 // Names of all kernels, in order.
 absl::Span<const std::string_view> CpuKernelNames();
 

@@ -45,7 +45,7 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
   }
   const int64_t rows = kRows * warps;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const uint32_t blocks, Blocks(signature, s, total, heads, rows));
-  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), s.bf16 ? "_bf16" : "_f32"),
+  return DeviceLaunch{absl::StrCat("bowline_attention_", Text(function), s.element == DType::kBF16 ? "_bf16" : "_f32"),
                       {blocks, 1, 1},
                       {static_cast<uint32_t>(32 * warps), 1, 1},
                       static_cast<uint32_t>(warps * warp_bytes + kTileBytes),
@@ -55,7 +55,7 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
 // What attention_forward_mma.cu and attention_backward_mma.cu compute.
 bool ByMatrixInstructions(const AttentionShape& s) {
   constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // for their counts in 32 bits
-  return s.bf16 && (s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128) && s.scale > 0 &&
+  return s.element == DType::kBF16 && (s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128) && s.scale > 0 &&
          std::max(s.queries, s.keys) <= kMostKeys && s.heads <= kMostHeads;
 }
 
@@ -91,7 +91,7 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
                         {Parameter::Argument(3), Parameter::Argument(5), Parameter::Scratch(), Parameter::I64(rows),
                          Parameter::I64(s.queries), Parameter::I64(s.heads)}};
   }
-  return DeviceLaunch{absl::StrCat("bowline_attention_delta", s.bf16 ? "_bf16" : "_f32"),
+  return DeviceLaunch{absl::StrCat("bowline_attention_delta", s.element == DType::kBF16 ? "_bf16" : "_f32"),
                       {static_cast<uint32_t>(CeilDiv(rows, kRows)), 1, 1},
                       {32 * kRows, 1, 1},
                       0,

@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
+#include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"
 #include "kernels/signatures/matmul_signature.h"
 #include "kernels/signatures/random_signature.h"
 #include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
+#include "types/computed_types.h"
 
 namespace bowline::kernels::cuda {
 namespace {
@@ -29,8 +31,6 @@ constexpr int64_t kManyBlocks = int64_t{1} << 20;
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 uint32_t U32(int64_t value) { return static_cast<uint32_t>(value); }
 size_t Aligned(int64_t bytes) { return static_cast<size_t>(CeilDiv(bytes, 256) * 256); }
-
-std::string TypeName(DType dtype) { return std::string(NameOf(dtype)); }
 
 // The upper half of the f32, rounded to nearest even; a NaN stays one.
 uint32_t RoundedToBf16(float value) {
@@ -109,7 +109,7 @@ Program ScatterProgram(const Signature& signature) {
        for_tokens("bowline_scatter_place", {ids, counts, arrivals, starts, total, token_count}),
        for_tokens("bowline_scatter_collect", {ids, starts, arrivals, collected, token_count}),
        for_tokens("bowline_scatter_order", {ids, counts, starts, collected, ordered, token_count}),
-       {absl::StrCat("bowline_scatter_sum_", TypeName(shape.values), "_", TypeName(shape.table), vectors ? "_16" : ""),
+       {absl::StrCat("bowline_scatter_sum_", NameOf(shape.values), "_", NameOf(shape.table), vectors ? "_16" : ""),
         {U32(std::min(CeilDiv(shape.rows, rows), kMaxBlocks)), U32(std::min<int64_t>(CeilDiv(units, along), 65535)), 1},
         {U32(along), U32(rows), 1},
         0,
@@ -126,7 +126,7 @@ Program RopeProgram(const Signature& signature) {
   }
   constexpr int64_t kAlong = 32, kRows = kThreads / kAlong;
   return KernelProgram{0,
-                       {{absl::StrCat("bowline_rope_angles_", TypeName(shape.element)),
+                       {{absl::StrCat("bowline_rope_angles_", NameOf(shape.element)),
                          {U32(std::min(CeilDiv(shape.half, kAlong), kMaxBlocks)),
                           U32(std::min<int64_t>(CeilDiv(shape.positions, kRows), 65535)), 1},
                          {kAlong, kRows, 1},
@@ -187,7 +187,7 @@ Program RandomProgram(const Signature& signature, const std::string& function, a
   parameters.push_back(Parameter::Argument(U32(static_cast<int64_t>(signature.arguments.size()) - 1)));
   const int64_t blocks = std::min(CeilDiv(rows * units, kThreads), kManyBlocks);
   return KernelProgram{0,
-                       {{absl::StrCat(function, "_", TypeName(spec.element)),
+                       {{absl::StrCat(function, "_", NameOf(spec.element)),
                          {U32(blocks), 1, 1},
                          {kThreads, 1, 1},
                          0,
@@ -232,9 +232,9 @@ Program GroupedMatmulProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
   const GroupedTiles tiles(shape.operands, shape.k, shape.n);
   const std::string function =
-      tiles.mma ? absl::StrCat("bowline_grouped_matmul", shape.transposed ? "_transposed" : "", "_mma_",
-                               TypeName(shape.result))
-                : absl::StrCat("bowline_grouped_matmul_", TypeName(shape.operands), "_", TypeName(shape.result));
+      tiles.mma
+          ? absl::StrCat("bowline_grouped_matmul", shape.transposed ? "_transposed" : "", "_mma_", NameOf(shape.result))
+          : absl::StrCat("bowline_grouped_matmul_", NameOf(shape.operands), "_", NameOf(shape.result));
   // Each group, and the rows before and behind them, may leave a block of rows unfilled.
   const int64_t row_blocks = CeilDiv(shape.rows, tiles.side) + shape.groups + 2;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch, tiles.Launch(signature, function, 1, row_blocks, shape.n,
@@ -247,12 +247,23 @@ Program GroupedOuterProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
   const GroupedTiles tiles(shape.operands, shape.m, shape.n);
   const std::string function =
-      tiles.mma ? absl::StrCat("bowline_grouped_outer_mma_", TypeName(shape.result))
-                : absl::StrCat("bowline_grouped_outer_", TypeName(shape.operands), "_", TypeName(shape.result));
+      tiles.mma ? absl::StrCat("bowline_grouped_outer_mma_", NameOf(shape.result))
+                : absl::StrCat("bowline_grouped_outer_", NameOf(shape.operands), "_", NameOf(shape.result));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(
       DeviceLaunch launch, tiles.Launch(signature, function, shape.matrices, CeilDiv(shape.m, tiles.side), shape.n,
                                         {shape.rows, shape.m, shape.n, shape.groups}));
   return KernelProgram{0, {std::move(launch)}};
+}
+
+Program CheckOffsetsProgram(const Signature& signature) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const CheckOffsetsShape shape, ParseCheckOffsets(signature));
+  return KernelProgram{
+      0,
+      {{"bowline_check_offsets",
+        {1, 1, 1},
+        {kThreads, 1, 1},
+        kThreads * sizeof(int32_t),
+        {Parameter::Argument(0), Parameter::Argument(1), Parameter::I64(shape.offsets), Parameter::I32(shape.rows)}}}};
 }
 
 // A library's products are faster with workspace, and small ones do not need much. They do with what there is.
@@ -288,6 +299,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   static const auto* programs = new std::map<std::string, Program (*)(const Signature&), std::less<>>{
       {"attention_backward", &AttentionBackwardProgram},
       {"attention_forward", &AttentionForwardProgram},
+      {"check_offsets", &CheckOffsetsProgram},
       {"fill", &FillProgram},
       {"gather_rows", &GatherProgram},
       {"grouped_matmul", &GroupedMatmulProgram},
@@ -299,7 +311,15 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
       {"scatter_add_rows", &ScatterProgram},
   };
   const auto found = programs->find(signature.kernel);
-  if (found != programs->end()) return found->second(signature);
+  if (found != programs->end()) {
+    for (const TensorSpec& argument : signature.arguments) {
+      if (IsComputedIn(argument.dtype) && argument.dtype != DType::kF32 && argument.dtype != DType::kBF16) {
+        return Refuse(signature, absl::StrCat("is not computed in ", NameOf(argument.dtype),
+                                              " by CUDA devices; compile with --dtype bf16 or f32"));
+      }
+    }
+    return found->second(signature);
+  }
   return absl::NotFoundError(absl::StrCat(
       "a CUDA device has no kernel '", signature.kernel, "'; it has ",
       absl::StrJoin(*programs, ", ", [](std::string* out, const auto& program) { out->append(program.first); })));

@@ -16,15 +16,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "types/element_type.h"
 
 namespace bowline::kernels {
 
-// Same values as bowline.fbs.DType.
-enum class DType : uint8_t { kF32 = 0, kF64, kBF16, kF16, kI64, kI32, kU16, kI8, kU8, kBool };
-
-// Bytes of one element.
-size_t SizeOf(DType dtype);
-std::string_view NameOf(DType dtype);  // "f32"
+using DType = ElementType;
+using bowline::NameOf;
+using bowline::SizeOf;
 
 // Same values as bowline.fbs.Access.
 enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };

@@ -5,11 +5,14 @@
 
 #include <cstdint>
 
+#include "types/element_type.h"
+
 namespace bowline::kernels {
 
 struct AttentionShape {
   int64_t batch, queries, keys, heads, kv_heads, head_dim;
-  bool causal, bf16;
+  bool causal;
+  ElementType element;  // one of types/computed_types.h
   float scale;
   int64_t window;  // 0 where it hides nothing, else 1 to keys - 1 with `causal`
 };

@@ -28,7 +28,7 @@ absl::StatusOr<AttentionShape> ParseShape(const Signature& signature) {
     }
     if (window < s.keys) s.window = window;
   }
-  s.bf16 = FloatTypeOf(signature, 0) == DType::kBF16;
+  s.element = FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double scale, FiniteFloat(signature, "scale"));
   s.scale = static_cast<float>(scale);
   if (s.heads % s.kv_heads != 0) {
@@ -75,6 +75,9 @@ absl::StatusOr<AttentionShape> ParseAttentionForward(const Signature& signature)
 
 absl::StatusOr<AttentionShape> ParseAttentionBackward(const Signature& signature) {
   const DType element = FloatTypeOf(signature, 0);
+  if (!IsTrainedIn(element)) {
+    return Refuse(signature, absl::StrCat("does not compute in ", NameOf(element), ", in which nothing is trained"));
+  }
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"q", Access::kRead, element, 4},
                                                  {"k", Access::kRead, element, 4},

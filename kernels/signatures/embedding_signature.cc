@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -34,7 +35,10 @@ absl::StatusOr<EmbeddingShape> ParseGatherRows(const Signature& signature) {
 
 absl::StatusOr<EmbeddingShape> ParseScatterAddRows(const Signature& signature) {
   const DType update = FloatTypeOf(signature, 0);
-  const DType result = update == DType::kBF16 ? FloatTypeOf(signature, 2) : DType::kF32;
+  if (!IsTrainedIn(update)) {
+    return Refuse(signature, absl::StrCat("does not compute in ", NameOf(update), ", in which nothing is trained"));
+  }
+  const DType result = SumTypeOf(signature, 2, update);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
       signature,
       {{"updates", Access::kRead, update}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, result}}, {}));

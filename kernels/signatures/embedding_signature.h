@@ -13,7 +13,7 @@ struct EmbeddingShape {
   DType values, table;  // of the values and of the table
 };
 
-// f32, bf16 or i32, of which there is one.
+// A type of types/computed_types.h or i32, of which there is one.
 absl::StatusOr<EmbeddingShape> ParseGatherRows(const Signature& signature);
 // f32, or values of bf16 and a table of either. At most 2^31 - 1 tokens.
 absl::StatusOr<EmbeddingShape> ParseScatterAddRows(const Signature& signature);

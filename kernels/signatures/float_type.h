@@ -1,16 +1,23 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_FLOAT_TYPE_H_
 #define BOWLINE_KERNELS_SIGNATURES_FLOAT_TYPE_H_
 
-// Kernels use this whose floating-point arguments may be f32 or bf16.
+// Kernels use this whose floating-point arguments may be of several types.
 
 #include "kernels/registry/registry.h"
+#include "types/computed_types.h"
 
 namespace bowline::kernels {
 
-// The type of the argument if it is one of the two, else f32, which CheckSignature will then ask for.
+// The type of the argument if kernels compute in it, else f32, which CheckSignature will then ask for.
 inline DType FloatTypeOf(const Signature& signature, size_t argument) {
-  const bool bf16 = argument < signature.arguments.size() && signature.arguments[argument].dtype == DType::kBF16;
-  return bf16 ? DType::kBF16 : DType::kF32;
+  if (argument >= signature.arguments.size()) return DType::kF32;
+  const DType type = signature.arguments[argument].dtype;
+  return IsComputedIn(type) ? type : DType::kF32;
+}
+
+// Of the argument that results from sums in f32 of `operands`: their type, or f32.
+inline DType SumTypeOf(const Signature& signature, size_t argument, DType operands) {
+  return FloatTypeOf(signature, argument) == operands ? operands : DType::kF32;
 }
 
 }  // namespace bowline::kernels

@@ -8,7 +8,7 @@ namespace bowline::kernels {
 absl::StatusOr<GroupedMatmulShape> ParseGroupedMatmul(const Signature& signature) {
   GroupedMatmulShape shape;
   shape.operands = FloatTypeOf(signature, 0);
-  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
+  shape.result = SumTypeOf(signature, 3, shape.operands);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"rows", Access::kRead, shape.operands, 2},
                                                  {"matrices", Access::kRead, shape.operands, 3},
@@ -38,7 +38,7 @@ absl::StatusOr<GroupedMatmulShape> ParseGroupedMatmul(const Signature& signature
 absl::StatusOr<GroupedOuterShape> ParseGroupedOuter(const Signature& signature) {
   GroupedOuterShape shape;
   shape.operands = FloatTypeOf(signature, 0);
-  shape.result = shape.operands == DType::kBF16 ? FloatTypeOf(signature, 3) : DType::kF32;
+  shape.result = SumTypeOf(signature, 3, shape.operands);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature,
                                                 {{"lhs", Access::kRead, shape.operands, 2},
                                                  {"rhs", Access::kRead, shape.operands, 2},

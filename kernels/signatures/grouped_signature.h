@@ -1,7 +1,8 @@
 #ifndef BOWLINE_KERNELS_SIGNATURES_GROUPED_SIGNATURE_H_
 #define BOWLINE_KERNELS_SIGNATURES_GROUPED_SIGNATURE_H_
 
-// `grouped_matmul` and `grouped_outer`, checked. Operands f32 or bf16, results f32 or, of bf16, bf16.
+// `grouped_matmul` and `grouped_outer`, checked. Operands of a type of types/computed_types.h, results f32 or
+// of that type.
 
 #include "kernels/registry/registry.h"
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
@@ -61,10 +62,10 @@ absl::Status CheckEpilogueArguments(const Signature& signature, int64_t m, int64
   for (size_t i = kEpilogueOperands; i < signature.arguments.size(); ++i) {
     const TensorSpec& spec = signature.arguments[i];
     const auto refuse = [&](std::string_view why) {
-      return Refuse(signature, absl::StrCat("argument ", i, " of the epilogue, ", Text(NameOf(spec.dtype)), "[",
+      return Refuse(signature, absl::StrCat("argument ", i, " of the epilogue, ", NameOf(spec.dtype), "[",
                                             absl::StrJoin(spec.shape, ", "), "], ", Text(why)));
     };
-    if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16) return refuse("must be f32 or bf16");
+    if (!IsComputedIn(spec.dtype)) return refuse(absl::StrCat("must be one of ", NamesOf(&IsComputedIn)));
     if (spec.access == Access::kReadWrite) return refuse("must be read or written, not both");
     BOWLINE_KERNEL_RETURN_IF_ERROR(CheckExtents(signature, "of the epilogue", spec));
     const int64_t count = spec.ElementCount();
@@ -91,22 +92,22 @@ absl::StatusOr<bool> Flag(const Signature& signature, std::string_view name) {
 
 absl::Status CheckTypes(const Signature& signature, bool accumulate) {
   // A missing argument is reported by the first rule that looks at it.
-  const bool bf16 = !signature.arguments.empty() && signature.arguments[0].dtype == DType::kBF16;
-  const DType operands = bf16 ? DType::kBF16 : DType::kF32;
+  const DType operands = FloatTypeOf(signature, 0);
   if (signature.has_epilogue) {
     Signature own = signature;
     if (own.arguments.size() > kEpilogueOperands) own.arguments.resize(kEpilogueOperands);
     return CheckSignature(own, {{"A", Access::kRead, operands}, {"B", Access::kRead, operands}},
                           {"batch", "m", "n", "k", "a_strides", "b_strides", "b_packed"});
   }
-  const bool bf16_result = bf16 && signature.arguments.size() > 2 && signature.arguments[2].dtype == DType::kBF16;
-  if (bf16_result && accumulate) return Refuse(signature, "accumulates in f32 only; 'C' is bf16");
-  return CheckSignature(
-      signature,
-      {{"A", Access::kRead, operands},
-       {"B", Access::kRead, operands},
-       {"C", accumulate ? Access::kReadWrite : Access::kWrite, bf16_result ? DType::kBF16 : DType::kF32}},
-      {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"});
+  const DType result = SumTypeOf(signature, 2, operands);
+  if (result != DType::kF32 && accumulate) {
+    return Refuse(signature, absl::StrCat("accumulates in f32 only; 'C' is ", NameOf(result)));
+  }
+  return CheckSignature(signature,
+                        {{"A", Access::kRead, operands},
+                         {"B", Access::kRead, operands},
+                         {"C", accumulate ? Access::kReadWrite : Access::kWrite, result}},
+                        {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"});
 }
 
 }  // namespace

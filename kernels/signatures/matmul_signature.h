@@ -17,8 +17,8 @@ struct MatmulShape {
   std::array<int64_t, 3> c;  // [batch, m, n]; as if C were dense where an epilogue takes its place
   bool accumulate;
   bool b_packed;   // B is a buffer of pack_matrix; its strides then mean nothing and are zero
-  DType operands;  // f32 or bf16
-  DType result;    // f32, or bf16 with bf16 operands; f32 with an epilogue
+  DType operands;  // one of types/computed_types.h
+  DType result;    // f32 or that of the operands; f32 with an epilogue
 };
 
 // How many arguments are the product's own before those of an epilogue.

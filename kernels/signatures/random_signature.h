@@ -46,7 +46,7 @@ struct RandomSpec {
   ShardShape shard;
   PhiloxKey key;
   RandomScaling scaling;
-  DType element;  // f32, of normal numbers also bf16
+  DType element;  // f32, of normal numbers any of types/computed_types.h
 };
 absl::StatusOr<RandomSpec> ParseRandomNormal(const Signature& signature);
 absl::StatusOr<RandomSpec> ParseRandomUniform(const Signature& signature);

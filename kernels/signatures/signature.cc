@@ -1,32 +1,9 @@
-#include <array>
-
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/registry.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
-
-struct DTypeInfo {
-  size_t size;
-  std::string_view name;
-};
-constexpr std::array<DTypeInfo, 10> kDTypes = {{{4, "f32"},
-                                                {8, "f64"},
-                                                {2, "bf16"},
-                                                {2, "f16"},
-                                                {8, "i64"},
-                                                {4, "i32"},
-                                                {2, "u16"},
-                                                {1, "i8"},
-                                                {1, "u8"},
-                                                {1, "bool"}}};
-
-const DTypeInfo& Info(DType dtype) {
-  static constexpr DTypeInfo kUnknown = {1, "unknown dtype"};
-  const auto index = static_cast<size_t>(dtype);
-  return index < kDTypes.size() ? kDTypes[index] : kUnknown;
-}
 
 absl::Status AttributeError(const Signature& signature, std::string_view name, std::string_view needed) {
   const bool missing = signature.Find(name) == nullptr;
@@ -35,9 +12,6 @@ absl::Status AttributeError(const Signature& signature, std::string_view name, s
 }
 
 }  // namespace
-
-size_t SizeOf(DType dtype) { return Info(dtype).size; }
-std::string_view NameOf(DType dtype) { return Info(dtype).name; }
 
 int64_t TensorSpec::ElementCount() const {
   int64_t count = 1;

@@ -59,8 +59,8 @@ absl::Status CheckSignature(const Signature& signature, absl::Span<const Argumen
   const TensorSpec* spec = signature.arguments.data();
   for (const ArgumentRule& rule : arguments) {
     if (spec->dtype != rule.dtype) {
-      return Refuse(signature, absl::StrCat("argument '", Text(rule.name), "' is ", Text(NameOf(spec->dtype)),
-                                            "; only ", Text(NameOf(rule.dtype)), " is supported"));
+      return Refuse(signature, absl::StrCat("argument '", Text(rule.name), "' is ", NameOf(spec->dtype), "; only ",
+                                            NameOf(rule.dtype), " is supported"));
     }
     if (spec->access != rule.access) {
       return Refuse(signature,

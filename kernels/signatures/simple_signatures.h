@@ -8,14 +8,14 @@
 namespace bowline::kernels {
 
 struct FillShape {
-  DType element;  // f32, bf16 or i32
+  DType element;  // one of types/computed_types.h, or i32
   double value;   // for i32 a number that is one
   int64_t count;
 };
 absl::StatusOr<FillShape> ParseFill(const Signature& signature);
 
 struct RopeAnglesShape {
-  DType element;  // f32 or bf16
+  DType element;  // one of types/computed_types.h
   double theta;   // finite and positive
   int64_t positions, half;
 };

@@ -7,26 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Analysis/KernelSignature.h"
+#include "dialects/Program/ElementTypes.h"
 
 using namespace mlir;
 using namespace bowline;
-
-kernels::DType bowline::dtypeOf(Type type) {
-  if (type.isF32())
-    return kernels::DType::kF32;
-  if (type.isF64())
-    return kernels::DType::kF64;
-  if (type.isBF16())
-    return kernels::DType::kBF16;
-  if (type.isF16())
-    return kernels::DType::kF16;
-  if (type.isInteger(64))
-    return kernels::DType::kI64;
-  if (type.isInteger(32))
-    return kernels::DType::kI32;
-  assert(type.isInteger(1) && "graph tensors have no other element type");
-  return kernels::DType::kBool;
-}
 
 kernels::Signature bowline::kernelSignature(StringRef name, DictionaryAttr config,
                                             ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue) {
@@ -50,7 +34,8 @@ kernels::Signature bowline::kernelSignature(StringRef name, DictionaryAttr confi
   for (plan::ArgumentAttr argument : arguments) {
     kernels::TensorSpec spec;
     spec.access = static_cast<kernels::Access>(argument.getAccess());
-    spec.dtype = dtypeOf(argument.getType().getElementType());
+    // What is no type, which the verifier of arguments refuses, every kernel refuses too.
+    spec.dtype = elementTypeOf(argument.getType().getElementType()).value_or(static_cast<ElementType>(UINT8_MAX));
     spec.shape = argument.getType().getShape().vec();
     signature.arguments.push_back(std::move(spec));
   }

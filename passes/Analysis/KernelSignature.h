@@ -19,9 +19,6 @@ namespace bowline {
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);
 
-/// The type of elements as kernels name it.
-kernels::DType dtypeOf(mlir::Type element);
-
 } // namespace bowline
 
 #endif // BOWLINE_PASSES_ANALYSIS_KERNELSIGNATURE_H

@@ -8,23 +8,39 @@
 
 #include "passes/Analysis/ModuleTarget.h"
 #include "dialects/Dist/DistOps.h"
-#include "dialects/Plan/PlanOps.h"
 
 using namespace mlir;
 using namespace bowline;
 
+/// Of the module, or of one around it; null where none says it.
+static plan::TargetAttr targetAttrOf(ModuleOp module) {
+  for (; module; module = module->getParentOfType<ModuleOp>())
+    if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
+      return target;
+  return nullptr;
+}
+
 FailureOr<ModuleTarget> ModuleTarget::of(ModuleOp module) {
-  for (ModuleOp around = module; around; around = around->getParentOfType<ModuleOp>()) {
-    auto target = around->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
-    if (!target)
-      continue;
-    absl::StatusOr<const targets::Target *> description = targets::FindTarget(target.getDevice());
-    if (!description.ok())
-      return module.emitError(std::string(description.status().message()))
-             << "; '" << plan::PlanDialect::kTargetAttr << "' must name one of these";
-    return ModuleTarget{*description, target.getCpu().str(), target.getThreads()};
-  }
-  return ModuleTarget{&targets::DefaultTarget(), ""};
+  plan::TargetAttr target = targetAttrOf(module);
+  if (!target)
+    return ModuleTarget{&targets::DefaultTarget(), ""};
+  absl::StatusOr<const targets::Target *> description = targets::FindTarget(target.getDevice());
+  if (!description.ok())
+    return module.emitError(std::string(description.status().message()))
+           << "; '" << plan::PlanDialect::kTargetAttr << "' must name one of these";
+  return ModuleTarget{*description, target.getCpu().str(), target.getThreads()};
+}
+
+int64_t ModuleTarget::argumentAlignment(plan::KernelOp kernel, unsigned index) const {
+  return description->argument_alignment(std::string_view(kernel.getRegistered().value_or("")),
+                                         static_cast<kernels::Access>(kernel.getArgument(index).getAccess()));
+}
+
+int64_t bowline::deviceAlignment(ModuleOp module) {
+  plan::TargetAttr target = targetAttrOf(module);
+  absl::StatusOr<const targets::Target *> description =
+      target ? targets::FindTarget(target.getDevice()) : &targets::DefaultTarget();
+  return (description.ok() ? **description : targets::DefaultTarget()).alignment;
 }
 
 FailureOr<targets::CostModel> bowline::costModelOf(ModuleOp module, StringRef links) {

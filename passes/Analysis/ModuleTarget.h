@@ -9,6 +9,7 @@
 #ifndef BOWLINE_PASSES_ANALYSIS_MODULETARGET_H
 #define BOWLINE_PASSES_ANALYSIS_MODULETARGET_H
 
+#include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "targets/target.h"
 
@@ -30,7 +31,13 @@ struct ModuleTarget {
   absl::StatusOr<targets::KernelNeeds> needsOf(const kernels::Signature &signature) const {
     return description->needs(signature, level);
   }
+  /// See targets::Target::argument_alignment.
+  int64_t argumentAlignment(plan::KernelOp kernel, unsigned index) const;
 };
+
+/// What buffers on the device of the module, or of one around it, begin at multiples of at least; that of the default
+/// target where this build has none of the name.
+int64_t deviceAlignment(mlir::ModuleOp module);
 
 /// The cost model of the module's target. \p links: "[AXIS:]LINK" each (targets/costs/link.h), with semicolons between,
 /// instead of the target's own. Fails with a diagnostic at \p module, whose mesh has the axes.

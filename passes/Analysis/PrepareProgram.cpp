@@ -35,7 +35,9 @@ PrepareProgram::PrepareProgram(ModuleOp module, SymbolTable &symbols) : module(m
 
 bool PrepareProgram::isFixed(Value buffer) const {
   auto declared = buffer.getDefiningOp<plan::BufferOp>();
-  if (!possible || declared.getSlots() != 1 || declared.getKind() == plan::BufferKind::Scratch)
+  // What is computed from memory that somebody else owns would be a second copy of it.
+  if (!possible || declared.getSlots() != 1 || declared.getKind() == plan::BufferKind::Scratch ||
+      declared.getSpace() == plan::MemorySpace::External)
     return false;
   return declared.getKind() == plan::BufferKind::Parameter || declared.getKind() == plan::BufferKind::Constant ||
          results.contains(buffer);

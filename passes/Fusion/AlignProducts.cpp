@@ -30,7 +30,7 @@ class AlignProducts : public bowline::impl::AlignProductsBase<AlignProducts> {
 public:
   using AlignProductsBase::AlignProductsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     if (rowBytes < 1 || multiple < 1) {
       getOperation().emitError("align-products: row-bytes and multiple must be at least 1, got ")
           << rowBytes.getValue() << " and " << multiple.getValue();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/EpilogueFusion.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Fusion/FusionGroups.h"
@@ -21,10 +22,7 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-static bool hasEpilogueElements(Value value) {
-  Type element = typeOf(value).getElementType();
-  return element.isF32() || element.isBF16();
-}
+static bool hasEpilogueElements(Value value) { return isComputedIn(typeOf(value).getElementType()); }
 
 namespace {
 

@@ -26,7 +26,7 @@ class FuseEpilogues : public bowline::impl::FuseEpiloguesBase<FuseEpilogues> {
 public:
   using FuseEpiloguesBase::FuseEpiloguesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SmallVector<graph::FusionOp> groups;
     getOperation().walk([&](graph::FusionOp group) { groups.push_back(group); });
     for (graph::FusionOp group : groups) {

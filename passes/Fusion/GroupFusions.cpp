@@ -133,7 +133,7 @@ class GroupFusions : public bowline::impl::GroupFusionsBase<GroupFusions> {
 public:
   using GroupFusionsBase::GroupFusionsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       groupBlock(function.getBody().front());
       storeRemainingRepeated(function.getBody().front());

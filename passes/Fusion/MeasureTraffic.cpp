@@ -24,7 +24,7 @@ class MeasureTraffic : public bowline::impl::MeasureTrafficBase<MeasureTraffic> 
 public:
   using MeasureTrafficBase::MeasureTrafficBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
     Builder builder(&getContext());

@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_FUSION_PASSES_H
 #define BOWLINE_PASSES_FUSION_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Fusion/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Fusion/Passes.h.inc"
+
+/// What phase `fuse` leaves: every computation is a call of a kernel.
+llvm::LogicalResult verifyFuse(mlir::ModuleOp module);
 
 } // namespace bowline
 

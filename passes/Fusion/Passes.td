@@ -1,16 +1,16 @@
 #ifndef BOWLINE_PASSES_FUSION_PASSES_TD
 #define BOWLINE_PASSES_FUSION_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def MeasureTraffic : Pass<"measure-traffic", "::mlir::ModuleOp"> {
+def MeasureTraffic : PhasePass<"measure-traffic", "Fuse"> {
   let summary = "Record what every operation would move on its own";
   let description = [{
     Leaves the bytes per entry in the module attribute `plan.unfused_bytes`, for reports to compare the kernels with.
   }];
 }
 
-def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
+def TileLoss : PhasePass<"tile-loss", "Fuse"> {
   let summary = "Never hold the logits of all positions";
   let description = [{
     A `softmax_cross_entropy` on a linear layer, its gradient and the products of that are done for some positions after
@@ -24,7 +24,7 @@ def TileLoss : Pass<"tile-loss", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def AlignProducts : Pass<"align-products", "::mlir::ModuleOp"> {
+def AlignProducts : PhasePass<"align-products", "Fuse"> {
   let summary = "Let rows of matrices begin where wide loads do";
   let description = [{
     Matrix units load and store 16 bytes at a time, and a product with rows that begin elsewhere, such as the logits of
@@ -39,7 +39,7 @@ def AlignProducts : Pass<"align-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
+def RepeatActivations : PhasePass<"repeat-activations", "Fuse"> {
   let summary = "Compute cheap values again instead of keeping them";
   let description = [{
     The result of an activation function that the backward pass reads again is computed again there, in the kernel that
@@ -49,7 +49,7 @@ def RepeatActivations : Pass<"repeat-activations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> {
+def SplitColumnReductions : PhasePass<"split-column-reductions", "Fuse"> {
   let summary = "Sum rows block by block";
   let description = [{
     A sum over all dimensions but the last, such as the gradient of a bias or of a norm's scale, becomes sums of blocks of
@@ -63,7 +63,7 @@ def SplitColumnReductions : Pass<"split-column-reductions", "::mlir::ModuleOp"> 
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
+def GroupFusions : PhasePass<"group-fusions", "Fuse"> {
   let summary = "Put operations that are computed together into graph.fusion";
   let description = [{
     Afterwards every operation that becomes generated code is in a `graph.fusion`. Operations join the group of a
@@ -78,7 +78,7 @@ def GroupFusions : Pass<"group-fusions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
+def FuseEpilogues : PhasePass<"fuse-epilogues", "Fuse"> {
   let summary = "Fold elementwise work into contractions";
   let description = [{
     A group of elementwise operations on the result of a contraction joins it: bias, activation, gating, residual
@@ -91,7 +91,7 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
+def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
   let summary = "Decide for every operation which kernel runs it";
   let description = [{
     Contractions, attention, indexing, fills and random numbers become calls of registered kernels; a `graph.fusion`
@@ -106,6 +106,42 @@ def SelectKernels : Pass<"select-kernels", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int64_t", "1", "Threads per rank, for which scratch of kernels is sized">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::bowline::plan::PlanDialect",
                            "::mlir::func::FuncDialect"];
+}
+
+def EarlyWrites : PhasePass<"early-writes", "Fuse"> {
+  let summary = "Add to accumulators as soon as there is something to add";
+  let description = [{
+    What only a write to an accumulator uses, and the write, move up to where their operands are complete. So a gradient
+    that is added to the sum over microbatches needs its memory until then, and not until the end of the backward pass.
+    Other accesses of the variable keep their order.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def Recompute : PhasePass<"recompute", "Fuse"> {
+  let summary = "Compute forward values again in the backward pass, instead of keeping them";
+  let description = [{
+    As `recompute` of the strategy says. Works on the `microbatch` of a training step, or on the `forward` and
+    `backward` passes of each stage. The forward part is what the value written to `@loss_sum` needs, accumulators
+    aside; all else is the backward part. A forward value that the backward part uses is kept, or computed again from
+    what is kept by a clone of its operation right before its first backward use. Clones are exact and run the same
+    kernels, so that gradients are those of `none`, bit for bit; no later pass may merge them with the originals.
+
+    - `none` keeps everything.
+    - `selective` computes again what is cheap and large: generated kernels, and what epilogues compute from stored
+      values, from values that are kept anyway.
+    - `full` keeps what is alive at points of the forward pass where little is, as between layers, and computes again
+      everything between them; after the last point it does what `selective` does.
+    - `auto` takes the least additional arithmetic whose memory is at most `memory-target` bytes: greedily, by bytes
+      freed at the peak for each operation of arithmetic, or one of the modes above where that is less. Without a
+      target it is `none`.
+
+    Remark: how many operations are computed again, how many bytes that frees, and how much arithmetic it adds.
+    Diagnosed: stages of a pipeline whose backward passes are divided, and `auto` for those.
+  }];
+  let options = [Option<"memoryTarget", "memory-target", "int64_t", "0",
+                        "auto: bytes of everything in the arena, estimated; 0: no target">];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
 #endif // BOWLINE_PASSES_FUSION_PASSES_TD

@@ -50,7 +50,7 @@ class RepeatActivations : public bowline::impl::RepeatActivationsBase<RepeatActi
 public:
   using RepeatActivationsBase::RepeatActivationsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &block = function.getBody().front();
       Positions positions(block);

@@ -29,7 +29,7 @@ class SelectKernels : public bowline::impl::SelectKernelsBase<SelectKernels> {
 public:
   using SelectKernelsBase::SelectKernelsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     FailureOr<ModuleTarget> target = ModuleTarget::of(module);
     if (failed(target))

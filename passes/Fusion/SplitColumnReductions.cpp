@@ -25,7 +25,7 @@ class SplitColumnReductions : public bowline::impl::SplitColumnReductionsBase<Sp
 public:
   using SplitColumnReductionsBase::SplitColumnReductionsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SmallVector<graph::ReduceOp> sums;
     getOperation().walk([&](graph::ReduceOp reduce) {
       if (isColumnSum(reduce))

@@ -26,7 +26,7 @@ class TileLoss : public bowline::impl::TileLossBase<TileLoss> {
 public:
   using TileLossBase::TileLossBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SmallVector<graph::SoftmaxCrossEntropyOp> losses;
     getOperation().walk([&](graph::SoftmaxCrossEntropyOp loss) { losses.push_back(loss); });
     for (graph::SoftmaxCrossEntropyOp loss : losses)

@@ -25,7 +25,7 @@ class InsertEntries : public bowline::impl::InsertEntriesBase<InsertEntries> {
 public:
   using InsertEntriesBase::InsertEntriesBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     if (module.getOps<dist::MeshOp>().empty())

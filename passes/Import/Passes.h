@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_IMPORT_PASSES_H
 #define BOWLINE_PASSES_IMPORT_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,12 @@ namespace bowline {
 #include "passes/Import/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Import/Passes.h.inc"
+
+/// Operations of the graph level alone, as frontends write them.
+llvm::LogicalResult verifyInput(mlir::ModuleOp module);
+
+/// What phase `graph` leaves: the graph level, with something that can be run.
+llvm::LogicalResult verifyGraph(mlir::ModuleOp module);
 
 } // namespace bowline
 

@@ -1,9 +1,9 @@
 #ifndef BOWLINE_PASSES_IMPORT_PASSES_TD
 #define BOWLINE_PASSES_IMPORT_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def InsertEntries : Pass<"insert-entries", "::mlir::ModuleOp"> {
+def InsertEntries : PhasePass<"insert-entries", "Graph"> {
   let summary = "Make the model's functions callable: eval_step and generate";
   let description = [{
     Adds an entry of kind `eval_step` that runs the function that is the `loss`, and one of kind `generate` that runs

@@ -9,9 +9,13 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Memory/Passes.h"
-#include "passes/Memory/TemporaryBlocks.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <array>
+#include <map>
+#include <tuple>
 
 namespace bowline {
 #define GEN_PASS_DEF_PACKARENA
@@ -27,15 +31,16 @@ class PackArena : public bowline::impl::PackArenaBase<PackArena> {
 public:
   using PackArenaBase::PackArenaBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    int64_t base = placePersistent(module);
+    int64_t base = 0;
     PackedArena temporary;
-    for (auto program : module.getOps<plan::ProgramOp>()) {
-      PackedArena packed = TemporaryBlocks(program, symbols).place(base);
-      temporary.bytes = std::max(temporary.bytes, packed.bytes);
-      temporary.lowerBound = std::max(temporary.lowerBound, packed.lowerBound);
+    for (plan::MemorySpace space : kSpaces) {
+      int64_t persistent = placePersistent(module, space);
+      PackedArena packed = placeTemporary(module, symbols, space, persistent);
+      if (space == plan::MemorySpace::Device)
+        std::tie(base, temporary) = std::pair(persistent, packed);
     }
     // Buffers that no command uses.
     for (auto buffer : llvm::make_early_inc_range(module.getOps<plan::BufferOp>())) {
@@ -48,11 +53,20 @@ public:
       buffer.erase();
     }
 
-    int64_t bytes = 0;
-    for (auto buffer : module.getOps<plan::BufferOp>())
-      bytes = std::max(bytes, static_cast<int64_t>(*buffer.getOffset()) + buffer.getExtent());
+    std::map<plan::MemorySpace, int64_t> ends = {{plan::MemorySpace::Device, 0}};
+    for (auto buffer : module.getOps<plan::BufferOp>()) {
+      int64_t &end = ends[buffer.getSpace()];
+      end = std::max(end, static_cast<int64_t>(*buffer.getOffset()) + buffer.getExtent());
+    }
+    int64_t bytes = ends[plan::MemorySpace::Device];
     Builder builder(module);
     module->setAttr(plan::PlanDialect::kArenaBytesAttr, builder.getI64IntegerAttr(bytes));
+    NamedAttrList others;
+    for (auto [space, end] : ends)
+      if (space != plan::MemorySpace::Device)
+        others.append(plan::stringifyMemorySpace(space), builder.getI64IntegerAttr(end));
+    if (!others.empty())
+      module->setAttr(plan::PlanDialect::kOtherArenasAttr, others.getDictionary(&getContext()));
     module->setAttr(plan::PlanDialect::kLiveBytesAttr, builder.getI64IntegerAttr(base + temporary.lowerBound));
     remark::analysis(module.getLoc(), remark::RemarkOpts::name("PackArena").category("memory"))
         << llvm::formatv("arena of {0} bytes: {1} persistent, {2} temporary, {3:F3} times the {4} alive at one time",
@@ -63,15 +77,36 @@ public:
   }
 
 private:
-  int64_t placePersistent(ModuleOp module) {
-    int64_t next = 0;
+  static constexpr std::array<plan::MemorySpace, 3> kSpaces = {plan::MemorySpace::Device, plan::MemorySpace::PinnedHost,
+                                                               plan::MemorySpace::External};
+  static_assert(kSpaces.size() == plan::getMaxEnumValForMemorySpace() + 1);
+
+  /// The end of what persists, a multiple of every alignment.
+  static int64_t placePersistent(ModuleOp module, plan::MemorySpace space) {
+    int64_t next = 0, largest = 1;
     for (auto buffer : module.getOps<plan::BufferOp>()) {
+      if (buffer.getSpace() != space)
+        continue;
+      auto alignment = static_cast<int64_t>(buffer.getAlignment());
+      largest = std::max(largest, alignment);
       if (!isPersistent(buffer))
         continue;
+      next = static_cast<int64_t>(llvm::alignTo(next, alignment));
       buffer.setOffset(next);
       next += alignedBytes(buffer);
     }
-    return next;
+    return static_cast<int64_t>(llvm::alignTo(next, largest));
+  }
+
+  /// Programs share their memory, which begins at `base`.
+  static PackedArena placeTemporary(ModuleOp module, SymbolTable &symbols, plan::MemorySpace space, int64_t base) {
+    PackedArena temporary;
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      PackedArena packed = TemporaryBlocks(program, symbols, space).place(base);
+      temporary.bytes = std::max(temporary.bytes, packed.bytes);
+      temporary.lowerBound = std::max(temporary.lowerBound, packed.lowerBound);
+    }
+    return temporary;
   }
 };
 

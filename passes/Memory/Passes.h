@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_MEMORY_PASSES_H
 #define BOWLINE_PASSES_MEMORY_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Memory/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Memory/Passes.h.inc"
+
+/// What phase `memory` leaves: the plan dialect alone, and a place for every buffer.
+llvm::LogicalResult verifyMemory(mlir::ModuleOp module);
 
 } // namespace bowline
 

@@ -25,7 +25,7 @@ class ElideEvents : public bowline::impl::ElideEventsBase<ElideEvents> {
 public:
   using ElideEventsBase::ElideEventsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       EventElision::Result removed = EventElision(program).run();
       if (removed.waits + removed.signals > 0)

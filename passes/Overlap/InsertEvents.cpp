@@ -23,7 +23,7 @@ class InsertEvents : public bowline::impl::InsertEventsBase<InsertEvents> {
 public:
   using InsertEventsBase::InsertEventsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<plan::ProgramOp>())
       EventInsertion(program, symbols).run();

@@ -8,7 +8,7 @@
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Remarks.h"
-#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Overlap/CommandOverlap.h"
 #include "passes/Overlap/EventElision.h"
 #include "passes/Overlap/EventInsertion.h"
@@ -29,7 +29,7 @@ class OverlapCommands : public bowline::impl::OverlapCommandsBase<OverlapCommand
 public:
   using OverlapCommandsBase::OverlapCommandsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     if (prefetch < 0) {
       module.emitError("parameters cannot be gathered ")

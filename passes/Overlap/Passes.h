@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_OVERLAP_PASSES_H
 #define BOWLINE_PASSES_OVERLAP_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 #include <limits>
 
@@ -20,6 +19,9 @@ namespace bowline {
 #include "passes/Overlap/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Overlap/Passes.h.inc"
+
+/// What phase `overlap` leaves: the plan dialect alone, and an event that is signalled for each that is waited for.
+llvm::LogicalResult verifyOverlap(mlir::ModuleOp module);
 
 } // namespace bowline
 

@@ -1,39 +1,9 @@
 #ifndef BOWLINE_PASSES_OVERLAP_PASSES_TD
 #define BOWLINE_PASSES_OVERLAP_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def ScheduleCommands : Pass<"schedule-commands", "::mlir::ModuleOp"> {
-  let summary = "Turn functions on values into programs of commands on buffers";
-  let description = [{
-    Every `graph.entry` becomes a `plan.program` with one segment per function, called as often as the entry repeats it,
-    and a `plan.entry` with the functions' arguments and results as ports. Parameters and states become persistent
-    buffers, accumulators temporary ones. Every other value gets a buffer of its own; a reshape is the same buffer.
-
-    Correct first: a write to a variable and a result of an entry are copies. DonateBuffers removes those that are not
-    needed.
-
-    Afterwards no `graph` operation is left.
-  }];
-  let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
-}
-
-def ChunkCollectives : Pass<"chunk-collectives", "::mlir::ModuleOp"> {
-  let summary = "Divide products and their collectives into chunks that overlap";
-  let description = [{
-    A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
-    several of each along the first dimension (CollectiveChunking.h). `overlap-commands` then lets the collective of one
-    chunk run beside the product of the next. Results are the same, bit for bit. How many chunks: `overlap_chunks` of the
-    strategy.
-
-    Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
-  }];
-  let options = [Option<"links", "links", "std::string", "\"\"",
-                        "For the cost model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
-  let dependentDialects = ["::bowline::dist::DistDialect"];
-}
-
-def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
+def OverlapCommands : PhasePass<"overlap-commands", "Overlap"> {
   let summary = "Let communication run beside computation";
   let description = [{
     Every communicator gets a stream, and commands an order in which they overlap, by list scheduling with the cost model
@@ -58,7 +28,7 @@ def OverlapCommands : Pass<"overlap-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::dist::DistDialect", "::bowline::plan::PlanDialect"];
 }
 
-def InsertEvents : Pass<"insert-events", "::mlir::ModuleOp"> {
+def InsertEvents : PhasePass<"insert-events", "Overlap"> {
   let summary = "Order what runs on several streams";
   let description = [{
     Where two commands on different streams use the same slot of a buffer and one of them writes it, in any calls of the
@@ -71,7 +41,7 @@ def InsertEvents : Pass<"insert-events", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::plan::PlanDialect"];
 }
 
-def ElideEvents : Pass<"elide-events", "::mlir::ModuleOp"> {
+def ElideEvents : PhasePass<"elide-events", "Overlap"> {
   let summary = "Remove waits that follow from the rest";
   let description = [{
     A `plan.wait` goes that orders nothing in any call of the timeline which the streams' own order and other waits do not

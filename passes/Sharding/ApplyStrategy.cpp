@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Sharding/Assignment/StrategyApplication.h"
 #include "passes/Sharding/Passes.h"
-#include "passes/Sharding/StrategyApplication.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_APPLYSTRATEGY
@@ -23,7 +23,7 @@ class ApplyStrategy : public bowline::impl::ApplyStrategyBase<ApplyStrategy> {
 public:
   using ApplyStrategyBase::ApplyStrategyBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::StrategyOp op = dist::StrategyOp::of(getOperation());
     if (!op || !op.getMesh())
       return markAllAnalysesPreserved();

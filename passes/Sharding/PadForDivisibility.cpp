@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Sharding/Padding.h"
+#include "passes/Sharding/Padding/Padding.h"
 #include "passes/Sharding/Passes.h"
 
 namespace bowline {
@@ -24,7 +24,7 @@ class PadForDivisibility : public bowline::impl::PadForDivisibilityBase<PadForDi
 public:
   using PadForDivisibilityBase::PadForDivisibilityBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || !Padding::isNeeded(getOperation(), mesh))
       return markAllAnalysesPreserved();

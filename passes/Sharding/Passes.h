@@ -9,8 +9,7 @@
 #ifndef BOWLINE_PASSES_SHARDING_PASSES_H
 #define BOWLINE_PASSES_SHARDING_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
@@ -18,6 +17,9 @@ namespace bowline {
 #include "passes/Sharding/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Sharding/Passes.h.inc"
+
+/// What phase `shard` leaves: on several ranks every value has a sharding.
+llvm::LogicalResult verifyShard(mlir::ModuleOp module);
 
 } // namespace bowline
 

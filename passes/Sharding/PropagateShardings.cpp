@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Sharding/DimensionClasses.h"
+#include "passes/Analysis/DimensionClasses.h"
 #include "passes/Sharding/Passes.h"
-#include "passes/Sharding/Propagation.h"
-#include "passes/Sharding/ReshardInsertion.h"
+#include "passes/Sharding/Propagation/Propagation.h"
+#include "passes/Sharding/Propagation/ReshardInsertion.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_PROPAGATESHARDINGS
@@ -25,7 +25,7 @@ class PropagateShardings : public bowline::impl::PropagateShardingsBase<Propagat
 public:
   using PropagateShardingsBase::PropagateShardingsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();

@@ -8,8 +8,8 @@
 
 #include "passes/Stages/StageLabels.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/TrainingNames.h"
 #include "passes/Stages/StageCombination.h"
-#include "passes/Training/Passes.h"
 
 using namespace mlir;
 using namespace bowline;

@@ -28,7 +28,7 @@ class Differentiate : public bowline::impl::DifferentiateBase<Differentiate> {
 public:
   using DifferentiateBase::DifferentiateBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     auto loss = graph::FuncOp::find(module, graph::FunctionPart::Loss);
     if (!loss) {

@@ -45,7 +45,7 @@ class InsertInit : public bowline::impl::InsertInitBase<InsertInit> {
 public:
   using InsertInitBase::InsertInitBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     ImplicitLocOpBuilder builder(NameLoc::get(StringAttr::get(&getContext(), "init")), &getContext());
     SmallVector<graph::Variable> variables;

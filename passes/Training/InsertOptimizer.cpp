@@ -76,7 +76,7 @@ class InsertOptimizer : public bowline::impl::InsertOptimizerBase<InsertOptimize
 public:
   using InsertOptimizerBase::InsertOptimizerBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
     microbatch = graph::FuncOp::find(module, graph::FunctionPart::Microbatch);
     if (!microbatch) {

@@ -25,7 +25,7 @@ class KeepAccumulators : public bowline::impl::KeepAccumulatorsBase<KeepAccumula
 public:
   using KeepAccumulatorsBase::KeepAccumulatorsBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     SmallVector<arith::ExtFOp> casts;
     getOperation().walk([&](arith::ExtFOp cast) { casts.push_back(cast); });
     for (arith::ExtFOp cast : casts)

@@ -1,4 +1,4 @@
-//===- LowerPrecision.cpp - Compute in bf16, keep parameters and statistics in f32
+//===- LowerPrecision.cpp - Compute in 16 bits, keep statistics in f32
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Training/Passes.h"
@@ -23,7 +24,6 @@ using graph::Precision;
 namespace {
 
 bool isF32(Value value) { return getElementTypeOrSelf(value.getType()).isF32(); }
-bool isBF16(Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); }
 
 Type withElements(Value value, Type elementType) { return cast<RankedTensorType>(value.getType()).clone(elementType); }
 
@@ -41,15 +41,17 @@ bool isWideActivation(Value value) {
 /// Rewrites the operations of one block, in order.
 class BlockLowering {
 public:
-  /// `lowered` are the values that are bf16 though they were f32.
-  BlockLowering(Block &block, DenseSet<Value> lowered) : block(block), lowered(std::move(lowered)) {}
+  /// `lowered` are the values that are `narrow` though they were f32.
+  BlockLowering(Block &block, Type narrow, DenseSet<Value> lowered)
+      : block(block), narrow(narrow), lowered(std::move(lowered)) {}
 
   void run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       Precision rule = graph::precisionOf(&op);
       bool follows = rule == Precision::Follow || rule == Precision::Promote;
       bool isPromoted = rule == Precision::Promote && llvm::any_of(op.getOperands(), isWideActivation);
-      if (rule == Precision::Narrow || (follows && !isPromoted && llvm::any_of(op.getOperands(), isBF16)))
+      if (rule == Precision::Narrow ||
+          (follows && !isPromoted && llvm::any_of(op.getOperands(), [&](Value operand) { return isNarrow(operand); })))
         lower(&op);
       else if (rule == Precision::Keep || isPromoted)
         widenOperands(&op);
@@ -57,15 +59,16 @@ public:
   }
 
 private:
+  bool isNarrow(Value value) const { return getElementTypeOrSelf(value.getType()) == narrow; }
+
   void lower(Operation *op) {
-    Type bf16 = BFloat16Type::get(op->getContext());
     auto model = dyn_cast<graph::PrecisionModel>(op);
     for (OpOperand &operand : op->getOpOperands())
       if (isF32(operand.get()) && !(model && model.isWideOperand(operand.getOperandNumber())))
         operand.set(narrowed(operand.get()));
     for (OpResult result : op->getResults())
       if (isF32(result) && !(model && model.isWideResult(result.getResultNumber()))) {
-        result.setType(cast<RankedTensorType>(withElements(result, bf16)));
+        result.setType(cast<RankedTensorType>(withElements(result, narrow)));
         lowered.insert(result);
       }
   }
@@ -76,7 +79,7 @@ private:
     if (!cast) {
       OpBuilder builder(value.getContext());
       builder.setInsertionPointAfterValue(value);
-      cast = arith::TruncFOp::create(builder, value.getLoc(), withElements(value, builder.getBF16Type()), value);
+      cast = arith::TruncFOp::create(builder, value.getLoc(), withElements(value, narrow), value);
     }
     return cast;
   }
@@ -90,6 +93,7 @@ private:
   }
 
   Block &block;
+  Type narrow;
   DenseSet<Value> lowered;
   DenseMap<Value, Value> casts;
 };
@@ -98,13 +102,19 @@ class LowerPrecision : public bowline::impl::LowerPrecisionBase<LowerPrecision> 
 public:
   using LowerPrecisionBase::LowerPrecisionBase;
 
-  void runOnOperation() override {
+  void runOnProgram() override {
     ModuleOp module = getOperation();
+    std::optional<ElementType> element = ElementTypeFromName(to.getValue());
+    if (!element || !IsFloat(*element) || SizeOf(*element) != 2) {
+      module.emitError("cannot compute in ") << to.getValue() << "; use bf16 or f16";
+      return signalPassFailure();
+    }
+    narrow = toMlirType(&getContext(), *element);
     DenseSet<Value> narrowReads;
     if (!keepMaster)
       narrowReads = storeParametersNarrow(module);
     for (auto function : module.getOps<graph::FuncOp>())
-      BlockLowering(function.getBody().front(), narrowReads).run();
+      BlockLowering(function.getBody().front(), narrow, narrowReads).run();
   }
 
 private:
@@ -114,22 +124,24 @@ private:
     DenseSet<StringRef> written;
     module.walk([&](graph::WriteOp write) { written.insert(write.getVariable()); });
     SymbolTable symbols(module);
-    DenseSet<Operation *> narrow;
+    DenseSet<Operation *> params;
     for (auto param : module.getOps<graph::ParamOp>())
       if (param.getTensorType().getElementType().isF32() && !written.contains(param.getName())) {
-        param.setType(param.getTensorType().clone(BFloat16Type::get(&getContext())));
-        narrow.insert(param);
+        param.setType(param.getTensorType().clone(narrow));
+        params.insert(param);
       }
     DenseSet<Value> reads;
     module.walk([&](graph::ReadOp read) {
       auto param = symbols.lookup<graph::ParamOp>(read.getVariable());
-      if (!param || !narrow.contains(param))
+      if (!param || !params.contains(param))
         return;
       read.getResult().setType(param.getTensorType());
       reads.insert(read.getResult());
     });
     return reads;
   }
+
+  Type narrow;
 };
 
 } // namespace

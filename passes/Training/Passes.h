@@ -9,23 +9,18 @@
 #ifndef BOWLINE_PASSES_TRAINING_PASSES_H
 #define BOWLINE_PASSES_TRAINING_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "passes/Analysis/PhasePass.h"
+#include "passes/Analysis/TrainingNames.h"
 
 namespace bowline {
-
-/// Names of the states that the training passes agree on.
-namespace training {
-inline constexpr llvm::StringLiteral kLossSum = "loss_sum";
-inline constexpr llvm::StringLiteral kTokenCount = "token_count";
-inline constexpr llvm::StringLiteral kStep = "step";
-
-} // namespace training
 
 #define GEN_PASS_DECL
 #include "passes/Training/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/Training/Passes.h.inc"
+
+/// What phase `train` leaves: the graph level, with something that can be run.
+llvm::LogicalResult verifyTrain(mlir::ModuleOp module);
 
 } // namespace bowline
 

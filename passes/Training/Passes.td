@@ -1,26 +1,48 @@
 #ifndef BOWLINE_PASSES_TRAINING_PASSES_TD
 #define BOWLINE_PASSES_TRAINING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Analysis/PhasePass.td"
 
-def LowerPrecision : Pass<"lower-precision", "::mlir::ModuleOp"> {
-  let summary = "Compute in bf16, keep parameters and statistics in f32";
+def LowerPrecision : PhasePass<"lower-precision", "Train"> {
+  let summary = "Compute in 16 bits, keep parameters and statistics in f32";
   let description = [{
-    Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss. Runs before
-    differentiation, on every function. Contractions and attention take bf16 and give bf16, accumulating and keeping
-    statistics in f32 as they always do; movements of elements and elementwise operations follow their operands. Where
-    one operand is bf16 and another an f32 value that the program computes, both are f32: the residual stream, which sums
-    over all layers, and the norms on it stay f32. The loss and everything on it stays f32. A parameter is rounded where a
+    Mixed precision (Micikevicius et al., 2018) with bf16, which needs no scaling of the loss, or for programs that train
+    nothing with f16. Runs before differentiation, on every function. Contractions and attention take this narrow type
+    and give it, accumulating and keeping statistics in f32 as they always do; movements of elements and elementwise
+    operations follow their operands. Where one operand is narrow and another an f32 value that the program computes, both
+    are f32: the residual stream, which sums over all layers, and the norms on it stay f32. The loss and everything on it stays f32. A parameter is rounded where a
     contraction reads it, so that its gradient and the
     optimizer's update are f32.
 
-    With `keep-master=false`, for programs that train nothing, parameters themselves are stored in bf16.
+    With `keep-master=false`, for programs that train nothing, parameters themselves are stored in the narrow type.
   }];
-  let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">];
+  let options = [Option<"keepMaster", "keep-master", "bool", "true", "Store parameters in f32">,
+                 Option<"to", "to", "std::string", "\"bf16\"", "What is computed in: bf16 or f16">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
-def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+def AssignStages : PhasePass<"assign-stages", "Train"> {
+  let summary = "Divide the layers of a model into pipeline stages";
+  let description = [{
+    Where the module's `dist.strategy` has an axis for stages with more than one rank, divides the loss into as many
+    virtual stages as the ranks along it hold together, and inserts `stage.transfer` for every value that crosses, from
+    neighbour to neighbour. Runs before differentiation, which then gives the transfers of gradients.
+
+    Layers are those that parameters say. An operation belongs to the latest layer
+    among the parameters that it depends on; what comes before the first layer goes with the first stage, what comes
+    after the last one with the last. Layers are divided as the strategy says, or such that the most expensive stage is as cheap
+    as possible by the cost model.
+
+    What depends on no parameter is there for every stage. A parameter that a second stage uses gets a mirror there
+    (`mirror_of`). Afterwards the module has `stage.count`, and parameters `stage.index`.
+
+    Diagnosed: more stages than layers, ranges that do not cover all layers, no parameter in a layer; each with the
+    nearest valid choice.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect"];
+}
+
+def Differentiate : PhasePass<"differentiate", "Train"> {
   let summary = "Build the function that runs per microbatch: forward, backward, accumulation";
   let description = [{
     Expects a function that is the `loss`, whose first result is the loss summed over the microbatch and whose second
@@ -37,16 +59,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
-def KeepAccumulators : Pass<"keep-accumulators", "::mlir::ModuleOp"> {
-  let summary = "Give sums in f32 to those who want them in f32";
-  let description = [{
-    A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
-    it gives the sum as it is: one rounding less, and no pass over memory for the cast.
-  }];
-  let dependentDialects = ["::bowline::graph::GraphDialect"];
-}
-
-def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
+def InsertOptimizer : PhasePass<"insert-optimizer", "Train"> {
   let summary = "Build the function that runs once per step: normalise, clip, update";
   let description = [{
     Adds the part `update`, which divides the accumulated gradients by the token count, clips them by their global norm
@@ -80,7 +93,7 @@ def InsertOptimizer : Pass<"insert-optimizer", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
+def InsertInit : PhasePass<"insert-init", "Train"> {
   let summary = "Build the entry that gives every parameter and state its initial value";
   let description = [{
     Adds `@initialize` and the entry of kind `init`, unless nothing persists that it would
@@ -90,6 +103,36 @@ def InsertInit : Pass<"insert-init", "::mlir::ModuleOp"> {
   let options = [Option<"seed", "seed", "int64_t", "0", "Seed of all streams">,
                  Option<"weights", "weights", "bool", "true", "Weights too; a program that only generates loads them">];
   let dependentDialects = ["::bowline::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
+def KeepAccumulators : PhasePass<"keep-accumulators", "Train"> {
+  let summary = "Give sums in f32 to those who want them in f32";
+  let description = [{
+    A contraction accumulates in f32. Where its rounded result is only widened again, as the gradient of a parameter is,
+    it gives the sum as it is: one rounding less, and no pass over memory for the cast.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
+def LabelStages : PhasePass<"label-stages", "Train"> {
+  let summary = "Write down which stage computes what";
+  let description = [{
+    For a module with `stage.count`, global or local, at any time: `stage.index` on every variable and operation, by the
+    transfers between stages, and `stage.phase` on the operations of the loss and of the `microbatch`. What was there is
+    replaced.
+
+    A transfer is in its two stages; an operation is in the stage of its operands; what depends on no stage is in every
+    stage that needs it. A variable is in the stage of what is written to it, or in those that read it. An operation is
+    forward if the loss or the token count depends on it, `both` if each phase may as well make its own, and backward
+    else.
+
+    In functions that run once per step or evaluation, scalars of several stages that are added become one `stage.sum`,
+    after those of each stage are added; other scalars that a second stage or the caller needs get a `stage.broadcast`.
+
+    Diagnosed: tensors of two stages that meet without a transfer, a parameter that two stages use, transfers of a
+    microbatch that do not go from each stage to the next and back, a tensor as a result.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect"];
 }
 
 #endif // BOWLINE_PASSES_TRAINING_PASSES_TD

@@ -17,17 +17,12 @@ namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
 
-struct NumpyType {
-  StorageType type;
-  absl::string_view descr;
-  absl::string_view name;  // np.uint16
-};
-constexpr NumpyType kTypes[] = {
-    {StorageType::kF64, "<f8", "float64"}, {StorageType::kF32, "<f4", "float32"}, {StorageType::kF16, "<f2", "float16"},
-    {StorageType::kI64, "<i8", "int64"},   {StorageType::kI32, "<i4", "int32"},   {StorageType::kI16, "<i2", "int16"},
-    {StorageType::kI8, "|i1", "int8"},     {StorageType::kU64, "<u8", "uint64"},  {StorageType::kU32, "<u4", "uint32"},
-    {StorageType::kU16, "<u2", "uint16"},  {StorageType::kU8, "|u1", "uint8"},    {StorageType::kBool, "|b1", "bool_"},
-};
+// "uint16", of a type that NumPy has.
+std::string NumpyName(const ElementTypeInfo& type) {
+  if (type.kind == ElementKind::kBool) return "bool_";
+  const char* kind = type.kind == ElementKind::kFloat ? "float" : type.kind == ElementKind::kSigned ? "int" : "uint";
+  return absl::StrCat(kind, 8 * type.block_bytes);
+}
 
 absl::string_view AsText(absl::Span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -131,15 +126,8 @@ bool MultiplySizes(const std::vector<uint64_t>& sizes, uint64_t* count) {
 
 bool LooksLikeNpy(absl::Span<const uint8_t> file) { return absl::StartsWith(AsText(file), kMagic); }
 
-absl::string_view NpyTypeName(StorageType type) {
-  for (const NumpyType& known : kTypes) {
-    if (known.type == type) return known.descr;
-  }
-  return "";
-}
-
 absl::StatusOr<NpyView> ParseNpy(absl::Span<const uint8_t> file, absl::string_view name,
-                                 absl::Span<const StorageType> supported) {
+                                 absl::Span<const ElementType> supported) {
   const auto invalid = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat("'", name, "': ", what));
   };
@@ -171,10 +159,11 @@ absl::StatusOr<NpyView> ParseNpy(absl::Span<const uint8_t> file, absl::string_vi
   view.data = file.subspan(header_bytes);
   std::vector<std::string> names;
   bool is_supported = false;
-  for (const NumpyType& known : kTypes) {
+  for (const ElementTypeInfo& known : kElementTypes) {
     if (std::find(supported.begin(), supported.end(), known.type) == supported.end()) continue;
-    names.push_back(absl::StrCat("'", known.descr, "' (np.", known.name, ")"));
-    if (known.descr != header.descr) continue;
+    const absl::string_view descr(known.npy.data(), known.npy.size());
+    names.push_back(absl::StrCat("'", descr, "' (np.", NumpyName(known), ")"));
+    if (descr != header.descr) continue;
     view.type = known.type;
     is_supported = true;
   }

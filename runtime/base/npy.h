@@ -10,26 +10,23 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
 // Points into the file.
 struct NpyView {
-  StorageType type = StorageType::kF32;
+  ElementType type = ElementType::kF32;
   std::vector<int64_t> shape;
   absl::Span<const uint8_t> data;  // the product of the shape, times SizeOf(type); at any alignment
 };
 
 bool LooksLikeNpy(absl::Span<const uint8_t> file);
 
-// "<f4": how headers write a type; empty for bf16, which NumPy does not have.
-absl::string_view NpyTypeName(StorageType type);
-
 // Parses a whole file. Errors begin with `name` and say what to do; kDataLoss where the file is cut off. An element
-// type that is not in `supported` is an error that lists these.
+// type that is not in `supported`, which are types that NumPy has, is an error that lists these.
 absl::StatusOr<NpyView> ParseNpy(absl::Span<const uint8_t> file, absl::string_view name,
-                                 absl::Span<const StorageType> supported);
+                                 absl::Span<const ElementType> supported);
 
 }  // namespace bowline
 

@@ -5,7 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/json.h"
 
 namespace bowline {
@@ -46,10 +48,10 @@ class TensorParser {
     const auto dtype = value.find("dtype");
     if (dtype == value.end() || !dtype->is_string()) return Error(tensor->name, "\"dtype\" should be a string");
     const auto& type_name = dtype->get_ref<const std::string&>();
-    const auto type = StorageTypeFromName(type_name);
+    const auto type = ElementTypeFromSafetensors(type_name);
     if (!type) {
       return Error(tensor->name,
-                   absl::StrCat("dtype \"", type_name, "\" is not supported; supported are ", SupportedStorageTypes()));
+                   absl::StrCat("dtype \"", type_name, "\" is not supported; supported are ", SafetensorsTypeNames()));
     }
     tensor->type = *type;
     return absl::OkStatus();
@@ -140,8 +142,8 @@ absl::Status CheckCoverage(const std::string& path, absl::Span<const Safetensors
 
 }  // namespace
 
-std::string DescribeTensor(StorageType type, absl::Span<const int64_t> shape) {
-  return absl::StrCat(NameOf(type), " [", absl::StrJoin(shape, ", "), "]");
+std::string DescribeTensor(ElementType type, absl::Span<const int64_t> shape) {
+  return absl::StrCat(absl::AsciiStrToUpper(NameOf(type)), " [", absl::StrJoin(shape, ", "), "]");
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {

@@ -15,13 +15,13 @@
 #include "absl/types/span.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
 struct SafetensorsTensor {
   std::string name;
-  StorageType type = StorageType::kF32;
+  ElementType type = ElementType::kF32;
   std::vector<int64_t> shape;  // empty for a scalar
   int64_t elements = 0;        // product of the shape
   uint64_t offset = 0;         // of the first byte, from the start of the file
@@ -29,7 +29,7 @@ struct SafetensorsTensor {
 };
 
 // "F32 [2, 3]"
-std::string DescribeTensor(StorageType type, absl::Span<const int64_t> shape);
+std::string DescribeTensor(ElementType type, absl::Span<const int64_t> shape);
 
 // One file. Opening reads and validates the header alone; tensors are read from the map when asked for. Thread-safe.
 class SafetensorsFile {

@@ -21,7 +21,7 @@ bool Before(const SafetensorsSpec& a, const SafetensorsSpec& b) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> TensorBytes(StorageType type, absl::Span<const int64_t> shape) {
+absl::StatusOr<uint64_t> TensorBytes(ElementType type, absl::Span<const int64_t> shape) {
   uint64_t bytes = SizeOf(type);
   bool overflow = false;
   bool empty = false;
@@ -54,7 +54,7 @@ absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& p
       return absl::InvalidArgumentError(absl::StrCat("cannot write '", path, "': the tensors exceed 63 bits of bytes"));
     }
     ordered_json entry = ordered_json::object();
-    entry["dtype"] = std::string(NameOf(tensor.type));
+    entry["dtype"] = std::string(InfoOf(tensor.type).safetensors);
     entry["shape"] = tensor.shape;
     entry["data_offsets"] = {position, position + bytes};
     // push_back: assigning by key would search all earlier keys of an ordered object.

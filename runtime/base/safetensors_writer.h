@@ -9,13 +9,13 @@
 #include "absl/types/span.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
 struct SafetensorsSpec {
   std::string name;
-  StorageType type = StorageType::kF32;
+  ElementType type = ElementType::kF32;
   std::vector<int64_t> shape = {};
 };
 
@@ -58,7 +58,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const Safetens
                               const std::map<std::string, std::string>& metadata = {});
 
 // Bytes of a dense tensor; kInvalidArgument when a size is negative or the product does not fit into 63 bits.
-absl::StatusOr<uint64_t> TensorBytes(StorageType type, absl::Span<const int64_t> shape);
+absl::StatusOr<uint64_t> TensorBytes(ElementType type, absl::Span<const int64_t> shape);
 
 }  // namespace bowline
 

@@ -21,9 +21,9 @@ absl::StatusOr<TensorDivision> TensorDivision::Create(const Numbers& numbers) {
   };
   TensorDivision result;
   result.view_ = numbers.view;
-  result.view_cuts_ = numbers.cuts;
-  if (numbers.cuts.empty()) result.view_cuts_.assign(numbers.view.size(), 1);
-  if (result.view_cuts_.size() != numbers.view.size()) return error("is not cut by dimension");
+  result.view_shards_ = numbers.shards;
+  if (numbers.shards.empty()) result.view_shards_.assign(numbers.view.size(), 1);
+  if (result.view_shards_.size() != numbers.view.size()) return error("is not sharded by dimension");
   result.flat_ = numbers.flat;
   result.copies_ = numbers.copies;
   const auto multiply_places = [&](uint32_t by) {
@@ -38,16 +38,16 @@ absl::StatusOr<TensorDivision> TensorDivision::Create(const Numbers& numbers) {
     if (__builtin_mul_overflow(bound, std::max<int64_t>(size, 1), &bound) || bound > kMaxElements) {
       return error("has too many elements");
     }
-    if (!multiply_places(result.view_cuts_[d])) return error("is divided among none, or too many");
-    const int64_t local = DivideCeil(size, result.view_cuts_[d]);
+    if (!multiply_places(result.view_shards_[d])) return error("is divided among none, or too many");
+    const int64_t local = DivideCeil(size, result.view_shards_[d]);
     result.view_local_.push_back(local);
     result.elements_ *= size;
     result.block_elements_ *= local;
-    if (result.view_cuts_[d] == 1 && !result.dimensions_.empty()) {
+    if (result.view_shards_[d] == 1 && !result.dimensions_.empty()) {
       result.dimensions_.back().size *= size;
       result.dimensions_.back().local *= size;
     } else {
-      result.dimensions_.push_back({size, local, result.view_cuts_[d]});
+      result.dimensions_.push_back({size, local, result.view_shards_[d]});
     }
   }
   if (result.dimensions_.empty()) result.dimensions_.push_back({1, 1, 1});
@@ -59,29 +59,29 @@ absl::StatusOr<TensorDivision> TensorDivision::Create(const Numbers& numbers) {
   return result;
 }
 
-void TensorDivision::SetRange(int64_t flat, int64_t copy, Part& part) const {
+void TensorDivision::SetRange(int64_t flat, int64_t copy, Shard& shard) const {
   // Neither product exceeds the padded block by more than a factor of 2; both fit.
-  part.flat_begin = std::min(flat * flat_elements_, block_elements_);
-  const int64_t flat_end = std::min(part.flat_begin + flat_elements_, block_elements_);
-  part.begin = std::min(part.flat_begin + copy * copy_elements_, flat_end);
-  part.end = std::min(part.begin + copy_elements_, flat_end);
+  shard.flat_begin = std::min(flat * flat_elements_, block_elements_);
+  const int64_t flat_end = std::min(shard.flat_begin + flat_elements_, block_elements_);
+  shard.begin = std::min(shard.flat_begin + copy * copy_elements_, flat_end);
+  shard.end = std::min(shard.begin + copy_elements_, flat_end);
 }
 
-TensorDivision::Part TensorDivision::PartAt(int64_t place) const {
-  Part part;
-  part.starts.resize(dimensions_.size());
-  part.sizes.resize(dimensions_.size());
+TensorDivision::Shard TensorDivision::ShardAt(int64_t place) const {
+  Shard shard;
+  shard.starts.resize(dimensions_.size());
+  shard.sizes.resize(dimensions_.size());
   const int64_t copy = place % copies_;
   place /= copies_;
-  SetRange(place % flat_, copy, part);
+  SetRange(place % flat_, copy, shard);
   place /= flat_;
   for (size_t d = dimensions_.size(); d-- > 0;) {
     const Dimension& dimension = dimensions_[d];
-    part.starts[d] = std::min(place % dimension.cuts * dimension.local, dimension.size);
-    part.sizes[d] = std::min(dimension.local, dimension.size - part.starts[d]);
-    place /= dimension.cuts;
+    shard.starts[d] = std::min(place % dimension.shards * dimension.local, dimension.size);
+    shard.sizes[d] = std::min(dimension.local, dimension.size - shard.starts[d]);
+    place /= dimension.shards;
   }
-  return part;
+  return shard;
 }
 
 int64_t TensorDivision::StoredBefore(absl::Span<const int64_t> sizes, int64_t position) const {
@@ -100,43 +100,43 @@ int64_t TensorDivision::StoredBefore(absl::Span<const int64_t> sizes, int64_t po
 }
 
 int64_t TensorDivision::StoredElements(int64_t place) const {
-  const Part part = PartAt(place);
-  return StoredBefore(part.sizes, part.end) - StoredBefore(part.sizes, part.begin);
+  const Shard shard = ShardAt(place);
+  return StoredBefore(shard.sizes, shard.end) - StoredBefore(shard.sizes, shard.begin);
 }
 
 std::vector<int64_t> TensorDivision::StoredShape(int64_t place) const {
   if (flat_ > 1 || copies_ > 1) return {StoredElements(place)};
   std::vector<int64_t> shape(view_.size());
   for (size_t d = view_.size(); d-- > 0;) {
-    const int64_t start = std::min(place % view_cuts_[d] * view_local_[d], view_[d]);
+    const int64_t start = std::min(place % view_shards_[d] * view_local_[d], view_[d]);
     shape[d] = std::min(view_local_[d], view_[d] - start);
-    place /= view_cuts_[d];
+    place /= view_shards_[d];
   }
   return shape;
 }
 
 absl::Status TensorDivision::ForEachRun(int64_t place, absl::FunctionRef<absl::Status(const Run&)> visit) const {
-  const Part part = PartAt(place);
-  if (elements_ == 0 || part.begin == part.end) return absl::OkStatus();
-  for (const int64_t size : part.sizes) {
+  const Shard shard = ShardAt(place);
+  if (elements_ == 0 || shard.begin == shard.end) return absl::OkStatus();
+  for (const int64_t size : shard.sizes) {
     if (size == 0) return absl::OkStatus();
   }
   const size_t last = dimensions_.size() - 1;
   const int64_t width = dimensions_[last].local;
-  for (int64_t row = part.begin / width; row <= (part.end - 1) / width; ++row) {
-    const int64_t first = std::max<int64_t>(part.begin - row * width, 0);
-    const int64_t end = std::min(part.end - row * width, part.sizes[last]);
-    int64_t global = part.starts[last] + first, stride = dimensions_[last].size, rest = row;
+  for (int64_t row = shard.begin / width; row <= (shard.end - 1) / width; ++row) {
+    const int64_t first = std::max<int64_t>(shard.begin - row * width, 0);
+    const int64_t end = std::min(shard.end - row * width, shard.sizes[last]);
+    int64_t global = shard.starts[last] + first, stride = dimensions_[last].size, rest = row;
     bool padding = end <= first;
     for (size_t d = last; !padding && d-- > 0;) {
       const int64_t coordinate = rest % dimensions_[d].local;
       rest /= dimensions_[d].local;
-      padding = coordinate >= part.sizes[d];
-      global += (part.starts[d] + coordinate) * stride;
+      padding = coordinate >= shard.sizes[d];
+      global += (shard.starts[d] + coordinate) * stride;
       stride *= dimensions_[d].size;
     }
     if (padding) continue;
-    BOWLINE_RETURN_IF_ERROR(visit({global, row * width + first - part.flat_begin, end - first}));
+    BOWLINE_RETURN_IF_ERROR(visit({global, row * width + first - shard.flat_begin, end - first}));
   }
   return absl::OkStatus();
 }
@@ -149,22 +149,22 @@ TensorDivision::Location TensorDivision::Locate(int64_t global) const {
     const Dimension& dimension = dimensions_[d];
     const int64_t coordinate = global % dimension.size;
     global /= dimension.size;
-    const int64_t cut = coordinate / dimension.local, inside = coordinate % dimension.local;
-    sizes[d] = std::min(dimension.local, dimension.size - cut * dimension.local);
+    const int64_t shard = coordinate / dimension.local, inside = coordinate % dimension.local;
+    sizes[d] = std::min(dimension.local, dimension.size - shard * dimension.local);
     if (d + 1 == dimensions_.size()) in_row = sizes[d] - inside;
     position += inside * padded;
     padded *= dimension.local;
-    place += cut * radix;
-    radix *= dimension.cuts;
+    place += shard * radix;
+    radix *= dimension.shards;
   }
   const int64_t flat = position / flat_elements_;
   const int64_t copy = position % flat_elements_ / copy_elements_;
-  Part part;
-  SetRange(flat, copy, part);
+  Shard shard;
+  SetRange(flat, copy, shard);
   Location result;
   result.place = (place * flat_ + flat) * copies_ + copy;
-  result.offset = StoredBefore(sizes, position) - StoredBefore(sizes, part.begin);
-  result.count = std::min(in_row, part.end - position);
+  result.offset = StoredBefore(sizes, position) - StoredBefore(sizes, shard.begin);
+  result.count = std::min(in_row, shard.end - position);
   return result;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/base/half.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {
@@ -20,6 +20,12 @@ struct F64 {
   using Sum = double;
   static Sum Load(Stored value) { return value; }
   static Stored Store(Sum value) { return value; }
+};
+struct F16 {
+  using Stored = uint16_t;
+  using Sum = float;
+  static Sum Load(Stored value) { return F16ToF32(value); }
+  static Stored Store(Sum value) { return F32ToF16(value); }
 };
 struct Bf16 {
   using Stored = uint16_t;
@@ -81,6 +87,8 @@ void Reduce(absl::Span<const void* const> from, void* to, size_t count, kernels:
       return ReduceAs<F64>(from, to, count, op);
     case kernels::DType::kBF16:
       return ReduceAs<Bf16>(from, to, count, op);
+    case kernels::DType::kF16:
+      return ReduceAs<F16>(from, to, count, op);
     case kernels::DType::kI32:
       return ReduceAs<Integer<int32_t, uint32_t>>(from, to, count, op);
     case kernels::DType::kI64:

@@ -7,6 +7,7 @@
 #include "kernels/registry/registry.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/preparation.h"
 
 namespace bowline {
 namespace {
@@ -17,7 +18,7 @@ constexpr uint64_t kMaxBoundCommands = uint64_t{1} << 24;
 kernels::TensorSpec SpecOf(const fbs::Argument& argument) {
   kernels::TensorSpec spec;
   spec.access = static_cast<kernels::Access>(argument.access());
-  spec.dtype = static_cast<kernels::DType>(argument.dtype());
+  spec.dtype = ElementTypeOf(argument.dtype());
   if (argument.shape() != nullptr) spec.shape.assign(argument.shape()->begin(), argument.shape()->end());
   return spec;
 }
@@ -32,8 +33,10 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
 }
 
 hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
-  if (kernel.origin() != fbs::KernelOrigin::Generated) return {};
-  if (const fbs::Grid* from = kernel.grid()) {
+  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) {
+    return hal::Extent{static_cast<int64_t>(range->extent())};
+  }
+  if (const fbs::Grid* from = kernel.geometry_as_Grid()) {
     hal::Grid grid;
     for (uint32_t d = 0; d < SizeOf(from->blocks()); ++d) grid.blocks[d] = from->blocks()->Get(d);
     for (uint32_t d = 0; d < SizeOf(from->threads()); ++d) grid.threads[d] = from->threads()->Get(d);
@@ -41,7 +44,7 @@ hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
     for (uint32_t i = 0; i < SizeOf(from->constants()); ++i) grid.constants.push_back(from->constants()->Get(i));
     return grid;
   }
-  return hal::Extent{static_cast<int64_t>(kernel.parallel_extent())};
+  return {};
 }
 
 bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0; }
@@ -116,10 +119,21 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> Binder::CreateRegistered(const 
   return launchable;
 }
 
+absl::StatusOr<std::unique_ptr<hal::Executable>> Binder::LoadImage(const fbs::Image& image) {
+  absl::Status first;
+  for (const fbs::Code* code : *image.codes()) {
+    const fbs::Target& target = *plan_.target();
+    const absl::string_view cpu = TextOf(code->target()).empty() ? TextOf(target.cpu()) : TextOf(code->target());
+    const absl::Status runs = device_.CheckTarget({target.device()->str(), target.arch()->str(), std::string(cpu)});
+    if (runs.ok()) return device_.LoadExecutable(TextOf(code->format()), {code->data()->data(), code->data()->size()});
+    if (first.ok()) first = runs;
+  }
+  return first;
+}
+
 absl::Status Binder::CreateKernels() {
   for (uint32_t i = 0; i < SizeOf(plan_.images()); ++i) {
-    const fbs::Image& image = *plan_.images()->Get(i);
-    auto executable = device_.LoadExecutable(TextOf(image.format()), {image.data()->data(), image.data()->size()});
+    auto executable = LoadImage(*plan_.images()->Get(i));
     if (!executable.ok()) return Annotate(executable.status(), absl::StrCat("image ", i));
     bound_.executables.push_back(*std::move(executable));
   }
@@ -140,7 +154,18 @@ absl::Status Binder::CreateKernels() {
 }
 
 hal::DeviceAddress Binder::Address(const fbs::Operand& operand, uint32_t slot) const {
-  return arena_ + RangeOf(*plan_.buffers()->Get(operand.buffer()), slot).begin + operand.offset();
+  const auto second = seconds_.find(operand.buffer());
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(second == seconds_.end() ? operand.buffer() : second->second);
+  if (buffer.space() == fbs::MemorySpace::External) return operand.offset();
+  return arenas_[static_cast<size_t>(buffer.space())] + OffsetOf(buffer, slot) + operand.offset();
+}
+
+void Binder::AddArgument(const fbs::Operand& operand, uint32_t slot) {
+  if (plan_.buffers()->Get(operand.buffer())->space() == fbs::MemorySpace::External) {
+    bound_.external_arguments[operand.buffer()].push_back(static_cast<uint32_t>(bound_.arguments.size()));
+    bound_.reads_external[program_] = true;
+  }
+  bound_.arguments.push_back(Address(operand, slot));
 }
 
 void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound) {
@@ -150,11 +175,10 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
   bound->kernel = launch.kernel();
   bound->argument_count = SizeOf(launch.operands()) - (has_scratch ? 1 : 0);
   for (uint32_t i = 0; i < SizeOf(launch.operands()); ++i) {
-    const hal::DeviceAddress address = Address(*launch.operands()->Get(i), slot);
     if (i < bound->argument_count) {
-      bound_.arguments.push_back(address);
+      AddArgument(*launch.operands()->Get(i), slot);
     } else {
-      bound->scratch = address;
+      bound->scratch = Address(*launch.operands()->Get(i), slot);
     }
   }
 }
@@ -162,8 +186,8 @@ void Binder::BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* 
 void Binder::BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound) {
   bound->argument_count = 2;
   bound->copy_bytes = copy.bytes();
-  bound_.arguments.push_back(Address(*copy.destination(), slot));
-  bound_.arguments.push_back(Address(*copy.source(), slot));
+  AddArgument(*copy.destination(), slot);
+  AddArgument(*copy.source(), slot);
 }
 
 absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slot, BoundCommand* bound) {
@@ -176,21 +200,21 @@ absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slo
   const auto set = [&](hal::OperationKind kind, const auto& body) {
     communicator = body.communicator();
     bound->operation.kind = kind;
-    bound->operation.dtype = static_cast<kernels::DType>(body.dtype());
+    bound->operation.dtype = ElementTypeOf(body.dtype());
   };
-  const auto add_parts = [&](hal::OperationKind kind, const auto& transfer) {
+  const auto add_ranges = [&](hal::OperationKind kind, const auto& transfer) {
     set(kind, transfer);
     bound->operation.peer = static_cast<int>(transfer.peer());
     const bool sends = kind == hal::OperationKind::kSend;
-    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
-      const size_t count = transfer.parts()->Get(i)->count();
+    for (uint32_t i = 0; i < SizeOf(transfer.ranges()); ++i) {
+      const size_t count = transfer.ranges()->Get(i)->count();
       bound_.pieces.push_back({sends ? addresses[i] : 0, sends ? 0 : addresses[i], count});
     }
   };
   if (const fbs::Send* send = command.body_as_Send()) {
-    add_parts(hal::OperationKind::kSend, *send);
+    add_ranges(hal::OperationKind::kSend, *send);
   } else if (const fbs::Receive* receive = command.body_as_Receive()) {
-    add_parts(hal::OperationKind::kReceive, *receive);
+    add_ranges(hal::OperationKind::kReceive, *receive);
   } else {
     const fbs::Collective& collective = *command.body_as_Collective();
     set(hal::KindOf(KindOf(collective.kind())), collective);
@@ -237,6 +261,14 @@ absl::Status Binder::CreateEvents() {
   return absl::OkStatus();
 }
 
+bool Binder::UsesSeconds(const fbs::Segment& segment) const {
+  if (seconds_.empty()) return false;
+  std::vector<OperandUse> uses;
+  for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) AppendOperands(plan_, *segment.commands()->Get(c), uses);
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const OperandUse& use) { return seconds_.count(use.operand->buffer()) > 0; });
+}
+
 bool Binder::UsesSlots(const fbs::Segment& segment) const {
   const auto has_slots = [&](const fbs::Operand& operand) {
     return plan_.buffers()->Get(operand.buffer())->slots() > 1;
@@ -269,8 +301,9 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
   const fbs::Segment& segment = *program.segments()->Get(call.segment());
   // Every slot of this segment was bound before, or has the addresses of slot 0.
   uint32_t slot = call.slot();
-  if (calls_.count({&segment, slot}) == 0 && !UsesSlots(segment)) slot = 0;
-  const auto [entry, inserted] = calls_.try_emplace({&segment, slot});
+  const bool seconds = UsesSeconds(segment);
+  if (calls_.count({&segment, slot, seconds}) == 0 && !UsesSlots(segment)) slot = 0;
+  const auto [entry, inserted] = calls_.try_emplace({&segment, slot, seconds});
   if (inserted) {
     entry->second = {static_cast<uint32_t>(bound_.commands.size()), SizeOf(segment.commands())};
     if (bound_.commands.size() + SizeOf(segment.commands()) > kMaxBoundCommands) {
@@ -306,18 +339,32 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
   return absl::OkStatus();
 }
 
-absl::Status Binder::BindProgram(const fbs::Program& program) {
-  // The first stream computes, on the thread that issues the commands; the others run beside it.
-  while (bound_.streams.size() < SizeOf(program.streams())) {
-    const hal::StreamMode mode = bound_.streams.empty() ? hal::StreamMode::kInline : hal::StreamMode::kWorker;
-    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream(mode));
-    bound_.streams.push_back(std::move(stream));
-  }
-  std::vector<BoundCall> timeline(SizeOf(program.timeline()));
+absl::Status Binder::BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline) {
+  timeline.resize(SizeOf(program.timeline()));
   for (uint32_t i = 0; i < timeline.size(); ++i) {
     BOWLINE_RETURN_IF_ERROR(BindCall(program, *program.timeline()->Get(i), &timeline[i]));
   }
-  bound_.timelines.push_back(std::move(timeline));
+  return absl::OkStatus();
+}
+
+absl::Status Binder::BindProgram(uint32_t index) {
+  const fbs::Program& program = *plan_.programs()->Get(index);
+  // The first stream computes, on the thread that issues the commands; the others run beside it.
+  while (bound_.streams.size() < SizeOf(program.streams())) {
+    const hal::StreamMode mode = bound_.streams.empty() ? compute_ : hal::StreamMode::kWorker;
+    BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Stream> stream, device_.CreateStream(mode));
+    bound_.streams.push_back(std::move(stream));
+  }
+  BOWLINE_RETURN_IF_ERROR(BindTimeline(program, bound_.timelines[index][0]));
+  for (const fbs::Entry* entry : *plan_.entries()) {
+    if (entry->program() != index || entry->in_flight() == 1) continue;
+    for (const auto* ports : {entry->inputs(), entry->outputs()}) {
+      for (uint32_t i = 0; i < SizeOf(ports); ++i) seconds_[ports->Get(i)->buffer()] = ports->Get(i)->second();
+    }
+    const absl::Status status = BindTimeline(program, bound_.timelines[index][1]);
+    seconds_.clear();
+    return status;
+  }
   return absl::OkStatus();
 }
 
@@ -325,12 +372,10 @@ absl::StatusOr<BoundPlan> Binder::Bind() {
   BOWLINE_RETURN_IF_ERROR(CreateKernels());
   BOWLINE_RETURN_IF_ERROR(CreateCommunicators());
   BOWLINE_RETURN_IF_ERROR(CreateEvents());
-  for (const fbs::Program* program : *plan_.programs()) {
-    if (program->role() == role_) {
-      BOWLINE_RETURN_IF_ERROR(BindProgram(*program));
-    } else {
-      bound_.timelines.emplace_back();
-    }
+  bound_.timelines.resize(plan_.programs()->size());
+  bound_.reads_external.resize(plan_.programs()->size());
+  for (program_ = 0; program_ < bound_.timelines.size(); ++program_) {
+    if (plan_.programs()->Get(program_)->role() == role_) BOWLINE_RETURN_IF_ERROR(BindProgram(program_));
   }
   return std::move(bound_);
 }

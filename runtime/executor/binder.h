@@ -3,6 +3,7 @@
 
 // Turns a plan into commands whose every address is known. Private to runtime/executor.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,28 +56,48 @@ struct BoundPlan {
   std::vector<hal::Geometry> geometries;  // by kernel
   std::vector<hal::DeviceAddress> arguments;
   std::vector<hal::Piece> pieces;
-  std::vector<std::vector<BoundCall>> timelines;  // by program
+  // By program: of even runs, and of odd ones where the program's entry has two runs in flight.
+  std::vector<std::array<std::vector<BoundCall>, 2>> timelines;
+  // Of space External: by buffer, the arguments whose address begins in it. Until it has memory they are as if it began
+  // at 0.
+  std::map<uint32_t, std::vector<uint32_t>> external_arguments;
+  std::vector<bool> reads_external;  // by program
+
+  void MoveExternal(uint32_t buffer, hal::DeviceAddress from, hal::DeviceAddress to) {
+    for (const uint32_t argument : external_arguments[buffer]) arguments[argument] += to - from;
+  }
 };
+
+// Where the arenas of a role begin, by fbs::MemorySpace; 0 where the role has none, and for External.
+using ArenaAddresses = std::array<hal::DeviceAddress, static_cast<size_t>(fbs::MemorySpace::MAX) + 1>;
 
 class Binder {
  public:
   // `plan` is verified; all outlive the result. `group` may be null for a plan of one rank.
-  Binder(const fbs::Plan& plan, hal::Device& device, hal::DeviceAddress arena, RankGroup* group, const LinkTable& links)
+  // `compute`: the mode of the first stream of each program.
+  Binder(const fbs::Plan& plan, hal::Device& device, const ArenaAddresses& arenas, RankGroup* group,
+         const LinkTable& links, hal::StreamMode compute)
       : plan_(plan),
         device_(device),
-        arena_(arena),
+        arenas_(arenas),
         group_(group),
         links_(links),
+        compute_(compute),
         role_(RoleOf(plan, group == nullptr ? 0 : static_cast<uint32_t>(group->rank()))) {}
 
   absl::StatusOr<BoundPlan> Bind();
 
  private:
   absl::Status CreateKernels();
+  // The first code of an image that the device runs.
+  absl::StatusOr<std::unique_ptr<hal::Executable>> LoadImage(const fbs::Image& image);
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateRegistered(const fbs::Kernel& kernel, bool has_scratch);
   // By kernel: does any launch of it carry scratch? (All do, or none: VerifyPlan.)
   std::vector<bool> FindScratch() const;
-  absl::Status BindProgram(const fbs::Program& program);
+  absl::Status BindProgram(uint32_t index);
+  absl::Status BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline);
+  // Whether commands of the segment have other addresses in odd runs.
+  bool UsesSeconds(const fbs::Segment& segment) const;
   absl::Status BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound);
   void BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound);
   void BindCopy(const fbs::Copy& copy, uint32_t slot, BoundCommand* bound);
@@ -86,15 +107,20 @@ class Binder {
   uint32_t rank() const { return group_ == nullptr ? 0 : static_cast<uint32_t>(group_->rank()); }
   bool UsesSlots(const fbs::Segment& segment) const;
   hal::DeviceAddress Address(const fbs::Operand& operand, uint32_t slot) const;
+  void AddArgument(const fbs::Operand& operand, uint32_t slot);
 
   const fbs::Plan& plan_;
   hal::Device& device_;
-  hal::DeviceAddress arena_;
+  const ArenaAddresses arenas_;
   RankGroup* group_;
   const LinkTable& links_;
+  const hal::StreamMode compute_;
   const uint32_t role_;
   BoundPlan bound_;
-  std::map<std::tuple<const fbs::Segment*, uint32_t>, BoundCall> calls_;
+  uint32_t program_ = 0;  // that is being bound
+  // Of the runs that are being bound: which buffer each port has instead. Empty in even ones.
+  std::map<uint32_t, uint32_t> seconds_;
+  std::map<std::tuple<const fbs::Segment*, uint32_t, bool>, BoundCall> calls_;  // by slot; whether seconds_ counted
 };
 
 }  // namespace bowline

@@ -43,40 +43,6 @@ absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, 
   return absl::OkStatus();
 }
 
-// Index of the first value outside of [0, limit), or -1.
-template <typename T>
-int64_t FindOutside(const void* data, uint64_t bytes, int64_t limit) {
-  const T* values = static_cast<const T*>(data);
-  const int64_t count = static_cast<int64_t>(bytes / sizeof(T));
-  // Without an early exit, so that the usual case is vectorised.
-  bool outside = false;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t value = static_cast<int64_t>(values[i]);
-    outside |= (value < 0) | (value >= limit);
-  }
-  if (!outside) return -1;
-  for (int64_t i = 0;; ++i) {
-    if (values[i] < 0 || static_cast<int64_t>(values[i]) >= limit) return i;
-  }
-}
-
-int64_t FindOutside(fbs::DType dtype, const void* data, uint64_t bytes, int64_t limit) {
-  switch (dtype) {
-    case fbs::DType::I64:
-      return FindOutside<int64_t>(data, bytes, limit);
-    case fbs::DType::I32:
-      return FindOutside<int32_t>(data, bytes, limit);
-    case fbs::DType::U16:
-      return FindOutside<uint16_t>(data, bytes, limit);
-    case fbs::DType::I8:
-      return FindOutside<int8_t>(data, bytes, limit);
-    case fbs::DType::U8:
-      return FindOutside<uint8_t>(data, bytes, limit);
-    default:
-      return -1;  // VerifyPlan allows limits on integers alone
-  }
-}
-
 absl::Status CheckRange(const fbs::Plan& plan, const TensorRef& tensor, uint64_t size, uint64_t offset) {
   if (offset <= tensor.bytes && size <= tensor.bytes - offset) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(size, " bytes at offset ", offset, " reach beyond buffer ",
@@ -92,7 +58,12 @@ bool TakesTime(const BoundCommand& command) { return command.kind != fbs::Comman
 }  // namespace
 
 Session::Session(LoadedPlan plan, const SessionOptions& options) : plan_(std::move(plan)), options_(options) {}
-Session::~Session() = default;
+
+Session::~Session() {
+  // What is under way uses everything else.
+  std::optional<uint64_t> label;
+  if (bound_ != nullptr) (void)Synchronize(&label);
+}
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, const SessionOptions& options) {
   auto session = std::unique_ptr<Session>(new Session(std::move(loaded), options));
@@ -113,16 +84,19 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
   }
-  auto arena = session->device_->Allocate(ArenaBytes(plan, session->role_));
-  if (!arena.ok()) return Annotate(arena.status(), absl::StrCat(file, ": the arena"));
-  session->arena_ = *std::move(arena);
-  auto bound =
-      Binder(plan, *session->device_, session->arena_->address(), options.group, session->options_.links).Bind();
+  BOWLINE_RETURN_IF_ERROR(Annotate(session->Allocate(), file));
+  ArenaAddresses addresses = {};
+  for (size_t space = 0; space < addresses.size(); ++space) {
+    if (session->arenas_[space] != nullptr) addresses[space] = session->arenas_[space]->address();
+  }
+  auto bound = Binder(plan, *session->device_, addresses, options.group, session->options_.links, options.compute).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->preparation_ = std::make_unique<const Preparation>(plan);
-  session->FindInputs();
+  session->ports_ = std::make_unique<Ports>(plan, session->role_);
+  BOWLINE_RETURN_IF_ERROR(session->FindFaults());
+  BOWLINE_RETURN_IF_ERROR(session->CreateRunEvents());
   if (options.trace) session->tracer_ = std::make_unique<Tracer>(session->device_.get(), plan.entries()->size());
   if (options.profile) {
     session->timings_.resize(plan.kernels()->size() + 2);
@@ -132,19 +106,39 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   return session;
 }
 
+absl::Status Session::Allocate() {
+  for (const auto& [space, where] : {std::pair(fbs::MemorySpace::Device, hal::MemorySpace::kDevice),
+                                     std::pair(fbs::MemorySpace::PinnedHost, hal::MemorySpace::kPinnedHost)}) {
+    const uint64_t bytes = ArenaBytes(plan(), role_, space);
+    if (bytes == 0 && space != fbs::MemorySpace::Device) continue;
+    auto arena = device_->Allocate(bytes, where);
+    if (!arena.ok()) {
+      return Annotate(arena.status(), space == fbs::MemorySpace::Device ? "the arena" : "the arena in PinnedHost");
+    }
+    arenas_[static_cast<size_t>(space)] = *std::move(arena);
+  }
+  external_ = std::make_unique<ExternalMemory>(plan(), role_, *device_);
+  return absl::OkStatus();
+}
+
+hal::DeviceAddress Session::AddressOf(const fbs::Buffer& buffer, uint32_t slot) const {
+  return ArenaOf(buffer).address() + OffsetOf(buffer, slot);
+}
+
 absl::Status Session::FillConstants() {
   for (uint32_t i = 0; i < SizeOf(plan().constants()); ++i) {
     const fbs::ConstantData& constant = *plan().constants()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(constant.buffer());
     if (buffer.role() != role_) continue;
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
+    BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(buffer.offset(), {constant.data()->data(), constant.data()->size()}));
   }
   for (uint32_t i = 0; i < SizeOf(plan().coordinates()); ++i) {
     const fbs::Coordinate& coordinate = *plan().coordinates()->Get(i);
     const fbs::Buffer& buffer = *plan().buffers()->Get(coordinate.buffer());
     if (buffer.role() != role_) continue;
     const auto place = static_cast<int32_t>(PlaceAlong(plan(), coordinate.axes(), rank_));
-    BOWLINE_RETURN_IF_ERROR(arena_->Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
+    BOWLINE_RETURN_IF_ERROR(
+        ArenaOf(buffer).Write(buffer.offset(), {reinterpret_cast<const uint8_t*>(&place), sizeof(place)}));
   }
   return absl::OkStatus();
 }
@@ -158,22 +152,6 @@ absl::StatusOr<int> Session::FindEntry(absl::string_view name) const {
   }
   return absl::NotFoundError(
       absl::StrCat("'", plan_.name(), "' has no entry '", name, "'; it has ", NamesOf(plan().entries())));
-}
-
-void Session::FindInputs() {
-  for (uint32_t e = 0; e < plan().entries()->size(); ++e) {
-    const fbs::Entry& entry = *plan().entries()->Get(e);
-    if (plan().programs()->Get(entry.program())->role() != role_) continue;
-    for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
-      const fbs::Port& port = *entry.inputs()->Get(i);
-      InputBuffer& input = inputs_[port.buffer()];
-      input.written.resize(plan().buffers()->Get(port.buffer())->slots(), false);
-      if (port.limit() == 0 || (input.limit != 0 && input.limit <= port.limit())) continue;
-      input.limit = port.limit();
-      input.entry = e;
-      input.port = i;
-    }
-  }
 }
 
 absl::StatusOr<int> Session::FindEntry(fbs::EntryKind kind, uint32_t bucket) const {
@@ -199,50 +177,57 @@ TensorRef Session::BufferAt(uint32_t index, uint32_t slot) const {
   return tensor;
 }
 
+absl::StatusOr<uint64_t> Session::OffsetFor(absl::string_view what, const TensorRef& tensor) const {
+  const Ports::Place place = ports_->PlaceOf(tensor.buffer);
+  for (const StartedRun& run : runs_) {
+    if (!run.started || (place.entry >= 0 && (run.entry != place.entry || run.parity != place.parity))) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("a run of entry ", Quoted(plan().entries()->Get(run.entry)->name()), " is under way, and buffer ",
+                     Quoted(plan().buffers()->Get(tensor.buffer)->name()), " cannot be ", what,
+                     " meanwhile; wait for the run first"));
+  }
+  return OffsetOf(*plan().buffers()->Get(place.buffer), tensor.slot);
+}
+
 absl::Status Session::Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset) const {
   BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
-  return arena_->Read(RangeOf(*plan().buffers()->Get(tensor.buffer), tensor.slot).begin + offset, bytes);
+  BOWLINE_ASSIGN_OR_RETURN(const uint64_t begin, OffsetFor("read", tensor));
+  if (external_->Has(tensor.buffer)) return external_->Read(tensor.buffer, offset, bytes);
+  return ArenaOf(*plan().buffers()->Get(tensor.buffer)).Read(begin + offset, bytes);
 }
 
 absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset) {
   BOWLINE_RETURN_IF_ERROR(CheckRange(plan(), tensor, bytes.size(), offset));
+  const bool is_input = ports_->IsInput(tensor.buffer);
+  if (is_input) BOWLINE_RETURN_IF_ERROR(ports_->CheckInput(tensor, bytes));
+  BOWLINE_ASSIGN_OR_RETURN(const uint64_t begin, OffsetFor("written", tensor));
   const fbs::Buffer& buffer = *plan().buffers()->Get(tensor.buffer);
-  const auto input = inputs_.find(tensor.buffer);
-  if (input != inputs_.end()) BOWLINE_RETURN_IF_ERROR(CheckInput(tensor, bytes, input->second));
   if (IsState(buffer.kind())) is_prepared_ = false;
-  BOWLINE_RETURN_IF_ERROR(arena_->Write(RangeOf(buffer, tensor.slot).begin + offset, bytes));
-  if (input != inputs_.end()) input->second.written[tensor.slot % input->second.written.size()] = true;
+  if (external_->Has(tensor.buffer)) {
+    const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+    const absl::Status status = external_->Write(tensor.buffer, offset, bytes);
+    bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+    return status;
+  }
+  BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(begin + offset, bytes));
+  if (is_input) ports_->MarkWritten(tensor);
   return absl::OkStatus();
 }
 
-absl::Status Session::CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes,
-                                 const InputBuffer& input) const {
-  if (bytes.size() != tensor.bytes) {
+absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                                     std::shared_ptr<const void> owner) {
+  if (!external_->Has(tensor.buffer)) return false;
+  if (memory.size() != tensor.bytes) {
     return absl::InvalidArgumentError(absl::StrCat("buffer ", Quoted(plan().buffers()->Get(tensor.buffer)->name()),
-                                                   " is an input, which is written as a whole: ", tensor.bytes,
-                                                   " bytes, not ", bytes.size()));
+                                                   " has ", tensor.bytes, " bytes, but ", memory.size(),
+                                                   " are given to be read in place"));
   }
-  if (input.limit == 0) return absl::OkStatus();
-  const int64_t outside = FindOutside(tensor.dtype, bytes.data(), bytes.size(), input.limit);
-  if (outside < 0) return absl::OkStatus();
-  const fbs::Entry& entry = *plan().entries()->Get(input.entry);
-  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(entry.name()), ": element ", outside, " of input ",
-                                                 Quoted(entry.inputs()->Get(input.port)->name()), ", slot ",
-                                                 tensor.slot, ", is outside of [0, ", input.limit,
-                                                 "); is the data made for another vocabulary?"));
-}
-
-absl::Status Session::CheckInputsWritten(const fbs::Entry& entry) const {
-  for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
-    const fbs::Port& port = *entry.inputs()->Get(i);
-    const std::vector<bool>& written = inputs_.find(port.buffer())->second.written;
-    const auto missing = std::find(written.begin(), written.end(), false);
-    if (missing == written.end()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("entry ", Quoted(entry.name()), ": input ", Quoted(port.name()), ", slot ",
-                     missing - written.begin(), ", was not written since the last run; write all inputs before each"));
-  }
-  return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(OffsetFor("replaced", tensor).status());
+  is_prepared_ = false;
+  const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
+  const bool borrowed = external_->Borrow(tensor.buffer, memory, std::move(owner));
+  bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+  return borrowed;
 }
 
 absl::StatusOr<TensorRef> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
@@ -279,37 +264,6 @@ absl::StatusOr<TensorRef> Session::State(absl::string_view key) const {
   return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no state '", key, "'"));
 }
 
-absl::Status Session::Run(absl::string_view entry) {
-  BOWLINE_ASSIGN_OR_RETURN(const int index, FindEntry(entry));
-  return Run(index);
-}
-
-absl::Status Session::Run(int entry) {
-  if (entry < 0 || static_cast<uint32_t>(entry) >= plan().entries()->size() ||
-      plan().programs()->Get(plan().entries()->Get(static_cast<uint32_t>(entry))->program())->role() != role_) {
-    return absl::InvalidArgumentError(absl::StrCat("this rank has no entry ", entry));
-  }
-  BOWLINE_RETURN_IF_ERROR(CheckInputsWritten(*plan().entries()->Get(entry)));
-  const auto index = static_cast<uint32_t>(entry);
-  if (entry == preparation_->EntryOf(role_)) {
-    is_prepared_ = false;
-    return Prepare();
-  }
-  if (preparation_->Needs(index)) BOWLINE_RETURN_IF_ERROR(Prepare());
-  // Also where it fails half-way.
-  if (preparation_->Invalidates(index)) is_prepared_ = false;
-  for (auto& [buffer, input] : inputs_) input.written.assign(input.written.size(), false);
-  return RunEntry(entry);
-}
-
-absl::Status Session::Prepare() {
-  const int entry = preparation_->EntryOf(role_);
-  if (entry < 0 || is_prepared_) return absl::OkStatus();
-  BOWLINE_RETURN_IF_ERROR(RunEntry(entry));
-  is_prepared_ = true;
-  return absl::OkStatus();
-}
-
 absl::Status Session::Issue(const BoundCommand& command) {
   hal::Stream& stream = *bound_->streams[command.stream];
   switch (command.kind) {
@@ -331,24 +285,28 @@ absl::Status Session::Issue(const BoundCommand& command) {
 }
 
 template <typename Body>
-absl::Status Session::ForEachCommand(int entry, Body body) {
-  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
+absl::Status Session::ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body) {
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()][parity];
   for (uint32_t call = 0; call < timeline.size(); ++call) {
     for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
       const BoundCommand& command = bound_->commands[timeline[call].first_command + i];
-      bound_->streams[command.stream]->SetLabel(LabelOf(call, i));
+      bound_->streams[command.stream]->SetLabel(label | LabelOf(call, i));
       if (absl::Status status = body(command); !status.ok()) return FailedCommand(status, entry, LabelOf(call, i));
     }
   }
-  return Finish(entry);
+  return absl::OkStatus();
 }
 
-absl::Status Session::RunEntry(int entry) {
-  if (tracer_ != nullptr) return RunTraced(entry);
-  if (options_.profile) {
-    return ForEachCommand(entry, [&](const BoundCommand& command) { return IssueProfiled(command); });
+absl::Status Session::IssueEntry(int entry, uint32_t parity, uint64_t label) {
+  if (bound_->reads_external[plan().entries()->Get(static_cast<uint32_t>(entry))->program()]) {
+    BOWLINE_RETURN_IF_ERROR(Annotate(external_->CheckComplete(), absl::StrCat("entry '", NameOf(entry), "'")));
   }
-  return ForEachCommand(entry, [&](const BoundCommand& command) { return Issue(command); });
+  // It is over when this returns, as it is where commands are timed one by one.
+  if (tracer_ != nullptr) return IssueTraced(entry, parity);
+  if (options_.profile) {
+    return ForEachCommand(entry, parity, label, [&](const BoundCommand& command) { return IssueProfiled(command); });
+  }
+  return ForEachCommand(entry, parity, label, [&](const BoundCommand& command) { return Issue(command); });
 }
 
 absl::Status Session::IssueProfiled(const BoundCommand& command) {
@@ -367,8 +325,8 @@ absl::Status Session::IssueProfiled(const BoundCommand& command) {
   return absl::OkStatus();
 }
 
-absl::Status Session::RunTraced(int entry) {
-  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()];
+absl::Status Session::IssueTraced(int entry, uint32_t parity) {
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()][parity];
   std::vector<TraceEvent> sites;
   for (uint32_t call = 0; call < timeline.size(); ++call) {
     for (uint32_t i = 0; i < timeline[call].command_count; ++i) {
@@ -377,32 +335,24 @@ absl::Status Session::RunTraced(int entry) {
   }
   BOWLINE_RETURN_IF_ERROR(tracer_->Begin(sites.size()));
   size_t next = 0;
-  BOWLINE_RETURN_IF_ERROR(ForEachCommand(entry, [&](const BoundCommand& command) -> absl::Status {
+  BOWLINE_RETURN_IF_ERROR(ForEachCommand(entry, parity, /*label=*/0, [&](const BoundCommand& command) -> absl::Status {
     if (!TakesTime(command)) return Issue(command);
     hal::Stream& stream = *bound_->streams[command.stream];
     BOWLINE_RETURN_IF_ERROR(tracer_->StampBegin(stream, next));
     BOWLINE_RETURN_IF_ERROR(Issue(command));
     return tracer_->StampEnd(stream, next++);
   }));
+  BOWLINE_RETURN_IF_ERROR(Finish(entry));
   return tracer_->End(entry, sites);
 }
 
-absl::Status Session::Finish(int entry) {
-  absl::Status first;
-  // All of them, also after an error: what is issued next finds streams that are as new.
-  for (const std::unique_ptr<hal::Stream>& stream : bound_->streams) {
-    const absl::Status status = stream->Synchronize();
-    if (status.ok() || !first.ok()) continue;
-    const std::optional<uint64_t> label = stream->FailedLabel();
-    first = label.has_value() ? FailedCommand(status, entry, *label)
-                              : Annotate(status, absl::StrCat("entry ", Quoted(plan().entries()->Get(entry)->name())));
-  }
-  return first;
-}
-
 absl::Status Session::FailedCommand(const absl::Status& status, int entry, uint64_t label) const {
-  const auto call = static_cast<uint32_t>(label >> 32), index = static_cast<uint32_t>(label);
+  const auto call = static_cast<uint32_t>(label >> 32 & kFeedCall), index = static_cast<uint32_t>(label);
   const fbs::Entry& e = *plan().entries()->Get(entry);
+  if (call == kFeedCall) {
+    return Annotate(
+        status, absl::StrCat("entry ", Quoted(e.name()), ": what the last run computed, for the inputs of this one"));
+  }
   const fbs::Program& program = *plan().programs()->Get(e.program());
   const fbs::SegmentCall& c = *program.timeline()->Get(call);
   const fbs::Segment& segment = *program.segments()->Get(c.segment());

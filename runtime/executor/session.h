@@ -1,9 +1,11 @@
 #ifndef BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 #define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,9 @@
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
 #include "runtime/comm/group.h"
+#include "runtime/executor/external_memory.h"
 #include "runtime/executor/links.h"
+#include "runtime/executor/ports.h"
 #include "runtime/executor/trace.h"
 #include "runtime/hal/device.h"
 #include "runtime/plan/plan_file.h"
@@ -34,6 +38,9 @@ struct SessionOptions {
   // Takes the time of each command on its stream, while they overlap as ever. Off, it costs nothing. Not with
   // `profile`.
   bool trace = false;
+  // How the stream that computes goes on: kWorker beside the caller also on devices that otherwise compute within
+  // calls.
+  hal::StreamMode compute = hal::StreamMode::kInline;
   // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
   RankGroup* group = nullptr;
   // Links to emulate, by axis of the mesh.
@@ -49,6 +56,11 @@ struct TensorRef {
   uint64_t bytes = 0;
   fbs::DType dtype = fbs::DType::F32;
   absl::Span<const int64_t> shape;  // valid as long as the session
+};
+
+// A run that was begun, until it was waited for.
+struct RunTicket {
+  uint64_t number = 0;
 };
 
 // What one kernel of the plan, all copies, or all communication took so far.
@@ -88,10 +100,24 @@ class Session {
   // Its name.
   absl::string_view NameOf(int entry) const { return TextOf(plan().entries()->Get(entry)->name()); }
 
-  // Runs an entry to its end. Without an error it allocates nothing, takes no lock and touches no string.
-  // kFailedPrecondition when an input was not written since the last run: plans use the bytes of inputs for other
-  // things too. Nothing ran then. Any other error names entry, segment, command and source; state may be half updated
-  // then.
+  // Begins a run of an entry: Wait says how it ended. Entries that were compiled with two runs in flight overlap: a
+  // second run may begin before the first was waited for. On the device it begins when the first has ended; meanwhile
+  // the host writes inputs of the next run, and reads outputs of the one that was waited for last. Nothing else of the
+  // session can be written or read while a run is under way. Where SessionOptions.compute is kInline, a device may
+  // have run everything when this returns.
+  //
+  // An input that the plan feeds from an output has its value of the run before, unless it was written.
+  //
+  // kFailedPrecondition, and nothing began, when an input was not written since the last run, for its value is
+  // undefined then, or when the run may not overlap with what is under way.
+  absl::StatusOr<RunTicket> Start(int entry);
+  // Returns when a run is over, those that began before it too. An error names entry, segment, command and source, and
+  // state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began behind
+  // one that failed has failed as well. In the order of beginning, or not.
+  absl::Status Wait(RunTicket ticket);
+
+  // Runs an entry to its end: Start, and Wait. Without an error it allocates nothing, takes no lock and touches no
+  // string. Its errors are those of both.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
   // Runs the entry of kind Prepare if it has to run before other entries, so that the first of these does not wait for
@@ -111,11 +137,17 @@ class Session {
   // Any buffer of this rank's role.
   TensorRef BufferAt(uint32_t buffer, uint32_t slot = 0) const;
 
-  // Between the host and the bytes of a tensor from `offset` on. kInvalidArgument for bytes beyond its end; for an
-  // input that is not written as a whole; and, naming entry, port and element, for an integer outside of its port's
-  // limit: nothing was written then.
+  // Between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run that is under way may
+  // use them, see Start. kInvalidArgument for bytes beyond its end; for an input that is not written as a whole; and,
+  // naming entry, port and element, for an integer outside of its port's limit: nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
+  // Lets a tensor of space External be `memory`, of its size, without a copy: `owner` keeps it as it is. False where
+  // the device cannot read it there, and for a tensor of another space: Write copies then.
+  absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
+                              std::shared_ptr<const void> owner);
+  // Where tensors of space External are.
+  ExternalBytes external_bytes() const { return external_->bytes(); }
   // The same for all elements of a tensor.
   template <typename T>
   absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
@@ -133,38 +165,69 @@ class Session {
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
+  // The arena in space Device.
   hal::Allocation& arena() {
     is_prepared_ = false;
-    return *arena_;
+    return *arenas_[static_cast<size_t>(fbs::MemorySpace::Device)];
   }
 
  private:
   Session(LoadedPlan plan, const SessionOptions& options);
 
-  // What is behind the ports, of whichever entries: the limit of its elements, and which slots were written since a
-  // run.
-  struct InputBuffer {
-    uint32_t entry = 0, port = 0;  // the first with this limit, for messages
-    int64_t limit = 0;             // 0: none
-    std::vector<bool> written;     // by slot
+  // A run from Start to Wait.
+  struct StartedRun {
+    bool started = false;
+    bool over = false;    // with `status`
+    bool marked = false;  // `ends` are its last points
+    uint64_t number = 0;
+    int entry = 0;
+    uint32_t parity = 0;
+    absl::Status status;
+    std::vector<std::unique_ptr<hal::Event>> ends;  // by stream; empty where no entry has two runs in flight
+    std::unique_ptr<hal::Allocation> faults;        // copied behind a marked run, in pinned memory
   };
+  // The call of a label that is of no segment: of copies that feed inputs.
+  static constexpr uint32_t kFeedCall = 0x7fffffff;
 
+  absl::Status Allocate();
   absl::Status FillConstants();
+  hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }
+  // Where commands reach a slot of a buffer in an arena.
+  hal::DeviceAddress AddressOf(const fbs::Buffer& buffer, uint32_t slot) const;
   absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
-  void FindInputs();
-  absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes, const InputBuffer& input) const;
-  absl::Status CheckInputsWritten(const fbs::Entry& entry) const;
-  absl::Status RunEntry(int entry);
-  absl::Status RunTraced(int entry);
-  // Calls body(command) for each command of an entry, in the order of issue, then Finish.
+  // Where the host finds a tensor now. kFailedPrecondition where a run that is under way may use it.
+  absl::StatusOr<uint64_t> OffsetFor(absl::string_view what, const TensorRef& tensor) const;
+
+  absl::Status CreateRunEvents();
+  absl::Status CheckMayBegin(int entry) const;
+  absl::StatusOr<RunTicket> Begin(int entry, bool marks_end);
+  absl::Status Order(const StartedRun& run);
+  // Of the labels of a run's commands: which of the two it is.
+  uint64_t LabelOfRun(const StartedRun& run) const { return uint64_t{&run == &runs_[1]} << 63; }
+  // Waits for all runs that are under way, and says in each how it ended.
+  void Drain();
+  absl::Status Synchronize(std::optional<uint64_t>* label);
+  // Records the last points of a run, behind the copy of its faults.
+  absl::Status MarkEnd(StartedRun& run);
+  absl::Status FindFaults();
+  absl::Status ClearFaults();
+  // The faults of a run that is over, as an error; they are cleared then, and what began behind it has failed.
+  absl::Status CheckFaults(StartedRun& run);
+  absl::Status DescribeFault(int entry, uint64_t offset, int32_t fault) const;
+
+  absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);
+  absl::Status IssueTraced(int entry, uint32_t parity);
+  // Calls body(command) for each command of an entry, in the order of issue.
   template <typename Body>
-  absl::Status ForEachCommand(int entry, Body body);
+  absl::Status ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body);
   absl::Status Issue(const BoundCommand& command);
   absl::Status IssueProfiled(const BoundCommand& command);
-  // When all commands were issued: waits until they are over.
+  // When all commands were issued and no run is under way: waits until they are over.
   absl::Status Finish(int entry);
+  absl::Status FailedBehind(const absl::Status& status, const StartedRun& run, const StartedRun& failed) const;
+  absl::Status FailedRun(const absl::Status& status, int entry, std::optional<uint64_t> label) const;
   absl::Status FailedCommand(const absl::Status& status, int entry, uint64_t label) const;
 
   LoadedPlan plan_;
@@ -173,11 +236,20 @@ class Session {
   uint32_t role_ = 0;
   std::vector<uint32_t> states_;
   std::unique_ptr<hal::Device> device_;
-  std::unique_ptr<hal::Allocation> arena_;
+  // By fbs::MemorySpace; null where the role has none, and for External.
+  std::array<std::unique_ptr<hal::Allocation>, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas_;
+  std::unique_ptr<ExternalMemory> external_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
-  bool is_prepared_ = false;                // what the entry of kind Prepare computed is that of the parameters
-  std::map<uint32_t, InputBuffer> inputs_;  // by buffer
+  bool is_prepared_ = false;  // what the entry of kind Prepare computed is that of the parameters
+  std::unique_ptr<Ports> ports_;
+  std::array<StartedRun, 2> runs_;
+  uint64_t last_run_ = 0;
+  std::unique_ptr<hal::Event> begin_;  // of a run that follows another one, or takes its outputs
+  absl::optional<uint32_t> faults_;    // this role's buffer of kind Fault
+  std::vector<bool> has_faults_;       // whether an entry writes it
+  std::vector<int32_t> words_;         // of it, as they were read
+  std::vector<Ports::Copy> copies_;    // of the run that begins
   // By kernel of the plan; the last two are for copies and communication.
   struct Timing {
     uint64_t launches = 0;

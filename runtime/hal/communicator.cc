@@ -29,10 +29,12 @@ absl::Status CheckOperation(const Exchange& exchange, const Operation& operation
     }
   }
   if (operation.reduces() && !CanReduce(operation.dtype)) {
-    return refuse(absl::StrCat(std::string(kernels::NameOf(operation.dtype)),
-                               " cannot be reduced; f32, f64, bf16, i32, i64 can"));
+    return refuse(absl::StrCat(NameOf(operation.dtype), " cannot be reduced; ", NamesOf(&CanReduce), " can"));
   }
-  const uint64_t limit = kMaxBytes / static_cast<uint64_t>(size) / kernels::SizeOf(operation.dtype);
+  if (SizeOf(operation.dtype) == 0) {
+    return refuse(absl::StrCat(NameOf(operation.dtype), " cannot be moved: its elements are not stored one by one"));
+  }
+  const uint64_t limit = kMaxBytes / static_cast<uint64_t>(size) / SizeOf(operation.dtype);
   uint64_t total = 0;
   for (const Piece& piece : pieces) {
     if (piece.count > limit - total) return refuse("more bytes than any machine has");

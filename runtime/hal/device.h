@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -47,6 +48,12 @@ class Device {
   // kResourceExhausted when there is not enough memory.
   virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes,
                                                                MemorySpace space = MemorySpace::kDevice) = 0;
+
+  // Where kernels and copies of the device read `memory`, which the host keeps as it is; nothing where they do not
+  // reach memory of the host.
+  virtual std::optional<DeviceAddress> AddressOfHost(absl::Span<const uint8_t> /*memory*/) const {
+    return std::nullopt;
+  }
 
   // An image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does not
   // know or an image that does not load.

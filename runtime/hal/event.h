@@ -20,6 +20,10 @@ class Event {
   // True once Record was called on some stream.
   virtual bool recorded() const = 0;
 
+  // Returns when the stream has come to the point that was recorded last; at once where none was. What is in the stream
+  // behind it may still be under way. An error is one of the device: see Stream::HasFailed for commands.
+  virtual absl::Status Await() const = 0;
+
   // When the stream came to the point that was recorded last, by the device's clock, in nanoseconds of this host's
   // steady clock, to within what it takes to ask the device. kFailedPrecondition unless the event is timed and the
   // point was reached.
@@ -28,8 +32,8 @@ class Event {
   // Contract
   //   An event may be recorded again; a later Wait then waits for the newer point, an earlier one for the older. Times
   //   of events of one device can be subtracted from each other to the microsecond; those of different devices agree as
-  //   well as their clocks do. Record, Wait, recorded and Time of one event are calls of one thread at a time. A timed
-  //   event outlives its points: the caller synchronises the streams that recorded it first.
+  //   well as their clocks do. Record, Wait, Await, recorded and Time of one event are calls of one thread at a time. A
+  //   timed event outlives its points: the caller synchronises the streams that recorded it first.
 };
 
 }  // namespace bowline::hal

@@ -12,7 +12,8 @@ using DeviceAddress = uint64_t;
 // Where an allocation is.
 enum class MemorySpace {
   kDevice,      // where kernels run
-  kPinnedHost,  // memory of the host that copies of the device reach, and the host itself: see Allocation::host
+  kPinnedHost,  // memory of the host that copies of the device reach, and the host itself: see Allocation::host; no
+                // kernel takes addresses of it
 };
 
 }  // namespace bowline::hal

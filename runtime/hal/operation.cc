@@ -24,19 +24,6 @@ std::string NameOf(const Operation& operation) {
 
 }  // namespace
 
-bool CanReduce(kernels::DType dtype) {
-  switch (dtype) {
-    case kernels::DType::kF32:
-    case kernels::DType::kF64:
-    case kernels::DType::kBF16:
-    case kernels::DType::kI32:
-    case kernels::DType::kI64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 int Operation::SendParts(int members) const {
   if (const collectives::Definition* own = collective()) return own->SourceParts(members);
   return kind == OperationKind::kSend ? 1 : 0;
@@ -57,7 +44,7 @@ Operation Operation::Unpack(uint64_t word) {
   Operation operation;
   // The word may come from another process.
   if ((word & 0xff) > static_cast<uint64_t>(OperationKind::kBarrier) ||
-      (word >> 8 & 0xff) > static_cast<uint64_t>(kernels::DType::kBool)) {
+      !IsElementType(static_cast<kernels::DType>(word >> 8 & 0xff))) {
     return operation;
   }
   operation.kind = static_cast<OperationKind>(word & 0xff);
@@ -75,7 +62,7 @@ Operation Operation::Unpack(uint64_t word) {
 std::string Describe(const Operation& operation, uint64_t total, int peer_rank) {
   std::string text = NameOf(operation);
   if (operation.kind == OperationKind::kNone || operation.kind == OperationKind::kBarrier) return text;
-  absl::StrAppend(&text, " of ", total, " ", std::string(kernels::NameOf(operation.dtype)));
+  absl::StrAppend(&text, " of ", total, " ", kernels::NameOf(operation.dtype));
   if (operation.kind == OperationKind::kSend) absl::StrAppend(&text, " to rank ", peer_rank);
   if (operation.kind == OperationKind::kReceive) absl::StrAppend(&text, " from rank ", peer_rank);
   return text;

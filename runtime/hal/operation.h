@@ -43,9 +43,6 @@ constexpr OperationKind KindOf(collectives::Kind kind) {
 // Values are those of collectives::Parameter::kReduction.
 enum class ReduceOp : uint8_t { kSum, kMax };
 
-// Whether there are sums and maxima of the type.
-bool CanReduce(kernels::DType dtype);
-
 // In one word that other threads may read at any time: see Pack.
 struct Operation {
   OperationKind kind = OperationKind::kNone;

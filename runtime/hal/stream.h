@@ -55,6 +55,10 @@ class Stream {
   // afterwards.
   virtual absl::Status Synchronize() = 0;
 
+  // Whether a command has failed, when its call had returned, since the stream was synchronised last. Waits for
+  // nothing: of commands before a point that was awaited it is the truth, of later ones it may not be known yet.
+  virtual bool HasFailed() const { return false; }
+
   // What is issued from now on bears this label, by which its issuer knows it: 0 at first.
   void SetLabel(uint64_t label) { label_ = label; }
 

@@ -33,7 +33,11 @@ void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder) {
   }
 }
 
-void AddGrid(const fbs::Grid& grid, DigestBuilder& builder) {
+void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder) {
+  builder.Add(static_cast<uint64_t>(kernel.geometry_type()));
+  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) builder.Add(range->extent());
+  if (kernel.geometry_as_Grid() == nullptr) return;
+  const fbs::Grid& grid = *kernel.geometry_as_Grid();
   const auto add = [&](const auto* numbers) {
     builder.Add(SizeOf(numbers));
     for (uint32_t i = 0; i < SizeOf(numbers); ++i) builder.Add(static_cast<uint64_t>(numbers->Get(i)));
@@ -54,7 +58,10 @@ const Digest& KernelDigests::ImageDigest(uint32_t index) {
   if (!known.has_value()) {
     const fbs::Image& image = *plan_.images()->Get(index);
     DigestBuilder builder(kImageTag);
-    builder.Add(TextOf(image.format())).Add(DigestOfData({image.data()->data(), image.data()->size()}, meter_));
+    for (const fbs::Code* code : *image.codes()) {
+      builder.Add(TextOf(code->format())).Add(TextOf(code->target()));
+      builder.Add(DigestOfData({code->data()->data(), code->data()->size()}, meter_));
+    }
     known = builder.Finish();
   }
   return *known;
@@ -69,8 +76,7 @@ const Digest& KernelDigests::Of(const fbs::Launch& launch) {
   DigestBuilder builder(kKernelTag);
   builder.Add(static_cast<uint64_t>(kernel.origin())).Add(TextOf(kernel.name())).Add(epilogue);
   if (generated || !epilogue.empty()) builder.Add(ImageDigest(kernel.image()));
-  if (generated) builder.Add(kernel.parallel_extent());
-  if (kernel.grid() != nullptr) AddGrid(*kernel.grid(), builder);
+  if (generated) AddGeometry(kernel, builder);
   AddAttributes(kernel, builder);
   const uint32_t arguments = SizeOf(kernel.arguments()) - HasScratchOperand(plan_, launch);
   builder.Add(arguments);

@@ -26,7 +26,7 @@ std::string CountsDiffer(const char* what, const flatbuffers::Vector<const T*>* 
 
 std::string DTypesDiffer(fbs::DType first, fbs::DType second) {
   if (first == second) return "";
-  return absl::StrCat("one moves ", fbs::EnumNameDType(first), ", the other ", fbs::EnumNameDType(second));
+  return absl::StrCat("one moves ", NameOf(ElementTypeOf(first)), ", the other ", NameOf(ElementTypeOf(second)));
 }
 
 std::string CollectivesDiffer(const fbs::Collective& first, const fbs::Collective& second) {
@@ -50,7 +50,7 @@ std::string TransfersDiffer(uint32_t sender, const fbs::Send& send, uint32_t rec
                         receive.peer());
   }
   if (std::string why = DTypesDiffer(send.dtype(), receive.dtype()); !why.empty()) return why;
-  return CountsDiffer("part", send.parts(), receive.parts());
+  return CountsDiffer("range", send.ranges(), receive.ranges());
 }
 
 }  // namespace

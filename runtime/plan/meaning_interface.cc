@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/plan/digest_tags.h"
@@ -26,8 +27,9 @@ void AddTensor(const fbs::Buffer& buffer, DigestBuilder& builder) {
   if (layout == nullptr) return;
   AddNumbers(layout->global_shape(), builder);
   AddNumbers(layout->view(), builder);
-  builder.Add(SizeOf(layout->cuts()));
-  for (uint32_t i = 0; i < SizeOf(layout->cuts()); ++i) AddNumbers(layout->cuts()->Get(i)->axes(), builder);
+  builder.Add(SizeOf(layout->dim_shardings()));
+  for (uint32_t i = 0; i < SizeOf(layout->dim_shardings()); ++i)
+    AddNumbers(layout->dim_shardings()->Get(i)->axes(), builder);
   AddNumbers(layout->flat_axes(), builder);
 }
 
@@ -77,9 +79,18 @@ std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan) {
 
 Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry) {
   DigestBuilder builder(kInterfaceTag);
-  builder.Add(static_cast<uint64_t>(entry.kind())).Add(entry.bucket());
+  builder.Add(static_cast<uint64_t>(entry.kind())).Add(entry.bucket()).Add(entry.in_flight());
   AddPorts(plan, entry.inputs(), builder);
   AddPorts(plan, entry.outputs(), builder);
+  std::vector<std::pair<absl::string_view, absl::string_view>> feeds;
+  for (uint32_t i = 0; i < SizeOf(entry.feeds()); ++i) {
+    const fbs::Feed& feed = *entry.feeds()->Get(i);
+    feeds.emplace_back(TextOf(entry.outputs()->Get(feed.output())->name()),
+                       TextOf(entry.inputs()->Get(feed.input())->name()));
+  }
+  std::sort(feeds.begin(), feeds.end());
+  builder.Add(feeds.size());
+  for (const auto& [output, input] : feeds) builder.Add(output).Add(input);
   return builder.Finish();
 }
 

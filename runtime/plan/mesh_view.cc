@@ -68,8 +68,15 @@ uint32_t RoleOf(const fbs::Plan& plan, uint32_t rank) {
   return RoleCount(plan) == 1 ? 0 : CoordinatesOf(plan, rank)[plan.role_axis()];
 }
 
-uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role) {
-  return SizeOf(plan.roles()) == 0 ? plan.arena_bytes() : plan.roles()->Get(role)->arena_bytes();
+uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role, fbs::MemorySpace space) {
+  if (space == fbs::MemorySpace::Device) {
+    return SizeOf(plan.roles()) == 0 ? plan.arena_bytes() : plan.roles()->Get(role)->arena_bytes();
+  }
+  for (uint32_t i = 0; i < SizeOf(plan.arenas()); ++i) {
+    const fbs::Arena& arena = *plan.arenas()->Get(i);
+    if (arena.role() == role && arena.space() == space) return arena.bytes();
+  }
+  return 0;
 }
 
 std::string DescribeMesh(const fbs::Plan& plan) {

@@ -30,7 +30,8 @@ std::vector<int> MembersAlong(const fbs::Plan& plan, const flatbuffers::Vector<u
 // The number of roles, at least 1, and that of a rank.
 uint32_t RoleCount(const fbs::Plan& plan);
 uint32_t RoleOf(const fbs::Plan& plan, uint32_t rank);
-uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role);
+// 0 in a space in which the role has no buffer.
+uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role, fbs::MemorySpace space = fbs::MemorySpace::Device);
 
 // "pp=2, dp=2, tp=2"; "no mesh".
 std::string DescribeMesh(const fbs::Plan& plan);

@@ -15,7 +15,7 @@
 namespace bowline {
 
 // The format that this build reads and writes. It reads the same major version and any minor version up to its own.
-inline constexpr uint16_t kPlanVersionMajor = 2;
+inline constexpr uint16_t kPlanVersionMajor = 3;
 inline constexpr uint16_t kPlanVersionMinor = 0;
 
 // A FlatBuffer's offsets are 32 bits with a sign.

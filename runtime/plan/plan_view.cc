@@ -1,6 +1,5 @@
 #include "runtime/plan/plan_view.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,26 +7,6 @@
 #include "runtime/plan/mesh_view.h"
 
 namespace bowline {
-
-size_t ElementSize(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::F64:
-    case fbs::DType::I64:
-      return 8;
-    case fbs::DType::F32:
-    case fbs::DType::I32:
-      return 4;
-    case fbs::DType::BF16:
-    case fbs::DType::F16:
-    case fbs::DType::U16:
-      return 2;
-    case fbs::DType::I8:
-    case fbs::DType::U8:
-    case fbs::DType::Bool:
-      return 1;
-  }
-  return 0;
-}
 
 absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
   constexpr uint64_t kMost = uint64_t{1} << 62;
@@ -49,8 +28,8 @@ absl::optional<uint64_t> DenseBytes(fbs::DType dtype, const flatbuffers::Vector<
 }
 
 std::string DescribeType(fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape) {
-  const char* name = fbs::EnumNameDType(dtype);
-  std::string text = *name == '\0' ? absl::StrCat("dtype ", static_cast<int>(dtype)) : absl::AsciiStrToLower(name);
+  std::string text =
+      dtype <= fbs::DType::MAX ? NameOf(ElementTypeOf(dtype)) : absl::StrCat("dtype ", static_cast<int>(dtype));
   absl::StrAppend(&text, "[");
   for (uint32_t d = 0; d < SizeOf(shape); ++d) absl::StrAppend(&text, d == 0 ? "" : ", ", shape->Get(d));
   return absl::StrCat(text, "]");
@@ -65,12 +44,34 @@ uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot) {
   return buffer.kind() == fbs::BufferKind::Temporary ? slot % buffer.slots() : slot;
 }
 
+uint64_t OffsetOf(const fbs::Buffer& buffer, uint32_t slot) {
+  return buffer.offset() + SlotOf(buffer, slot) * buffer.slot_stride();
+}
+
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot) {
-  const uint64_t begin = buffer.offset() + SlotOf(buffer, slot) * buffer.slot_stride();
+  const uint64_t begin = static_cast<uint64_t>(buffer.space()) * kSpaceStride + OffsetOf(buffer, slot);
   return {begin, begin + buffer.bytes()};
 }
 
-ByteRange ExtentOf(const fbs::Buffer& buffer) { return {buffer.offset(), RangeOf(buffer, buffer.slots() - 1).end}; }
+ByteRange ExtentOf(const fbs::Buffer& buffer) {
+  return {RangeOf(buffer, 0).begin, RangeOf(buffer, buffer.slots() - 1).end};
+}
+
+std::string DescribeRange(ByteRange range) {
+  const fbs::MemorySpace space = SpaceAt(range.begin);
+  const uint64_t base = static_cast<uint64_t>(space) * kSpaceStride;
+  return absl::StrCat("[", range.begin - base, ", ", range.end - base, ")",
+                      space == fbs::MemorySpace::Device ? "" : absl::StrCat(" in ", fbs::EnumNameMemorySpace(space)));
+}
+
+absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySpace destination) {
+  const bool from_host = source == fbs::MemorySpace::PinnedHost;
+  if (destination != fbs::MemorySpace::PinnedHost) {
+    return from_host ? fbs::CopyEngine::ToDevice : fbs::CopyEngine::WithinDevice;
+  }
+  if (from_host) return absl::nullopt;
+  return fbs::CopyEngine::ToHost;
+}
 
 bool IsState(fbs::BufferKind kind) { return kind == fbs::BufferKind::Parameter || kind == fbs::BufferKind::State; }
 
@@ -92,25 +93,28 @@ std::string DescribeFlags(fbs::StateFlag flags) {
 }
 
 bool IsPersistent(fbs::BufferKind kind) {
-  return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input;
+  return IsState(kind) || kind == fbs::BufferKind::Constant || kind == fbs::BufferKind::Input ||
+         kind == fbs::BufferKind::Fault;
 }
 
 bool HasCode(const fbs::Plan& plan) {
   for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
-    if (TextOf(plan.images()->Get(i)->format()) == kNoImageFormat) return false;
+    for (const fbs::Code* code : *plan.images()->Get(i)->codes()) {
+      if (TextOf(code->format()) == kNoImageFormat) return false;
+    }
   }
   return true;
 }
 
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses) {
-  const auto append_parts = [&](const auto& transfer, fbs::Access access) {
-    for (uint32_t i = 0; i < SizeOf(transfer.parts()); ++i) {
-      const fbs::Part& part = *transfer.parts()->Get(i);
-      uses.push_back({&part.operand(), part.count() * ElementSize(transfer.dtype()), access});
+  const auto append_ranges = [&](const auto& transfer, fbs::Access access) {
+    for (uint32_t i = 0; i < SizeOf(transfer.ranges()); ++i) {
+      const fbs::Range& range = *transfer.ranges()->Get(i);
+      uses.push_back({&range.operand(), range.count() * ElementSize(transfer.dtype()), access});
     }
   };
-  if (const fbs::Send* send = command.body_as_Send()) return append_parts(*send, fbs::Access::Read);
-  if (const fbs::Receive* receive = command.body_as_Receive()) return append_parts(*receive, fbs::Access::Write);
+  if (const fbs::Send* send = command.body_as_Send()) return append_ranges(*send, fbs::Access::Read);
+  if (const fbs::Receive* receive = command.body_as_Receive()) return append_ranges(*receive, fbs::Access::Write);
   const fbs::Collective* collective = command.body_as_Collective();
   if (collective == nullptr) return;
   const uint64_t size = SizeAlong(plan, plan.communicators()->Get(collective->communicator())->axes());
@@ -149,6 +153,14 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
     case fbs::CommandBody::Launch:
       return absl::StrCat("launch of ", Quoted(plan.kernels()->Get(command.body_as_Launch()->kernel())->name()));
     case fbs::CommandBody::Copy:
+      switch (command.body_as_Copy()->engine()) {
+        case fbs::CopyEngine::ToDevice:
+          return "copy to the device";
+        case fbs::CopyEngine::ToHost:
+          return "copy to the host";
+        case fbs::CopyEngine::WithinDevice:
+          break;
+      }
       return "copy";
     case fbs::CommandBody::Collective: {
       const fbs::Collective& collective = *command.body_as_Collective();

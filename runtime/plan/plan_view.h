@@ -11,16 +11,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "runtime/plan/plan_generated.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
-// Plan.Image.format of an ELF shared object.
+// Code.format of an ELF shared object.
 inline constexpr char kElfImageFormat[] = "elf";
-// Plan.Image.format where no code was generated: without data. The plan can be checked and simulated, but not run.
+// Code.format where no code was generated: without data. The plan can be checked and simulated, but not run.
 inline constexpr char kNoImageFormat[] = "none";
 
-// Every slot of every buffer starts at a multiple of this many bytes.
-inline constexpr uint64_t kBufferAlignment = 64;
+// What the address of a buffer or argument may be asked to be a multiple of: arenas begin at multiples of it.
+inline constexpr uint32_t kMaxAlignment = 4096;
 
 // Vectors of a FlatBuffer may be absent, which means empty.
 template <typename T>
@@ -28,8 +29,16 @@ uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+// FlatBuffers needs a list of its own; a test compares the names.
+static_assert(fbs::DType::MAX == static_cast<fbs::DType>(kLastInPlans), "element types of plans have the same values");
+
+// No type (IsElementType) for a value outside the enum.
+constexpr ElementType ElementTypeOf(fbs::DType dtype) {
+  return dtype <= fbs::DType::MAX ? static_cast<ElementType>(dtype) : static_cast<ElementType>(UINT8_MAX);
+}
+
 // Bytes of one element; 0 for a value outside the enum.
-size_t ElementSize(fbs::DType dtype);
+constexpr size_t ElementSize(fbs::DType dtype) { return SizeOf(ElementTypeOf(dtype)); }
 
 // Product of the shape times the element size; absent for a negative extent, an unknown dtype, or more than 2^62 bytes.
 // Safe on unverified plans.
@@ -46,7 +55,12 @@ inline absl::string_view TextOf(const flatbuffers::String* text) {
 // The text between quotes, with control characters escaped: names come from files. Safe on unverified plans.
 std::string Quoted(const flatbuffers::String* text);
 
-// [begin, end) in bytes from the start of the arena.
+// The bytes of a role, whatever their space, have numbers that differ: those of the first space are their offsets, and
+// each space begins 2^62 numbers after the one before it.
+inline constexpr uint64_t kSpaceStride = uint64_t{1} << 62;
+inline fbs::MemorySpace SpaceAt(uint64_t number) { return static_cast<fbs::MemorySpace>(number / kSpaceStride); }
+
+// [begin, end) of the numbers of a role's bytes.
 struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -55,12 +69,25 @@ struct ByteRange {
   friend bool operator==(const ByteRange& a, const ByteRange& b) { return a.begin == b.begin && a.end == b.end; }
 };
 
+// "[128, 256)"; "[0, 64) in PinnedHost".
+std::string DescribeRange(ByteRange range);
+
 // Which slot of the buffer a call at `slot` addresses: see SegmentCall.
 uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot);
+// Where SlotOf(buffer, slot) begins in the arena of the buffer's space.
+uint64_t OffsetOf(const fbs::Buffer& buffer, uint32_t slot);
 // Bytes of SlotOf(buffer, slot).
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot);
 // From the first byte of the first slot to the last of the last.
 ByteRange ExtentOf(const fbs::Buffer& buffer);
+
+// The engine that a copy between two spaces needs; absent where there is none. `destination` is not External.
+absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySpace destination);
+
+// What the address of an argument is a multiple of.
+inline uint64_t AlignmentOf(const fbs::Argument& argument) {
+  return argument.alignment() == 0 ? ElementSize(argument.dtype()) : argument.alignment();
+}
 
 // Lives across runs of entries: nothing else may ever use its bytes.
 bool IsPersistent(fbs::BufferKind kind);
@@ -109,7 +136,7 @@ absl::optional<uint32_t> CommunicatorOf(const fbs::Command& command);
 // argument of the kernel's signature.
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
 
-// "launch of 'matmul'", "copy", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"
+// "launch of 'matmul'", "copy", "copy to the host", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"
 std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command);
 
 // "model.layers.0.mlp (by emit)", "layers.0.mlp.down_proj (by propagate-shardings: sum of partial products)"

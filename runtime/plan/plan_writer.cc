@@ -29,6 +29,7 @@ absl::Status CheckKernels(const fbs::PlanT& plan) {
   for (const auto& kernel : plan.kernels) {
     BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->attributes, absl::StrCat("kernel '", kernel->name, "': attribute")));
     BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->arguments, absl::StrCat("kernel '", kernel->name, "': argument")));
+    BOWLINE_RETURN_IF_ERROR(CheckPresent(kernel->access_maps, absl::StrCat("kernel '", kernel->name, "': access map")));
   }
   return absl::OkStatus();
 }
@@ -61,6 +62,7 @@ absl::Status CheckComplete(const fbs::PlanT& plan) {
   BOWLINE_RETURN_IF_ERROR(CheckPresent(plan.states, "state"));
   BOWLINE_RETURN_IF_ERROR(CheckPresent(plan.constants, "constant"));
   BOWLINE_RETURN_IF_ERROR(CheckPresent(plan.images, "image"));
+  for (const auto& image : plan.images) BOWLINE_RETURN_IF_ERROR(CheckPresent(image->codes, "code of an image"));
   BOWLINE_RETURN_IF_ERROR(CheckKernels(plan));
   BOWLINE_RETURN_IF_ERROR(CheckPrograms(plan));
   BOWLINE_RETURN_IF_ERROR(CheckPresent(plan.entries, "entry"));
@@ -76,7 +78,9 @@ absl::Status CheckComplete(const fbs::PlanT& plan) {
 // generously per item.
 absl::Status CheckSize(const fbs::PlanT& plan) {
   uint64_t bytes = 0;
-  for (const auto& image : plan.images) bytes += image->data.size();
+  for (const auto& image : plan.images) {
+    for (const auto& code : image->codes) bytes += code->data.size();
+  }
   for (const auto& constant : plan.constants) bytes += constant->data.size();
   for (const auto& attachment : plan.attachments) bytes += attachment->text.size();
   for (const auto& program : plan.programs) {

@@ -69,7 +69,8 @@ void RoleValues::SetInitial() {
     shared_.meter.Spend(1);
     if (shared_.meter.exhausted()) return;
     const fbs::Buffer& buffer = *plan_.buffers()->Get(index);
-    if (!IsPersistent(buffer.kind()) || buffer.bytes() == 0) continue;
+    // Faults change no result, and are over when a run has none.
+    if (!IsPersistent(buffer.kind()) || buffer.kind() == fbs::BufferKind::Fault || buffer.bytes() == 0) continue;
     Digest content = shared_.contents[index];
     if (buffer.kind() == fbs::BufferKind::Input) {
       const auto port = std::lower_bound(inputs.begin(), inputs.end(), std::make_pair(index, absl::string_view()));
@@ -100,7 +101,8 @@ void RoleValues::Store(const fbs::Command& command, Segment& segment) {
   for (const OperandUse& use : uses) {
     const uint32_t buffer = use.operand->buffer();
     const bool scratch = plan_.buffers()->Get(buffer)->kind() == fbs::BufferKind::Scratch;
-    segment.uses.push_back({buffer, use.operand->offset(), use.bytes, use.access, scratch, /*workspace=*/false});
+    const bool fault = plan_.buffers()->Get(buffer)->kind() == fbs::BufferKind::Fault;
+    segment.uses.push_back({buffer, use.operand->offset(), use.bytes, use.access, scratch, /*workspace=*/fault});
   }
   if (launch != nullptr) {
     if (HasScratchOperand(plan_, *launch)) segment.uses.back().workspace = true;

@@ -1,7 +1,9 @@
 #include "runtime/plan/semantic_verifier.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline {
@@ -93,6 +95,27 @@ absl::Status VerifyRoles(const fbs::Plan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyArenas(const fbs::Plan& plan) {
+  const fbs::Arena* before = nullptr;
+  for (uint32_t i = 0; i < SizeOf(plan.arenas()); ++i) {
+    const fbs::Arena& arena = *plan.arenas()->Get(i);
+    const std::string place = absl::StrCat("arena ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "role", arena.role(), RoleCount(plan)));
+    if (arena.space() == fbs::MemorySpace::Device || arena.space() > fbs::MemorySpace::MAX) {
+      return Broken(place, ": memory space ", static_cast<int>(arena.space()), " is none of those that arenas name");
+    }
+    if (arena.bytes() < 1 || arena.bytes() > kMaxArenaBytes) {
+      return Broken(place, ": ", arena.bytes(), " bytes; it must be 1 to 2^62");
+    }
+    if (before != nullptr &&
+        std::make_pair(before->role(), before->space()) >= std::make_pair(arena.role(), arena.space())) {
+      return Broken(place, ": arenas must be in the order of roles, then spaces, and none twice");
+    }
+    before = &arena;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyCommunicators(const fbs::Plan& plan) {
   NameSet names("name");
   for (uint32_t i = 0; i < SizeOf(plan.communicators()); ++i) {
@@ -122,6 +145,7 @@ absl::Status VerifyHeader(const fbs::Plan& plan) {
   BOWLINE_RETURN_IF_ERROR(VerifyTarget(*plan.target()));
   BOWLINE_RETURN_IF_ERROR(VerifyMesh(plan));
   BOWLINE_RETURN_IF_ERROR(VerifyRoles(plan));
+  BOWLINE_RETURN_IF_ERROR(VerifyArenas(plan));
   BOWLINE_RETURN_IF_ERROR(VerifyCommunicators(plan));
   NameSet names("name");
   for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {

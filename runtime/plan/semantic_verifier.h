@@ -26,8 +26,8 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 62;
 // kInvalidArgument, with the place by name and index, and the rule. Time is linear in the size of the plan.
 //
 // The rules, by file:
-//   semantic_verifier.cc      names, target, mesh, roles, communicators, attachments
-//   verify_memory.cc          buffers lie in their role's arena, states, constants and layouts fit their buffers
+//   semantic_verifier.cc      names, target, mesh, roles, arenas, communicators, attachments
+//   verify_memory.cc          buffers lie in their role's arenas, states, constants and layouts fit their buffers
 //   verify_kernels.cc         images, kernels, attributes, arguments, in-place pairs
 //   verify_programs.cc        streams, segments, calls, commands and their operands
 //   verify_communication.cc   collectives, sends and receives

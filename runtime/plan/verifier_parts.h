@@ -15,7 +15,7 @@
 namespace bowline::verifier {
 
 // In this order.
-absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, roles, communicators, attachments
+absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, roles, arenas, communicators, attachments
 absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constants
 absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
 absl::Status VerifyPrograms(const fbs::Plan& plan);
@@ -41,6 +41,9 @@ absl::Status VerifyAligned(absl::string_view place, absl::string_view what, cons
 
 // Shape and dtype that have a byte count.
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
+
+// A power of two, at most kMaxAlignment.
+absl::Status VerifyAlignment(absl::string_view place, uint32_t alignment);
 
 // Axes of the mesh, none twice.
 absl::Status VerifyAxes(const fbs::Plan& plan, absl::string_view place, const flatbuffers::Vector<uint8_t>* axes);

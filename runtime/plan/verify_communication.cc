@@ -10,11 +10,6 @@ namespace {
 // What all members of a group hold together is not more than an address can be.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
-bool CanReduce(fbs::DType dtype) {
-  return dtype == fbs::DType::F32 || dtype == fbs::DType::F64 || dtype == fbs::DType::BF16 ||
-         dtype == fbs::DType::I32 || dtype == fbs::DType::I64;
-}
-
 absl::Status VerifyGroup(const fbs::Plan& plan, absl::string_view place, uint32_t communicator, fbs::DType dtype) {
   if (ElementSize(dtype) == 0) return Broken(place, ": unknown dtype ", static_cast<int>(dtype));
   return VerifyIndex(place, "communicator", communicator, SizeOf(plan.communicators()));
@@ -51,9 +46,9 @@ absl::Status VerifyCollective(const fbs::Plan& plan, const fbs::Collective& coll
     return Broken(place, ": unknown ", collectives::WordsOf(definition.parameter).name, " ", parameter, " among ",
                   members, " ranks; it must be ", least, " to ", most);
   }
-  if (definition.reduces() && !CanReduce(collective.dtype())) {
-    return Broken(place, ": elements of ", fbs::EnumNameDType(collective.dtype()),
-                  " cannot be reduced; f32, f64, bf16, i32 and i64 can");
+  if (definition.reduces() && !CanReduce(ElementTypeOf(collective.dtype()))) {
+    return Broken(place, ": elements of ", NameOf(ElementTypeOf(collective.dtype())), " cannot be reduced; those of ",
+                  NamesOf(&CanReduce), " can");
   }
   return VerifyCounts(plan, place, collective.communicator(), collective.dtype(), "pieces", collective.pieces());
 }
@@ -71,7 +66,7 @@ absl::Status VerifyTransfer(const fbs::Plan& plan, uint32_t role, const std::str
                   ": sends and receives go along the axis that tells roles apart");
   }
   if (transfer.peer() == role) return Broken(place, ": peer ", transfer.peer(), " is the rank itself");
-  return VerifyCounts(plan, place, transfer.communicator(), transfer.dtype(), "parts", transfer.parts());
+  return VerifyCounts(plan, place, transfer.communicator(), transfer.dtype(), "ranges", transfer.ranges());
 }
 
 }  // namespace

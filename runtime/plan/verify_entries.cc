@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -8,11 +9,6 @@
 
 namespace bowline::verifier {
 namespace {
-
-bool IsInteger(fbs::DType dtype) {
-  return dtype == fbs::DType::I64 || dtype == fbs::DType::I32 || dtype == fbs::DType::U16 || dtype == fbs::DType::I8 ||
-         dtype == fbs::DType::U8;
-}
 
 absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t role, const fbs::Port& port,
                         bool input) {
@@ -29,8 +25,75 @@ absl::Status VerifyPort(const fbs::Plan& plan, absl::string_view place, uint32_t
                   "; the port needs ", input ? "Input" : "Output, State or Parameter");
   }
   if (port.limit() < 0) return Broken(place, ": limit ", port.limit(), " is negative");
-  if (port.limit() > 0 && !(input && IsInteger(buffer.dtype()))) {
+  if (port.limit() > 0 && !(input && IsInteger(ElementTypeOf(buffer.dtype())))) {
     return Broken(place, ": limit ", port.limit(), " on a port that is no integer input");
+  }
+  return absl::OkStatus();
+}
+
+bool SameType(const fbs::Buffer& a, const fbs::Buffer& b) {
+  const auto equal = [](const auto* x, const auto* y) {
+    return SizeOf(x) == SizeOf(y) && (SizeOf(x) == 0 || std::equal(x->begin(), x->end(), y->begin()));
+  };
+  return a.dtype() == b.dtype() && equal(a.shape(), b.shape()) && a.slots() == b.slots();
+}
+
+// The second buffer of a port, which is there where runs overlap.
+absl::Status VerifySecond(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
+                          const fbs::Port& port, std::set<uint32_t>& taken) {
+  if (entry.in_flight() == 1) {
+    if (port.second() == 0) return absl::OkStatus();
+    return Broken(place, ": it has a second buffer, but the entry has one run in flight");
+  }
+  BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "second buffer", port.second(), plan.buffers()->size()));
+  const fbs::Buffer& first = *plan.buffers()->Get(port.buffer());
+  const fbs::Buffer& second = *plan.buffers()->Get(port.second());
+  if (first.kind() != fbs::BufferKind::Input && first.kind() != fbs::BufferKind::Output) {
+    return Broken(place, ": buffer ", Quoted(first.name()), " is of kind ", fbs::EnumNameBufferKind(first.kind()),
+                  ", which the next run changes; with two runs in flight a port needs Input or Output");
+  }
+  if (second.kind() != first.kind() || second.role() != first.role() || second.space() != first.space() ||
+      second.alignment() != first.alignment() || !SameType(first, second) ||
+      first.slot_stride() != second.slot_stride()) {
+    return Broken(place, ": its buffers ", Quoted(first.name()), " and ", Quoted(second.name()),
+                  " differ in kind, role, memory space, alignment, type or slots");
+  }
+  for (const uint32_t buffer : {port.buffer(), port.second()}) {
+    if (taken.insert(buffer).second) continue;
+    return Broken(place, ": buffer ", Quoted(plan.buffers()->Get(buffer)->name()),
+                  " is of two ports; with two runs in flight each has its own");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyFeeds(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
+  std::set<uint32_t> fed;
+  for (uint32_t i = 0; i < SizeOf(entry.feeds()); ++i) {
+    const fbs::Feed& feed = *entry.feeds()->Get(i);
+    const std::string feed_place = absl::StrCat(place, ": feed ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(feed_place, "output", feed.output(), SizeOf(entry.outputs())));
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(feed_place, "input", feed.input(), SizeOf(entry.inputs())));
+    const fbs::Port& output = *entry.outputs()->Get(feed.output());
+    const fbs::Port& input = *entry.inputs()->Get(feed.input());
+    if (!fed.insert(feed.input()).second) {
+      return Broken(feed_place, ": input ", Quoted(input.name()), " has two feeds");
+    }
+    const fbs::Buffer& from = *plan.buffers()->Get(output.buffer());
+    const fbs::Buffer& to = *plan.buffers()->Get(input.buffer());
+    if (!SameType(from, to)) {
+      return Broken(feed_place, ": output ", Quoted(output.name()), " is ", DescribeType(from.dtype(), from.shape()),
+                    " in ", from.slots(), " slots, input ", Quoted(input.name()), " ",
+                    DescribeType(to.dtype(), to.shape()), " in ", to.slots());
+    }
+    for (const fbs::Buffer* buffer : {&from, &to}) {
+      if (buffer->space() == fbs::MemorySpace::Device) continue;
+      return Broken(feed_place, ": buffer ", Quoted(buffer->name()), " is in memory space ",
+                    fbs::EnumNameMemorySpace(buffer->space()), "; what runs hand to each other stays in Device");
+    }
+    if (input.limit() != 0) {
+      return Broken(feed_place, ": input ", Quoted(input.name()), " has the limit ", input.limit(),
+                    ", which nobody checks in what a run computed");
+    }
   }
   return absl::OkStatus();
 }
@@ -51,18 +114,24 @@ absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const f
   BOWLINE_RETURN_IF_ERROR(VerifyKind(place, entry));
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "program", entry.program(), plan.programs()->size()));
   const uint32_t role = plan.programs()->Get(entry.program())->role();
+  if (entry.in_flight() < 1 || entry.in_flight() > 2) {
+    return Broken(place, ": ", static_cast<int>(entry.in_flight()), " runs in flight; it must be 1 or 2");
+  }
   NameSet inputs("input name"), outputs("output name");
+  std::set<uint32_t> taken;
   for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
     const std::string port_place = absl::StrCat(place, ": input ", i, " ", Quoted(entry.inputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(inputs.Insert(port_place, entry.inputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, role, *entry.inputs()->Get(i), /*input=*/true));
+    BOWLINE_RETURN_IF_ERROR(VerifySecond(plan, port_place, entry, *entry.inputs()->Get(i), taken));
   }
   for (uint32_t i = 0; i < SizeOf(entry.outputs()); ++i) {
     const std::string port_place = absl::StrCat(place, ": output ", i, " ", Quoted(entry.outputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(outputs.Insert(port_place, entry.outputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(VerifyPort(plan, port_place, role, *entry.outputs()->Get(i), /*input=*/false));
+    BOWLINE_RETURN_IF_ERROR(VerifySecond(plan, port_place, entry, *entry.outputs()->Get(i), taken));
   }
-  return absl::OkStatus();
+  return VerifyFeeds(plan, place, entry);
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/sha256.h"
 #include "runtime/plan/verifier_parts.h"
 
 namespace bowline::verifier {
@@ -30,6 +35,11 @@ absl::Status VerifyArguments(absl::string_view place, const fbs::Kernel& kernel)
       return Broken(argument_place, ": unknown access ", static_cast<int>(argument.access()));
     }
     BOWLINE_RETURN_IF_ERROR(VerifyType(argument_place, argument.dtype(), argument.shape()));
+    BOWLINE_RETURN_IF_ERROR(VerifyAlignment(argument_place, static_cast<uint32_t>(AlignmentOf(argument))));
+    if (AlignmentOf(argument) < ElementSize(argument.dtype())) {
+      return Broken(argument_place, ": alignment ", argument.alignment(), " is less than the ",
+                    ElementSize(argument.dtype()), " bytes of an element");
+    }
   }
   return absl::OkStatus();
 }
@@ -56,10 +66,8 @@ absl::Status VerifyInPlace(absl::string_view place, const fbs::Kernel& kernel) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyGrid(absl::string_view place, const fbs::Kernel& kernel) {
+absl::Status VerifyGrid(absl::string_view place, const fbs::Grid& grid) {
   constexpr uint64_t kMaxBlocks = (uint64_t{1} << 31) - 1, kMaxThreads = 1024;
-  const fbs::Grid& grid = *kernel.grid();
-  if (kernel.parallel_extent() != 0) return Broken(place, ": it has both a grid and a parallel_extent");
   const auto verify = [&](absl::string_view what, const flatbuffers::Vector<uint32_t>* extents, uint64_t most) {
     if (SizeOf(extents) > 3) return Broken(place, ": its grid has more than three extents of ", what);
     uint64_t count = 1;
@@ -77,6 +85,75 @@ absl::Status VerifyGrid(absl::string_view place, const fbs::Kernel& kernel) {
   return verify("threads", grid.threads(), kMaxThreads);
 }
 
+// How many pieces a launch has along each of its dimensions; none where the kernel divides itself.
+std::vector<uint64_t> PiecesOf(const fbs::Kernel& kernel) {
+  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) return {range->extent()};
+  std::vector<uint64_t> pieces;
+  if (const fbs::Grid* grid = kernel.geometry_as_Grid()) {
+    for (uint32_t d = 0; d < SizeOf(grid->blocks()); ++d) pieces.push_back(grid->blocks()->Get(d));
+  }
+  return pieces;
+}
+
+absl::Status VerifyGeometry(absl::string_view place, const fbs::Kernel& kernel) {
+  if (kernel.geometry_type() > fbs::Geometry::MAX) {
+    return Broken(place, ": unknown geometry ", static_cast<int>(kernel.geometry_type()));
+  }
+  const bool absent = kernel.geometry_type() == fbs::Geometry::NONE || kernel.geometry() == nullptr;
+  if (kernel.origin() != fbs::KernelOrigin::Generated) {
+    if (absent) return absl::OkStatus();
+    return Broken(place, ": it says how it is launched, but a registered kernel knows that itself");
+  }
+  if (absent) return Broken(place, ": the geometry of its launches is absent");
+  if (const fbs::Grid* grid = kernel.geometry_as_Grid()) return VerifyGrid(place, *grid);
+  const uint64_t extent = kernel.geometry_as_ByRange()->extent();
+  if (extent >= 1 && extent <= static_cast<uint64_t>(INT64_MAX)) return absl::OkStatus();
+  return Broken(place, ": the extent of its launches ", extent, " must be 1 to 2^63 - 1");
+}
+
+// The last element that a piece touches; absent where that is beyond 2^62.
+absl::optional<uint64_t> EndOf(const fbs::AccessMap& map, const std::vector<uint64_t>& pieces) {
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  if (map.offset() > kMost || map.count() > kMost) return absl::nullopt;
+  uint64_t end = map.offset() + map.count();
+  for (uint32_t d = 0; d < SizeOf(map.strides()); ++d) {
+    const uint64_t stride = map.strides()->Get(d), steps = pieces[d] - 1;
+    if (stride != 0 && steps > kMost / stride) return absl::nullopt;
+    end += stride * steps;
+    if (end > kMost) return absl::nullopt;
+  }
+  return end;
+}
+
+absl::Status VerifyAccessMaps(absl::string_view place, const fbs::Kernel& kernel) {
+  if (SizeOf(kernel.access_maps()) == 0) return absl::OkStatus();
+  if (kernel.origin() != fbs::KernelOrigin::Generated) {
+    return Broken(place, ": it has access maps, but only a generated kernel may");
+  }
+  const std::vector<uint64_t> pieces = PiecesOf(kernel);
+  std::set<uint32_t> mapped;
+  for (uint32_t i = 0; i < kernel.access_maps()->size(); ++i) {
+    const fbs::AccessMap& map = *kernel.access_maps()->Get(i);
+    const std::string map_place = absl::StrCat(place, ": access map ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(map_place, "argument", map.argument(), SizeOf(kernel.arguments())));
+    BOWLINE_RETURN_IF_ERROR(VerifyAligned(map_place, "strides", map.strides()));
+    if (!mapped.insert(map.argument()).second) {
+      return Broken(map_place, ": argument ", map.argument(), " has another one");
+    }
+    if (SizeOf(map.strides()) != pieces.size()) {
+      return Broken(map_place, ": ", SizeOf(map.strides()), " strides for launches of ", pieces.size(), " dimensions");
+    }
+    const fbs::Argument& argument = *kernel.arguments()->Get(map.argument());
+    const uint64_t elements = *DenseBytes(argument.dtype(), argument.shape()) / ElementSize(argument.dtype());
+    const absl::optional<uint64_t> end = EndOf(map, pieces);
+    if (map.count() < 1 || !end.has_value() || *end > elements) {
+      return Broken(map_place, ": ", map.count(), " elements from ", map.offset(), " on of argument ", map.argument(),
+                    ", which has ", elements, ": the count is not positive, or the last piece leaves the argument");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   const fbs::Kernel& kernel = *plan.kernels()->Get(index);
   const std::string place = absl::StrCat("kernel ", index, " ", Quoted(kernel.name()));
@@ -86,16 +163,10 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   }
   if (kernel.origin() == fbs::KernelOrigin::Generated) {
     BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "image", kernel.image(), SizeOf(plan.images())));
-    if (kernel.grid() != nullptr) {
-      BOWLINE_RETURN_IF_ERROR(VerifyGrid(place, kernel));
-    } else if (kernel.parallel_extent() < 1 || kernel.parallel_extent() > static_cast<uint64_t>(INT64_MAX)) {
-      return Broken(place, ": parallel_extent ", kernel.parallel_extent(), " must be 1 to 2^63 - 1");
-    }
     // dlsym takes a C string.
     if (kernel.name()->str().find('\0') != std::string::npos) return Broken(place, ": the symbol contains a NUL");
-  } else if (kernel.grid() != nullptr) {
-    return Broken(place, ": it has a grid, but only a generated kernel may");
   }
+  BOWLINE_RETURN_IF_ERROR(VerifyGeometry(place, kernel));
   if (kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0) {
     if (kernel.origin() != fbs::KernelOrigin::Registered) {
       return Broken(place, ": it has an epilogue, but only a registered kernel may");
@@ -110,21 +181,46 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   }
   BOWLINE_RETURN_IF_ERROR(VerifyAttributes(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyArguments(place, kernel));
-  return VerifyInPlace(place, kernel);
+  BOWLINE_RETURN_IF_ERROR(VerifyInPlace(place, kernel));
+  return VerifyAccessMaps(place, kernel);
+}
+
+absl::Status VerifyCode(const std::string& place, const fbs::Code& code) {
+  if (code.format()->size() == 0) return Broken(place, ": the format is empty");
+  if (TextOf(code.format()) == kNoImageFormat) {
+    if (code.data()->size() > 0) return Broken(place, ": it has data, but its format says that there is none");
+  } else if (code.data()->size() == 0) {
+    return Broken(place, ": there is no data");
+  }
+  if (code.hash() == nullptr) return absl::OkStatus();
+  const Sha256Digest digest = Sha256Of({code.data()->data(), code.data()->size()});
+  if (std::equal(digest.begin(), digest.end(), code.hash()->bytes()->begin())) return absl::OkStatus();
+  return Broken(place, ": the hash is not that of the data");
+}
+
+absl::Status VerifyImage(const fbs::Plan& plan, uint32_t index) {
+  const fbs::Image& image = *plan.images()->Get(index);
+  if (SizeOf(image.codes()) == 0) return Broken("image ", index, ": there is no code");
+  std::set<std::pair<absl::string_view, absl::string_view>> known;
+  for (uint32_t i = 0; i < image.codes()->size(); ++i) {
+    const fbs::Code& code = *image.codes()->Get(i);
+    const std::string place = absl::StrCat("image ", index, ": code ", i);
+    BOWLINE_RETURN_IF_ERROR(VerifyCode(place, code));
+    if (!known.emplace(TextOf(code.format()), TextOf(code.target())).second) {
+      return Broken(place, ": format ", Quoted(code.format()), " for ",
+                    TextOf(code.target()).empty() ? "the plan's target" : Quoted(code.target()), " is there twice");
+    }
+    if (TextOf(code.format()) == kNoImageFormat && image.codes()->size() > 1) {
+      return Broken(place, ": its format says that there is no code, but the image has others");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status VerifyKernels(const fbs::Plan& plan) {
-  for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
-    const fbs::Image& image = *plan.images()->Get(i);
-    if (image.format()->size() == 0) return Broken("image ", i, ": the format is empty");
-    if (TextOf(image.format()) == kNoImageFormat) {
-      if (image.data()->size() > 0) return Broken("image ", i, ": it has data, but its format says that there is none");
-    } else if (image.data()->size() == 0) {
-      return Broken("image ", i, ": there is no data");
-    }
-  }
+  for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) BOWLINE_RETURN_IF_ERROR(VerifyImage(plan, i));
   for (uint32_t i = 0; i < plan.kernels()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyKernel(plan, i));
   return absl::OkStatus();
 }

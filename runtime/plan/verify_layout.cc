@@ -23,7 +23,8 @@ absl::Status VerifyAxesOf(const fbs::Plan& plan, const std::string& place, const
     }
     return absl::OkStatus();
   };
-  for (uint32_t d = 0; d < SizeOf(layout.cuts()); ++d) BOWLINE_RETURN_IF_ERROR(use(layout.cuts()->Get(d)->axes()));
+  for (uint32_t d = 0; d < SizeOf(layout.dim_shardings()); ++d)
+    BOWLINE_RETURN_IF_ERROR(use(layout.dim_shardings()->Get(d)->axes()));
   return use(layout.flat_axes());
 }
 
@@ -40,29 +41,30 @@ absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view buffer_place,
     return Broken(place, ": the view ", DescribeType(buffer.dtype(), view), " has other elements than ",
                   DescribeType(buffer.dtype(), layout.global_shape()));
   }
-  if (SizeOf(layout.cuts()) != 0 && SizeOf(layout.cuts()) != SizeOf(view)) {
-    return Broken(place, ": ", SizeOf(layout.cuts()), " cuts for ", SizeOf(view), " dimensions");
+  if (SizeOf(layout.dim_shardings()) != 0 && SizeOf(layout.dim_shardings()) != SizeOf(view)) {
+    return Broken(place, ": ", SizeOf(layout.dim_shardings()), " shardings for ", SizeOf(view), " dimensions");
   }
   BOWLINE_RETURN_IF_ERROR(VerifyAxesOf(plan, place, layout));
-  std::vector<int64_t> part;
+  std::vector<int64_t> shard;
   for (uint32_t d = 0; d < SizeOf(view); ++d) {
-    const int64_t ranks = SizeOf(layout.cuts()) == 0 ? 1 : SizeAlong(plan, layout.cuts()->Get(d)->axes());
-    part.push_back(DivideCeil(view->Get(d), ranks));
+    const int64_t ranks =
+        SizeOf(layout.dim_shardings()) == 0 ? 1 : SizeAlong(plan, layout.dim_shardings()->Get(d)->axes());
+    shard.push_back(DivideCeil(view->Get(d), ranks));
   }
   if (SizeOf(layout.flat_axes()) > 0) {
     // Padding adds less than a rank per dimension, so the product may be larger than that of the view, but not wrap:
     // both are bounded by the arena below.
     int64_t elements = 1;
-    for (const int64_t extent : part) {
-      if (extent != 0 && elements > (int64_t{1} << 62) / extent) return Broken(place, ": a part is too large");
+    for (const int64_t extent : shard) {
+      if (extent != 0 && elements > (int64_t{1} << 62) / extent) return Broken(place, ": a shard is too large");
       elements *= extent;
     }
-    part = {DivideCeil(elements, SizeAlong(plan, layout.flat_axes()))};
+    shard = {DivideCeil(elements, SizeAlong(plan, layout.flat_axes()))};
   }
-  bool fits = part.size() == SizeOf(buffer.shape());
-  for (uint32_t d = 0; fits && d < part.size(); ++d) fits = part[d] == buffer.shape()->Get(d);
+  bool fits = shard.size() == SizeOf(buffer.shape());
+  for (uint32_t d = 0; fits && d < shard.size(); ++d) fits = shard[d] == buffer.shape()->Get(d);
   if (fits) return absl::OkStatus();
-  return Broken(place, ": a rank's part is [", absl::StrJoin(part, ", "), "], but the buffer is ",
+  return Broken(place, ": a rank's shard is [", absl::StrJoin(shard, ", "), "], but the buffer is ",
                 DescribeType(buffer.dtype(), buffer.shape()));
 }
 

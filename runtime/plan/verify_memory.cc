@@ -13,6 +13,18 @@ std::string BufferPlace(const fbs::Plan& plan, uint32_t index) {
   return absl::StrCat("buffer ", index, " ", Quoted(plan.buffers()->Get(index)->name()));
 }
 
+// Memory that somebody else owns is of weights, which nobody writes.
+absl::Status VerifyExternal(absl::string_view place, const fbs::Buffer& buffer) {
+  if (buffer.kind() != fbs::BufferKind::Parameter) {
+    return Broken(place, ": is in memory space External, which only parameters may be, but is of kind ",
+                  fbs::EnumNameBufferKind(buffer.kind()));
+  }
+  if (buffer.slots() != 1) {
+    return Broken(place, ": is in memory space External, but has ", buffer.slots(), " slots; it must have one");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   const fbs::Buffer& buffer = *plan.buffers()->Get(index);
   const std::string place = BufferPlace(plan, index);
@@ -29,8 +41,9 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
     return Broken(place, ": states ", buffer.bytes(), " bytes, but ", DescribeType(buffer.dtype(), buffer.shape()),
                   " has ", dense);
   }
-  if (buffer.offset() % kBufferAlignment != 0) {
-    return Broken(place, ": offset ", buffer.offset(), " is no multiple of ", kBufferAlignment);
+  BOWLINE_RETURN_IF_ERROR(VerifyAlignment(place, buffer.alignment()));
+  if (buffer.offset() % buffer.alignment() != 0) {
+    return Broken(place, ": offset ", buffer.offset(), " is no multiple of its alignment ", buffer.alignment());
   }
   if (buffer.slots() < 1 || buffer.slots() > kMaxSlots) {
     return Broken(place, ": ", buffer.slots(), " slots; it must be 1 to ", kMaxSlots);
@@ -39,20 +52,28 @@ absl::Status VerifyBuffer(const fbs::Plan& plan, uint32_t index) {
   if (buffer.slots() == 1 && stride != 0) {
     return Broken(place, ": slot_stride ", stride, " must be 0 for a buffer with one slot");
   }
-  if (buffer.slots() > 1 && (stride < buffer.bytes() || stride % kBufferAlignment != 0)) {
-    return Broken(place, ": slot_stride ", stride, " must be a multiple of ", kBufferAlignment, " and at least the ",
+  if (buffer.slots() > 1 && (stride < buffer.bytes() || stride % buffer.alignment() != 0)) {
+    return Broken(place, ": slot_stride ", stride, " must be a multiple of ", buffer.alignment(), " and at least the ",
                   buffer.bytes(), " bytes of a slot");
   }
   // Each term is at most 2^62 once compared, so nothing wraps.
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "role", buffer.role(), RoleCount(plan)));
-  const uint64_t arena = ArenaBytes(plan, buffer.role());
+  const uint64_t arena = ArenaBytes(plan, buffer.role(), buffer.space());
   const uint64_t steps = buffer.slots() - 1;
   if (buffer.bytes() > arena || buffer.offset() > arena - buffer.bytes() ||
       (steps > 0 && stride > (arena - buffer.bytes() - buffer.offset()) / steps)) {
     return Broken(place, ": ", buffer.slots(), " slot(s) of ", buffer.bytes(), " bytes at offset ", buffer.offset(),
-                  ", ", stride, " bytes apart, end beyond the arena of ", arena, " bytes");
+                  ", ", stride, " bytes apart, end beyond the arena of ", arena, " bytes",
+                  buffer.space() == fbs::MemorySpace::Device
+                      ? ""
+                      : absl::StrCat(" in ", fbs::EnumNameMemorySpace(buffer.space())));
   }
+  if (buffer.space() == fbs::MemorySpace::External) BOWLINE_RETURN_IF_ERROR(VerifyExternal(place, buffer));
   BOWLINE_RETURN_IF_ERROR(VerifyLayout(plan, place, buffer));
+  if (buffer.kind() == fbs::BufferKind::Fault &&
+      (buffer.dtype() != fbs::DType::I32 || buffer.slots() != 1 || buffer.space() != fbs::MemorySpace::Device)) {
+    return Broken(place, ": is of kind Fault, which holds words of i32 in one slot in memory space Device");
+  }
   return VerifyIndex(place, "source", buffer.source(), plan.sources()->size());
 }
 
@@ -120,6 +141,11 @@ absl::Status VerifyStates(const fbs::Plan& plan) {
     if (listed[state.buffer()]) return Broken(place, ": ", BufferPlace(plan, state.buffer()), " has two states");
     listed[state.buffer()] = true;
   }
+  for (uint32_t i = 0; i < plan.buffers()->size(); ++i) {
+    if (plan.buffers()->Get(i)->space() == fbs::MemorySpace::External && !listed[i]) {
+      return Broken(BufferPlace(plan, i), ": is in memory space External, but no state says by which key it is given");
+    }
+  }
   return VerifyMirrors(plan);
 }
 
@@ -169,6 +195,11 @@ absl::Status VerifyConstants(const fbs::Plan& plan) {
 }
 
 }  // namespace
+
+absl::Status VerifyAlignment(absl::string_view place, uint32_t alignment) {
+  if (std::has_single_bit(alignment) && alignment <= kMaxAlignment) return absl::OkStatus();
+  return Broken(place, ": alignment ", alignment, " is no power of two up to ", kMaxAlignment);
+}
 
 absl::Status VerifyMemory(const fbs::Plan& plan) {
   for (uint32_t i = 0; i < plan.buffers()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyBuffer(plan, i));

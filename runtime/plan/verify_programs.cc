@@ -38,6 +38,8 @@ class ProgramVerifier {
   // The buffer exists and has `bytes` bytes from the operand's offset on.
   absl::Status VerifyOperand(absl::string_view place, const fbs::Operand& operand, uint64_t bytes);
   absl::Status VerifyWritable(absl::string_view place, const fbs::Operand& operand);
+  // The operand is where the device's kernels, or its communications, work.
+  absl::Status VerifyReached(absl::string_view place, const fbs::Operand& operand, bool by_kernel);
   absl::Status VerifyTimeline(absl::string_view place, const fbs::Program& program);
 
   const fbs::Plan& plan_;
@@ -68,11 +70,27 @@ absl::Status ProgramVerifier::VerifyOperand(absl::string_view place, const fbs::
 
 absl::Status ProgramVerifier::VerifyWritable(absl::string_view place, const fbs::Operand& operand) {
   const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
-  if (buffer.kind() == fbs::BufferKind::Constant || buffer.kind() == fbs::BufferKind::Input) {
-    return Broken(place, ": writes buffer ", Quoted(buffer.name()), " of kind ", fbs::EnumNameBufferKind(buffer.kind()),
-                  ", which commands may only read");
+  if (buffer.kind() == fbs::BufferKind::Constant || buffer.kind() == fbs::BufferKind::Input ||
+      buffer.kind() == fbs::BufferKind::Fault) {
+    return Broken(
+        place, ": writes buffer ", Quoted(buffer.name()), " of kind ", fbs::EnumNameBufferKind(buffer.kind()),
+        buffer.kind() == fbs::BufferKind::Fault ? ", which only kernels write" : ", which commands may only read");
+  }
+  if (buffer.space() == fbs::MemorySpace::External) {
+    return Broken(place, ": writes buffer ", Quoted(buffer.name()),
+                  " in memory space External, which commands may only read");
   }
   return absl::OkStatus();
+}
+
+absl::Status ProgramVerifier::VerifyReached(absl::string_view place, const fbs::Operand& operand, bool by_kernel) {
+  const fbs::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
+  if (buffer.space() == fbs::MemorySpace::Device || (by_kernel && buffer.space() == fbs::MemorySpace::External)) {
+    return absl::OkStatus();
+  }
+  return Broken(place, ": buffer ", Quoted(buffer.name()), " is in memory space ",
+                fbs::EnumNameMemorySpace(buffer.space()), ", which ", by_kernel ? "kernels" : "communications",
+                " do not reach; copy it to space Device first");
 }
 
 absl::Status ProgramVerifier::VerifyLaunchOperand(const std::string& kernel_place, const fbs::Kernel& kernel,
@@ -85,9 +103,19 @@ absl::Status ProgramVerifier::VerifyLaunchOperand(const std::string& kernel_plac
     return Broken(place, ": buffer ", Quoted(buffer.name()), " is ", DescribeType(buffer.dtype(), buffer.shape()),
                   ", but the kernel takes ", DescribeType(argument.dtype(), argument.shape()));
   }
-  if (operand.offset() % ElementSize(argument.dtype()) != 0) {
-    return Broken(place, ": offset ", operand.offset(), " into buffer ", Quoted(buffer.name()),
-                  " is no multiple of the element size");
+  BOWLINE_RETURN_IF_ERROR(VerifyReached(place, operand, /*by_kernel=*/true));
+  const uint64_t alignment = AlignmentOf(argument);
+  if (buffer.alignment() % alignment != 0) {
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " lies at a multiple of ", buffer.alignment(),
+                  " bytes, but the kernel takes multiples of ", alignment);
+  }
+  if (operand.offset() % alignment != 0) {
+    return Broken(place, ": offset ", operand.offset(), " into buffer ", Quoted(buffer.name()), " is no multiple of ",
+                  alignment, ", which the kernel takes");
+  }
+  if (buffer.kind() == fbs::BufferKind::Fault) {
+    if (argument.access() == fbs::Access::ReadWrite) return absl::OkStatus();
+    return Broken(place, ": buffer ", Quoted(buffer.name()), " of kind Fault may only be read and written at once");
   }
   if (Writes(argument.access())) BOWLINE_RETURN_IF_ERROR(VerifyWritable(place, operand));
   if (buffer.kind() == fbs::BufferKind::Scratch && kernel.origin() == fbs::KernelOrigin::Registered &&
@@ -126,7 +154,21 @@ absl::Status ProgramVerifier::VerifyCopy(const fbs::Copy& copy) {
   if (copy.destination() == nullptr) return Broken("copy: the destination is absent");
   BOWLINE_RETURN_IF_ERROR(VerifyOperand("copy: source", *copy.source(), copy.bytes()));
   BOWLINE_RETURN_IF_ERROR(VerifyOperand("copy: destination", *copy.destination(), copy.bytes()));
-  return VerifyWritable("copy: destination", *copy.destination());
+  BOWLINE_RETURN_IF_ERROR(VerifyWritable("copy: destination", *copy.destination()));
+  const fbs::MemorySpace from = plan_.buffers()->Get(copy.source()->buffer())->space();
+  const fbs::MemorySpace to = plan_.buffers()->Get(copy.destination()->buffer())->space();
+  const absl::optional<fbs::CopyEngine> engine = EngineFor(from, to);
+  if (!engine.has_value()) {
+    return Broken("copy: no engine of the device copies from ", fbs::EnumNameMemorySpace(from), " to ",
+                  fbs::EnumNameMemorySpace(to));
+  }
+  if (copy.engine() != *engine) {
+    const std::string given = copy.engine() > fbs::CopyEngine::MAX ? absl::StrCat(static_cast<int>(copy.engine()))
+                                                                   : fbs::EnumNameCopyEngine(copy.engine());
+    return Broken("copy: names the engine ", given, ", but from ", fbs::EnumNameMemorySpace(from), " to ",
+                  fbs::EnumNameMemorySpace(to), " it is ", fbs::EnumNameCopyEngine(*engine));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ProgramVerifier::VerifyTransfers(const fbs::Command& command) {
@@ -136,6 +178,7 @@ absl::Status ProgramVerifier::VerifyTransfers(const fbs::Command& command) {
   AppendCommunicationOperands(plan_, command, uses);
   for (const OperandUse& use : uses) {
     BOWLINE_RETURN_IF_ERROR(VerifyOperand(place, *use.operand, use.bytes));
+    BOWLINE_RETURN_IF_ERROR(VerifyReached(place, *use.operand, /*by_kernel=*/false));
     if (Writes(use.access)) BOWLINE_RETURN_IF_ERROR(VerifyWritable(place, *use.operand));
   }
   return absl::OkStatus();

@@ -21,11 +21,17 @@ namespace bowline {
 namespace {
 
 // What weights do not have starts at its initial value, where there is such a state.
-absl::Status SetStates(Session& session, const std::string& weights) {
+absl::Status SetStates(Session& session, const RunOptions& options) {
   if (const auto init = session.FindEntry(fbs::EntryKind::Init); init.ok()) {
     BOWLINE_RETURN_IF_ERROR(session.Run(*init));
   }
-  return LoadWeights(session, weights).status();
+  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
+  if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
+    absl::FPrintF(stderr,
+                  "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",
+                  loaded.external.in_place, loaded.external.copied);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
-  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(SetStates(*session, options.weights)));
+  BOWLINE_RETURN_IF_ERROR(agreement.AllOk(SetStates(*session, options)));
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
   char last = '\n';

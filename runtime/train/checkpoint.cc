@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "runtime/base/atomic_directory.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/train/stored_tensors.h"

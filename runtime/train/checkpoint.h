@@ -32,10 +32,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
 #include "runtime/train/sharding.h"
 #include "runtime/train/tensor_memory.h"
 #include "runtime/train/trainer_state.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
@@ -48,7 +48,7 @@ enum class CheckpointRole {
 struct CheckpointTensor {
   std::string key;  // name in the file
   CheckpointRole role = CheckpointRole::kParameter;
-  StorageType type = StorageType::kF32;
+  ElementType type = ElementType::kF32;
   std::vector<int64_t> shape = {};  // of the whole
   // The rank's part of it, read by saving and written by Checkpoint::Load. Null: other ranks have it.
   std::shared_ptr<TensorMemory> memory = nullptr;

@@ -39,17 +39,17 @@ int64_t Decode(const uint8_t* bytes, int64_t count, int64_t limit, int32_t* out)
 
 // Calls `visitor` with a value of the C++ type that stores `type`.
 template <typename Visitor>
-auto VisitTokenType(StorageType type, Visitor visitor) {
+auto VisitTokenType(ElementType type, Visitor visitor) {
   switch (type) {
-    case StorageType::kU8:
+    case ElementType::kU8:
       return visitor(uint8_t{});
-    case StorageType::kI8:
+    case ElementType::kI8:
       return visitor(int8_t{});
-    case StorageType::kI16:
+    case ElementType::kI16:
       return visitor(int16_t{});
-    case StorageType::kI32:
+    case ElementType::kI32:
       return visitor(int32_t{});
-    case StorageType::kI64:
+    case ElementType::kI64:
       return visitor(int64_t{});
     default:
       return visitor(uint16_t{});
@@ -67,9 +67,7 @@ class ArrayTokenDataset : public TokenDataset {
 
   int64_t size() const override { return array_.size(); }
   const std::string& path() const override { return path_; }
-  std::string description() const override {
-    return absl::StrCat(array_.format, ", ", absl::AsciiStrToLower(NameOf(array_.type)));
-  }
+  std::string description() const override { return absl::StrCat(array_.format, ", ", NameOf(array_.type)); }
   int64_t max_possible_id() const override {
     return VisitTokenType(array_.type, [](auto zero) {
       return std::min<int64_t>(std::numeric_limits<decltype(zero)>::max(), std::numeric_limits<int32_t>::max());

@@ -55,7 +55,7 @@ absl::StatusOr<TokenArray> ParseLlmc(absl::Span<const uint8_t> file, const std::
     return Truncated(name, absl::StrCat("the header promises ", tokens, " tokens, ", tokens * sizeof(uint16_t),
                                         " bytes, but ", data_bytes, " bytes follow it"));
   }
-  return TokenArray{"llm.c", StorageType::kU16, file.subspan(kLlmcHeaderBytes)};
+  return TokenArray{"llm.c", ElementType::kU16, file.subspan(kLlmcHeaderBytes)};
 }
 
 bool LooksLikeMegatronIndex(absl::Span<const uint8_t> file) { return absl::StartsWith(AsText(file), kMegatronMagic); }
@@ -75,22 +75,22 @@ absl::StatusOr<MegatronIndex> ParseMegatronIndex(absl::Span<const uint8_t> file,
   MegatronIndex index;
   switch (const uint8_t code = header[8]) {
     case 1:
-      index.type = StorageType::kU8;
+      index.type = ElementType::kU8;
       break;
     case 2:
-      index.type = StorageType::kI8;
+      index.type = ElementType::kI8;
       break;
     case 3:
-      index.type = StorageType::kI16;
+      index.type = ElementType::kI16;
       break;
     case 4:
-      index.type = StorageType::kI32;
+      index.type = ElementType::kI32;
       break;
     case 5:
-      index.type = StorageType::kI64;
+      index.type = ElementType::kI64;
       break;
     case 8:
-      index.type = StorageType::kU16;
+      index.type = ElementType::kU16;
       break;
     default:
       return Invalid(

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
@@ -21,7 +21,7 @@ inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;
 // A dense array of integers inside a file.
 struct TokenArray {
   absl::string_view format;  // "llm.c"
-  StorageType type = StorageType::kU16;
+  ElementType type = ElementType::kU16;
   absl::Span<const uint8_t> bytes;  // size() * SizeOf(type)
 
   int64_t size() const { return static_cast<int64_t>(bytes.size() / SizeOf(type)); }
@@ -35,7 +35,7 @@ absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const 
 
 // The arrays of a Megatron index; pointers into the index file, at any alignment.
 struct MegatronIndex {
-  StorageType type = StorageType::kU16;
+  ElementType type = ElementType::kU16;
   int64_t sequences = 0;
   const uint8_t* sizes = nullptr;     // int32[sequences], in tokens
   const uint8_t* pointers = nullptr;  // int64[sequences], offsets into .bin in bytes

@@ -5,7 +5,7 @@
 namespace bowline {
 
 absl::StatusOr<TokenArray> ParseNpyTokens(absl::Span<const uint8_t> file, const std::string& name) {
-  BOWLINE_ASSIGN_OR_RETURN(const NpyView view, ParseNpy(file, name, {StorageType::kU16, StorageType::kI32}));
+  BOWLINE_ASSIGN_OR_RETURN(const NpyView view, ParseNpy(file, name, {ElementType::kU16, ElementType::kI32}));
   if (view.shape.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "': .npy array of ", view.shape.size(), " dimensions; tokens are one, use ravel()"));

@@ -30,6 +30,9 @@ class Evaluator {
   int64_t tokens() const { return batches_ * ports_.tokens(); }
 
  private:
+  // Writes a batch and begins its run.
+  absl::StatusOr<RunTicket> Start(int64_t batch);
+
   Evaluator(Session* session, TokenPorts ports, Sampler sampler)
       : session_(session), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
@@ -38,6 +41,7 @@ class Evaluator {
   Sampler sampler_;
   int64_t batches_ = 0;
   int entry_ = 0;
+  bool overlaps_ = false;
   TensorRef loss_sum_, token_count_;
 };
 

@@ -30,8 +30,8 @@ Sharding ShardingOf(const fbs::Buffer& buffer) {
   const fbs::Layout* layout = buffer.layout();
   if (layout == nullptr) return sharding;
   sharding.view = SizesOf(layout->view());
-  for (uint32_t d = 0; d < SizeOf(layout->cuts()); ++d) {
-    sharding.cuts.push_back(AxesOf(layout->cuts()->Get(d)->axes()));
+  for (uint32_t d = 0; d < SizeOf(layout->dim_shardings()); ++d) {
+    sharding.dim_shardings.push_back(AxesOf(layout->dim_shardings()->Get(d)->axes()));
   }
   sharding.flat = AxesOf(layout->flat_axes());
   return sharding;
@@ -47,6 +47,9 @@ class StateMemory : public TensorMemory {
   absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) override {
     return session_.Write(state_, from, offset);
   }
+  absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> bytes, std::shared_ptr<const void> owner) override {
+    return session_.Borrow(state_, bytes, std::move(owner));
+  }
 
  private:
   Session& session_;
@@ -54,32 +57,6 @@ class StateMemory : public TensorMemory {
 };
 
 }  // namespace
-
-StorageType StorageTypeOf(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::F32:
-      return StorageType::kF32;
-    case fbs::DType::F64:
-      return StorageType::kF64;
-    case fbs::DType::BF16:
-      return StorageType::kBF16;
-    case fbs::DType::F16:
-      return StorageType::kF16;
-    case fbs::DType::I64:
-      return StorageType::kI64;
-    case fbs::DType::I32:
-      return StorageType::kI32;
-    case fbs::DType::U16:
-      return StorageType::kU16;
-    case fbs::DType::I8:
-      return StorageType::kI8;
-    case fbs::DType::U8:
-      return StorageType::kU8;
-    case fbs::DType::Bool:
-      return StorageType::kBool;
-  }
-  return StorageType::kU8;
-}
 
 RankInMesh RankOf(const Session& session) {
   const fbs::Plan& plan = session.plan();
@@ -102,7 +79,7 @@ std::vector<CheckpointTensor> StateTensors(Session& session) {
     CheckpointTensor tensor;
     tensor.key = std::string(TextOf(state.key()));
     tensor.role = Has(state, fbs::StateFlag::Weight) ? CheckpointRole::kParameter : CheckpointRole::kOptimizer;
-    tensor.type = StorageTypeOf(buffer.dtype());
+    tensor.type = ElementTypeOf(buffer.dtype());
     tensor.shape = SizesOf(buffer.layout() == nullptr ? buffer.shape() : buffer.layout()->global_shape());
     tensor.sharding = ShardingOf(buffer);
     // Each role counts its steps.

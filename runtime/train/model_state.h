@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "runtime/base/storage_type.h"
 #include "runtime/executor/session.h"
 #include "runtime/train/checkpoint.h"
 
 namespace bowline {
-
-// `dtype` is of a verified plan.
-StorageType StorageTypeOf(fbs::DType dtype);
 
 // The ranks of the plan, and the session's among them.
 RankInMesh RankOf(const Session& session);

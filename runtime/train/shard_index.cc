@@ -31,14 +31,14 @@ ordered_json AxisNames(const RankMesh& mesh, const std::vector<uint32_t>& axes) 
 
 ordered_json TensorToJson(const RankMesh& mesh, const CheckpointTensor& tensor) {
   ordered_json object;
-  object["dtype"] = std::string(NameOf(tensor.type));
+  object["dtype"] = std::string(InfoOf(tensor.type).safetensors);
   object["shape"] = tensor.shape;
   const Sharding& sharding = tensor.sharding;
   if (!sharding.view.empty()) object["view"] = sharding.view;
   const auto cuts = [](const std::vector<uint32_t>& axes) { return !axes.empty(); };
-  if (std::any_of(sharding.cuts.begin(), sharding.cuts.end(), cuts)) {
+  if (std::any_of(sharding.dim_shardings.begin(), sharding.dim_shardings.end(), cuts)) {
     object["cuts"] = ordered_json::array();
-    for (const std::vector<uint32_t>& axes : sharding.cuts) object["cuts"].push_back(AxisNames(mesh, axes));
+    for (const std::vector<uint32_t>& axes : sharding.dim_shardings) object["cuts"].push_back(AxisNames(mesh, axes));
   }
   if (!sharding.flat.empty()) object["flat"] = AxisNames(mesh, sharding.flat);
   if (mesh.role_axis >= 0) object["role"] = sharding.role;
@@ -124,9 +124,11 @@ class Reader {
     };
     if (!value.is_object()) return error("should be an object");
     const json* dtype = Find(value, "dtype");
-    const auto type = dtype != nullptr && dtype->is_string() ? StorageTypeFromName(dtype->get_ref<const std::string&>())
-                                                             : absl::optional<StorageType>();
-    if (!type) return error(absl::StrCat("\"dtype\" should be one of ", SupportedStorageTypes()));
+    std::optional<ElementType> type;
+    if (dtype != nullptr && dtype->is_string()) {
+      type = ElementTypeFromSafetensors(dtype->get_ref<const std::string&>());
+    }
+    if (!type) return error(absl::StrCat("\"dtype\" should be one of ", SafetensorsTypeNames()));
     std::vector<int64_t> shape;
     const json* sizes = Find(value, "shape");
     if (sizes == nullptr || !ReadSizes(*sizes, &shape)) return error("\"shape\" should be an array of sizes");
@@ -139,7 +141,7 @@ class Reader {
     if (const json* cuts = Find(value, "cuts"); cuts != nullptr) {
       if (!cuts->is_array() || cuts->size() > kMaxDimensions) return error("\"cuts\" should be an array");
       for (const json& cut : *cuts) {
-        if (!ReadAxes(cut, &sharding.cuts.emplace_back())) return error("\"cuts\" should hold arrays of axes");
+        if (!ReadAxes(cut, &sharding.dim_shardings.emplace_back())) return error("\"cuts\" should hold arrays of axes");
       }
     }
     if (const json* flat = Find(value, "flat"); flat != nullptr && !ReadAxes(*flat, &sharding.flat)) {

@@ -27,9 +27,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/sharding.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
@@ -44,7 +44,7 @@ struct ShardIndex {
   struct Tensor {
     std::string key;
     CheckpointRole role = CheckpointRole::kParameter;
-    StorageType type = StorageType::kF32;
+    ElementType type = ElementType::kF32;
     std::vector<int64_t> shape;
     ShardedTensor sharded;
   };

@@ -51,8 +51,8 @@ absl::StatusOr<ShardedTensor> ShardedTensor::Create(const RankMesh& mesh, absl::
     }
     return absl::OkStatus();
   };
-  for (const std::vector<uint32_t>& cut : sharding.cuts) {
-    BOWLINE_RETURN_IF_ERROR(use(cut, &numbers.cuts.emplace_back(1)));
+  for (const std::vector<uint32_t>& axes_of_dim : sharding.dim_shardings) {
+    BOWLINE_RETURN_IF_ERROR(use(axes_of_dim, &numbers.shards.emplace_back(1)));
   }
   BOWLINE_RETURN_IF_ERROR(use(sharding.flat, &numbers.flat));
   BOWLINE_ASSIGN_OR_RETURN(TensorDivision memory, TensorDivision::Create(numbers));

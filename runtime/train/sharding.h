@@ -35,9 +35,10 @@ struct RankInMesh {
 
 // Axes are indices into RankMesh.axes; no axis is there twice, nor is the role's.
 struct Sharding {
-  std::vector<int64_t> view = {};                // empty: the tensor's shape
-  std::vector<std::vector<uint32_t>> cuts = {};  // by dimension of the view, the first axis outermost; empty: whole
-  std::vector<uint32_t> flat = {};               // of the blocks that result
+  std::vector<int64_t> view = {};  // empty: the tensor's shape
+  std::vector<std::vector<uint32_t>> dim_shardings =
+      {};                           // by dimension of the view, the first axis outermost; empty: whole
+  std::vector<uint32_t> flat = {};  // of the blocks that result
   uint32_t role = 0;
 
   bool operator==(const Sharding&) const = default;

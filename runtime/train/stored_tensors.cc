@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/train/shard_index.h"
 
@@ -30,6 +31,7 @@ class WholeTensors : public StoredTensors {
     return bytes_[static_cast<size_t>(&tensor - tensors_.data())].subspan(static_cast<size_t>(first) *
                                                                           SizeOf(tensor.type));
   }
+  bool KeepsBytes() const override { return true; }
 
  private:
   void Add(const SafetensorsFile& file, const SafetensorsTensor& tensor) {
@@ -84,6 +86,7 @@ class TensorsOfRanks : public StoredTensors {
     return part->second.subspan(static_cast<size_t>(location.offset) * size,
                                 static_cast<size_t>(location.count) * size);
   }
+  bool KeepsBytes() const override { return false; }
 
  private:
   absl::StatusOr<absl::Span<const uint8_t>> OpenPart(const Tensor& tensor, int64_t place) {
@@ -178,8 +181,22 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
   });
 }
 
+absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
+                                const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory) {
+  if (!stored->KeepsBytes() || tensor.type != type) return false;
+  const auto size = static_cast<size_t>(sharded.memory().memory_elements()) * SizeOf(type);
+  absl::Span<const uint8_t> whole;
+  BOWLINE_RETURN_IF_ERROR(
+      ForEachPiece(*stored, tensor, sharded, rank, [&](absl::Span<const uint8_t> bytes, int64_t local) {
+        if (local == 0 && bytes.size() == size) whole = bytes;
+        return absl::OkStatus();
+      }));
+  if (whole.empty()) return false;
+  return memory.Borrow(whole, stored);
+}
+
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, TensorMemory& memory) {
+                      int64_t rank, ElementType type, TensorMemory& memory) {
   const TensorDivision& division = sharded.memory();
   const size_t from_size = SizeOf(tensor.type), to_size = SizeOf(type);
   TensorWriter writer(memory);

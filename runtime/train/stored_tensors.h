@@ -11,10 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
-#include "runtime/base/storage_type.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/sharding.h"
 #include "runtime/train/tensor_memory.h"
+#include "types/element_type.h"
 
 namespace bowline {
 
@@ -24,7 +24,7 @@ class StoredTensors {
  public:
   struct Tensor {
     std::string key;
-    StorageType type = StorageType::kF32;
+    ElementType type = ElementType::kF32;
     std::vector<int64_t> shape;
     int64_t elements = 0;
     std::string file;  // for messages: that it is in, or the index
@@ -42,6 +42,8 @@ class StoredTensors {
   // The bytes of the elements from `first` on, as many as lie in one piece: at least one. `first` is an element of the
   // tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
+  // Whether these bytes stay valid as long as this does.
+  virtual bool KeepsBytes() const = 0;
 
  protected:
   explicit StoredTensors(std::string path) : path_(std::move(path)) {}
@@ -62,9 +64,15 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
 
+// Lets `memory` be the bytes of a rank's part of a tensor where they are in the file, which `stored` keeps mapped.
+// False, and nothing changed, where they have to be read: they are no one piece, have another type than `type`, or
+// `memory` cannot be there.
+absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
+                                const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory);
+
 // Reads a rank's part of a tensor into `memory`, as `type`, to which CanConvert its elements; padding becomes zero.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
-                      int64_t rank, StorageType type, TensorMemory& memory);
+                      int64_t rank, ElementType type, TensorMemory& memory);
 
 }  // namespace bowline
 

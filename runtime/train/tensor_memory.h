@@ -19,6 +19,12 @@ class TensorMemory {
   // The bytes from `offset` on, all of which the part has.
   virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> to) const = 0;
   virtual absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) = 0;
+
+  // Lets the part be `bytes`, all of its own, which `owner` keeps as they are. False where it has to be written
+  // instead.
+  virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/, std::shared_ptr<const void> /*owner*/) {
+    return false;
+  }
 };
 
 // A tensor at `data`, which outlives it.

@@ -17,7 +17,7 @@ absl::Status Unfit(const Session& session, absl::string_view entry, absl::string
 }
 
 std::string Describe(const TensorRef& view) {
-  return absl::StrCat(fbs::EnumNameDType(view.dtype), " [", absl::StrJoin(view.shape, ", "), "]");
+  return absl::StrCat(NameOf(ElementTypeOf(view.dtype)), " [", absl::StrJoin(view.shape, ", "), "]");
 }
 
 const fbs::Entry* FindEntryTable(const fbs::Plan& plan, absl::string_view entry) {
@@ -52,7 +52,7 @@ absl::StatusOr<FoundEntry> RequireEntry(const Session& session, fbs::EntryKind k
 TokenPorts::Part TokenPorts::PartOf(const fbs::Plan& plan, uint32_t rank, const fbs::Layout* layout, uint32_t dim,
                                     int64_t local) {
   if (layout == nullptr) return {0, local, local};
-  const auto* axes = SizeOf(layout->cuts()) == 0 ? nullptr : layout->cuts()->Get(dim)->axes();
+  const auto* axes = SizeOf(layout->dim_shardings()) == 0 ? nullptr : layout->dim_shardings()->Get(dim)->axes();
   return {local * PlaceAlong(plan, axes, rank), local, layout->global_shape()->Get(dim)};
 }
 

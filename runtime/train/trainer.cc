@@ -24,6 +24,7 @@ absl::StatusOr<Trainer> Trainer::Create(Session* session, const TokenDataset* da
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(dataset, ports.sequence(), order, session->plan().seed()));
   Trainer trainer(session, dataset, std::move(ports), std::move(sampler));
   trainer.entry_ = entry.index;
+  trainer.fills_ahead_ = session->plan().entries()->Get(entry.index)->in_flight() > 1;
   BOWLINE_ASSIGN_OR_RETURN(trainer.loss_, FindScalarOutput(*session, entry.name, "loss"));
   BOWLINE_ASSIGN_OR_RETURN(trainer.grad_norm_, FindScalarOutput(*session, entry.name, "grad_norm"));
   BOWLINE_ASSIGN_OR_RETURN(trainer.lr_, FindScalarOutput(*session, entry.name, "lr"));
@@ -35,6 +36,7 @@ absl::Status Trainer::Initialize() {
   BOWLINE_RETURN_IF_ERROR(session_->Run(init.index));
   step_ = 0;
   next_draw_ = 0;
+  filled_.reset();
   return absl::OkStatus();
 }
 
@@ -71,16 +73,20 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   }
   step_ = state.step;
   next_draw_ = state.next_draw;
+  filled_.reset();
   return absl::OkStatus();
 }
 
 absl::Status Trainer::CheckNextBatch() { return ports_.Fill(*session_, sampler_, next_draw_); }
 
 absl::StatusOr<StepResult> Trainer::Step() {
-  if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
-    return Annotate(filled, absl::StrCat("step ", step_ + 1));
+  if (filled_ != next_draw_) {
+    if (absl::Status filled = ports_.Fill(*session_, sampler_, next_draw_); !filled.ok()) {
+      return Annotate(filled, absl::StrCat("step ", step_ + 1));
+    }
   }
-  if (absl::Status ran = session_->Run(entry_); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
+  filled_.reset();
+  if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
   ++step_;
   next_draw_ += ports_.batch();
   StepResult result;
@@ -88,6 +94,17 @@ absl::StatusOr<StepResult> Trainer::Step() {
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(grad_norm_, absl::MakeSpan(&result.grad_norm, 1)));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(lr_, absl::MakeSpan(&result.lr, 1)));
   return result;
+}
+
+absl::Status Trainer::Run() {
+  if (!fills_ahead_) return session_->Run(entry_);
+  BOWLINE_ASSIGN_OR_RETURN(const RunTicket ticket, session_->Start(entry_));
+  // Data that is not fit is the next step's affair, if there is one.
+  const int64_t next = next_draw_ + ports_.batch();
+  const bool filled = ports_.Fill(*session_, sampler_, next).ok();
+  BOWLINE_RETURN_IF_ERROR(session_->Wait(ticket));
+  if (filled) filled_ = next;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreement* agreement) const {

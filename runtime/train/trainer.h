@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_TRAIN_TRAINER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runtime/base/status.h"
@@ -55,11 +56,17 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
+  // The step whose inputs are written. Where the plan lets two runs overlap, those of the next step are written while
+  // the device computes.
+  absl::Status Run();
+
   Session* session_;
   const TokenDataset* dataset_;
   TokenPorts ports_;
   Sampler sampler_;
   int entry_ = 0;
+  bool fills_ahead_ = false;
+  std::optional<int64_t> filled_;  // the first draw of what is written for the next step
   TensorRef loss_, grad_norm_, lr_;
   int64_t step_ = 0;
   int64_t next_draw_ = 0;

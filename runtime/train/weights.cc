@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/train/checkpoint.h"
@@ -46,7 +47,7 @@ struct Match {
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given) {
   LoadedWeights result;
   result.directory = ResolveWeights(given);
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
+  BOWLINE_ASSIGN_OR_RETURN(const std::shared_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
   const RankInMesh self = RankOf(session);
   const std::vector<CheckpointTensor> targets = StateTensors(session);
   std::vector<Match> matches;
@@ -91,9 +92,13 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
                                          [](auto, int64_t) { return absl::OkStatus(); }));
   }
   for (const Match& match : matches) {
+    BOWLINE_ASSIGN_OR_RETURN(const bool is_borrowed, BorrowPart(weights, *match.source, match.sharded, self.rank,
+                                                                match.target->type, *match.target->memory));
+    if (is_borrowed) continue;
     BOWLINE_RETURN_IF_ERROR(
         ReadPart(*weights, *match.source, match.sharded, self.rank, match.target->type, *match.target->memory));
   }
+  result.external = session.external_bytes();
   result.tensors = static_cast<int64_t>(parameters.size());
   for (const StoredTensors::Tensor& tensor : weights->tensors()) {
     if (used.count(tensor.key) == 0) result.unused.push_back(tensor.key);

@@ -54,7 +54,9 @@ Target Describe() {
   target.arch = "x86_64";
   target.levels = {"target-cpu", "Instruction set of generated code", {}, "native"};
   for (const Level& level : kLevels) target.levels.names.push_back(level.name);
+  target.reads_host_memory = true;
   target.needs = &NeedsOf;
+  target.argument_alignment = &kernels::CpuArgumentAlignment;
   // Measured on Zen 4, f32 and bf16 much alike, weights in memory and not in a cache: pack_matrix takes longer than
   // what it saves in one call, because it writes to memory.
   target.packing = Packing{.contiguous_in_n = {.saved = 8, .pack = 25},

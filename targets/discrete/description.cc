@@ -18,6 +18,7 @@ Target Describe() {
   Target target = cpu::Description();
   target.name = "discrete";
   target.alignment = 256;
+  target.reads_host_memory = false;
   target.needs = &NeedsOf;
   // Each command passes through the queue of a worker thread, which takes several times as long as on a CPU.
   target.costs.command_seconds = 5e-6;

@@ -10,26 +10,36 @@
 #include "compiler/Interp/Interpreter.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
+#include "runtime/base/safetensors_writer.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/generator.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/weights.h"
 #include "test/Support/test_seed.h"
+#include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "test/Unit/Runtime/allocation_counter.h"
 #include "test/Unit/Runtime/arena_probe.h"
 #include "test/Unit/Runtime/session_tensors.h"
+#include "types/half.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <list>
+#include <map>
 #include <random>
 
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::test;
+using ::testing::HasSubstr;
 
 namespace {
 
@@ -49,14 +59,24 @@ protected:
   }
 
   std::unique_ptr<Session> sessionOf(const CompileOptions &options, const SessionOptions &how = {}) {
+    return sessionOf(planOf(options), how);
+  }
+
+  std::vector<uint8_t> planOf(const CompileOptions &options) {
     auto compiled = compileModel(options);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     if (!compiled.ok())
-      return nullptr;
+      return {};
     auto bytes = WritePlan(*compiled->plan);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
-    auto plan = LoadedPlan::FromBytes({bytes->data(), bytes->size()});
+    return {bytes->data(), bytes->data() + bytes->size()};
+  }
+
+  std::unique_ptr<Session> sessionOf(const std::vector<uint8_t> &bytes, const SessionOptions &how = {}) {
+    auto plan = LoadedPlan::FromBytes(bytes);
     EXPECT_TRUE(plan.ok()) << plan.status();
+    if (!plan.ok())
+      return nullptr;
     auto session = Session::Create(std::move(*plan), how);
     EXPECT_TRUE(session.ok()) << session.status();
     return session.ok() ? std::move(*session) : nullptr;
@@ -133,6 +153,30 @@ TEST_P(ModelTest, AStepAllocatesNothing) {
   EXPECT_GT(bowline::testing::HeapAllocations(), atStart) << "the counter counts nothing";
 }
 
+/// The model as its file says it, for the interpreter; null after a failure.
+static OwningOpRef<ModuleOp> importOf(CompileOptions options) {
+  options.to = Phase::Input;
+  auto imported = compileModel(options);
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  return imported.ok() ? parseSourceString<ModuleOp>(imported->ir, &context()) : nullptr;
+}
+
+/// Gives the parameters the model's weights, as its file has them.
+static void readWeights(Interpreter &interpreter, ModuleOp module, const std::string &model) {
+  ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
+  auto weights = SafetensorsDirectory::Open(model);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  for (auto param : module.getOps<graph::ParamOp>()) {
+    const auto *entry = weights->Find(param.getKey().str());
+    ASSERT_TRUE(entry) << param.getKey().str();
+    HostTensor value(param.getTensorType().getShape().vec());
+    std::vector<float> narrow(value.data.size());
+    ASSERT_TRUE(entry->file->ReadF32(*entry->tensor, absl::MakeSpan(narrow)).ok());
+    value.data.assign(narrow.begin(), narrow.end());
+    ASSERT_TRUE(succeeded(interpreter.setVariable(param.getName(), std::move(value))));
+  }
+}
+
 /// Temperature 0 takes the token with the largest logit of the reference, step by step.
 TEST_P(ModelTest, GreedyTextIsTheReferencesArgmax) {
   CompileOptions generate = options(CompileMode::Generate);
@@ -152,24 +196,10 @@ TEST_P(ModelTest, GreedyTextIsTheReferencesArgmax) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_EQ(text.size(), 5u);
 
-  generate.to = Phase::Input;
-  auto imported = compileModel(generate);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(imported->ir, &context());
+  OwningOpRef<ModuleOp> module = importOf(generate);
   ASSERT_TRUE(module);
   Interpreter interpreter(*module);
-  ASSERT_TRUE(succeeded(interpreter.initializeVariables()));
-  auto weights = SafetensorsDirectory::Open(generate.model);
-  ASSERT_TRUE(weights.ok()) << weights.status();
-  for (auto param : module->getOps<graph::ParamOp>()) {
-    const auto *entry = weights->Find(param.getKey().str());
-    ASSERT_TRUE(entry) << param.getKey().str();
-    HostTensor value(param.getTensorType().getShape().vec());
-    std::vector<float> narrow(value.data.size());
-    ASSERT_TRUE(entry->file->ReadF32(*entry->tensor, absl::MakeSpan(narrow)).ok());
-    value.data.assign(narrow.begin(), narrow.end());
-    ASSERT_TRUE(succeeded(interpreter.setVariable(param.getName(), std::move(value))));
-  }
+  readWeights(interpreter, *module, generate.model);
   std::string all = prompt;
   for (char next : text) {
     HostTensor tokens({1, generate.seq}), position({1});
@@ -196,24 +226,35 @@ uint64_t packings(const Session &session) {
   return launches;
 }
 
-std::vector<float> logitsOf(Session &session, uint32_t seed) {
+struct Prompt {
+  std::vector<int32_t> tokens;
+  int32_t position;
+};
+
+Prompt randomPrompt(size_t length, uint32_t seed) {
   std::mt19937 random(seed);
-  TensorRef port = *session.Input("generate", "tokens");
-  std::vector<int32_t> tokens(port.bytes / sizeof(int32_t));
-  for (int32_t &token : tokens)
+  Prompt prompt{std::vector<int32_t>(length), 0};
+  for (int32_t &token : prompt.tokens)
     token = static_cast<int32_t>(random() % 250);
-  ::bowline::testing::WriteTensor(session, port, tokens);
-  ::bowline::testing::WriteTensor<int32_t>(session, session.Input("generate", "position"),
-                                           {static_cast<int32_t>(random() % tokens.size())});
+  prompt.position = static_cast<int32_t>(random() % length);
+  return prompt;
+}
+
+std::vector<float> logitsOf(Session &session, uint32_t seed) {
+  TensorRef port = *session.Input("generate", "tokens");
+  Prompt prompt = randomPrompt(port.bytes / sizeof(int32_t), seed);
+  ::bowline::testing::WriteTensor(session, port, prompt.tokens);
+  ::bowline::testing::WriteTensor<int32_t>(session, session.Input("generate", "position"), {prompt.position});
   absl::Status status = session.Run("generate");
   EXPECT_TRUE(status.ok()) << status;
   return ::bowline::testing::ReadTensor<float>(session, session.Output("generate", "logits"));
 }
 
-std::vector<uint16_t> toBf16(const std::vector<float> &values) {
-  std::vector<uint16_t> rounded(values.size());
-  llvm::transform(values, rounded.begin(), F32ToBf16);
-  return rounded;
+std::vector<uint16_t> rounded(const std::vector<float> &values, fbs::DType dtype) {
+  std::vector<uint16_t> halves(values.size());
+  for (auto [half, value] : llvm::zip_equal(halves, values))
+    half = dtype == fbs::DType::BF16 ? F32ToBf16(value) : F32ToF16(value);
+  return halves;
 }
 
 void setRandomWeights(Session &session, uint32_t seed) {
@@ -221,12 +262,12 @@ void setRandomWeights(Session &session, uint32_t seed) {
   std::normal_distribution<float> normal(0, 0.1f);
   for (uint32_t state : session.states()) {
     TensorRef tensor = session.StateAt(state);
-    bool isBf16 = tensor.dtype == fbs::DType::BF16;
-    std::vector<float> values(tensor.bytes / (isBf16 ? 2 : 4));
+    size_t size = ElementSize(tensor.dtype);
+    std::vector<float> values(tensor.bytes / size);
     for (float &value : values)
       value = normal(random);
-    if (isBf16)
-      ::bowline::testing::WriteTensor(session, tensor, toBf16(values));
+    if (size == sizeof(uint16_t))
+      ::bowline::testing::WriteTensor(session, tensor, rounded(values, tensor.dtype));
     else
       ::bowline::testing::WriteTensor(session, tensor, values);
   }
@@ -236,7 +277,7 @@ void setRandomWeights(Session &session, uint32_t seed) {
 
 /// What `prepare` computes is that of the weights of each call, is computed once for them, and changes no bit.
 TEST_P(ModelTest, WeightsArePreparedOnceAndGiveTheBitsOfPlainOnes) {
-  for (auto [dtype, seq] : {std::pair<StringRef, int64_t>("f32", 2), {"f32", 29}, {"bf16", 13}}) {
+  for (auto [dtype, seq] : {std::pair<StringRef, int64_t>("f32", 2), {"f32", 29}, {"bf16", 13}, {"f16", 13}}) {
     SCOPED_TRACE(dtype.str() + ", " + std::to_string(seq) + " positions");
     CompileOptions prepared = options(CompileMode::Generate);
     prepared.dtype = dtype.str();
@@ -272,4 +313,147 @@ TEST_P(ModelTest, WeightsArePreparedOnceAndGiveTheBitsOfPlainOnes) {
       EXPECT_GE(once, 8u);
     }
   }
+}
+
+namespace {
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The weights of `from` in a file at `to`, in bf16 if asked for, and all of them `shift` bytes behind a multiple
+/// of 64.
+void writeShiftedWeights(const std::string &from, const std::string &to, bool asBf16, size_t shift) {
+  auto file = SafetensorsFile::Open(from);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<SafetensorsSource> sources;
+  std::list<std::vector<uint16_t>> rounded;
+  for (const SafetensorsTensor &tensor : file->tensors()) {
+    ASSERT_EQ(tensor.type, ElementType::kF32);
+    const uint8_t *data = file->Bytes(tensor).data();
+    std::vector<float> values(tensor.bytes / sizeof(float));
+    std::memcpy(values.data(), data, tensor.bytes);
+    rounded.push_back(toBf16(values));
+    sources.push_back({{tensor.name, asBf16 ? ElementType::kBF16 : ElementType::kF32, tensor.shape},
+                       asBf16 ? static_cast<const void *>(rounded.back().data()) : data});
+  }
+  ASSERT_TRUE(WriteSafetensors(to, sources).ok());
+  // A header may end with spaces.
+  std::string bytes = readFile(to);
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  bytes.insert(sizeof(header) + header, shift, ' ');
+  header += shift;
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::ofstream(to, std::ios::binary) << bytes;
+}
+
+/// The root of the mean square of `logits` less `exact`, as a part of that of `exact`.
+double relativeError(const std::vector<float> &logits, const std::vector<double> &exact) {
+  double difference = 0, magnitude = 0;
+  for (auto [logit, value] : llvm::zip_equal(logits, exact)) {
+    difference += (logit - value) * (logit - value);
+    magnitude += value * value;
+  }
+  return std::sqrt(difference / magnitude);
+}
+
+} // namespace
+
+/// Weights that are read where they are in the file give the bits of copied ones; those that are not aligned there as
+/// their elements, and all of them on a device that does not reach the file, are copied.
+TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
+  for (bool isBf16 : {false, true}) {
+    CompileOptions copied = options(CompileMode::Generate);
+    copied.dtype = isBf16 ? "bf16" : "f32";
+    CompileOptions mapped = copied;
+    mapped.mapsWeights = true;
+    std::vector<uint8_t> copiedPlan = planOf(copied), mappedPlan = planOf(mapped);
+    for (size_t shift : {size_t{0}, size_t{8}, size_t{2}, size_t{1}, size_t{33}}) {
+      SCOPED_TRACE((isBf16 ? "bf16, " : "f32, ") + std::to_string(shift) + " bytes behind a multiple of 64");
+      TempDirectory directory;
+      ASSERT_NO_FATAL_FAILURE(
+          writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors", isBf16, shift));
+      auto a = sessionOf(copiedPlan), b = sessionOf(mappedPlan),
+           c = sessionOf(mappedPlan, {.driver = "discrete:seed=2,wait_us=5"});
+      ASSERT_TRUE(a && b && c);
+      uint64_t weights = ArenaBytes(b->plan(), 0, fbs::MemorySpace::External);
+      EXPECT_GT(weights, 0u);
+      EXPECT_GE(ArenaBytes(a->plan(), 0), ArenaBytes(b->plan(), 0) + weights); // and no packed copies either
+      ::bowline::testing::WriteTensor<int32_t>(*b, b->Input("generate", "tokens"), std::vector<int32_t>(copied.seq));
+      ::bowline::testing::WriteTensor<int32_t>(*b, b->Input("generate", "position"), {0});
+      EXPECT_THAT(std::string(b->Run("generate").message()), HasSubstr("has no memory yet; load the weights first"));
+      for (Session *session : {a.get(), b.get(), c.get()})
+        ASSERT_TRUE(LoadWeights(*session, directory.path()).ok());
+      EXPECT_EQ(a->external_bytes().in_place + a->external_bytes().copied, 0u);
+      bool isAligned = shift % (isBf16 ? 2 : 4) == 0;
+      EXPECT_EQ(b->external_bytes().in_place > 0, isAligned);
+      EXPECT_EQ(b->external_bytes().copied > 0, !isAligned);
+      EXPECT_EQ(c->external_bytes().in_place, 0u);
+      for (Session *session : {b.get(), c.get()}) {
+        ExternalBytes bytes = session->external_bytes();
+        EXPECT_EQ(bytes.in_place + bytes.copied, weights);
+      }
+      uint32_t seed = TestSeed();
+      for (uint32_t call = 0; call < 3; ++call) {
+        std::vector<float> expected = logitsOf(*a, seed + call);
+        EXPECT_EQ(logitsOf(*b, seed + call), expected);
+        EXPECT_EQ(logitsOf(*c, seed + call), expected);
+      }
+      // What is written goes into memory of the session's own, and the file stays as it is.
+      std::string before = readFile(directory / "model.safetensors");
+      setRandomWeights(*a, seed);
+      setRandomWeights(*b, seed);
+      EXPECT_EQ(b->external_bytes().in_place, 0u);
+      EXPECT_EQ(logitsOf(*b, seed), logitsOf(*a, seed));
+      EXPECT_EQ(readFile(directory / "model.safetensors"), before);
+    }
+  }
+}
+
+/// Logits of a plan in f16 beside those of the interpreter, in f64 with the weights as the file has them.
+///
+/// Rounding to f16 is relative 2^-11 at most, to bf16 2^-8, and both round the same values: weights and what kernels
+/// store. A layer rounds fewer than 20 of these one after the other. Their errors are independent of each other, so
+/// that those of f16 are about an eighth of those of bf16; the test wants less than a quarter, and in all no more than
+/// if each rounding were the worst.
+TEST_P(ModelTest, LogitsInF16AreAsExactAsItsBits) {
+  CompileOptions generate = options(CompileMode::Generate);
+  OwningOpRef<ModuleOp> module = importOf(generate);
+  ASSERT_TRUE(module);
+  Interpreter interpreter(*module);
+  readWeights(interpreter, *module, generate.model);
+  uint32_t seed = TestSeed();
+  SCOPED_TRACE(seed);
+
+  std::map<std::string, double> errors;
+  std::map<std::string, uint64_t> weightBytes;
+  for (const char *dtype : {"f32", "bf16", "f16"}) {
+    generate.dtype = dtype;
+    auto session = sessionOf(generate);
+    ASSERT_TRUE(session);
+    ASSERT_TRUE(LoadWeights(*session, generate.model).ok());
+    for (uint32_t state : session->states()) {
+      TensorRef tensor = session->StateAt(state);
+      EXPECT_EQ(NameOf(ElementTypeOf(tensor.dtype)), dtype) << "a weight is stored in what is computed in";
+      weightBytes[dtype] += tensor.bytes;
+    }
+    for (uint32_t call = 0; call < 4; ++call) {
+      Prompt prompt = randomPrompt(static_cast<size_t>(generate.seq), seed + call);
+      HostTensor tokens({1, generate.seq}), position({1});
+      tokens.data.assign(prompt.tokens.begin(), prompt.tokens.end());
+      position.data[0] = prompt.position;
+      auto exact = interpreter.run("logits", {tokens, position});
+      ASSERT_TRUE(succeeded(exact));
+      errors[dtype] = std::max(errors[dtype], relativeError(logitsOf(*session, seed + call), exact->front().data));
+    }
+  }
+  constexpr int kLayers = 4, kRoundings = 20; // no test model has more layers
+  EXPECT_LT(errors["f32"], 1e-5);
+  EXPECT_LT(errors["f16"], kLayers * kRoundings * 0x1p-11);
+  EXPECT_LT(errors["f16"], errors["bf16"] / 4);
+  EXPECT_GT(errors["f16"], errors["f32"]) << "is f16 used at all?";
+  EXPECT_EQ(weightBytes["f16"], weightBytes["f32"] / 2);
+  EXPECT_EQ(weightBytes["bf16"], weightBytes["f16"]);
 }

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOps.h"
+#include "mlir/Parser/Parser.h"
 #include "test/Execution/OpCases.h"
 #include "gtest/gtest.h"
 
+#include <cstring>
 #include <set>
 
 using namespace mlir;
@@ -34,6 +36,41 @@ TEST(OpAgreement, ContractionsAndReductions) {
 TEST(OpAgreement, Layers) {
   Random random;
   checkCases(random, layerCases(random));
+}
+
+/// Offsets that a program computes, or that no limit holds: the run fails, with what was wrong and where.
+TEST(OpAgreement, WrongOffsetsOfGroupsFailTheRun) {
+  std::string text =
+      "graph.func @f(%0: tensor<7x3xf32>, %1: tensor<2x3x5xf32>, %2: tensor<3xi32>) -> tensor<7x5xf32> {\n"
+      "%r = graph.grouped_dot %0, %1 at %2 : (tensor<7x3xf32>, tensor<2x3x5xf32>, tensor<3xi32>) -> "
+      "tensor<7x5xf32>\ngraph.return %r : tensor<7x5xf32>\n}\ngraph.entry @products [@f] repeat [1]\n";
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
+  ASSERT_TRUE(module);
+  CompileOptions options;
+  options.mode = CompileMode::Generate;
+  options.threads = 2;
+  std::unique_ptr<Session> session = sessionOf(*module, options);
+  ASSERT_TRUE(session);
+  const fbs::Entry &entry = *session->plan().entries()->Get(0);
+  auto run = [&](std::vector<int32_t> offsets) {
+    for (const fbs::Port *port : *entry.inputs()) {
+      TensorRef tensor = session->BufferAt(port->buffer());
+      std::vector<uint8_t> bytes(tensor.bytes, 0);
+      if (tensor.dtype == fbs::DType::I32)
+        std::memcpy(bytes.data(), offsets.data(), bytes.size());
+      EXPECT_TRUE(session->Write(tensor, bytes).ok());
+    }
+    return session->Run(0);
+  };
+  EXPECT_TRUE(run({0, 2, 7}).ok());
+  absl::Status wrong = run({0, 5, 4});
+  EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(wrong.message().find("entry 'products'"), absl::string_view::npos) << wrong;
+  EXPECT_NE(wrong.message().find("offset 2 of rows in groups is below the one before it"), absl::string_view::npos)
+      << wrong;
+  EXPECT_FALSE(run({0, 5, 8}).ok());
+  EXPECT_FALSE(run({-2, 5, 7}).ok());
+  EXPECT_TRUE(run({7, 7, 7}).ok());
 }
 
 /// A new operation fails here until it has cases above.

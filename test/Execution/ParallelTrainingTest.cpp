@@ -246,12 +246,12 @@ static std::vector<StrategyCase> tensorCases() {
 
 static std::string nameOf(const testing::TestParamInfo<StrategyCase> &info) { return info.param.name(); }
 
-INSTANTIATE_TEST_SUITE_P(Pipelines, ParallelTraining, testing::ValuesIn(pipelineCases()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Pipelines, ParallelTraining, testing::ValuesIn(pipelineCases()), ::nameOf);
 INSTANTIATE_TEST_SUITE_P(Meshes, ParallelTraining,
                          testing::ValuesIn(cases({"llama-tiny", "llama-tied", "qwen2-tiny", "qwen3-tiny",
                                                   "mistral-tiny", "gpt2-tiny"})),
-                         nameOf);
-INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()), nameOf);
-INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})), nameOf);
-INSTANTIATE_TEST_SUITE_P(Schedules, OverlappedPipelines, testing::ValuesIn(reducingPipelines()), nameOf);
-INSTANTIATE_TEST_SUITE_P(Meshes, RoundedTraining, testing::ValuesIn(roundedCases()), nameOf);
+                         ::nameOf);
+INSTANTIATE_TEST_SUITE_P(Meshes, ChunkedTraining, testing::ValuesIn(tensorCases()), ::nameOf);
+INSTANTIATE_TEST_SUITE_P(Meshes, OverlappedTraining, testing::ValuesIn(cases({"llama-tiny"})), ::nameOf);
+INSTANTIATE_TEST_SUITE_P(Schedules, OverlappedPipelines, testing::ValuesIn(reducingPipelines()), ::nameOf);
+INSTANTIATE_TEST_SUITE_P(Meshes, RoundedTraining, testing::ValuesIn(roundedCases()), ::nameOf);

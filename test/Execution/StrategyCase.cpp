@@ -160,7 +160,7 @@ std::unique_ptr<TokenDataset> bowline::test::randomDataset(int64_t vocabulary) {
   std::string path =
       testing::TempDir() + "/strategy_" + std::to_string(getpid()) + "_" + std::to_string(vocabulary) + ".npy";
   std::mt19937 random(11);
-  NpyArray tokens{StorageType::kI32, graph::HostTensor({4096})};
+  NpyArray tokens{ElementType::kI32, graph::HostTensor({4096})};
   for (double &token : tokens.tensor.data)
     token = static_cast<double>(random() % vocabulary);
   EXPECT_FALSE(static_cast<bool>(writeNpyFile(path, tokens)));

@@ -257,7 +257,13 @@ class BadInput(tools.ToolTest):
         self.refuse("nothing can be run", "bowline-compile", file("empty.mlir", "module {}"), *out)
         text = self.folder / "train.mlir"
         tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 2, "--seq", 5, "--compile-to=train", "-o", text)
-        self.refuse("phase", "bowline-compile", text, "--compile-from", "memory", *out)
+        self.refuse(("train.mlir", "printed after phase 'train'", "use --compile-from=train"), "bowline-compile", text,
+                    "--compile-from", "memory", *out)
+        self.refuse(("printed after phase 'train'", "add --compile-from=train"), "bowline-compile", text, *out)
+        self.refuse(("'bowline.phase' is the name of no phase", "--compile-to"), "bowline-compile",
+                    file("phase.mlir", 'module attributes {bowline.phase = "stage"} {}'), *out)
+        self.refuse(("phase 'stage' is no more", "use shard"), "bowline-compile", text, "--compile-to", "stage", *out)
+        self.refuse(("'stages' is no phase", "input, graph, train"), "bowline-compile", text, "--compile-to", "stages", *out)
         self.refuse("-o is missing", "bowline-translate", "--mlir-to-plan", text)
         self.refuse("train.mlir", "bowline-translate", "--plan-to-mlir", text)
 

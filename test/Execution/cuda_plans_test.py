@@ -145,7 +145,8 @@ class CudaPlans(tools.ToolTest):
 
     def test_plans_survive_as_text_and_every_phase_goes_on(self):
         self.require_toolkit()
-        phases = ["input", "graph", "train", "shard", "stage", "local", "fuse", "schedule", "memory"]
+        phases = ["input", "graph", "train", "shard", "local", "fuse", "schedule", "codegen", "hoist", "overlap",
+                  "memory"]
         flags = [*tools.TRAIN_SHAPES["llama-tiny"], "--target", "cuda", "--cuda-arch", "sm_80"]
         plan = self.compile(tools.MODELS / "llama-tiny", *flags, target=())
         text, again = self.folder / "x.mlir", self.folder / "again.plan"
@@ -242,7 +243,7 @@ class CudaPlans(tools.ToolTest):
                     "sm_80")
         self.refuse("--kernel-listing has nothing to list: leave out --no-codegen", model, *flags, "--no-codegen",
                     "--kernel-listing", self.folder / "listing")
-        self.refuse("--kernel-listing has nothing to list: no code is generated before the phase memory", model,
+        self.refuse("--kernel-listing has nothing to list: no code is generated before the phase codegen", model,
                     *tools.TRAIN_SHAPES["llama-tiny"], "--compile-to", "fuse", "--kernel-listing", self.folder / "listing")
         (self.folder / "link").symlink_to("x.plan")
         for spelling in (plan, f"{self.folder}/./x.plan", self.folder / ".." / self.folder.name / "x.plan",

@@ -21,7 +21,8 @@ class RoundTrip(tools.ToolTest):
                     self.assertEqual(plan.read_bytes(), again.read_bytes())
 
     def test_every_phase(self):
-        phases = ["input", "graph", "train", "shard", "stage", "local", "fuse", "schedule", "memory"]
+        phases = ["input", "graph", "train", "shard", "local", "fuse", "schedule", "codegen", "hoist", "overlap",
+                  "memory"]
         # A strategy is in the text, from the first phase on.
         for model, mode, flags, strategy in (
                 ("llama-tiny", "train", ["--batch", "4", "--seq", "5"], ["--microbatches", "2"]),

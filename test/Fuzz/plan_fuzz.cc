@@ -50,6 +50,9 @@ void FixHash(uint8_t* data, size_t size) {
 // Plans may rightly be long and large; a fuzzer has no time for those.
 bool IsSmall(const bowline::fbs::Plan& plan) {
   if (plan.arena_bytes() > kMaxArena) return false;
+  for (uint32_t i = 0; i < bowline::SizeOf(plan.arenas()); ++i) {
+    if (plan.arenas()->Get(i)->bytes() > kMaxArena) return false;
+  }
   uint64_t slots = 0;
   for (const auto* buffer : *plan.buffers()) slots += buffer->slots();
   const bowline::Timeline timeline(plan);

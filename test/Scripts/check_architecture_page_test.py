@@ -15,15 +15,18 @@ PAGE = """\
 <!-- phases -->
 | phase | afterwards | folders | verifier |
 |---|---|---|---|
-| `input` | x | none | x |
-| `fuse` | x | `passes/Fusion`, `passes/Memory` | x |
-| `memory` | x | `compiler/Codegen`, `passes/Memory` | x |
+| `input` | x | `frontends/hf` | x |
+| `fuse` | x | `passes/Fusion` | x |
+| `codegen` | x | `compiler/Codegen` | x |
+| `memory` | x | `passes/Memory` | x |
 
 <!-- folders -->
 | folder | holds |
 |---|---|
 | `compiler/Codegen` | x |
 | `compiler/Pipelines` | x |
+| `dialects/Program` | x |
+| `frontends/hf` | x |
 | `kernels/cpu` | x |
 | `passes/Fusion` | x |
 | `passes/Memory` | x |
@@ -38,34 +41,38 @@ PIPELINE = """\
   step("recompute", Phase::Fuse,
        "because", false, [] { return createRecompute(); });
   step("switch", Phase::Fuse, "has no pass", true, nullptr);
-  step("generate", Phase::Memory, "because", false, [=] { return createGeneratePass(options.cpu); });
+  step("generate", Phase::Codegen, "because", false, [=] { return createGeneratePass(options.cpu); });
   step("pack-arena", Phase::Memory, "last", false, [] { return createPackArena(); });
 """
 
 TREE = {
     "docs/architecture.md": PAGE,
-    "compiler/Pipelines/Phase.cpp": '    {Phase::Input, "input", "x"},\n    {Phase::Fuse, "fuse", "x"},\n'
-                                    '    {Phase::Memory, "memory", "x"},\n',
+    "dialects/Program/Phase.cpp": '    {Phase::Input, "input", "frontends/hf", "x"},\n'
+                                  '    {Phase::Fuse, "fuse", "passes/Fusion", "x"},\n'
+                                  '    {Phase::Codegen, "codegen", "compiler/Codegen", "x"},\n'
+                                  '    {Phase::Memory, "memory", "passes/Memory", "x"},\n',
     "compiler/Pipelines/Pipeline.cpp": PIPELINE,
     "compiler/Pipelines/OnRanks.h": "std::unique_ptr<mlir::Pass> createOnRanks(Create create);\n",
     "compiler/Codegen/Generate.h": "std::unique_ptr<mlir::Pass> createGeneratePass(CpuTarget target);\n",
-    "passes/Fusion/Passes.td": 'def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {\n}\n',
-    "passes/Memory/Passes.td": 'def PackArena : Pass<"pack-arena"> {\n}\n\ndef Recompute : Pass<"recompute"> {\n}\n',
+    "passes/Fusion/Passes.td": 'def Fuse : PhasePass<"fuse", "Fuse"> {\n}\n\ndef Recompute : Pass<"recompute"> {\n}\n',
+    "passes/Memory/Passes.td": 'def PackArena : PhasePass<"pack-arena", "Memory"> {\n}\n',
     "passes/CMakeLists.txt": "",
+    "frontends/hf/Import.cpp": "",
     "kernels/cpu/matmul/a.cc": "",
 }
 
 # (file, what of it is replaced, by what, words of the message)
 DIFFERENCES = (
-    ("docs/architecture.md", "| `kernels/cpu` | x |\n", "", ("architecture.md:13:", "does not list 'kernels/cpu'")),
-    ("docs/architecture.md", "`kernels/cpu`", "`kernels/gpu`", ("architecture.md:15:", "'kernels/gpu', which is no folder")),
+    ("docs/architecture.md", "| `kernels/cpu` | x |\n", "", ("architecture.md:14:", "does not list 'kernels/cpu'")),
+    ("docs/architecture.md", "`kernels/cpu`", "`kernels/gpu`", ("architecture.md:18:", "'kernels/gpu', which is no folder")),
     ("docs/architecture.md", "`kernels/cpu`", "`passes/Fusion`", ("lists 'passes/Fusion' twice",)),
-    ("docs/architecture.md", "| `input` | x | none | x |\n", "", ("the phases are input, fuse, memory",)),
-    ("docs/architecture.md", "`passes/Fusion`, `passes/Memory`", "`passes/Fusion`",
-     ("architecture.md:7:", "'fuse' has passes of passes/Fusion, passes/Memory")),
-    ("docs/architecture.md", "| none |", "| `passes/Fusion` |", ("'input' has passes of none",)),
-    ("compiler/Pipelines/Pipeline.cpp", 'generate", Phase::Memory', 'generate", Phase::Fuse',
-     ("'fuse' has passes of compiler/Codegen, passes/Fusion, passes/Memory",)),
+    ("docs/architecture.md", "| `input` | x | `frontends/hf` | x |\n", "", ("the phases are input, fuse, codegen, memory",)),
+    ("docs/architecture.md", "| `fuse` | x | `passes/Fusion`", "| `fuse` | x | `passes/Memory`",
+     ("architecture.md:7:", "'fuse' belongs to passes/Fusion")),
+    ("dialects/Program/Phase.cpp", '"passes/Memory"', '"passes/Fusion"', ("phases 'fuse' and 'memory' have the same folder",)),
+    ("passes/Memory/Passes.td", '"Memory"', '"Fuse"', ("passes/Memory/Passes.td:1:", "whose folder is passes/Fusion")),
+    ("compiler/Pipelines/Pipeline.cpp", 'generate", Phase::Codegen', 'generate", Phase::Fuse',
+     ("a step of phase 'fuse' is a pass of compiler/Codegen",)),
     ("compiler/Pipelines/Pipeline.cpp", 'step("', 'add("', ("has no steps",)),
     ("docs/architecture.md", "<!-- folders -->", "", ("0 lines '<!-- folders -->'",)),
 )

@@ -14,13 +14,16 @@ PAGE = "docs/architecture.md"
 # Every layer uses all that it may.
 GOOD_TREE = {
     PAGE: (ROOT / PAGE).read_text(),
+    "types/element_type.h": "#include <string_view>\n",
+    "types/CMakeLists.txt": "bowline_add_runtime_library(bowline_types SOURCES element_type.cc)\n",
     "kernels/registry/philox.h": "#include <cstdint>\n",
     "kernels/registry/registry.h": '#include "absl/types/span.h"\n#include "kernels/registry/philox.h"\n',
     "kernels/cpu/matmul.cc": '#include <sys/mman.h>\n#include "kernels/registry/registry.h"\n',
     "kernels/benchmarks/onednn.cc": '#include <dnnl.h>\n#include "kernels/registry/registry.h"\n',
     "kernels/CMakeLists.txt": "bowline_add_runtime_library(bowline_kernels SOURCES cpu/matmul.cc LINKS absl::span)\n",
     "runtime/base/status.h": '#include "absl/status/status.h"\n#include <nlohmann/json.hpp>\n',
-    "runtime/base/CMakeLists.txt": "bowline_add_runtime_library(bowline_base SOURCES a.cc LINKS absl::status)\n",
+    "runtime/base/CMakeLists.txt":
+        "bowline_add_runtime_library(bowline_base SOURCES a.cc LINKS bowline_types absl::status)\n",
     "runtime/plan/plan_view.h": '#include "runtime/base/status.h"\n#include "runtime/plan/plan_generated.h"\n',
     "runtime/plan/CMakeLists.txt": "bowline_add_runtime_library(bowline_plan SOURCES a.cc LINKS bowline_base)\n",
     "runtime/executor/session.cc": '#include "kernels/registry/registry.h"\n#include "runtime/plan/plan_view.h"\n',
@@ -28,7 +31,7 @@ GOOD_TREE = {
     "runtime/tools/CMakeLists.txt": "bowline_add_runtime_library(bowline_tool_support SOURCES a.cc)\n"
                                     "bowline_add_tool(bowline-run SOURCES bowline-run.cc LINKS bowline_plan)\n",
     "dialects/Graph/GraphOps.td": 'include "mlir/IR/OpBase.td"\n',
-    "dialects/Graph/GraphOps.cpp": '#include "mlir/IR/Builders.h"\n#include "llvm/ADT/STLExtras.h"\n'
+    "dialects/Graph/GraphOps.cpp": '#include "mlir/IR/Builders.h"\n#include "types/element_type.h"\n#include "llvm/ADT/STLExtras.h"\n'
                                    '#include "kernels/registry/philox.h"\n',
     "dialects/Graph/CMakeLists.txt": "bowline_add_compiler_library(BowlineGraphDialect SOURCES GraphOps.cpp)\n",
     "passes/Fusion/Fuse.cpp": '#include "dialects/Graph/GraphOps.h"\n#include "kernels/registry/registry.h"\n'
@@ -54,6 +57,8 @@ BROKEN = (
     ("kernels/cpu/a.cc", "#include <nlohmann/json.hpp>\n", ":1", ("library 'nlohmann'", "kernels is a leaf")),
     ("kernels/cpu/a.cc", "#include <dnnl.hpp>\n", ":1", ("library 'dnnl'", "kernels is a leaf")),
     ("kernels/cpu/a.cc", '#include "../../runtime/base/status.h"\n', ":1", ("runtime/base/status.h",)),
+    ("types/a.h", '#include "absl/strings/str_cat.h"\n', ":1", ("library 'absl'", "the standard library alone")),
+    ("types/a.h", '#include "runtime/base/status.h"\n', ":1", ("runtime/base/status.h",)),
     ("runtime/hal/a.cc", '// text\n\n#include "llvm/ADT/StringRef.h"\n', ":3", ("MLIR or LLVM", "never the compiler")),
     ("runtime/hal/a.cc", '#  include "compiler/Emit/Emit.h"\n', ":1", ("compiler/Emit/Emit.h",)),
     ("runtime/hal/a.cc", '#include "dialects/Graph/GraphOps.h"\n', ":1", ("dialects/Graph/GraphOps.h",)),

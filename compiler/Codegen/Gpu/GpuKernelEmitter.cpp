@@ -8,418 +8,257 @@
 
 #include "compiler/Codegen/Gpu/GpuKernelEmitter.h"
 #include "compiler/Codegen/Decompose.h"
+#include "compiler/Codegen/Gpu/ThreadReductions.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-/// Threads of a block. A thread of a larger one may have too few registers for what it computes.
-static constexpr int64_t kMaxThreads = 512;
+namespace {
 
-/// Threads of a block that computes elements, or rows by warps.
-static constexpr int64_t kThreads = 256;
-
-/// Accesses of one thread are this wide at most.
-static constexpr int64_t kAccessBytes = 16;
-
-/// Vectors of a row per lane up to which a warp computes it alone.
-static constexpr int64_t kVectorsPerLane = 16;
-
-/// Threads that keep a device busy: with fewer rows than warps for that, each row gets a block.
-static constexpr int64_t kBusyThreads = int64_t{1} << 16;
-
-/// A multiple of this in bytes is the first byte of every argument.
-static constexpr int64_t kArgumentAlignment = 64;
-
-static int64_t bytesOf(Type elementType) { return memoryType(elementType).getIntOrFloatBitWidth() / 8; }
-
-static SmallVector<const Expr *> rootsOf(const Nest &nest) {
-  SmallVector<const Expr *> roots;
-  for (const Nest::Store &store : nest.rowStores)
-    roots.push_back(store.value);
-  for (const Nest::Segment &segment : nest.segments)
-    for (const Nest::Store &store : segment.stores)
-      roots.push_back(store.value);
-  return roots;
-}
-
-int64_t GpuKernelEmitter::vectorOf(ArrayRef<const Expr *> roots, ArrayRef<Nest::Store> stores, unsigned dim,
-                                   int64_t size) {
-  int64_t narrowest = kAccessBytes, widest = 1;
-  bool isDense = true;
-  auto use = [&](Type tensor, AffineExpr index) {
-    auto step = IndexSpace::coefficient(index, dim);
-    isDense &= step.has_value() && (*step == 0 || *step == 1);
-    if (step != 1)
-      return;
-    int64_t bytes = bytesOf(cast<RankedTensorType>(tensor).getElementType());
-    narrowest = std::min(narrowest, bytes);
-    widest = std::max(widest, bytes);
-  };
-  FunctionType type = kernel.getFunctionType();
-  forEachExpr(roots, [&](const Expr *expr) {
-    if (expr->kind == Expr::Kind::Load && IndexSpace::dimsOf(expr->index) & dimBit(dim))
-      use(type.getInput(expr->argument), expr->index);
-    for (const Expr::Box &box : expr->boxes)
-      for (const Expr::Bound &bound : box)
-        isDense &= !(IndexSpace::dimsOf(bound.index) & dimBit(dim));
-  });
-  for (const Nest::Store &store : stores)
-    use(type.getResult(store.output), store.index);
-  if (!isDense)
-    return 1;
-  int64_t count = kAccessBytes / narrowest;
-  while (count > 1 && (size < count || count * widest > 2 * kAccessBytes))
-    count /= 2;
-  return count;
-}
-
-void GpuKernelEmitter::addParts(const Nest &planned) {
-  nest = &planned;
-  SmallVector<const Expr *> roots = rootsOf(planned);
-  DimSet rowDims = planned.rows ? dimBit(*planned.rows) : 0;
-  for (unsigned dim : planned.outer)
-    rowDims |= dimBit(dim);
-  // The most vectors that a row has, of those that are reduced and of those that are written.
-  int64_t vectors = 1;
-  bool reducesRow = false;
-  forEachExpr(roots, [&](const Expr *expr) {
-    if (expr->kind != Expr::Kind::Reduce || expr->freeDims == 0 || expr->freeDims & ~rowDims)
-      return;
-    reducesRow = true;
-    int64_t elements = 1;
-    for (unsigned dim : expr->dims)
-      elements *= planned.space.size(dim);
-    vectors = std::max(
-        vectors, elements / vectorOf(expr->operands, {}, expr->dims.back(), planned.space.size(expr->dims.back())));
-  });
-  int64_t units = 1;
-  for (unsigned dim : planned.outer)
-    units *= planned.space.size(dim);
-  if (!reducesRow && !planned.rows && planned.rowStores.empty()) {
-    for (auto [i, segment] : llvm::enumerate(planned.segments)) {
-      int64_t size = planned.space.size(*segment.dim);
-      Part part{&planned, Form::Elements, static_cast<unsigned>(i), kThreads};
-      part.vector = vectorOf(valuesOf(segment.stores), segment.stores, *segment.dim, size);
-      while (size % part.vector != 0)
-        part.vector /= 2;
-      int64_t items = units * (size / part.vector);
-      part.lanes = lanesOfElement(valuesOf(segment.stores), *segment.dim, items);
-      part.blocks = items * part.lanes;
-      parts.push_back(part);
-    }
-    return;
+/// Builds the function of one kernel for a GPU. Each range of blocks computes what GridRange says.
+class GpuKernelEmitter {
+public:
+  GpuKernelEmitter(func::FuncOp kernel, const TargetCpu &arithmetic)
+      : frame(kernel, kernel.getLoc(), arithmetic, kAccessBytes) {
+    values.setReductions(reductions);
   }
-  for (const Nest::Segment &segment : planned.segments) {
-    int64_t size = planned.space.size(*segment.dim);
-    vectors = std::max(vectors, size / vectorOf(valuesOf(segment.stores), segment.stores, *segment.dim, size));
-  }
-  Part part{&planned, Form::WarpRows, 0, kThreads};
-  bool isShort = vectors <= kWarp, isFew = units * kWarp < kBusyThreads;
-  if (planned.rows || (!isShort && (isFew || vectors > kWarp * kVectorsPerLane))) {
-    part.form = Form::BlockRows;
-    part.threads =
-        std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(vectors, isFew ? 1 : 4)), 2 * kWarp, kMaxThreads);
-  }
-  part.blocks = units;
-  parts.push_back(part);
-}
 
-int64_t GpuKernelEmitter::lanesOfElement(ArrayRef<const Expr *> roots, unsigned inner, int64_t items) {
-  // The shortest sum: with fewer terms than lanes some would have none.
-  int64_t terms = 1;
-  forEachExpr(roots, [&](const Expr *expr) {
-    if (expr->kind != Expr::Kind::Reduce || !(expr->freeDims & dimBit(inner)))
-      return;
-    int64_t own = 1;
-    for (unsigned dim : expr->dims)
-      own *= nest->space.size(dim);
-    terms = terms == 1 ? own : std::min(terms, own);
-  });
-  int64_t lanes = 1;
-  while (lanes < kWarp && items * lanes < kBusyThreads && terms >= 4 * lanes)
-    lanes *= 2;
-  return lanes;
-}
+  FailureOr<KernelGrid> emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
 
-void GpuKernelEmitter::placeParts() {
-  for (const Part &part : parts)
-    blockThreads = std::max(blockThreads, part.threads);
-  for (Part &part : parts) {
-    int64_t perBlock = part.form == Form::Elements   ? blockThreads
-                       : part.form == Form::WarpRows ? blockThreads / kWarp
-                                                     : 1;
-    part.firstBlock = blockCount;
-    part.blocks = llvm::divideCeil(part.blocks, perBlock);
-    blockCount += part.blocks;
-  }
-}
+private:
+  /// `block` counts from the range's first.
+  void emitRange(const GridRange &range, Value block);
+  void emitThreadOfElements(const GridRange &range, Value block);
+  void emitRows(const GridRange &range, Value block);
+  void emitUnitRow(const GridRange &range);
+  /// Runs `body` for the vectors of the segment that this thread has.
+  void emitSegment(const Nest::Segment &segment, llvm::function_ref<void()> body);
 
-Value GpuKernelEmitter::intrinsic(StringRef name, Type type, ValueRange operands) {
-  auto call = LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands);
-  return type ? call->getResult(0) : Value();
-}
+  KernelFrame frame;
+  KernelBuilder &b = frame.b;
+  Scopes scopes{b};
+  Indices indices{b, scopes};
+  ElementMemory memory{frame, indices};
+  Values values{frame, scopes, indices, memory};
+  Threads threads{b, scopes};
+  ThreadReductions reductions{frame, scopes, indices, values, threads};
+};
+
+} // namespace
 
 FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests) {
-  for (const std::unique_ptr<Nest> &planned : nests)
-    addParts(*planned);
-  placeParts();
-  if (blockCount > INT32_MAX)
-    return kernel.emitOpError("needs ") << blockCount << " blocks of threads, more than a grid has";
-  sharedName = (symbol + ".shared").str();
+  GridPlan plan = planGrid(frame.kernel, nests);
+  if (plan.blocks > INT32_MAX)
+    return frame.kernel.emitOpError("needs ") << plan.blocks << " blocks of threads, more than a grid has";
 
   b.setInsertionPointToEnd(module.getBody());
-  Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i32Type = b.getI32Type();
-  FunctionType signature = kernel.getFunctionType();
-  inputCount = signature.getNumInputs();
-  SmallVector<Type> pointers(inputCount + signature.getNumResults(), pointer);
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  FunctionType signature = frame.kernel.getFunctionType();
+  frame.inputCount = signature.getNumInputs();
+  SmallVector<Type> pointers(frame.inputCount + signature.getNumResults(), pointer);
   auto function = LLVM::LLVMFuncOp::create(
       b, symbol, LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), pointers));
   function.setCConv(LLVM::cconv::CConv::PTX_Kernel);
   Block *body = function.addEntryBlock(b);
-  scopes.emplace_back(body);
-  b.setInsertionPointToEnd(body);
+  scopes.begin(body);
   for (auto [i, tensor] : llvm::enumerate(llvm::concat<const Type>(signature.getInputs(), signature.getResults())))
-    arguments.push_back({body->getArgument(i), cast<RankedTensorType>(tensor), nullptr});
-  thread = intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", i32Type);
-  Value block = intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", i32Type);
-  threadNumber = toI64(thread);
-  lane = toI64(arith::AndIOp::create(b, thread, i32(kWarp - 1)));
-  warp = toI64(arith::ShRUIOp::create(b, thread, i32(5)));
+    frame.arguments.push_back({body->getArgument(i), cast<RankedTensorType>(tensor), nullptr});
+  threads.begin(plan.threads, (symbol + ".shared").str());
 
-  for (const Part &part : parts) {
-    nest = part.nest;
-    scopes.truncate(1);
+  for (const GridRange &range : plan.ranges) {
+    frame.nest = range.nest;
     // Values without dimensions belong to one nest, whose expressions they are.
-    scopes[0] = Scope(body);
-    blockScopes = rowScopes = 1;
-    b.setInsertionPointToEnd(body);
-    Value own = arith::SubIOp::create(b, block, i32(part.firstBlock));
-    if (parts.size() == 1) {
-      emitPart(part, own);
+    scopes.begin(body);
+    reductions.begin();
+    Value own = arith::SubIOp::create(b, threads.block, b.i32(range.firstBlock));
+    if (plan.ranges.size() == 1) {
+      emitRange(range, own);
     } else {
-      Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, i32(part.blocks));
+      Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, b.i32(range.blocks));
       auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
       Block *inside = branch.thenBlock();
       inside->clear();
-      // All that this part computes lies inside, what has no dimensions too.
-      scopes[0] = Scope(inside);
-      b.setInsertionPointToEnd(inside);
-      emitPart(part, own);
+      // All that this range computes lies inside, what has no dimensions too.
+      scopes.begin(inside);
+      emitRange(range, own);
       b.setInsertionPointToEnd(inside);
       scf::YieldOp::create(b);
     }
   }
   b.setInsertionPointToEnd(body);
   LLVM::ReturnOp::create(b, ValueRange());
-  if (sharedSlots > 0) {
-    b.setInsertionPointToStart(module.getBody());
-    auto type = LLVM::LLVMArrayType::get(b.getI64Type(), sharedSlots * kWarp);
-    LLVM::GlobalOp::create(b, type, /*isConstant=*/false, LLVM::Linkage::Internal, sharedName, Attribute(),
-                           /*alignment=*/16, /*addrSpace=*/3);
-  }
-  if (unsupported)
+  threads.defineShared(module);
+  if (frame.unsupported)
     return failure();
-  return KernelGrid{blockCount, blockThreads};
+  return KernelGrid{plan.blocks, plan.threads};
 }
 
-void GpuKernelEmitter::emitPart(const Part &part, Value block) {
-  prepare(rootsOf(*part.nest));
-  part.form == Form::Elements ? emitThreadOfElements(part, block) : emitRows(part, block);
+void GpuKernelEmitter::emitRange(const GridRange &range, Value block) {
+  reductions.prepare(rootsOf(*range.nest));
+  range.form == GridRange::Form::Elements ? emitThreadOfElements(range, block) : emitRows(range, block);
 }
 
-void GpuKernelEmitter::emitWhere(Value condition, llvm::function_ref<void()> body) {
-  insertHere();
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  branch.thenBlock()->clear();
-  emitInside(branch, Scope(branch.thenBlock()), [&] {
-    insertHere();
-    body();
-    insertHere();
-    scf::YieldOp::create(b);
-  });
-}
-
-SmallVector<Value> GpuKernelEmitter::emitCounted(Value from, Value to, Value step, ValueRange initial,
-                                                 CountedBody body) {
-  insertHere();
-  auto loop = scf::ForOp::create(b, from, to, step, initial);
-  loop.getBody()->clear();
-  emitInside(loop, Scope(loop.getBody()), [&] {
-    insertHere();
-    SmallVector<Value> results = body(loop.getInductionVar(), loop.getRegionIterArgs());
-    insertHere();
-    scf::YieldOp::create(b, results);
-  });
-  return llvm::to_vector(ValueRange(loop.getResults()));
-}
-
-void GpuKernelEmitter::emitThreadOfElements(const Part &part, Value block) {
-  const Nest::Segment &segment = part.nest->segments[part.segment];
+void GpuKernelEmitter::emitThreadOfElements(const GridRange &range, Value block) {
+  const Nest::Segment &segment = range.nest->segments[range.segment];
   unsigned inner = *segment.dim;
-  int64_t size = nest->space.size(inner), vector = part.vector, items = size / vector;
-  for (unsigned dim : nest->outer)
-    items *= nest->space.size(dim);
+  int64_t size = frame.nest->space.size(inner), vector = range.vector, items = size / vector;
+  for (unsigned dim : frame.nest->outer)
+    items *= frame.nest->space.size(dim);
   // Below 2^31 divisions are of 32 bits.
-  bool isNarrow = items * part.lanes + blockThreads <= INT32_MAX;
+  bool isNarrow = items * range.lanes + threads.count <= INT32_MAX;
   Value item;
   if (isNarrow)
-    item = toI64(arith::AddIOp::create(b, arith::MulIOp::create(b, block, i32(blockThreads)), thread));
+    item = b.toI64(arith::AddIOp::create(b, arith::MulIOp::create(b, block, b.i32(threads.count)), threads.thread));
   else
-    item = arith::AddIOp::create(b, arith::MulIOp::create(b, toI64(block), constant(blockThreads)), threadNumber);
-  // Neighbouring lanes have neighbouring elements; those that share one are further apart.
-  int64_t elementsOfWarp = kWarp / part.lanes;
-  if (part.lanes > 1) {
-    Value warps = arith::DivUIOp::create(b, item, constant(kWarp));
-    termLane = arith::DivUIOp::create(b, lane, constant(elementsOfWarp));
-    item = arith::AddIOp::create(b, arith::MulIOp::create(b, warps, constant(elementsOfWarp)),
-                                 arith::RemUIOp::create(b, lane, constant(elementsOfWarp)));
+    item =
+        arith::AddIOp::create(b, arith::MulIOp::create(b, b.toI64(block), b.constant(threads.count)), threads.number);
+  // Neighbouring indices.lanes have neighbouring elements; those that share one are further apart.
+  int64_t elementsOfWarp = kWarp / range.lanes;
+  Value termLane;
+  if (range.lanes > 1) {
+    Value warps = arith::DivUIOp::create(b, item, b.constant(kWarp));
+    termLane = arith::DivUIOp::create(b, threads.lane, b.constant(elementsOfWarp));
+    item = arith::AddIOp::create(b, arith::MulIOp::create(b, warps, b.constant(elementsOfWarp)),
+                                 arith::RemUIOp::create(b, threads.lane, b.constant(elementsOfWarp)));
   }
-  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, constant(items));
+  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, b.constant(items));
   auto compute = [&] {
     Value rest = item;
     auto take = [&](int64_t extent, bool isSlowest) {
       if (isSlowest)
         return rest;
-      Value at = arith::RemUIOp::create(b, rest, constant(extent));
-      rest = arith::DivUIOp::create(b, rest, constant(extent));
+      Value at = arith::RemUIOp::create(b, rest, b.constant(extent));
+      rest = arith::DivUIOp::create(b, rest, b.constant(extent));
       return at;
     };
-    Value at = take(size / vector, nest->outer.empty());
-    scopes.back().dims[inner] = arith::MulIOp::create(b, at, constant(vector));
-    for (size_t i = nest->outer.size(); i-- > 0;)
-      scopes.back().dims[nest->outer[i]] = take(nest->space.size(nest->outer[i]), i == 0);
-    lanes = {dimBit(inner), vector, nullptr};
-    if (part.lanes == 1) {
-      emitStores(segment);
+    Value at = take(size / vector, frame.nest->outer.empty());
+    scopes.back().dims[inner] = arith::MulIOp::create(b, at, b.constant(vector));
+    for (size_t i = frame.nest->outer.size(); i-- > 0;)
+      scopes.back().dims[frame.nest->outer[i]] = take(frame.nest->space.size(frame.nest->outer[i]), i == 0);
+    indices.lanes = {dimBit(inner), vector, nullptr};
+    if (range.lanes == 1) {
+      values.emitStores(segment.stores);
     } else {
-      termLanes = part.lanes;
-      termScope = scopes.size();
-      SmallVector<const Expr *> roots = valuesOf(segment.stores);
-      prepare(roots);
-      SmallVector<Value> values;
-      for (const Expr *root : roots)
-        values.push_back(value(root));
-      termLanes = 1;
-      insertHere();
-      Lanes around = std::exchange(lanes, {});
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, termLane, constant(0));
-      emitWhere(arith::AndIOp::create(b, isFirst, isThere), [&] {
-        lanes = around;
-        for (auto [current, computed] : llvm::zip_equal(segment.stores, values))
-          store(current, computed);
+      SmallVector<Value> results;
+      reductions.withTermLanes(range.lanes, termLane, [&] {
+        SmallVector<const Expr *> roots = valuesOf(segment.stores);
+        reductions.prepare(roots);
+        for (const Expr *root : roots)
+          results.push_back(values.value(root));
+      });
+      scopes.insertHere();
+      Lanes around = std::exchange(indices.lanes, {});
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, termLane, b.constant(0));
+      scopes.emitWhere(arith::AndIOp::create(b, isFirst, isThere), [&] {
+        indices.lanes = around;
+        for (auto [current, computed] : llvm::zip_equal(segment.stores, results))
+          values.store(current, computed);
       });
     }
-    lanes = {};
+    indices.lanes = {};
   };
-  if (part.lanes == 1)
-    return emitWhere(isThere, compute);
-  // Whole warps go on, for their lanes wait for each other: what is not there is the last element, which is not stored.
-  item = arith::SelectOp::create(b, isThere, item, constant(items - 1));
-  emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), compute);
+  if (range.lanes == 1)
+    return scopes.emitWhere(isThere, compute);
+  // Whole warps go on, for their indices.lanes wait for each other: what is not there is the last element, which is not
+  // stored.
+  item = arith::SelectOp::create(b, isThere, item, b.constant(items - 1));
+  scopes.emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), compute);
 }
 
-void GpuKernelEmitter::emitRows(const Part &part, Value block) {
-  rowOfBlock = part.form == Form::BlockRows;
+void GpuKernelEmitter::emitRows(const GridRange &range, Value block) {
+  threads.rowOfBlock = range.form == GridRange::Form::BlockRows;
   int64_t units = 1;
-  for (unsigned dim : nest->outer)
-    units *= nest->space.size(dim);
+  for (unsigned dim : frame.nest->outer)
+    units *= frame.nest->space.size(dim);
   Value unit = block;
-  if (!rowOfBlock) {
-    unit = arith::MulIOp::create(b, block, i32(blockThreads / kWarp));
-    unit = arith::AddIOp::create(b, unit, arith::ShRUIOp::create(b, thread, i32(5)));
+  if (!threads.rowOfBlock) {
+    unit = arith::MulIOp::create(b, block, b.i32(threads.count / kWarp));
+    unit = arith::AddIOp::create(b, unit, arith::ShRUIOp::create(b, threads.thread, b.i32(5)));
   }
-  unit = toI64(unit);
+  unit = b.toI64(unit);
   auto rows = [&] {
-    blockScopes = rowOfBlock ? scopes.size() : blockScopes;
-    rowScopes = scopes.size();
+    if (threads.rowOfBlock)
+      reductions.setBlockScopes();
+    reductions.setRowScopes();
     Value rest = unit;
-    for (size_t i = nest->outer.size(); i-- > 0;) {
+    for (size_t i = frame.nest->outer.size(); i-- > 0;) {
       Value at = rest;
       if (i > 0) {
-        at = arith::RemUIOp::create(b, rest, constant(nest->space.size(nest->outer[i])));
-        rest = arith::DivUIOp::create(b, rest, constant(nest->space.size(nest->outer[i])));
+        at = arith::RemUIOp::create(b, rest, b.constant(frame.nest->space.size(frame.nest->outer[i])));
+        rest = arith::DivUIOp::create(b, rest, b.constant(frame.nest->space.size(frame.nest->outer[i])));
       }
-      scopes.back().dims[nest->outer[i]] = at;
+      scopes.back().dims[frame.nest->outer[i]] = at;
     }
-    if (!nest->rows)
-      return emitUnitRow(part);
-    emitSegment(nest->initial, [&] { emitStores(nest->initial); });
+    if (!frame.nest->rows)
+      return emitUnitRow(range);
+    emitSegment(frame.nest->initial, [&] { values.emitStores(frame.nest->initial.stores); });
     // Another thread may add to what this one cleared.
-    barrier();
-    emitCounted(constant(0), constant(nest->space.size(*nest->rows)), constant(1), {}, [&](Value row, ValueRange) {
-      scopes.back().dims[*nest->rows] = row;
-      blockScopes = rowScopes = scopes.size();
-      emitUnitRow(part);
-      return SmallVector<Value>();
-    });
+    threads.barrier();
+    scopes.emitCounted(b.constant(0), b.constant(frame.nest->space.size(*frame.nest->rows)), b.constant(1), {},
+                       [&](Value row, ValueRange) {
+                         scopes.back().dims[*frame.nest->rows] = row;
+                         reductions.setBlockScopes();
+                         reductions.setRowScopes();
+                         emitUnitRow(range);
+                         return SmallVector<Value>();
+                       });
   };
-  if (rowOfBlock || units % (blockThreads / kWarp) == 0) {
+  if (threads.rowOfBlock || units % (threads.count / kWarp) == 0) {
     // In a scope of its own, so that nothing with dimensions is taken for what all blocks share.
-    emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), rows);
+    scopes.emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), rows);
     return;
   }
-  emitWhere(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, constant(units)), rows);
+  scopes.emitWhere(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, b.constant(units)), rows);
 }
 
-void GpuKernelEmitter::emitUnitRow(const Part &part) {
-  SmallVector<const Expr *> roots = rootsOf(*part.nest);
-  prepare(roots);
+void GpuKernelEmitter::emitUnitRow(const GridRange &range) {
+  SmallVector<const Expr *> roots = rootsOf(*range.nest);
+  reductions.prepare(roots);
   // Before anything is stored: a result may take the place of an argument.
   SmallVector<Value> rowValues;
-  for (const Nest::Store &rowStore : nest->rowStores)
-    rowValues.push_back(value(rowStore.value));
+  for (const Nest::Store &rowStore : frame.nest->rowStores)
+    rowValues.push_back(values.value(rowStore.value));
   // A sum of one term reads its element without waiting for other threads, which may write in its place.
   if (llvm::any_of(roots, [](const Expr *root) { return root->reduceDepth > 0; }))
-    emitRowBarrier();
-  for (const Nest::Segment &segment : nest->segments)
-    emitSegment(segment, [&] { emitStores(segment); });
-  if (nest->rowStores.empty())
+    threads.emitRowBarrier();
+  for (const Nest::Segment &segment : frame.nest->segments)
+    emitSegment(segment, [&] { values.emitStores(segment.stores); });
+  if (frame.nest->rowStores.empty())
     return;
   // The same for what was read once per row.
-  emitRowBarrier();
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rowOfBlock ? threadNumber : lane, constant(0));
-  emitWhere(isFirst, [&] {
-    for (auto [rowStore, rowValue] : llvm::zip_equal(nest->rowStores, rowValues))
-      store(rowStore, rowValue);
+  threads.emitRowBarrier();
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threads.rowOfBlock ? threads.number : threads.lane,
+                                        b.constant(0));
+  scopes.emitWhere(isFirst, [&] {
+    for (auto [rowStore, rowValue] : llvm::zip_equal(frame.nest->rowStores, rowValues))
+      values.store(rowStore, rowValue);
   });
 }
 
 void GpuKernelEmitter::emitSegment(const Nest::Segment &segment, llvm::function_ref<void()> body) {
-  int64_t size = nest->space.size(*segment.dim);
-  int64_t vector = vectorOf(valuesOf(segment.stores), segment.stores, *segment.dim, size), whole = size - size % vector;
-  int64_t threads = rowOfBlock ? blockThreads : kWarp;
-  insertHere();
-  Value own = rowOfBlock ? threadNumber : lane;
+  int64_t size = frame.nest->space.size(*segment.dim);
+  int64_t vector = vectorOf(frame.kernel, valuesOf(segment.stores), segment.stores, *segment.dim, size),
+          whole = size - size % vector;
+  int64_t sharing = threads.rowOfBlock ? threads.count : kWarp;
+  scopes.insertHere();
+  Value own = threads.rowOfBlock ? threads.number : threads.lane;
   auto emit = [&](int64_t from, int64_t to, int64_t count) {
-    insertHere();
-    Value first = arith::AddIOp::create(b, constant(from), arith::MulIOp::create(b, own, constant(count)));
-    emitCounted(first, constant(to), constant(threads * count), {}, [&](Value at, ValueRange) {
+    scopes.insertHere();
+    Value first = arith::AddIOp::create(b, b.constant(from), arith::MulIOp::create(b, own, b.constant(count)));
+    scopes.emitCounted(first, b.constant(to), b.constant(sharing * count), {}, [&](Value at, ValueRange) {
       scopes.back().dims[*segment.dim] = at;
-      lanes = {dimBit(*segment.dim), count, nullptr};
+      indices.lanes = {dimBit(*segment.dim), count, nullptr};
       body();
-      lanes = {};
+      indices.lanes = {};
       return SmallVector<Value>();
     });
   };
   emit(0, whole, vector);
   if (whole < size)
     emit(whole, size, 1);
-}
-
-unsigned GpuKernelEmitter::alignmentOf(const Argument &argument, AffineExpr index) {
-  int64_t bytes = bytesOf(argument.type.getElementType());
-  if (lanes.dim == 0)
-    return bytes;
-  // The lanes begin at a multiple of their number.
-  AffineExpr dim = getAffineDimExpr(llvm::countr_zero(lanes.dim), b.getContext());
-  int64_t divisor = index.replace(dim, dim * lanes.count).getLargestKnownDivisor();
-  int64_t known = divisor == 0 ? kArgumentAlignment : (divisor & -divisor) * bytes;
-  return static_cast<unsigned>(std::min({known, kAccessBytes, kArgumentAlignment}));
 }
 
 /// Whether a sum or maximum that each block computes for itself reads the argument.
@@ -445,7 +284,7 @@ FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, String
   GpuKernel result;
   result.inPlace = findInPlacePairs(*own, *nests);
   result.module = ModuleOp::create(kernel.getLoc());
-  auto grid = GpuKernelEmitter(*own, kernel.getLoc(), arithmetic).emit(*result.module, symbol, *nests);
+  auto grid = GpuKernelEmitter(*own, arithmetic).emit(*result.module, symbol, *nests);
   if (failed(grid) || failed(verify(*result.module)))
     return failure();
   result.grid = *grid;

@@ -91,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBackward(const Signature& signatur
 KernelDefinition AttentionForwardDefinition() {
   return {
       "attention_forward",
-      "out, lse = softmax(scale q k^T) v: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, all f32 or all bf16, "
+      "out, lse = softmax(scale q k^T) v: q, out [B,S,H,D], k, v [B,T,KV,D] with KV dividing H, of one floating-point "
+      "type, "
       "lse [B,H,S] f32; int causal: query i sees keys j <= i + T - S; optional int window, with causal: of these the "
       "last window alone; float scale; summed in f32; same bits for every number of threads",
       &CreateForward};

@@ -207,11 +207,12 @@ void RunUnits(const AttentionShape& shape, BackwardPart part, const AttentionBac
 
 void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
          int64_t end, float* scratch) {
-  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, part, x, begin, end, scratch);
+  (shape.element == ElementType::kBF16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, part, x, begin, end, scratch);
 }
 
 size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
-  return shape.bf16 ? Scratch<Bf16>::Floats(shape, part) : Scratch<float>::Floats(shape, part);
+  return shape.element == ElementType::kBF16 ? Scratch<Bf16>::Floats(shape, part)
+                                             : Scratch<float>::Floats(shape, part);
 }
 
 }  // namespace

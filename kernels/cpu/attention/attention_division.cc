@@ -17,11 +17,13 @@ struct Words {
 
 // Calls `use` with the words that are multiplied where `isa` is the best instruction set.
 template <typename Use>
-auto WithWords(Isa isa, bool bf16, const Use& use) {
-  if (isa == Isa::kBaseline) return bf16 ? use(Words<4, 1, false>()) : use(Words<4, 1, true>());
-  if (isa == Isa::kAvx2) return bf16 ? use(Words<8, 1, false>()) : use(Words<8, 1, true>());
-  if (!bf16) return use(Words<16, 1, true>());
-  return AttentionPrefersPairs(isa) ? use(Words<16, 2, false>()) : use(Words<16, 1, false>());
+auto WithWords(Isa isa, ElementType element, const Use& use) {
+  const bool wide = element == ElementType::kF32;
+  if (isa == Isa::kBaseline) return wide ? use(Words<4, 1, true>()) : use(Words<4, 1, false>());
+  if (isa == Isa::kAvx2) return wide ? use(Words<8, 1, true>()) : use(Words<8, 1, false>());
+  if (wide) return use(Words<16, 1, true>());
+  const bool pairs = element == ElementType::kBF16 && AttentionPrefersPairs(isa);
+  return pairs ? use(Words<16, 2, false>()) : use(Words<16, 1, false>());
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ size_t BackwardScratchBytes(const AttentionShape& shape, int threads, const std:
 
 absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionForward(signature));
-  return WithWords(isa, shape.bf16, [&](auto words) {
+  return WithWords(isa, shape.element, [&](auto words) {
     using Memory = AttentionForwardMemory<decltype(words)>;
     return ForwardScratchBytes(shape, signature.threads, {&Memory::Units, &Memory::Floats});
   });
@@ -70,7 +72,7 @@ absl::StatusOr<size_t> AttentionForwardScratch(const Signature& signature, Isa i
 
 absl::StatusOr<size_t> AttentionBackwardScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape shape, ParseAttentionBackward(signature));
-  return WithWords(isa, shape.bf16, [&](auto words) {
+  return WithWords(isa, shape.element, [&](auto words) {
     using Memory = AttentionBackwardMemory<decltype(words)>;
     const AttentionBackwardSizes sizes = {&Memory::Units, &Memory::Floats};
     return BackwardScratchBytes(shape, signature.threads, BackwardPartsFor(shape, signature.threads, sizes), sizes);

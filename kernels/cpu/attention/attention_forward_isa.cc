@@ -144,11 +144,11 @@ void RunUnits(const AttentionShape& shape, const AttentionForwardArguments& x, i
 }
 
 void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_t begin, int64_t end, float* scratch) {
-  (shape.bf16 ? &RunUnits<Bf16> : &RunUnits<float>)(shape, x, begin, end, scratch);
+  VisitFloatType(shape.element, [&](auto zero) { RunUnits<decltype(zero)>(shape, x, begin, end, scratch); });
 }
 
 size_t ScratchFloats(const AttentionShape& shape) {
-  return shape.bf16 ? Scratch<Bf16>::Floats(shape) : Scratch<float>::Floats(shape);
+  return VisitFloatType(shape.element, [&](auto zero) { return Scratch<decltype(zero)>::Floats(shape); });
 }
 
 }  // namespace

@@ -1,21 +1,21 @@
 #ifndef BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 #define BOWLINE_KERNELS_CPU_ATTENTION_ATTENTION_PACK_H_
 
-// Copies between the tensors of attention, which are f32 or bf16 (T), and the f32 blocks that it computes with;
+// Copies between the tensors of attention, which are f32, bf16 or f16 (T), and the f32 blocks that it computes with;
 // attention_words.h has blocks of bf16. Only for *_isa.cc files.
 
 #include "kernels/cpu/attention/attention_tiles.h"
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/matmul/pack.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
 
 template <int kCount>
-using FloatVec = float __attribute__((ext_vector_type(kCount)));
+using FloatVec = Words<kCount>;
 template <int kCount>
-using WordVec = uint32_t __attribute__((ext_vector_type(kCount)));
+using WordVec = Bits<kCount>;
 template <int kCount>
-using HalfVec = uint16_t __attribute__((ext_vector_type(kCount)));
+using HalfVec = Halves<kCount>;
 
 template <int kCount>
 BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const float* p) {
@@ -29,6 +29,10 @@ BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const Bf16* p) {
   FloatVec<kCount> wide;
   __builtin_memcpy(&wide, &word, sizeof(wide));
   return wide;
+}
+template <int kCount>
+BOWLINE_ALWAYS_INLINE FloatVec<kCount> LoadWide(const F16* p) {
+  return WidenF16<kCount>(LoadNarrow<kCount>(&p->bits));
 }
 
 template <int kCount>
@@ -53,14 +57,20 @@ BOWLINE_ALWAYS_INLINE void StoreNarrow(Bf16* p, FloatVec<kCount> value) {
   __builtin_memcpy(p, &half, sizeof(half));
 }
 
+template <int kCount>
+BOWLINE_ALWAYS_INLINE void StoreNarrow(F16* p, FloatVec<kCount> value) {
+  const HalfVec<kCount> half = RoundToF16<kCount>(value);
+  __builtin_memcpy(p, &half, sizeof(half));
+}
+
 // Rows of `source` as f32: in place where they are, else widened into `buffer`.
 BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t, int64_t, const float* source, int64_t stride, float*) {
   return {source, stride};
 }
-BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const Bf16* source, int64_t stride,
-                                      float* buffer) {
+template <typename T>
+BOWLINE_ALWAYS_INLINE Matrix WideRows(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   for (int64_t i = 0; i < rows; ++i) {
-    const Bf16* from = source + i * stride;
+    const T* from = source + i * stride;
     float* to = buffer + i * head_dim;
     int64_t d = 0;
     for (; d + kLanes <= head_dim; d += kLanes) Store(to + d, LoadWide<kLanes>(from + d));

@@ -39,8 +39,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 KernelDefinition GatherRowsDefinition() {
   return {"gather_rows",
-          "out[n..., :] = table[ids[n...], :]; table [V, D...] and out [N..., D...] both f32, both "
-          "bf16 or both i32, ids [N...] i32",
+          "out[n..., :] = table[ids[n...], :]; table [V, D...] and out [N..., D...] of one "
+          "floating-point type or i32, ids [N...] i32",
           &Create};
 }
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/embedding/scatter_scratch.h"
 #include "kernels/cpu/fill/stream.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/signature_check.h"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/fill/stream.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
@@ -56,14 +56,16 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
     return std::make_unique<FillKernel<int32_t>>(static_cast<int32_t>(shape.value), shape.count, threads);
   }
   const float value = static_cast<float>(shape.value);
-  if (shape.element == DType::kF32) return std::make_unique<FillKernel<float>>(value, shape.count, threads);
-  return std::make_unique<FillKernel<Bf16>>(Narrow<Bf16>(value), shape.count, threads);
+  return VisitFloatType(shape.element, [&](auto zero) -> std::unique_ptr<Kernel> {
+    using T = decltype(zero);
+    return std::make_unique<FillKernel<T>>(Narrow<T>(value), shape.count, threads);
+  });
 }
 
 }  // namespace
 
 KernelDefinition FillDefinition() {
-  return {"fill", "every element of out (f32, bf16 or i32, any shape) = float attribute value", &Create};
+  return {"fill", "every element of out (floating-point or i32, any shape) = float attribute value", &Create};
 }
 
 }  // namespace bowline::kernels

@@ -12,11 +12,6 @@ int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1)
 
 GemmSums SumsFor(DType result) { return result == DType::kF32 ? GemmSums::kInC : GemmSums::kInScratch; }
 
-const GemmTiles& TilesFor(DType operands, Isa isa) {
-  const GemmLevel& level = GemmLevelOf(isa);
-  return operands == DType::kBF16 ? level.bf16 : level.f32;
-}
-
 }  // namespace
 
 GroupedMatmulPieces DivideGroupedMatmul(const GroupedMatmulShape& shape, int tile_n, const GemmTiles& tiles) {
@@ -39,14 +34,14 @@ GroupedOuterPieces DivideGroupedOuter(const GroupedOuterShape& shape, const Gemm
 
 absl::StatusOr<size_t> GroupedMatmulScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedMatmulShape shape, ParseGroupedMatmul(signature));
-  const GemmTiles& tiles = TilesFor(shape.operands, isa);
-  return DivideGroupedMatmul(shape, GemmLevelOf(isa).tile_n, tiles).scratch_bytes *
+  const GemmLevel& level = GemmLevelOf(isa);
+  return DivideGroupedMatmul(shape, level.tile_n, level.Of(shape.operands)).scratch_bytes *
          static_cast<size_t>(signature.threads);
 }
 
 absl::StatusOr<size_t> GroupedOuterScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const GroupedOuterShape shape, ParseGroupedOuter(signature));
-  return DivideGroupedOuter(shape, TilesFor(shape.operands, isa)).scratch_bytes *
+  return DivideGroupedOuter(shape, GemmLevelOf(isa).Of(shape.operands)).scratch_bytes *
          static_cast<size_t>(signature.threads);
 }
 

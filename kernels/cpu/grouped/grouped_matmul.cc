@@ -22,7 +22,7 @@ class GroupedMatmul : public Kernel {
         threads_(threads),
         loop_(threads),
         gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
-        functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        functions_(gemm_.Of(shape.operands)),
         pieces_(DivideGroupedMatmul(shape, gemm_.tile_n, functions_.tiles)),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
         result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {}
@@ -70,7 +70,7 @@ class GroupedMatmul : public Kernel {
     const int64_t m = std::min(pieces_.block, group.count - row), n = std::min(pieces_.strip, shape_.n - column);
     const int64_t b_k = shape_.transposed ? 1 : shape_.n, b_n = shape_.transposed ? shape_.k : 1;
     const GemmShape piece = {m, n, shape_.k, shape_.k, 1, b_k, b_n, shape_.n, 1, /*accumulate=*/false};
-    const GemmResult kind = shape_.result == DType::kBF16 ? GemmResult::kBf16 : GemmResult::kF32;
+    const GemmResult kind = GemmResultOf(shape_.result);
     const int64_t first = group.begin + row;
     functions_.run(piece, operands.rows + first * shape_.k * operand_bytes_,
                    operands.matrices + (group.group * shape_.k * shape_.n + column * b_n) * operand_bytes_,
@@ -94,13 +94,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 }  // namespace
 
 KernelDefinition GroupedMatmulDefinition() {
-  return {
-      "grouped_matmul",
-      "out[r] = rows[r] matrices[g] for offsets[g] <= r < offsets[g+1], zeros elsewhere; rows [N, K] and matrices "
-      "[G, K, M], with 'transposed' [G, M, K], both f32 or both bf16; offsets i32, at most G + 1; out [N, M] f32 or, "
-      "of bf16, bf16; sums in f32; int transposed; offsets that do not ascend within the rows count as the nearest "
-      "that do",
-      &Create};
+  return {"grouped_matmul",
+          "out[r] = rows[r] matrices[g] for offsets[g] <= r < offsets[g+1], zeros elsewhere; rows [N, K] and matrices "
+          "[G, K, M], with 'transposed' [G, M, K], of one floating-point type; offsets i32, at most G + 1; out [N, M] "
+          "f32 or "
+          "of that type; sums in f32; int transposed; offsets that do not ascend within the rows count as the nearest "
+          "that do",
+          &Create};
 }
 
 }  // namespace bowline::kernels

@@ -21,7 +21,7 @@ class GroupedOuter : public Kernel {
         threads_(threads),
         loop_(threads),
         gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
-        functions_(shape.operands == DType::kBF16 ? gemm_.bf16 : gemm_.f32),
+        functions_(gemm_.Of(shape.operands)),
         pieces_(DivideGroupedOuter(shape, functions_.tiles)),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
         result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {}
@@ -58,7 +58,7 @@ class GroupedOuter : public Kernel {
       return;
     }
     const GemmShape piece = {m, shape_.n, group.count, 1, shape_.m, shape_.n, 1, shape_.n, 1, /*accumulate=*/false};
-    const GemmResult kind = shape_.result == DType::kBF16 ? GemmResult::kBf16 : GemmResult::kF32;
+    const GemmResult kind = GemmResultOf(shape_.result);
     functions_.run(piece, lhs + (group.begin * shape_.m + row) * operand_bytes_,
                    rhs + group.begin * shape_.n * operand_bytes_, {kind, out}, scratch);
   }
@@ -81,8 +81,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 KernelDefinition GroupedOuterDefinition() {
   return {"grouped_outer",
-          "out[g] = sum of lhs[r]^T rhs[r] over offsets[g] <= r < offsets[g+1]; lhs [N, K] and rhs [N, M] both f32 or "
-          "both bf16, offsets i32, at most G + 1, out [G, K, M] f32 or, of bf16, bf16, zeros for groups that offsets "
+          "out[g] = sum of lhs[r]^T rhs[r] over offsets[g] <= r < offsets[g+1]; lhs [N, K] and rhs [N, M] of one "
+          "floating-point type, offsets i32, at most G + 1, out [G, K, M] f32 or of that type, zeros for groups that "
+          "offsets "
           "lacks; sums in f32; offsets that do not ascend within the rows count as the nearest that do",
           &Create};
 }

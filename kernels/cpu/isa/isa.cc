@@ -32,7 +32,9 @@ bool HasAmx() {
 Isa Detect() {
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
   // Exactly the features that kernels/CMakeLists.txt enables for each variant.
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::kBaseline;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) {
+    return Isa::kBaseline;
+  }
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   if (!avx512) return Isa::kAvx2;

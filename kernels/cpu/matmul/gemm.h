@@ -1,14 +1,14 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_H_
 
-// Single-threaded product over any strides: C[m,n] (+)= sum_k A[m,k] B[k,n], operands f32 or bf16, accumulated in f32.
-// Blocked for the caches and packed as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+// Single-threaded product over any strides: C[m,n] (+)= sum_k A[m,k] B[k,n], operands f32, bf16 or f16, accumulated in
+// f32. Blocked for the caches and packed as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication", ACM TOMS 34(3), 2008.
 //
 // Every element is one chain of multiply-adds in ascending k, cut only at fixed k blocks, so that its bits depend on k,
 // the operands' type and the instruction set but not on where in which tile, block or thread it falls.
 //
-// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the (bf16 or f32) operands by
+// Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the operands by
 // at most g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is
 // accumulated onto: each of the chain's multiply-adds and each join of two blocks rounds once (N. Higham, "Accuracy and
 // Stability of Numerical Algorithms", 2nd ed., 3.1; without an FMA instruction the multiplication rounds too, one more
@@ -16,7 +16,8 @@
 // products of a pair are exact in f32 and it adds them one after the other, so the bound is the same; the bits are not
 // those of operands widened to f32. tdpbf16ps (AMX) takes subnormal ones as zero too. It adds the products of even
 // steps and those of odd ones of each 32 steps of a k block by themselves, then both to the sum: other bits, no longer
-// a chain, and the same bound. A bf16 result is rounded once more, to nearest even.
+// a chain, and the same bound. f16 is widened to f32, exactly, and its products are exact there. A result of 16 bits is
+// rounded once more, to nearest even; in f16 a sum of 65520 or more becomes infinity.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +45,11 @@ struct GemmShape {
   int64_t next_m = 0;
 };
 
-enum class GemmResult : uint8_t { kF32, kBf16, kEpilogue };
+enum class GemmResult : uint8_t { kF32, kBf16, kF16, kEpilogue };
+
+constexpr GemmResult GemmResultOf(DType type) {
+  return type == DType::kBF16 ? GemmResult::kBf16 : type == DType::kF16 ? GemmResult::kF16 : GemmResult::kF32;
+}
 
 // Finished elements go to memory, or with their indices in the whole product to an epilogue.
 struct GemmOutput {
@@ -68,7 +73,11 @@ struct GemmFunctions {
 
 struct GemmTable {
   int tile_n;  // a natural multiple for cutting n
-  GemmFunctions f32, bf16;
+  GemmFunctions f32, bf16, f16;
+
+  const GemmFunctions& Of(DType operands) const {
+    return operands == DType::kBF16 ? bf16 : operands == DType::kF16 ? f16 : f32;
+  }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)

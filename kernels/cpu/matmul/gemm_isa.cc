@@ -55,6 +55,6 @@ constexpr GemmFunctions Functions() {
 
 }  // namespace
 
-extern const GemmTable kGemm = {kTileN, Functions<F32Operand>(), Functions<Bf16Operand>()};
+extern const GemmTable kGemm = {kTileN, Functions<F32Operand>(), Functions<Bf16Operand>(), Functions<F16Operand>()};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

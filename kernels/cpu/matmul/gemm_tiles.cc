@@ -21,7 +21,8 @@ template <int kLanes, int kRows, int kVectors, int kStepsOfBf16>
 constexpr GemmLevel LevelOf() {
   using F32 = VectorSizes<kLanes, kRows, kVectors, 1>;
   using Bf16 = VectorSizes<kLanes, kRows, kVectors, kStepsOfBf16>;
-  return {static_cast<int>(F32::kPanelColumns), kStepsOfBf16 == 2, TilesOf<F32>(), TilesOf<Bf16>()};
+  return {static_cast<int>(F32::kPanelColumns), kStepsOfBf16 == 2, TilesOf<F32>(), TilesOf<Bf16>(),
+          /*f16=*/TilesOf<F32>()};
 }
 
 constexpr GemmLevel kBaseline = LevelOf<4, 4, 2, 1>(), kAvx2 = LevelOf<8, 4, 3, 1>(), kAvx512 = LevelOf<16, 8, 3, 1>(),

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
+#include "types/element_type.h"
 
 namespace bowline::kernels {
 
@@ -25,7 +26,11 @@ struct GemmTiles {
 struct GemmLevel {
   int tile_n;       // a natural multiple for cutting n
   bool bf16_pairs;  // two bf16 to a word; else each is widened
-  GemmTiles f32, bf16;
+  GemmTiles f32, bf16, f16;
+
+  const GemmTiles& Of(ElementType operands) const {
+    return operands == ElementType::kBF16 ? bf16 : operands == ElementType::kF16 ? f16 : f32;
+  }
 };
 
 // AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.

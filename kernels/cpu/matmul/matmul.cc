@@ -17,7 +17,7 @@ const GemmFunctions& SelectGemm(const GemmTable& table, const MatmulShape& s, [[
 #if defined(BOWLINE_HAVE_X86_VARIANTS)
   if (may_use_amx && IsForAmx(s, ActiveIsa())) return isa_amx::kGemmBf16;
 #endif
-  return s.operands == DType::kBF16 ? table.bf16 : table.f32;
+  return table.Of(s.operands);
 }
 
 class PackedMatmul : public Kernel {
@@ -28,16 +28,15 @@ class PackedMatmul : public Kernel {
         pack_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
         epilogue_(signature.epilogue),
         division_(DivideMatmul(shape, signature.has_epilogue, signature.threads,
-                               {gemm_.tile_n, pack_.bf16_pairs, gemm_.f32.tiles, gemm_.bf16.tiles}, functions_.tiles)),
+                               {gemm_.tile_n, pack_.bf16_pairs, gemm_.f32.tiles, gemm_.bf16.tiles, gemm_.f16.tiles},
+                               functions_.tiles)),
         shape_(division_.shape),
         sharing_(division_.sharing),
         loop_(division_.threads),
         pack_loop_(division_.threads),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
         result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
-    result_ = signature.has_epilogue         ? GemmResult::kEpilogue
-              : shape.result == DType::kBF16 ? GemmResult::kBf16
-                                             : GemmResult::kF32;
+    result_ = signature.has_epilogue ? GemmResult::kEpilogue : GemmResultOf(shape.result);
     // Half of a second-level cache of the processors with AMX, which alone streams; measured.
     constexpr int64_t kStreamedBytes = 1 << 20;
     streamed_ = shape.m * shape.n * result_bytes_ >= kStreamedBytes;
@@ -108,7 +107,7 @@ class PackedMatmul : public Kernel {
 
   void PackChunk(const char* b, int64_t n, float* packed) const {
     constexpr double kNsPerElement = 0.2;
-    const PackPanels pack = shape_.operands == DType::kBF16 ? pack_.bf16 : pack_.f32;
+    const PackPanels pack = pack_.Of(shape_.operands);
     const PackShape columns = {shape_.k, n, shape_.b[1], shape_.n == 1 ? 1 : shape_.b[2]};
     pack_loop_.Run(CeilDiv(n, gemm_.tile_n), kNsPerElement * static_cast<double>(shape_.k * gemm_.tile_n),
                    [&](int64_t begin, int64_t end) { pack(columns, b, begin, end, packed); });
@@ -166,8 +165,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 KernelDefinition MatmulDefinition() {
   return {
       "matmul",
-      "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B f32 or both bf16, C f32 or, of bf16 "
-      "without accumulate, bf16; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
+      "C[b,m,n] (+)= sum_k A[b,m,k] B[b,k,n], arguments A, B, C; A and B of one floating-point type, C f32 or, without "
+      "accumulate, of that type; sums in f32; ints batch, m, n, k, a_strides [b,m,k], b_strides [b,k,n], c_strides "
       "[b,m,n] in elements, optional accumulate; with an epilogue (batch 1) its extras and outputs take the place of "
       "C; with b_packed (batch 1, m and n at least 2, rows of C contiguous) B is what pack_matrix made of it; same "
       "bits with it and without, and for every number of threads",

@@ -109,11 +109,11 @@ MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int thr
   d.shape = has_epilogue ? shape : Oriented(shape, &d.swapped);
   MatmulShape& s = d.shape;
   d.dot = s.m == 1 && (s.a[2] == 1 || s.k == 1) && (s.b[1] == 1 && s.b[2] != 1);
-  const bool bf16 = shape.operands == DType::kBF16, pairs = bf16 && level.bf16_pairs;
+  const bool pairs = shape.operands == DType::kBF16 && level.bf16_pairs;
   const int64_t words = pairs ? CeilDiv(s.k, kPackedSteps) * kPackedSteps / 2 : s.k;
   const bool stores_f32 = !has_epilogue && shape.result == DType::kF32;
   GemmSums sums = stores_f32 && (s.c[2] == 1 || s.n == 1) ? GemmSums::kInC : GemmSums::kInScratch;
-  if (WorthFlipping(s, !bf16 || (pairs && s.k % 2 == 0))) {
+  if (WorthFlipping(s, shape.operands == DType::kF32 || (pairs && s.k % 2 == 0))) {
     const MatmulShape flipped = Transposed(s);
     d.sharing = ChooseSharing(flipped, d.threads, words, tiles, level.tile_n);
     if (d.sharing.chunk_n > 0) {
@@ -144,8 +144,7 @@ absl::StatusOr<size_t> MatmulScratch(const Signature& signature, Isa isa) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const MatmulShape shape, ParseMatmul(signature));
   if (shape.b_packed) BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPackedProduct(signature, shape, isa));
   const GemmLevel& level = GemmLevelOf(isa);
-  const GemmTiles& own = shape.operands == DType::kBF16 ? level.bf16 : level.f32;
-  const GemmTiles& tiles = IsForAmx(shape, isa) ? AmxTilesOfBf16() : own;
+  const GemmTiles& tiles = IsForAmx(shape, isa) ? AmxTilesOfBf16() : level.Of(shape.operands);
   return DivideMatmul(shape, signature.has_epilogue, signature.threads, level, tiles).ScratchBytes();
 }
 

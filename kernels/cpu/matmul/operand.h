@@ -4,16 +4,10 @@
 // How the elements of A and B become the words that a tile multiplies: 4 bytes each, in vectors of float. A word is one
 // step of k, or two where the machine multiplies pairs of bf16.
 
+#include "kernels/cpu/isa/half_vectors.h"
 #include "kernels/cpu/isa/simd.h"
 
 namespace bowline::kernels::BOWLINE_ISA {
-
-template <int kN>
-using Words = float __attribute__((ext_vector_type(kN)));
-template <int kN>
-using Bits = uint32_t __attribute__((ext_vector_type(kN)));
-template <int kN>
-using Halves = uint16_t __attribute__((ext_vector_type(kN)));
 
 template <int... kIndex>
 struct IndexList {};
@@ -25,10 +19,14 @@ template <int kN>
 using Indices = typename __make_integer_seq<IndexSequence, int, kN>::List;  // 0 to kN - 1
 
 template <int kN>
-BOWLINE_ALWAYS_INLINE Bits<kN> LoadHalves(const uint16_t* p) {
+BOWLINE_ALWAYS_INLINE Halves<kN> LoadNarrow(const uint16_t* p) {
   Halves<kN> v;
   __builtin_memcpy(&v, p, sizeof(v));
-  return __builtin_convertvector(v, Bits<kN>);
+  return v;
+}
+template <int kN>
+BOWLINE_ALWAYS_INLINE Bits<kN> LoadHalves(const uint16_t* p) {
+  return __builtin_convertvector(LoadNarrow<kN>(p), Bits<kN>);
 }
 
 // An operand has
@@ -61,6 +59,40 @@ struct F32Operand {
   BOWLINE_ALWAYS_INLINE Vec MultiplyAdd(Vec a, Vec b, Vec c) { return MulAdd(a, b, c); }
   BOWLINE_ALWAYS_INLINE float Value(float source) { return source; }
 };
+
+// Elements of 16 bits that are widened to f32 when packed. Widening has Load<kN>(p) and Value(source).
+template <typename Widening>
+struct WidenedOperand {
+  using Source = uint16_t;
+  static constexpr int kStepsPerWord = 1;
+  static constexpr bool kWordsInMemory = false;
+
+  template <int kN>
+  BOWLINE_ALWAYS_INLINE Words<kN> AlongSteps(const uint16_t* p) {
+    return Widening::template Load<kN>(p);
+  }
+  template <int kN>
+  BOWLINE_ALWAYS_INLINE Words<kN> Across(const uint16_t* p, int64_t) {
+    return AlongSteps<kN>(p);
+  }
+  template <int kN>
+  BOWLINE_ALWAYS_INLINE Words<kN> AcrossHalf(const uint16_t* p) {
+    return AlongSteps<kN>(p);
+  }
+  BOWLINE_ALWAYS_INLINE float One(const uint16_t* p, int64_t) { return Value(*p); }
+  BOWLINE_ALWAYS_INLINE float OneHalf(const uint16_t* p) { return Value(*p); }
+  BOWLINE_ALWAYS_INLINE Vec MultiplyAdd(Vec a, Vec b, Vec c) { return MulAdd(a, b, c); }
+  BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return Widening::Value(source); }
+};
+
+struct WideningF16 {
+  template <int kN>
+  BOWLINE_ALWAYS_INLINE Words<kN> Load(const uint16_t* p) {
+    return WidenF16<kN>(LoadNarrow<kN>(p));
+  }
+  BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return WidenF16(source); }
+};
+using F16Operand = WidenedOperand<WideningF16>;
 
 #if defined(__AVX512BF16__)
 // Pairs of steps for vdpbf16ps, the earlier one in the low half.
@@ -95,29 +127,14 @@ struct Bf16Operand {
   BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return __builtin_bit_cast(float, uint32_t{source} << 16); }
 };
 #else
-// Widened to f32 when packed.
-struct Bf16Operand {
-  using Source = uint16_t;
-  static constexpr int kStepsPerWord = 1;
-  static constexpr bool kWordsInMemory = false;
-
+struct WideningBf16 {
   template <int kN>
-  BOWLINE_ALWAYS_INLINE Words<kN> AlongSteps(const uint16_t* p) {
+  BOWLINE_ALWAYS_INLINE Words<kN> Load(const uint16_t* p) {
     return __builtin_bit_cast(Words<kN>, LoadHalves<kN>(p) << 16);
   }
-  template <int kN>
-  BOWLINE_ALWAYS_INLINE Words<kN> Across(const uint16_t* p, int64_t) {
-    return AlongSteps<kN>(p);
-  }
-  template <int kN>
-  BOWLINE_ALWAYS_INLINE Words<kN> AcrossHalf(const uint16_t* p) {
-    return AlongSteps<kN>(p);
-  }
-  BOWLINE_ALWAYS_INLINE float One(const uint16_t* p, int64_t) { return Value(*p); }
-  BOWLINE_ALWAYS_INLINE float OneHalf(const uint16_t* p) { return Value(*p); }
-  BOWLINE_ALWAYS_INLINE Vec MultiplyAdd(Vec a, Vec b, Vec c) { return MulAdd(a, b, c); }
   BOWLINE_ALWAYS_INLINE float Value(uint16_t source) { return __builtin_bit_cast(float, uint32_t{source} << 16); }
 };
+using Bf16Operand = WidenedOperand<WideningBf16>;
 #endif
 
 // Rounds to nearest even; a NaN stays one.

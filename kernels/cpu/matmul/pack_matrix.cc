@@ -12,10 +12,7 @@ constexpr double kNsPerElement = 0.5;  // measured: 0.3 to 0.9
 class PackMatrixKernel : public Kernel {
  public:
   PackMatrixKernel(const PackShape& shape, DType dtype, int threads)
-      : table_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)),
-        pack_(dtype == DType::kBF16 ? table_.bf16 : table_.f32),
-        shape_(shape),
-        loop_(threads) {}
+      : table_(BOWLINE_SELECT_BF16_ISA(kPackMatrix)), pack_(table_.Of(dtype)), shape_(shape), loop_(threads) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const int64_t panels = (shape_.n + table_.tile_n - 1) / table_.tile_n;

@@ -25,6 +25,6 @@ void WritePanels(const PackShape& shape, const void* source, int64_t begin, int6
 }  // namespace
 
 extern const PackMatrixTable kPackMatrix = {kTileN, Bf16Operand::kStepsPerWord == 2, &WritePanels<F32Operand>,
-                                            &WritePanels<Bf16Operand>};
+                                            &WritePanels<Bf16Operand>, &WritePanels<F16Operand>};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

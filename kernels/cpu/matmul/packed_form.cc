@@ -17,8 +17,11 @@ bool CanPack(DType dtype, Isa isa) {
 
 absl::Status CheckPacked(const Signature& signature, size_t index, int64_t k, int64_t n, Isa isa) {
   const TensorSpec& spec = signature.arguments[index];
+  if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16) {
+    return Refuse(signature, absl::StrCat("packs no ", NameOf(spec.dtype), ", which would be widened to f32"));
+  }
   if (!CanPack(spec.dtype, isa)) {
-    return Refuse(signature, absl::StrCat("packs ", Text(NameOf(spec.dtype)),
+    return Refuse(signature, absl::StrCat("packs ", NameOf(spec.dtype),
                                           " only where the processor has AVX512-BF16, and this one has not; compile "
                                           "for this processor, or with --disable-step pack-weights"));
   }

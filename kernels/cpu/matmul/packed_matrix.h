@@ -25,8 +25,10 @@ using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t 
 
 struct PackMatrixTable {
   int tile_n;
-  bool bf16_pairs;  // two bf16 to a word; else each is widened
-  PackPanels f32, bf16;
+  bool bf16_pairs;            // two bf16 to a word; else each is widened
+  PackPanels f32, bf16, f16;  // f16 for a single product, never kept
+
+  PackPanels Of(DType type) const { return type == DType::kBF16 ? bf16 : type == DType::kF16 ? f16 : f32; }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(PackMatrixTable, kPackMatrix)
 BOWLINE_DECLARE_BF16_VARIANT(PackMatrixTable, kPackMatrix)

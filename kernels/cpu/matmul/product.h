@@ -13,13 +13,27 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// dst[rows][columns] from or to C, whose elements may be bf16 and anywhere.
+// dst[rows][columns] from or to C, whose elements may have 16 bits and be anywhere.
 static void LoadC(const GemmShape& shape, const GemmOutput& output, int64_t i0, int64_t j0, int64_t rows,
                   int64_t columns, float* to, int64_t ld) {
   const float* c = static_cast<const float*>(output.c) + i0 * shape.c_m + j0 * shape.c_n;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) to[i * ld + j] = c[i * shape.c_m + j * shape.c_n];
   }
+}
+
+// c[j * stride] = from[j], rounded.
+static void StoreF16(const float* from, int64_t columns, uint16_t* c, int64_t stride) {
+  int64_t j = 0;
+  for (; j + kLanes <= columns; j += kLanes) {
+    const Halves<kLanes> halves = RoundToF16<kLanes>(Load(from + j));
+    if (stride == 1) {
+      __builtin_memcpy(c + j, &halves, sizeof(halves));
+    } else {
+      for (int lane = 0; lane < kLanes; ++lane) c[(j + lane) * stride] = halves[lane];
+    }
+  }
+  for (; j < columns; ++j) c[j * stride] = F32ToF16(from[j]);
 }
 
 // Rows [i0, i0 + rows) and columns [j0, j0 + columns) of a piece of C have these strides and are finished.
@@ -39,13 +53,15 @@ static void Finish(const GemmOutput& output, int64_t row_stride, int64_t column_
       } else {
         for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = from[j];
       }
-    } else {
+    } else if (output.kind == GemmResult::kBf16) {
       uint16_t* c = static_cast<uint16_t*>(output.c) + offset + i * row_stride;
       if (column_stride == 1) {
         for (int64_t j = 0; j < columns; ++j) c[j] = RoundToBf16(from[j]);
       } else {
         for (int64_t j = 0; j < columns; ++j) c[j * column_stride] = RoundToBf16(from[j]);
       }
+    } else {
+      StoreF16(from, columns, static_cast<uint16_t*>(output.c) + offset + i * row_stride, column_stride);
     }
   }
 }

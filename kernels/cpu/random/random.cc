@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/signatures/random_signature.h"
 #include "kernels/signatures/signature_check.h"
@@ -44,13 +44,14 @@ class RandomKernel : public Kernel {
   void FillRun(uint64_t first, int64_t count, float* out) const {
     fill_(key_[0], key_[1], scaling_, first, count, out);
   }
-  void FillRun(uint64_t first, int64_t count, Bf16* out) const {
+  template <typename Half>
+  void FillRun(uint64_t first, int64_t count, Half* out) const {
     constexpr int64_t kPart = 1024;
     float part[kPart];
     for (int64_t done = 0; done < count; done += kPart) {
       const int64_t size = std::min(kPart, count - done);
       FillRun(first + static_cast<uint64_t>(done), size, part);
-      for (int64_t i = 0; i < size; ++i) out[done + i] = Narrow<Bf16>(part[i]);
+      for (int64_t i = 0; i < size; ++i) out[done + i] = Narrow<Half>(part[i]);
     }
   }
 
@@ -65,9 +66,9 @@ class RandomKernel : public Kernel {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNormal(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(RandomSpec spec, ParseRandomNormal(signature));
   const RandomFill fill = BOWLINE_SELECT_ISA(kRandom).normal;
-  if (spec.element == DType::kBF16)
-    return std::make_unique<RandomKernel<Bf16>>(std::move(spec), fill, signature.threads);
-  return std::make_unique<RandomKernel<float>>(std::move(spec), fill, signature.threads);
+  return VisitFloatType(spec.element, [&](auto zero) -> std::unique_ptr<Kernel> {
+    return std::make_unique<RandomKernel<decltype(zero)>>(std::move(spec), fill, signature.threads);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature) {
@@ -80,7 +81,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature
 KernelDefinition RandomNormalDefinition() {
   return {
       "random_normal",
-      "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or bf16 as those rounded; ints "
+      "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or those rounded to "
+      "16 bits; ints "
       "seed, key, global_shape, offsets; floats mean, stddev; ints cut_dims, if given: dimensions cut into parts of "
       "out's extents, with one i32 before out for each, which part it is; int padded, if 1: elements beyond "
       "global_shape are zero",

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
 #include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
@@ -43,20 +43,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   const int64_t half = shape.half, positions = shape.positions;
   std::vector<double> frequencies(half);
   for (int64_t i = 0; i < half; ++i) frequencies[i] = std::pow(shape.theta, -static_cast<double>(i) / half);
-  if (shape.element == DType::kBF16) {
-    return std::make_unique<RopeAngles<Bf16>>(std::move(frequencies), positions, signature.threads);
-  }
-  return std::make_unique<RopeAngles<float>>(std::move(frequencies), positions, signature.threads);
+  return VisitFloatType(shape.element, [&](auto zero) -> std::unique_ptr<Kernel> {
+    return std::make_unique<RopeAngles<decltype(zero)>>(std::move(frequencies), positions, signature.threads);
+  });
 }
 
 }  // namespace
 
 KernelDefinition RopeAnglesDefinition() {
-  return {
-      "rope_angles",
-      "cos, sin [S, D/2], both f32 or both bf16, of positions[s] * theta^(-2i/D), computed in f64, positions [S] i32; "
-      "float theta",
-      &Create};
+  return {"rope_angles",
+          "cos, sin [S, D/2], of one floating-point type, of positions[s] * theta^(-2i/D), computed in f64, positions "
+          "[S] i32; "
+          "float theta",
+          &Create};
 }
 
 }  // namespace bowline::kernels

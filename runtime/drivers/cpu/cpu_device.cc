@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "runtime/drivers/host/host_allocation.h"
 #include "runtime/drivers/host/host_communicator.h"
 #include "runtime/drivers/host/host_event.h"
+#include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/host/worker_stream.h"
 #include "runtime/hal/driver_registry.h"
 
@@ -49,6 +51,10 @@ class CpuDevice : public hal::Device {
 
   absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space) override {
     return HostAllocation::Create(bytes, space);
+  }
+
+  std::optional<hal::DeviceAddress> AddressOfHost(absl::Span<const uint8_t> memory) const override {
+    return AddressOf(memory.data());
   }
 
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,

@@ -14,6 +14,13 @@ CudaEventHandle::~CudaEventHandle() {
   if (event_ != nullptr && card_->MakeCurrent().ok()) card_->api().cuEventDestroy(event_);
 }
 
+absl::Status CudaEvent::Await() const {
+  if (!recorded()) return absl::OkStatus();
+  submitted_->WaitFor(position_);
+  BOWLINE_RETURN_IF_ERROR(card_->MakeCurrent());
+  return BOWLINE_CUDA(card_->api(), cuEventSynchronize, handle_->get());
+}
+
 absl::StatusOr<int64_t> CudaEvent::Time() const {
   if (!timed_) return absl::FailedPreconditionError("an event that was not made for its time has none");
   if (!recorded()) return absl::FailedPreconditionError("an event that no stream recorded has no time");

@@ -35,6 +35,7 @@ class CudaEvent : public hal::Event {
       : card_(card), handle_(std::move(handle)), timed_(mode == hal::EventMode::kTimed) {}
 
   bool recorded() const override { return submitted_ != nullptr; }
+  absl::Status Await() const override;
   absl::StatusOr<int64_t> Time() const override;
 
   void Record(std::shared_ptr<ProgressCounter> submitted, uint64_t position) {

@@ -125,6 +125,7 @@ absl::Status CudaStream::Synchronize() {
     Fail(Annotate(reached, "a command of a stream failed (--driver cuda:blocking=1 finds out which)"), std::nullopt);
   }
   failed_label_ = std::exchange(status_label_, std::nullopt);
+  has_failed_.store(false, std::memory_order_relaxed);
   return std::exchange(status_, absl::OkStatus());
 }
 
@@ -159,6 +160,7 @@ void CudaStream::Fail(absl::Status status, std::optional<uint64_t> label) {
   if (!status_.ok()) return;
   status_ = std::move(status);
   status_label_ = label;
+  has_failed_.store(true, std::memory_order_release);
 }
 
 absl::Status CudaStream::Run(Command& command) {

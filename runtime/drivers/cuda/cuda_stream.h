@@ -1,6 +1,7 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_STREAM_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_STREAM_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,7 @@ class CudaStream : public hal::Stream {
   absl::Status Wait(const hal::Event& event) override;
   absl::Status Synchronize() override;
   std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
+  bool HasFailed() const override { return has_failed_.load(std::memory_order_acquire); }
 
  private:
   enum class Kind : uint8_t { kLaunch, kCopy, kCall, kRecord, kWait, kStop };
@@ -94,6 +96,7 @@ class CudaStream : public hal::Stream {
   absl::Status status_;
   std::optional<uint64_t> status_label_;
   std::optional<uint64_t> failed_label_;  // of the last Synchronize
+  std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
 
   std::vector<Command> queue_;
   uint64_t next_ = 0;  // commands that went into the queue

@@ -282,10 +282,9 @@ absl::StatusOr<std::unique_ptr<Gemm>> Gemm::Create(CudaCard* card, const Library
     auto shape = std::make_unique<Shape>(card, blas, product, calls, scratch_bytes, options.tf32);
     const absl::Status status = shape->Initialise(options.tune);
     if (!status.ok()) {
-      return Annotate(
-          status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k, "] and [",
-                               product.k, ", ", product.n, "] in ", absl::string_view(NameOf(product.operands).data()),
-                               " by cuBLASLt ", blas.api->cublasLtGetVersion()));
+      return Annotate(status, absl::StrCat("a product of ", product.batch, " times [", product.m, ", ", product.k,
+                                           "] and [", product.k, ", ", product.n, "] in ", NameOf(product.operands),
+                                           " by cuBLASLt ", blas.api->cublasLtGetVersion()));
     }
     gemm->shapes_.push_back(std::move(shape));
   }

@@ -66,8 +66,7 @@ void DiscreteMemory::Remove(hal::DeviceAddress address) {
   allocations_[NumberOf(address)] = nullptr;
 }
 
-absl::StatusOr<void*> DiscreteMemory::Translate(hal::DeviceAddress address, uint64_t bytes) const {
-  if (address == 0) return nullptr;
+absl::StatusOr<const HostAllocation*> DiscreteMemory::Find(hal::DeviceAddress address, uint64_t bytes) const {
   const std::shared_lock<std::shared_mutex> lock(mutex_);
   const uint64_t number = NumberOf(address), offset = OffsetOf(address);
   const HostAllocation* found = address >= kFirst && number < allocations_.size() ? allocations_[number] : nullptr;
@@ -79,7 +78,23 @@ absl::StatusOr<void*> DiscreteMemory::Translate(hal::DeviceAddress address, uint
         absl::StrFormat("%d bytes at 0x%x leave allocation %d of this device, which has %d bytes, at byte %d", bytes,
                         address, number, found->bytes(), offset));
   }
-  return found->data() + offset;
+  return found;
+}
+
+absl::StatusOr<void*> DiscreteMemory::Translate(hal::DeviceAddress address, uint64_t bytes) const {
+  if (address == 0) return nullptr;
+  BOWLINE_ASSIGN_OR_RETURN(const HostAllocation* const found, Find(address, bytes));
+  return found->data() + OffsetOf(address);
+}
+
+absl::StatusOr<void*> DiscreteMemory::TranslateForKernel(hal::DeviceAddress address, uint64_t bytes) const {
+  if (address == 0) return nullptr;
+  BOWLINE_ASSIGN_OR_RETURN(const HostAllocation* const found, Find(address, bytes));
+  if (found->host() != nullptr) {
+    return absl::OutOfRangeError(
+        absl::StrFormat("0x%x is pinned memory of the host, which copies reach and kernels do not", address));
+  }
+  return found->data() + OffsetOf(address);
 }
 
 }  // namespace bowline

@@ -20,10 +20,13 @@ class DiscreteMemory {
 
   // Where [address, address + bytes) is; null for 0. kOutOfRange when no allocation has all of these bytes.
   absl::StatusOr<void*> Translate(hal::DeviceAddress address, uint64_t bytes) const;
+  // The same for a kernel, which reaches no memory of the host: kOutOfRange.
+  absl::StatusOr<void*> TranslateForKernel(hal::DeviceAddress address, uint64_t bytes) const;
 
  private:
   friend class DiscreteAllocation;
 
+  absl::StatusOr<const HostAllocation*> Find(hal::DeviceAddress address, uint64_t bytes) const;
   // Gives the allocation a number.
   absl::StatusOr<hal::DeviceAddress> Insert(const HostAllocation* allocation);
   void Remove(hal::DeviceAddress address);

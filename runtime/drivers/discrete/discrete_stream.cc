@@ -40,11 +40,11 @@ absl::Status DiscreteRunner::Launch(const hal::Launchable& launchable, const hal
   pointers_.clear();
   for (const hal::DeviceAddress argument : arguments) {
     // Of kernels only the signature knows how much they touch.
-    BOWLINE_ASSIGN_OR_RETURN(void* const pointer, memory_->Translate(argument, 0));
+    BOWLINE_ASSIGN_OR_RETURN(void* const pointer, memory_->TranslateForKernel(argument, 0));
     pointers_.push_back(pointer);
   }
   const auto& kernel = static_cast<const DiscreteLaunchable&>(launchable);
-  BOWLINE_ASSIGN_OR_RETURN(void* const workspace, memory_->Translate(scratch, kernel.ScratchBytes()));
+  BOWLINE_ASSIGN_OR_RETURN(void* const workspace, memory_->TranslateForKernel(scratch, kernel.ScratchBytes()));
   kernel.Run(geometry, pointers_, workspace, workspace_);
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/half.h"
 #include "kernels/discrete/kernel_needs.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/simple_signatures.h"

@@ -4,6 +4,11 @@
 
 namespace bowline {
 
+absl::Status HostEvent::Await() const {
+  if (finished_ != nullptr) finished_->WaitFor(position_);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> HostEvent::Time() const {
   if (!timed_) return absl::FailedPreconditionError("an event that was not made for its time has none");
   if (!recorded_) return absl::FailedPreconditionError("an event that no stream recorded has no time");

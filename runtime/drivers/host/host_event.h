@@ -19,6 +19,7 @@ class HostEvent : public hal::Event {
 
   bool timed() const { return timed_; }
   bool recorded() const override { return recorded_; }
+  absl::Status Await() const override;
   absl::StatusOr<int64_t> Time() const override;
 
   // `finished` null: reached already.

@@ -93,6 +93,7 @@ absl::Status WorkerStream::Wait(const hal::Event& event) {
 absl::Status WorkerStream::Synchronize() {
   finished_->WaitFor(next_);
   failed_label_ = status_.ok() ? std::nullopt : std::optional<uint64_t>(status_label_);
+  has_failed_.store(false, std::memory_order_relaxed);
   return std::exchange(status_, absl::OkStatus());
 }
 
@@ -116,6 +117,7 @@ void WorkerStream::Run(Command& command) {
   } else if (status_.ok()) {
     status_ = Do(command);
     status_label_ = command.label;
+    if (!status_.ok()) has_failed_.store(true, std::memory_order_release);
   }
 }
 

@@ -1,6 +1,7 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_HOST_WORKER_STREAM_H_
 #define BOWLINE_RUNTIME_DRIVERS_HOST_WORKER_STREAM_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ class WorkerStream : public hal::Stream {
   absl::Status Wait(const hal::Event& event) override;
   absl::Status Synchronize() override;
   std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
+  bool HasFailed() const override { return has_failed_.load(std::memory_order_acquire); }
 
  private:
   enum class Kind : uint8_t { kLaunch, kCopy, kCall, kStamp, kWait, kStop };
@@ -84,6 +86,7 @@ class WorkerStream : public hal::Stream {
   // The worker's until everything issued is finished, then the caller's.
   absl::Status status_;
   uint64_t status_label_ = 0;             // of the command that `status_` is of
+  std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
   std::optional<uint64_t> failed_label_;  // of the last Synchronize
   std::thread worker_;
 };

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "runtime/base/half.h"
 #include "runtime/executor/session.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {
@@ -47,6 +47,7 @@ std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt
   const auto real = [&] { return (static_cast<float>(random() % 2001) - 1000) * 2e-5f; };
   if (tensor.dtype == fbs::DType::F32) fill(float{0}, real);
   if (tensor.dtype == fbs::DType::BF16) fill(uint16_t{0}, [&] { return F32ToBf16(real()); });
+  if (tensor.dtype == fbs::DType::F16) fill(uint16_t{0}, [&] { return F32ToF16(real()); });
   if (tensor.dtype == fbs::DType::I32 && limit > 0) {
     fill(int32_t{0}, [&] { return static_cast<int32_t>(random() % static_cast<uint64_t>(limit)); });
   }

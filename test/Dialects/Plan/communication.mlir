@@ -6,9 +6,9 @@ dist.mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
 plan.communicator @dp.tp over ["dp", "tp"]
 plan.communicator @pp over ["pp"]
 // CHECK: %x = plan.buffer "x" parameter : !plan.buffer<tensor<1x4xf32>>
-// CHECK-SAME: layout <global_shape = [16], view = [4, 4], cuts = {{.*}}"dp", "tp"
+// CHECK-SAME: layout <global_shape = [16], view = [4, 4], dim_shardings = {{.*}}"dp", "tp"
 %x = plan.buffer "x" parameter : !plan.buffer<tensor<1x4xf32>>
-  layout <global_shape = [16], view = [4, 4], cuts = [["dp", "tp"], []], flat_axes = []>
+  layout <global_shape = [16], view = [4, 4], dim_shardings = [["dp", "tp"], []], flat_axes = []>
 %y = plan.buffer "y" temporary : !plan.buffer<tensor<16xf32>>
 %z = plan.buffer "z" temporary : !plan.buffer<tensor<4xf32>>
 %place = plan.buffer "place" constant : !plan.buffer<tensor<i32>>

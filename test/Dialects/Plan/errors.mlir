@@ -20,6 +20,60 @@ plan.kernel @k registered "fill" [#plan.arg<write, tensor<?xf32>>] cost 0.0, 0.0
 
 // -----
 
+// An argument's alignment is one that addresses have.
+// expected-error @+1 {{alignment 48 is no power of two up to 4096}}
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<4xf32>, align 48>] cost 0.0, 0.0
+
+// -----
+
+// A buffer's too.
+// expected-error @+1 {{alignment 8192 is no power of two up to 4096}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> at 0 align 8192
+
+// -----
+
+// Offsets are multiples of the buffer's own alignment.
+// expected-error @+1 {{offset 64 is not a multiple of 256}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> at 64 align 256
+
+// -----
+
+// And so are strides.
+// expected-error @+1 {{stride 64 of its slots must be a multiple of 256}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xf32>> at 0 align 256 slots 2 stride 64
+
+// -----
+
+// Nobody writes memory of the caller.
+// expected-error @+1 {{is external, which only a parameter with one slot may be}}
+%b = plan.buffer "b" temporary in external : !plan.buffer<tensor<4xf32>>
+
+// -----
+
+// What the caller gives has no slots.
+// expected-error @+1 {{is external, which only a parameter with one slot may be}}
+%b = plan.buffer "b" parameter in external : !plan.buffer<tensor<4xf32>> slots 2 stride 64
+
+// -----
+
+// Engines of a device copy from the host and to it.
+%a = plan.buffer "a" temporary in pinned_host : !plan.buffer<tensor<4xf32>>
+%b = plan.buffer "b" temporary in pinned_host : !plan.buffer<tensor<4xf32>>
+plan.program @p timeline [0, 0] {
+  plan.segment "s" {
+    // expected-error @+1 {{copies within memory of the host, which no engine of a device does}}
+    plan.copy %a to %b : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
+  }
+}
+
+// -----
+
+// An argument of a kernel has elements of a type that plans have.
+// expected-error @+1 {{plans have no elements of type 'i24'; they have f32, f64, bf16, f16, i64, i32, ui16, i8, ui8, i1}}
+plan.kernel @k registered "fill" [#plan.arg<write, tensor<4xi24>>] cost 0.0, 0.0
+
+// -----
+
 // A buffer has a name.
 // expected-error @+1 {{needs a name}}
 %b = plan.buffer "" temporary : !plan.buffer<tensor<4xf32>>
@@ -442,6 +496,12 @@ plan.entry @e program @p inputs ["b"] limits [] (%b : !plan.buffer<tensor<4xi32>
 
 // -----
 
+// So has a buffer.
+// expected-error @+1 {{plans have no elements of type 'i16'; they have f32,}}
+%b = plan.buffer "b" temporary : !plan.buffer<tensor<4xi16>>
+
+// -----
+
 // A buffer's elements have a size.
 // expected-error @+1 {{a buffer holds a tensor of static shape with integer or floating-point elements, got 'tensor<4xindex>'}}
 %b = plan.buffer "b" temporary : !plan.buffer<tensor<4xindex>>
@@ -466,15 +526,15 @@ plan.constant %b = sparse<[[1]], [2.0]> : tensor<4xf32> : !plan.buffer<tensor<4x
 
 // -----
 
-// expected-error @+2 {{a layout's cuts and flat axes are lists of names of axes}}
+// expected-error @+2 {{a layout's shardings and flat axes are lists of names of axes}}
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-  layout <global_shape = [4], view = [], cuts = [[0]], flat_axes = []>
+  layout <global_shape = [4], view = [], dim_shardings = [[0]], flat_axes = []>
 
 // -----
 
-// expected-error @+2 {{a layout has one cut per dimension or none; got 2 for 1 dimensions}}
+// expected-error @+2 {{a layout has one sharding per dimension or none; got 2 for 1 dimensions}}
 %b = plan.buffer "b" parameter : !plan.buffer<tensor<4xf32>>
-  layout <global_shape = [4], view = [], cuts = [["dp"], []], flat_axes = []>
+  layout <global_shape = [4], view = [], dim_shardings = [["dp"], []], flat_axes = []>
 
 // -----
 

@@ -25,6 +25,11 @@ module @toy attributes {
   %table = plan.buffer "table" constant : !plan.buffer<tensor<2xf32>> at 512
   // CHECK: %x = plan.buffer "x" temporary : !plan.buffer<tensor<4x3xf32>>{{$}}
   %x = plan.buffer "x" temporary : !plan.buffer<tensor<4x3xf32>>
+  // Memory of the host, or of the caller; and addresses that are multiples of more or less than 64.
+  // CHECK: %staged = plan.buffer "staged" temporary in pinned_host : !plan.buffer<tensor<4x3xf32>> at 4096 align 4096 slots 2 stride 8192
+  %staged = plan.buffer "staged" temporary in pinned_host : !plan.buffer<tensor<4x3xf32>> at 4096 align 4096 slots 2 stride 8192
+  // CHECK: %mapped = plan.buffer "mapped" parameter in external : !plan.buffer<tensor<4x3xbf16>> at 2 align 2{{$}}
+  %mapped = plan.buffer "mapped" parameter in external : !plan.buffer<tensor<4x3xbf16>> at 2 align 2
   // CHECK: %work = plan.buffer "work" scratch : !plan.buffer<tensor<256xui8>>{{$}}
   %work = plan.buffer "work" scratch : !plan.buffer<tensor<256xui8>>
 
@@ -49,6 +54,10 @@ module @toy attributes {
   plan.kernel @gather.0 registered "gather_rows" config {causal = 1 : i64, scale = 0.5}
     [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<write, tensor<4x3xf32>>, #plan.arg<write, tensor<256xui8>>] cost 1.0, 2.0
   // A kernel that waits for code.
+  // CHECK: plan.kernel @gather.1 registered "gather_rows"
+  // CHECK-SAME: [#plan.arg<read, tensor<4x3xf32>, align 16>, #plan.arg<write, tensor<4x3xf32>, align 64>]
+  plan.kernel @gather.1 registered "gather_rows"
+    [#plan.arg<read, tensor<4x3xf32>, align 16>, #plan.arg<write, tensor<4x3xf32>, align 64>] cost 1.0, 2.0
   // CHECK: plan.kernel @later.0 body @later.0.body [#plan.arg<read_write, tensor<f32>>] cost
   plan.kernel @later.0 body @later.0.body [#plan.arg<read_write, tensor<f32>>] cost 0.0, 4.0
   // A kernel of the registry whose epilogue waits for code, and one that has it.

@@ -77,10 +77,15 @@
 // RUN: not bowline-translate --mlir-to-plan %t.half.mlir -o %t.half.plan 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: certificate 0 for entry 'init': it is for 1 roles; the plan has 2
 
-// Code of a role is one image.
+// Code of a role is one image, for each processor once.
 // RUN: sed 's/^ *plan.image .*/&\n&/' %t.mlir > %t.images.mlir
 // RUN: not bowline-translate --mlir-to-plan %t.images.mlir -o %t.images.plan 2>&1 | FileCheck %s --check-prefix=IMAGES
-// IMAGES: 'plan.image' op is the second of its module; all generated kernels of a role are in one image
+// IMAGES: image 0: code 1: format 'elf' for the plan's target is there twice
+// RUN: sed 's/^ *plan.image "elf" \(.*\) :/plan.image "elf" \1 : tensor<8xi8> {plan.code_target = "x86-64-v4"}\n&/' %t.mlir > %t.levels.mlir
+// RUN: bowline-translate --mlir-to-plan %t.levels.mlir -o %t.levels.plan
+// RUN: bowline-translate --plan-to-mlir %t.levels.plan | FileCheck %s --check-prefix=LEVELS
+// LEVELS: plan.image "elf" dense<{{.*}}> : tensor<8xi8> {plan.code_target = "x86-64-v4"}
+// LEVELS-NEXT: plan.image "elf" dense<{{[^>]*}}> : tensor<8xi8> loc(
 
 // An axis that the mesh does not have is none of the others.
 // RUN: sed 's/@dp over \["dp"\]/@dp over ["zp"]/' %t.mlir > %t.axis.mlir

@@ -1,10 +1,14 @@
-// Mixed precision in bf16.
+// Mixed precision in bf16 or f16.
 // RUN: split-file %s %t
 // RUN: bowline-opt %t/models.mlir --lower-precision --split-input-file | FileCheck %t/models.mlir
 // RUN: bowline-opt %t/models.mlir --lower-precision=keep-master=false --split-input-file \
 // RUN:   | FileCheck %t/models.mlir --check-prefix=NARROW
 // RUN: bowline-opt %t/models.mlir --lower-precision --differentiate --canonicalize --cse --keep-accumulators \
 // RUN:   --split-input-file | FileCheck %t/models.mlir --check-prefix=GRAD
+// RUN: bowline-opt %t/models.mlir "--lower-precision=to=f16 keep-master=false" --split-input-file \
+// RUN:   | FileCheck %t/models.mlir --check-prefix=HALF
+// RUN: not bowline-opt %t/models.mlir --lower-precision=to=q4_k --split-input-file 2>&1 \
+// RUN:   | FileCheck %t/models.mlir --check-prefix=NOT
 // RUN: bowline-opt %t/others.mlir --lower-precision --split-input-file | FileCheck %t/others.mlir
 // RUN: bowline-opt %t/others.mlir --lower-precision=keep-master=false --split-input-file \
 // RUN:   | FileCheck %t/others.mlir --check-prefix=NARROW
@@ -30,6 +34,13 @@
 // NARROW: %[[W:.*]] = graph.read @w : tensor<3x5xbf16>
 // NARROW-NEXT: graph.dot_general %{{.*}}, %[[W]]
 // NARROW: graph.dot_general %{{.*}}, %[[W]]
+
+// HALF: graph.param @w : tensor<3x5xf16>
+// HALF-LABEL: graph.func loss @loss
+// HALF: %[[W:.*]] = graph.read @w : tensor<3x5xf16>
+// HALF-NEXT: %[[Y:.*]] = graph.dot_general %{{.*}}, %[[W]] {{.*}} -> tensor<4x5xf16>
+// HALF: graph.softmax_cross_entropy %{{.*}} : (tensor<4x3xf16>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
+// NOT: error: cannot compute in q4_k; use bf16 or f16
 
 // The gradient of a parameter is the sum in f32, without a cast; that of activations is bf16.
 // GRAD: graph.state @w.grad accumulator of @w : tensor<3x5xf32>

@@ -510,6 +510,14 @@ STAND_IN CUresult cuEventQuery(CUevent event) {
   const std::lock_guard<std::mutex> lock(mutex);
   return Of(event).reached == Of(event).recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
+STAND_IN CUresult cuEventSynchronize(CUevent handle) {
+  REQUIRE_CONTEXT();
+  const std::shared_ptr<Event> event = reinterpret_cast<EventHandle*>(handle)->event;
+  std::unique_lock<std::mutex> lock(mutex);
+  const uint64_t point = event->recorded;
+  changed.wait(lock, [&] { return event->reached >= point; });
+  return CUDA_SUCCESS;
+}
 STAND_IN CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   REQUIRE_CONTEXT();
   const std::lock_guard<std::mutex> lock(mutex);

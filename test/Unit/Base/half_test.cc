@@ -1,4 +1,4 @@
-#include "runtime/base/half.h"
+#include "types/half.h"
 
 #include <gtest/gtest.h>
 

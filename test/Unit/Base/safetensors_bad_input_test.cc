@@ -75,7 +75,7 @@ TEST(SafetensorsBadInputTest, KeysAreMissingOrUnknown) {
 
 TEST(SafetensorsBadInputTest, Dtype) {
   EXPECT_THAT(ErrorOf(Tensor("\"F8_E4M3\"", "[4]", "[0,4]"), 4),
-              AllOf(HasSubstr("tensor 't': dtype \"F8_E4M3\" is not supported"), HasSubstr("F32, F16, BF16")));
+              AllOf(HasSubstr("tensor 't': dtype \"F8_E4M3\" is not supported"), HasSubstr("F32, F64, BF16, F16")));
   EXPECT_THAT(ErrorOf(Tensor("7", "[4]", "[0,4]"), 4), HasSubstr("\"dtype\" should be a string"));
 }
 

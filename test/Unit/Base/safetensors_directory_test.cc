@@ -14,7 +14,7 @@ class SafetensorsDirectoryTest : public ::testing::Test {
  protected:
   void Write(const std::string& file, const std::vector<std::string>& names) {
     std::vector<SafetensorsSource> sources;
-    for (const std::string& name : names) sources.push_back({{name, StorageType::kF32, {2}}, values_});
+    for (const std::string& name : names) sources.push_back({{name, ElementType::kF32, {2}}, values_});
     ASSERT_TRUE(WriteSafetensors(directory_ / file, sources).ok());
   }
   void WriteIndex(const std::string& text) { WriteWholeFile(directory_ / "model.safetensors.index.json", text); }

@@ -36,7 +36,7 @@ TEST(SafetensorsTest, ReadsAFileThatAnotherProgramWrote) {
 
   const SafetensorsTensor* a = file->Find("a");
   ASSERT_NE(a, nullptr);
-  EXPECT_EQ(a->type, StorageType::kBF16);
+  EXPECT_EQ(a->type, ElementType::kBF16);
   EXPECT_THAT(a->shape, ElementsAre());
   EXPECT_EQ(a->elements, 1);
   float scalar = 0;
@@ -66,7 +66,7 @@ TEST(SafetensorsTest, RandomSlicesEqualIndexing) {
     const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     std::vector<int32_t> data(static_cast<size_t>(elements));
     for (int32_t& value : data) value = static_cast<int32_t>(random() % 100'000);
-    const SafetensorsSource source = {{"t", StorageType::kI32, shape}, data.data()};
+    const SafetensorsSource source = {{"t", ElementType::kI32, shape}, data.data()};
     ASSERT_TRUE(WriteSafetensors(directory / "t", {&source, 1}).ok());
     const auto file = SafetensorsFile::Open(directory / "t");
     ASSERT_TRUE(file.ok()) << file.status();
@@ -117,11 +117,11 @@ TEST(SafetensorsTest, WritingIsDeterministicSortedAndAligned) {
   const std::vector<float> floats = {1, 2, 3};
   const std::vector<int64_t> longs = {-7};
   const std::vector<uint16_t> halves = {0x3c00};
-  std::vector<SafetensorsSource> sources = {{{"h", StorageType::kF16, {1}}, halves.data()},
-                                            {{"z", StorageType::kF32, {3, 1}}, floats.data()},
-                                            {{"a", StorageType::kF32, {}}, floats.data()},
-                                            {{"n", StorageType::kI64, {}}, longs.data()},
-                                            {{"empty", StorageType::kF32, {0, 5}}, nullptr}};
+  std::vector<SafetensorsSource> sources = {{{"h", ElementType::kF16, {1}}, halves.data()},
+                                            {{"z", ElementType::kF32, {3, 1}}, floats.data()},
+                                            {{"a", ElementType::kF32, {}}, floats.data()},
+                                            {{"n", ElementType::kI64, {}}, longs.data()},
+                                            {{"empty", ElementType::kF32, {0, 5}}, nullptr}};
   ASSERT_TRUE(WriteSafetensors(directory / "1", sources, {{"k", "v"}}).ok());
   std::reverse(sources.begin(), sources.end());
   ASSERT_TRUE(WriteSafetensors(directory / "2", sources, {{"k", "v"}}).ok());
@@ -152,8 +152,8 @@ TEST(SafetensorsTest, TheWriterRefusesWhatItCannotWriteAndLeavesNothing) {
   };
   EXPECT_THAT(std::string(write({{"a"}, {"a"}}).message()), HasSubstr("'a' is used twice"));
   EXPECT_THAT(std::string(write({{"__metadata__"}}).message()), HasSubstr("reserved"));
-  EXPECT_THAT(std::string(write({{"a", StorageType::kF32, {-1}}}).message()), HasSubstr("negative"));
-  EXPECT_THAT(std::string(write({{"a", StorageType::kF32, {INT64_MAX, 4}}}).message()), HasSubstr("63 bits"));
+  EXPECT_THAT(std::string(write({{"a", ElementType::kF32, {-1}}}).message()), HasSubstr("negative"));
+  EXPECT_THAT(std::string(write({{"a", ElementType::kF32, {INT64_MAX, 4}}}).message()), HasSubstr("63 bits"));
   EXPECT_EQ(ExitCode(write({{"\xff"}})), 1);
   auto writer = SafetensorsWriter::Create(directory / "f", {{"a"}});
   ASSERT_TRUE(writer.ok());

@@ -184,7 +184,7 @@ TEST(CheckerGood, ProvesTheFixture) {
   ASSERT_TRUE(checker.check().ok()) << checker.check();
   const CheckReport& report = checker.report();
   ASSERT_EQ(report.roles.size(), 1u);
-  EXPECT_EQ(report.roles[0].highestByte, plan.arena_bytes);
+  EXPECT_EQ(report.roles[0].in(fbs::MemorySpace::Device).highestByte, plan.arena_bytes);
   ASSERT_EQ(report.entries.size(), 2u);
   EXPECT_EQ(report.entries[0].statesWritten, 2u);
   EXPECT_EQ(report.entries[1].launches, 10u);
@@ -204,8 +204,8 @@ TEST(CheckerGood, ResultsOfPrepareAreSetForOtherEntries) {
   PlanChecker checker(PlanIn(bytes));
   ASSERT_TRUE(checker.check().ok()) << checker.check();
   const CheckReport& report = checker.report();
-  EXPECT_EQ(report.roles[0].preparedBytes, plan.buffers[kCopied]->bytes);
-  EXPECT_EQ(report.roles[0].bytesByKind[static_cast<size_t>(fbs::BufferKind::State)], 4u);
+  EXPECT_EQ(report.roles[0].in(fbs::MemorySpace::Device).preparedBytes, plan.buffers[kCopied]->bytes);
+  EXPECT_EQ(report.roles[0].in(fbs::MemorySpace::Device).bytesByKind[static_cast<size_t>(fbs::BufferKind::State)], 4u);
   ASSERT_EQ(report.entries.size(), 3u);
   EXPECT_EQ(report.entries[2].copies, 1u);
   EXPECT_EQ(report.entries[2].statesWritten, 0u);
@@ -260,6 +260,107 @@ const Unsound kUnsoundPreparations[] = {
 INSTANTIATE_TEST_SUITE_P(Proofs, PreparationChecker, ::testing::ValuesIn(kUnsoundPreparations),
                          [](const auto& info) { return info.param.name; });
 
+// The sum goes to the host by a second stream, and back into `doubled`, whose values are not needed any more.
+P Staged() {
+  P plan = MakePlan();
+  TwoStreams(plan);
+  plan.programs[1]->events = 2;
+  auto host = std::make_unique<fbs::BufferT>(*plan.buffers[kSum]);
+  host->name = "staged";
+  host->space = fbs::MemorySpace::PinnedHost;
+  host->offset = 64;
+  plan.arenas.push_back(std::make_unique<fbs::ArenaT>());
+  plan.arenas[0]->space = fbs::MemorySpace::PinnedHost;
+  plan.arenas[0]->bytes = host->offset + host->bytes;
+  const auto number = static_cast<uint32_t>(plan.buffers.size());
+  plan.buffers.push_back(std::move(host));
+  auto& commands = plan.programs[1]->segments[2]->commands;
+  const auto add = [&](auto body, uint16_t stream) {
+    auto command = std::make_unique<fbs::CommandT>();
+    command->body.Set(std::move(body));
+    command->stream = stream;
+    commands.insert(commands.end() - 2, std::move(command));
+  };
+  const auto copy = [&](uint32_t from, uint32_t to, fbs::CopyEngine engine) {
+    fbs::CopyT copy;
+    copy.source = std::make_unique<fbs::Operand>(from, 0);
+    copy.destination = std::make_unique<fbs::Operand>(to, 0);
+    copy.bytes = plan.buffers[kSum]->bytes;
+    copy.engine = engine;
+    add(std::move(copy), 1);
+  };
+  const auto event = [&](auto body, uint32_t event, uint16_t stream) {
+    body.event = event;
+    add(std::move(body), stream);
+  };
+  event(fbs::SignalT(), 0, 0);
+  event(fbs::WaitT(), 0, 1);
+  copy(kSum, number, fbs::CopyEngine::ToHost);
+  copy(number, kDoubled, fbs::CopyEngine::ToDevice);
+  event(fbs::SignalT(), 1, 1);
+  event(fbs::WaitT(), 1, 0);
+  *CopyAt(plan, 1, 2, commands.size() - 2).source = fbs::Operand(kDoubled, 0);
+  return plan;
+}
+
+TEST(CheckerGood, AcceptsWhatIsStagedThroughTheHost) {
+  P plan = Staged();
+  const auto bytes = BytesOf(plan);
+  ASSERT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_TRUE(checker.check().ok()) << checker.check();
+  const auto& arena = checker.report().roles[0].in(fbs::MemorySpace::PinnedHost);
+  EXPECT_EQ(arena.bytes, 224u);
+  EXPECT_EQ(arena.highestByte, 224u);
+  EXPECT_THAT(formatReport(checker.report()),
+              HasSubstr("\narena   224 bytes in PinnedHost in 1 buffers: Temporary 160\n"));
+}
+
+class StagingChecker : public ::testing::TestWithParam<Unsound> {};
+
+TEST_P(StagingChecker, Refuses) {
+  P plan = Staged();
+  GetParam().breaks(plan);
+  const absl::Status status = Check(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  for (const char* part : GetParam().message) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+void Delete(P& p, size_t command) {
+  auto& commands = p.programs[1]->segments[2]->commands;
+  commands.erase(commands.begin() + static_cast<int64_t>(command));
+}
+
+const Unsound kUnsoundStaging[] = {
+    {"NothingWaitsForTheSum",
+     [](P& p) { Delete(p, 1); },
+     {"the proof of no race fails", "writes buffer 8 'sum'", "copy to the host", "reads buffer 8 'sum'"}},
+    {"NothingWaitsForTheCopyBack",
+     [](P& p) { Delete(p, 5); },
+     {"the proof of no race fails", "copy to the device", "writes buffer 7 'doubled'", "reads buffer 7 'doubled'"}},
+    {"ReadFromTheHostBeforeItIsThere",
+     [](P& p) {
+       auto& commands = p.programs[1]->segments[2]->commands;
+       std::swap(commands[2], commands[3]);
+     },
+     {"the proof of initialisation fails", "copy to the device",
+      "reads bytes [64, 224) in PinnedHost of buffer 10 'staged', which nothing wrote before"}},
+    {"MoreHostMemoryThanIsUsed",
+     [](P& p) { p.arenas[0]->bytes += 64; },
+     {"the proof of exact memory fails: the arena in PinnedHost has 288 bytes, but the last that is used is byte 224, "
+      "the end of buffer 10 'staged'"}},
+    {"OverAConstantOnTheHost",
+     [](P& p) {
+       p.buffers[kWeight]->space = fbs::MemorySpace::PinnedHost;
+       p.buffers[kWeight]->offset = 0;
+       p.arenas[0]->bytes = 512;
+       Micro(p).erase(Micro(p).begin() + 1);
+     },
+     {"the proof of persistence fails: buffer 2 'weight' (Constant, bytes [0, 512) in PinnedHost"}},
+};
+INSTANTIATE_TEST_SUITE_P(Proofs, StagingChecker, ::testing::ValuesIn(kUnsoundStaging),
+                         [](const auto& info) { return info.param.name; });
+
 TEST(CheckerGood, AcceptsStreamsThatShareNothingButReads) {
   P plan = MakePlan();
   TwoStreams(plan);
@@ -282,6 +383,75 @@ TEST(CheckerGood, AcceptsOperandsInsideOfABuffer) {
   plan.buffers[kDoubled]->offset = plan.buffers[kProduct]->offset;
   EXPECT_TRUE(Check(plan).ok()) << Check(plan);
 }
+
+// Two runs in flight.
+
+TEST(CheckerOfTwoRuns, AcceptsThem) {
+  P plan = MakePlanWithTwoRuns();
+  EXPECT_EQ(Check(plan), absl::OkStatus());
+  const auto bytes = BytesOf(plan);
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_EQ(checker.check(), absl::OkStatus());
+  uint64_t facts = 0;
+  for (const auto& proof : checker.report().proofs) facts += proof.name == "two runs" ? proof.facts : 0;
+  EXPECT_EQ(facts, 4u);
+}
+
+const Unsound kUnsoundRuns[] = {
+    {"OutputSharesBytes",
+     [](P& p) {
+       p.buffers[kSum]->offset = p.buffers[kResult]->offset;
+       p.programs[1]->segments[2]->commands.erase(p.programs[1]->segments[2]->commands.begin());
+     },
+     {"the proof of persistence fails", "'result'", "'sum'"}},
+    {"SecondSharesBytes",
+     [](P& p) { p.buffers[kSecondResult]->offset = p.buffers[kRows]->offset; },
+     {"the proof of persistence fails", "'result.second'"}},
+    {"CommandOnASecond",
+     [](P& p) {
+       *p.programs[1]->segments[2]->commands[0]->body.AsCopy()->destination = fbs::Operand(kSecondResult, 0);
+     },
+     {"the proof of two runs fails: program 'step', segment 'finish', command 0, copy, touches buffer 11"}},
+    {"AnotherEntryWritesAnOutput",
+     [](P& p) {
+       auto& commands = p.programs[0]->segments[0]->commands;
+       commands.push_back(std::make_unique<fbs::CommandT>(*p.programs[1]->segments[2]->commands[0]));
+     },
+     {"the proof of two runs fails: program 'init'", "touches buffer 4 'result'"}},
+    {"ProgramOfTwoEntries",
+     [](P& p) {
+       p.entries.push_back(std::make_unique<fbs::EntryT>());
+       p.entries.back()->name = "other";
+       p.entries.back()->program = 1;
+     },
+     {"the proof of two runs fails: entries 'step' and 'other' run one program"}},
+    {"PortOfTwoEntries",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     {"the proof of two runs fails: buffer 3 'tokens' is a port of entries 'init' and 'step'"}},
+    {"SecondOfOneIsTheFirstOfAnother",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->buffer = kSecondTokens;
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     {"the proof of two runs fails: the second buffer 10 of a port of entry 'step' is the first of a port of entry"}},
+};
+
+class CheckerOfTwoRunsThat : public ::testing::TestWithParam<Unsound> {};
+
+TEST_P(CheckerOfTwoRunsThat, Refuses) {
+  P plan = MakePlanWithTwoRuns();
+  GetParam().breaks(plan);
+  const absl::Status status = Check(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  for (const char* part : GetParam().message) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, CheckerOfTwoRunsThat, ::testing::ValuesIn(kUnsoundRuns),
+                         [](const ::testing::TestParamInfo<Unsound>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace bowline

@@ -199,7 +199,7 @@ TEST(PlanMeaning, DependsOnWhatIsComputed) {
               ElementsAre("init, role 0: state 'model.embed.weight'"));
   EXPECT_THAT(differences([](fbs::PlanT& p) { p.programs[1]->segments[2]->commands.pop_back(); }),
               ElementsAre("step, role 0: output 'steps'", "step, role 0: state 'steps'"));
-  EXPECT_THAT(differences([](fbs::PlanT& p) { p.images[0]->data.back() ^= 1; }).size(), 4u);
+  EXPECT_THAT(differences([](fbs::PlanT& p) { p.images[0]->codes[0]->data.back() ^= 1; }).size(), 4u);
   EXPECT_THAT(differences([](fbs::PlanT& p) { std::swap(p.states[0]->key, p.states[1]->key); }).size(), 8u);
 }
 
@@ -209,19 +209,20 @@ TEST(PlanMeaning, DependsOnHowCodeIsLaunched) {
   const auto with = [](const std::function<void(fbs::GridT&)>& change) {
     fbs::PlanT plan = Fixture();
     fbs::KernelT& add = *plan.kernels[testing::kAdd];
-    add.parallel_extent = 0;
-    add.grid = std::make_unique<fbs::GridT>();
-    add.grid->blocks = {3};
-    add.grid->threads = {32};
-    add.grid->shared_bytes = 64;
-    add.grid->constants = {5};
-    change(*add.grid);
+    fbs::GridT grid;
+    grid.blocks = {3};
+    grid.threads = {32};
+    grid.shared_bytes = 64;
+    grid.constants = {5};
+    change(grid);
+    add.geometry.Set(std::move(grid));
     return plan;
   };
   const fbs::PlanT same = with([](fbs::GridT&) {});
   EXPECT_THAT(Differences(same, same), ElementsAre());
   EXPECT_THAT(Differences(Fixture(), same), changes);
-  EXPECT_THAT(DifferencesFrom(Fixture, [](fbs::PlanT& p) { p.kernels[testing::kAdd]->parallel_extent = 1; }), changes);
+  EXPECT_THAT(DifferencesFrom(Fixture, [](fbs::PlanT& p) { testing::SetExtent(*p.kernels[testing::kAdd], 1); }),
+              changes);
   for (const auto& change : std::initializer_list<std::function<void(fbs::GridT&)>>{
            [](fbs::GridT& grid) { grid.blocks = {4}; }, [](fbs::GridT& grid) { grid.blocks = {1, 3}; },
            [](fbs::GridT& grid) { grid.threads = {64}; }, [](fbs::GridT& grid) { grid.shared_bytes = 0; },

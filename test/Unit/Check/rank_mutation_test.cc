@@ -82,9 +82,9 @@ void ChangeOperand(fbs::CommandT& command, Random& random, const std::function<v
     fbs::Operand& operand = Any(launch->operands, random);
     operand = changed(operand);
   } else if (auto* send = command.body.AsSend()) {
-    send->parts[0] = fbs::Part(changed(send->parts[0].operand()), send->parts[0].count());
+    send->ranges[0] = fbs::Range(changed(send->ranges[0].operand()), send->ranges[0].count());
   } else if (auto* receive = command.body.AsReceive()) {
-    receive->parts[0] = fbs::Part(changed(receive->parts[0].operand()), receive->parts[0].count());
+    receive->ranges[0] = fbs::Range(changed(receive->ranges[0].operand()), receive->ranges[0].count());
   } else if (auto* collective = command.body.AsCollective()) {
     const fbs::Piece& piece = collective->pieces[0];
     collective->pieces[0] = random() % 2 ? fbs::Piece(changed(piece.source()), piece.destination(), piece.count())
@@ -93,8 +93,8 @@ void ChangeOperand(fbs::CommandT& command, Random& random, const std::function<v
 }
 
 void ChangeCount(fbs::CommandT& command, uint64_t count) {
-  if (auto* send = command.body.AsSend()) send->parts[0] = fbs::Part(send->parts[0].operand(), count);
-  if (auto* receive = command.body.AsReceive()) receive->parts[0] = fbs::Part(receive->parts[0].operand(), count);
+  if (auto* send = command.body.AsSend()) send->ranges[0] = fbs::Range(send->ranges[0].operand(), count);
+  if (auto* receive = command.body.AsReceive()) receive->ranges[0] = fbs::Range(receive->ranges[0].operand(), count);
   if (auto* collective = command.body.AsCollective()) {
     const fbs::Piece& piece = collective->pieces[0];
     collective->pieces[0] = fbs::Piece(piece.source(), piece.destination(), count);

@@ -7,6 +7,7 @@
 #include "runtime/drivers/cpu/cpu_device.h"
 #include "runtime/plan/plan_view.h"
 #include "test/Unit/Plan/fixture_image.h"
+#include "test/Unit/Plan/plan_fixture.h"
 
 namespace bowline::testing {
 
@@ -29,8 +30,9 @@ RankPlan::RankPlan(const std::vector<std::pair<std::string, uint32_t>>& mesh, in
   const uint32_t roles = role_axis < 0 ? 1 : mesh[static_cast<size_t>(role_axis)].second;
   plan_.role_axis = static_cast<uint8_t>(roles > 1 ? role_axis : 0);
   plan_.images.push_back(std::make_unique<fbs::ImageT>());
-  plan_.images.back()->format = kElfImageFormat;
-  plan_.images.back()->data = FixtureImage();
+  plan_.images.back()->codes.push_back(std::make_unique<fbs::CodeT>());
+  plan_.images.back()->codes.back()->format = kElfImageFormat;
+  plan_.images.back()->codes.back()->data = FixtureImage();
   end_.resize(roles);
   for (uint32_t role = 0; role < roles; ++role) {
     const std::string name = "stage" + std::to_string(role);
@@ -124,12 +126,12 @@ void RankPlan::Command(uint32_t role, uint16_t stream, T body) {
 
 uint32_t RankPlan::KernelFor(int64_t elements) {
   for (uint32_t i = 0; i < plan_.kernels.size(); ++i) {
-    if (plan_.kernels[i]->parallel_extent == static_cast<uint64_t>(elements)) return i;
+    if (plan_.kernels[i]->geometry.AsByRange()->extent == static_cast<uint64_t>(elements)) return i;
   }
   auto kernel = std::make_unique<fbs::KernelT>();
   kernel->name = "fixture_add";
   kernel->origin = fbs::KernelOrigin::Generated;
-  kernel->parallel_extent = static_cast<uint64_t>(elements);
+  testing::SetExtent(*kernel, static_cast<uint64_t>(elements));
   for (const fbs::Access access : {fbs::Access::Read, fbs::Access::Read, fbs::Access::Write}) {
     auto argument = std::make_unique<fbs::ArgumentT>();
     argument->access = access;
@@ -169,7 +171,7 @@ void RankPlan::Send(uint32_t role, uint16_t stream, uint32_t communicator, uint3
   fbs::SendT send;
   send.communicator = communicator;
   send.peer = peer;
-  send.parts.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
+  send.ranges.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
   Command(role, stream, std::move(send));
 }
 
@@ -177,7 +179,7 @@ void RankPlan::Receive(uint32_t role, uint16_t stream, uint32_t communicator, ui
   fbs::ReceiveT receive;
   receive.communicator = communicator;
   receive.peer = peer;
-  receive.parts.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
+  receive.ranges.emplace_back(fbs::Operand(buffer, 0), static_cast<uint64_t>(plan_.buffers[buffer]->shape[0]));
   Command(role, stream, std::move(receive));
 }
 

@@ -77,7 +77,8 @@ TEST(RankPlanGood, ReportsRoles) {
   EXPECT_EQ(report.ranks, 6u);
   ASSERT_EQ(report.roles.size(), 2u);
   EXPECT_EQ(report.roles[1].name, "stage1");
-  EXPECT_EQ(report.roles[1].highestByte, report.roles[1].arenaBytes);
+  const auto& arena = report.roles[1].in(fbs::MemorySpace::Device);
+  EXPECT_EQ(arena.highestByte, arena.bytes);
   EXPECT_THAT(formatReport(report),
               AllOf(HasSubstr("ranks   6 (pp=2, dp=3), 2 roles"), HasSubstr("entry step             of role 'stage1' "),
                     HasSubstr("proven  no deadlock")));
@@ -411,13 +412,13 @@ TEST(Matching, MembersIssueTheSame) {
               AllOf(HasSubstr("the proof of matching fails: rank 0 (pp=0, dp=0) comes to entry 'step'"),
                     HasSubstr("rank 2 (pp=1, dp=0) comes to"), HasSubstr("one reduces by sum, the other by max")));
   EXPECT_THAT(Message(world([](Commands& c) {
-                c[1]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 0), 8);
+                c[1]->body.AsReceive()->ranges[0] = fbs::Range(fbs::Operand(4, 0), 8);
                 c.push_back(std::make_unique<fbs::CommandT>(*c[1]));
-                c[2]->body.AsReceive()->parts[0] = fbs::Part(fbs::Operand(4, 32), 8);
+                c[2]->body.AsReceive()->ranges[0] = fbs::Range(fbs::Operand(4, 32), 8);
                 c[2]->body.AsReceive()->communicator = 1;
-                c[2]->body.AsReceive()->parts.push_back(fbs::Part(fbs::Operand(5, 0), 16));
+                c[2]->body.AsReceive()->ranges.push_back(fbs::Range(fbs::Operand(5, 0), 16));
               })),
-              HasSubstr("one moves 16 elements in part 0, the other 8"));
+              HasSubstr("one moves 16 elements in range 0, the other 8"));
   EXPECT_THAT(
       Message(world([](Commands& c) { c.push_back(std::make_unique<fbs::CommandT>(*c[1])); })),
       AllOf(HasSubstr("number 1 of its kind, counted from 0"), HasSubstr("issues only 1 sends to go with it on 'pp'")));
@@ -464,7 +465,7 @@ TEST(Matching, MembersOfARingShiftAlike) {
                 first.pieces[1] = fbs::Piece(fbs::Operand(from, 16), fbs::Operand(to, 16), 12);
               }),
               HasSubstr("one moves 8 elements in piece 0, the other 4"));
-  EXPECT_THAT(refusal([](C& first, C&) { first.dtype = fbs::DType::I32; }), HasSubstr("one moves F32, the other I32"));
+  EXPECT_THAT(refusal([](C& first, C&) { first.dtype = fbs::DType::I32; }), HasSubstr("one moves f32, the other i32"));
   EXPECT_THAT(refusal([](C& first, C&) { first.kind = CollectiveKind::AllReduce; }),
               HasSubstr("one is Permute, the other AllReduce"));
   // A neighbour would read what has arrived.
@@ -518,12 +519,12 @@ TEST(Certificates, AreCheckedAtLoad) {
         for (auto& segment : p.programs[1]->segments) {
           for (auto& command : segment->commands) {
             if (auto* receive = command->body.AsReceive())
-              receive->parts[0] = fbs::Part(receive->parts[0].operand(), 8);
+              receive->ranges[0] = fbs::Range(receive->ranges[0].operand(), 8);
           }
         }
       }),
       HasSubstr("does not match send to place 1 of 'pp.forward' in role 0, which has the same number: one moves 16 "
-                "elements in part 0, the other 8"));
+                "elements in range 0, the other 8"));
   fbs::PlanT without = MakePipeline(2, 1, 3);
   const auto bytes = BytesOf(without);
   const absl::Status status = RequireCertificates(PlanIn(bytes));

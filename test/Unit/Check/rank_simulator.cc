@@ -192,13 +192,13 @@ class Simulator {
     const fbs::Send* send = CommandAt(from).body_as_Send();
     const fbs::Receive* receive = CommandAt(to).body_as_Receive();
     if (send == nullptr || receive == nullptr || send->dtype() != receive->dtype() ||
-        SizeOf(send->parts()) != SizeOf(receive->parts())) {
+        SizeOf(send->ranges()) != SizeOf(receive->ranges())) {
       return false;
     }
-    for (uint32_t i = 0; i < send->parts()->size(); ++i) {
-      const uint64_t count = send->parts()->Get(i)->count();
-      if (count != receive->parts()->Get(i)->count()) return false;
-      std::memcpy(At(to, receive->parts()->Get(i)->operand()), At(from, send->parts()->Get(i)->operand()), count * 4);
+    for (uint32_t i = 0; i < send->ranges()->size(); ++i) {
+      const uint64_t count = send->ranges()->Get(i)->count();
+      if (count != receive->ranges()->Get(i)->count()) return false;
+      std::memcpy(At(to, receive->ranges()->Get(i)->operand()), At(from, send->ranges()->Get(i)->operand()), count * 4);
     }
     return true;
   }

@@ -67,8 +67,8 @@ TEST_F(Tools, CheckProvesASoundPlan) {
 
 TEST_F(Tools, PlansWithoutCodeAreCheckedAndShown) {
   const std::string path = Write([](fbs::PlanT& p) {
-    p.images[0]->format = kNoImageFormat;
-    p.images[0]->data.clear();
+    p.images[0]->codes[0]->format = kNoImageFormat;
+    p.images[0]->codes[0]->data.clear();
   });
   const Result check = RunTool(check_ + path);
   EXPECT_EQ(check.exit_code, 0) << check.output;
@@ -84,7 +84,7 @@ TEST_F(Tools, InspectPrintsNamesThatAreNoText) {
       if (kernel->origin == fbs::KernelOrigin::Generated) kernel->name += "\xff";
     }
     for (auto& source : p.sources) source->location += "\xff\x80";
-    p.images[0]->format += "\xff";
+    p.images[0]->codes[0]->format += "\xff";
     p.name += "\xff";
   });
   for (const char* flags : {"", " --kernels", " --memory", " --json", " --json --kernels", " --json --memory"}) {

@@ -171,7 +171,7 @@ std::string instantiate(std::string text, std::pair<int, int> size, const std::s
 }
 
 void checkAll(const std::string &source, const std::string &type, size_t pairs) {
-  double relative = type == "f32" ? 2e-6 : 0x1p-8;
+  double relative = type == "f32" ? 2e-6 : type == "f16" ? 0x1p-11 + 2e-6 : 0x1p-8;
   for (const char *cpu : {"native", "x86-64-v3", "x86-64-v2"})
     for (auto size : cpu == std::string("native") ? kSizes : kFewSizes) {
       SCOPED_TRACE(formatv("{0} x {1} {2}, {3}", size.first, size.second, type, cpu).str());
@@ -204,6 +204,15 @@ TEST(Epilogue, ResidualInBf16) {
     %n = arith.truncf %s : $T to $S
     return %n : $S })",
            "bf16", 1);
+}
+
+TEST(Epilogue, ResidualInF16) {
+  checkAll(R"(func.func @k(%c: $T, %r: $S) -> $S {
+    %w = arith.extf %r : $S to $T
+    %s = arith.addf %w, %c : $T
+    %n = arith.truncf %s : $T to $S
+    return %n : $S })",
+           "f16", 1);
 }
 
 /// Two outputs, either of which may take the place of the gate.
@@ -265,7 +274,7 @@ TEST(Epilogue, RefusesWithAReason) {
          "a matrix of f32");
   expect("func.func @k(%c: tensor<4x3xf32>) { return }", "at least one result");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<4x3xi32>) -> tensor<4x3xf32> { return %c : tensor<4x3xf32> }",
-         "f32 or bf16");
+         "tensors of f32, bf16");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<5xf32>) -> tensor<4x3xf32> { return %c : tensor<4x3xf32> }",
          "one value per row or column");
   expect("func.func @k(%c: tensor<4x3xf32>, %i: tensor<4xf32>) -> tensor<4xf32> { return %i : tensor<4xf32> }",

@@ -27,7 +27,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/half.h"
+#include "types/half.h"
 
 using namespace mlir;
 using namespace bowline;

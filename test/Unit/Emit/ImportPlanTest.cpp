@@ -27,11 +27,11 @@ OwningOpRef<ModuleOp> import(MLIRContext& context, const std::function<void(fbs:
                              std::string& message) {
   fbs::PlanT plan = bowline::testing::MakePlan();
   fbs::KernelT& add = *plan.kernels[bowline::testing::kAdd];
-  add.parallel_extent = 0;
-  add.grid = std::make_unique<fbs::GridT>();
-  add.grid->blocks = {3};
-  add.grid->threads = {64};
-  change(*add.grid);
+  fbs::GridT grid;
+  grid.blocks = {3};
+  grid.threads = {64};
+  change(grid);
+  add.geometry.Set(std::move(grid));
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic& diagnostic) {
     message += diagnostic.str();
     return success();
@@ -68,11 +68,10 @@ TEST_F(ImportPlan, KeepsGrids) {
   ASSERT_TRUE(succeeded(again));
   int written = 0;
   for (const auto& kernel : (*again)->kernels)
-    if (kernel->grid) {
+    if (const fbs::GridT* grid = kernel->geometry.AsGrid()) {
       ++written;
-      EXPECT_EQ(kernel->grid->blocks, (std::vector<uint32_t>{3}));
-      EXPECT_EQ(kernel->grid->threads, (std::vector<uint32_t>{64}));
-      EXPECT_EQ(kernel->parallel_extent, 0u);
+      EXPECT_EQ(grid->blocks, (std::vector<uint32_t>{3}));
+      EXPECT_EQ(grid->threads, (std::vector<uint32_t>{64}));
     }
   EXPECT_EQ(written, 1);
 }

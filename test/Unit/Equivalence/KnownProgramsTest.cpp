@@ -19,6 +19,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Local/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "test/Unit/Equivalence/SmallPipelines.h"
 
@@ -187,7 +188,7 @@ TEST_F(KnownPrograms, PaddedClassesInTheSoftmax) {
       message += diagnostic.getSeverity() == DiagnosticSeverity::Error ? diagnostic.str() : "";
       return success();
     });
-    for (const Step &step : stepsToRun(*module, options(c), Phase::Input, Phase::Shard)) {
+    for (const Step &step : stepsToRun(options(c), Phase::Input, Phase::Shard)) {
       if (step.name == "pad-for-divisibility")
         ASSERT_TRUE(succeeded(checker.begin(*module)));
       PassManager manager(&context);

@@ -12,7 +12,7 @@
 #include "compiler/Pipelines/VerifySteps.h"
 #include "compiler/Support/Registration.h"
 #include "frontends/hf/Import.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "test/Unit/Frontends/HfTestSupport.h"
 
 namespace bowline::test {

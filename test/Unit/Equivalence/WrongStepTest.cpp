@@ -65,7 +65,7 @@ protected:
     if (!module)
       return "no module";
     std::vector<Step> steps;
-    for (Step &step : stepsToRun(*module, options(c), Phase::Input, Phase::Plan)) {
+    for (Step &step : stepsToRun(options(c), Phase::Input, Phase::Plan)) {
       steps.push_back(std::move(step));
       if (steps.back().name == after)
         break;
@@ -312,7 +312,7 @@ TEST_F(WrongStep, WrongGradient) {
   // Nothing but the loss itself is there to compare with.
   OwningOpRef<ModuleOp> module = build(kOneRank);
   std::vector<Step> steps;
-  for (Step &step : stepsToRun(*module, options(kOneRank), Phase::Input, Phase::Train))
+  for (Step &step : stepsToRun(options(kOneRank), Phase::Input, Phase::Train))
     if (step.name != "differentiate")
       steps.push_back(std::move(step));
     else

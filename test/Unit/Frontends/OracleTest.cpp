@@ -18,7 +18,7 @@
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Parameters.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "passes/Training/Passes.h"
 #include "runtime/base/json.h"
 #include "runtime/base/safetensors.h"

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 static std::vector<SafetensorsSpec> specsOf(const ModelConfig &config) {
   std::vector<SafetensorsSpec> specs;
   for (const Parameter &parameter : parameters(config))
-    specs.push_back({parameter.key, StorageType::kF32, parameter.shape});
+    specs.push_back({parameter.key, ElementType::kF32, parameter.shape});
   return specs;
 }
 
@@ -98,7 +98,7 @@ TEST_P(Model, EveryMissingTensorIsNamed) {
     specs.erase(specs.begin() + static_cast<ptrdiff_t>(i));
     expectRefused(config, specs,
                   "no tensor '" + all[i].name + "', which config.json asks for as " +
-                      DescribeTensor(StorageType::kF32, all[i].shape));
+                      DescribeTensor(ElementType::kF32, all[i].shape));
   }
 }
 
@@ -108,8 +108,8 @@ TEST_P(Model, EveryWrongShapeIsNamed) {
     std::vector<SafetensorsSpec> specs = all;
     ++specs[i].shape.back();
     expectRefused(config, specs,
-                  "tensor '" + all[i].name + "' is " + DescribeTensor(StorageType::kF32, specs[i].shape) +
-                      ", but config.json asks for " + DescribeTensor(StorageType::kF32, all[i].shape));
+                  "tensor '" + all[i].name + "' is " + DescribeTensor(ElementType::kF32, specs[i].shape) +
+                      ", but config.json asks for " + DescribeTensor(ElementType::kF32, all[i].shape));
   }
 }
 
@@ -140,11 +140,11 @@ TEST(Parameters, InitialValuesOfTheFamilies) {
 TEST(Weights, ElementTypes) {
   ModelConfig config = configOf("llama-tiny");
   std::vector<SafetensorsSpec> specs = specsOf(config);
-  for (StorageType type : {StorageType::kF16, StorageType::kBF16}) {
+  for (ElementType type : {ElementType::kF16, ElementType::kBF16}) {
     find(specs, "model.norm.weight").type = type;
     EXPECT_TRUE(check(config, specs).ok());
   }
-  find(specs, "model.norm.weight").type = StorageType::kI8;
+  find(specs, "model.norm.weight").type = ElementType::kI8;
   expectRefused(config, specs, "tensor 'model.norm.weight' is I8 [36]; supported element types are F32, F16 and BF16");
 }
 
@@ -172,7 +172,7 @@ TEST(Weights, ExtraTensorsAreRefusedUnlessHarmless) {
   for (const Extra &extra : extras) {
     ModelConfig config = configOf(extra.model);
     std::vector<SafetensorsSpec> specs = specsOf(config);
-    specs.push_back({extra.name, StorageType::kF32, {3}});
+    specs.push_back({extra.name, ElementType::kF32, {3}});
     if (extra.isHarmless)
       EXPECT_TRUE(check(config, specs).ok()) << extra.name << ": " << check(config, specs).status();
     else

@@ -32,16 +32,16 @@ static std::string errorOf(llvm::StringRef bytes) {
 TEST(NpyFile, RoundTrip) {
   Random random;
   SCOPED_TRACE(random.trace());
-  for (StorageType type : {StorageType::kF32, StorageType::kF64, StorageType::kI32, StorageType::kI64})
+  for (ElementType type : {ElementType::kF32, ElementType::kF64, ElementType::kI32, ElementType::kI64})
     for (int64_t rank : {0, 1, 3}) {
       Shape shape = random.shape(rank);
       HostTensor tensor = isFloat(type) ? random.reals(shape) : random.integers(shape, -1000, 1000);
-      if (type == StorageType::kF32)
+      if (type == ElementType::kF32)
         for (double &value : tensor.data)
           value = static_cast<float>(value);
       std::string file = formatNpy({type, tensor});
       // The data is aligned for memory maps.
-      EXPECT_EQ((file.size() - tensor.data.size() * (type == StorageType::kF32 || type == StorageType::kI32 ? 4 : 8)) %
+      EXPECT_EQ((file.size() - tensor.data.size() * (type == ElementType::kF32 || type == ElementType::kI32 ? 4 : 8)) %
                     64,
                 0u);
       llvm::Expected<NpyArray> array = parseNpyTensor(file, "x.npy");

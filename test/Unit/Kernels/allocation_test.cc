@@ -117,6 +117,7 @@ TEST(Allocations, NoKernelAllocatesInRun) {
          {In({70, 24}), In({3, 40, 24}), In({4}, DType::kI32), Out({70, 40})},
          threads},
         {"grouped_outer", {}, {In({70, 24}), In({70, 40}), In({4}, DType::kI32), Out({3, 24, 40})}, threads},
+        {"check_offsets", {Int("rows", 70)}, {In({4}, DType::kI32), {Access::kReadWrite, DType::kI32, {1}}}, threads},
         {"rope_angles", {Float("theta", 1e4)}, {In({9}, DType::kI32), Out({9, 8}), Out({9, 8})}, threads},
         {"fill", {Float("value", 1)}, {Out({100})}, threads},
         {"random_normal",

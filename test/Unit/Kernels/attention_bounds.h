@@ -138,7 +138,7 @@ inline void ExpectWithin(const char* name, DType dtype, const Stored& actual, co
   for (double value : expected) magnitude = std::max(magnitude, std::abs(value));
   int64_t wrong = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double bound = bounds[i] + kF32 * magnitude, stored = 0x1p-8 * (std::abs(expected[i]) + bound);
+    const double bound = bounds[i] + kF32 * magnitude, stored = StoringError(dtype, std::abs(expected[i]) + bound);
     if (!(std::abs(values[i] - expected[i]) <= bound + stored) && wrong++ == 0) {
       ADD_FAILURE() << name << "[" << i << "] is " << values[i] << ", expected " << expected[i] << " within " << bound
                     << " and its own rounding";

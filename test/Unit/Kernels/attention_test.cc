@@ -424,7 +424,7 @@ TEST(AttentionRefusals, EverythingUnsafe) {
       bad.arguments[i].shape.pop_back();
       ExpectRefused(bad, "is needed");
       bad = s;
-      bad.arguments[i].dtype = DType::kF16;
+      bad.arguments[i].dtype = DType::kF64;
       ExpectRefused(bad, "only f32");
     }
     Signature bad = s;

@@ -6,6 +6,7 @@
 #include "kernels/reference/reference.h"
 #include "kernels/registry/philox.h"
 #include "test/Unit/Kernels/cuda_emulation.h"
+#include "test/Unit/Kernels/grouped_problem.h"
 
 namespace bowline::kernels::testing {
 namespace {
@@ -220,6 +221,17 @@ TEST(CudaGroupedOuter, AgreesWithTheReference) {
     std::vector<double> expected = reference::GroupedOuter(s, lhs.Doubles(), rhs.Doubles(), offsets);
     expected.resize(matrices * s.k * s.n, 0.0);
     EXPECT_LE(ErrorBeyondRounding(result, out.Values(), expected), 1e-5);
+  }
+}
+
+TEST(CudaCheckOffsets, FindsTheFirstThatDoesNotAscendWithinTheRows) {
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 60; ++i) {
+    const int32_t rows = static_cast<int32_t>(Pick(random, 1, 50));
+    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {i % 10 == 9 ? 7 : 0};
+    const int32_t expected = fault[0] != 0 ? fault[0] : FirstWrongOffset(offsets, rows) + 1;
+    Emulate(CheckOffsets(offsets.size(), rows), {offsets.data(), fault.data()});
+    EXPECT_EQ(fault[0], expected) << ::testing::PrintToString(offsets);
   }
 }
 

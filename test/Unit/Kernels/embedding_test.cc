@@ -134,7 +134,7 @@ TEST(EmbeddingRefusals, EverythingUnsafe) {
   mixed.arguments[2].dtype = DType::kF32;
   ExpectRefused(mixed, "'out' is f32; only bf16");
   ExpectRefused(Scatter(s, 1, DType::kF32, DType::kBF16), "'out' is bf16; only f32");
-  ExpectRefused(Scatter(s, 1, DType::kF16, DType::kF32), "'updates' is f16");
+  ExpectRefused(Scatter(s, 1, DType::kF64, DType::kF32), "'updates' is f64");
   ExpectRefused({"gather_rows", {}, {In({}), In({1}, DType::kI32), Out({1})}, 1}, "at least one dimension");
 }
 

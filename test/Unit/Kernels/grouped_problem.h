@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cpu/grouped/grouped_reference.h"
+#include "kernels/registry/registry.h"
 
 namespace bowline::kernels::testing {
 
@@ -25,6 +26,31 @@ inline std::vector<int32_t> RandomOffsets(std::mt19937_64& random, const referen
   if (random() % 2) offsets.front() = 0;
   if (random() % 2) offsets.back() = static_cast<int32_t>(s.rows);
   return offsets;
+}
+
+// Offsets of which some are right, and others wrong in one place or in all.
+inline std::vector<int32_t> RandomBoundaries(std::mt19937_64& random, int32_t rows, int which) {
+  std::vector<int32_t> offsets(2 + random() % (which % 5 == 0 ? 1000 : 6));
+  for (int32_t& offset : offsets) offset = static_cast<int32_t>(random() % (static_cast<uint64_t>(rows) + 1));
+  std::sort(offsets.begin(), offsets.end());
+  const std::vector<int32_t> hostile = {-1, rows + 1, INT32_MIN, INT32_MAX, 0};
+  if (which % 3 > 0) offsets[random() % offsets.size()] = hostile[random() % hostile.size()];
+  if (which % 7 == 0) std::reverse(offsets.begin(), offsets.end());
+  return offsets;
+}
+
+// -1: none.
+inline int32_t FirstWrongOffset(const std::vector<int32_t>& offsets, int64_t rows) {
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] < 0 || offsets[i] > rows || (i > 0 && offsets[i] < offsets[i - 1])) return static_cast<int32_t>(i);
+  }
+  return -1;
+}
+
+inline Signature CheckOffsets(size_t offsets, int64_t rows) {
+  return {"check_offsets",
+          {{"rows", {rows}, {}, {}}},
+          {{Access::kRead, DType::kI32, {static_cast<int64_t>(offsets)}}, {Access::kReadWrite, DType::kI32, {1}}}};
 }
 
 }  // namespace bowline::kernels::testing

@@ -1,4 +1,5 @@
 #include "kernels/cpu/grouped/grouped_reference.h"
+#include "kernels/registry/data_check.h"
 #include "test/Unit/Kernels/grouped_problem.h"
 #include "test/Unit/Kernels/stored_testing.h"
 
@@ -35,7 +36,11 @@ double BoundOf(int64_t summands) {
 struct Types {
   DType operands, out;
 };
-constexpr Types kTypes[] = {{DType::kF32, DType::kF32}, {DType::kBF16, DType::kF32}, {DType::kBF16, DType::kBF16}};
+constexpr Types kTypes[] = {{DType::kF32, DType::kF32},
+                            {DType::kBF16, DType::kF32},
+                            {DType::kBF16, DType::kBF16},
+                            {DType::kF16, DType::kF32},
+                            {DType::kF16, DType::kF16}};
 
 using GroupedTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, GroupedTest, AllIsas(), IsaName);
@@ -106,6 +111,23 @@ TEST(Grouped, WrongOffsetsCountAsTheNearestRightOnes) {
     RunKernel(Outer(s, 5, 2), {rows.data(), rhs.data(), right.data(), others.data()});
     EXPECT_TRUE(SameBits(sums, others));
   }
+}
+
+// The check says which offset is the first wrong one, and nothing where a word says something already.
+TEST(CheckOffsets, FindsTheFirstThatDoesNotAscendWithinTheRows) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 400; ++i) {
+    const int32_t rows = static_cast<int32_t>(1 + random() % 50);
+    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {0};
+    const Signature signature = CheckOffsets(offsets.size(), rows);
+    RunKernel(signature, {offsets.data(), fault.data()});
+    EXPECT_EQ(fault[0], FirstWrongOffset(offsets, rows) + 1) << ::testing::PrintToString(offsets);
+    fault = {1000};
+    RunKernel(signature, {offsets.data(), fault.data()});
+    EXPECT_EQ(fault[0], 1000);
+  }
+  EXPECT_THAT(std::string(CreateKernel(CheckOffsets(3, 0)).status().message()), ::testing::HasSubstr("'rows' is 0"));
+  EXPECT_THAT(DescribeFault("check_offsets", 3), ::testing::HasSubstr("offset 2 of rows in groups"));
 }
 
 TEST(Grouped, RefusesWhatDoesNotFit) {

@@ -29,8 +29,8 @@ class RandomSignatures {
   bool Coin() { return UpTo(2) == 1; }
   // Each power of two as often as any other.
   int64_t Extent(int64_t most) { return UpTo(std::max<int64_t>(1, most >> (UpTo(11) - 1))); }
-  DType Float() { return Coin() ? DType::kF32 : DType::kBF16; }
-  DType ResultOf(DType operands) { return operands == DType::kBF16 ? Float() : DType::kF32; }
+  DType Float() { return std::array{DType::kF32, DType::kBF16, DType::kF16}[static_cast<size_t>(UpTo(3) - 1)]; }
+  DType ResultOf(DType operands) { return Coin() ? operands : DType::kF32; }
 
   std::vector<int64_t> Strides(int64_t rows, int64_t columns) {
     return Coin() ? std::vector<int64_t>{rows * columns, columns, 1} : std::vector<int64_t>{rows * columns, 1, rows};
@@ -67,7 +67,7 @@ class RandomSignatures {
 
   Signature PackMatrix() {
     const int64_t k = Extent(2048), n = Extent(2048);
-    const DType type = Float();
+    const DType type = Coin() ? DType::kF32 : Float();  // which each machine packs
     return {"",
             {Int("k", k), Int("n", n),
              Ints("b_strides", Coin() ? std::vector<int64_t>{0, n, 1} : std::vector<int64_t>{0, 1, k})},
@@ -133,6 +133,9 @@ class RandomSignatures {
     if (kernel == "scatter_add_rows") {
       return {"", {}, {In({tokens, columns}, type), ids, Out({rows, columns}, ResultOf(type))}};
     }
+    if (kernel == "check_offsets") {
+      return {"", {Int("rows", rows)}, {In({columns}, DType::kI32), {Access::kReadWrite, DType::kI32, {1}}}};
+    }
     if (kernel == "fill") return {"", {kernels::testing::Float("value", 1)}, {Out({rows}, type)}};
     if (kernel == "rope_angles") {
       return {"",
@@ -179,8 +182,9 @@ TEST_P(KernelNeeds, AreThoseOfTheKernels) {
     }
     EXPECT_GT(accepted, kRounds / 3) << name;
     EXPECT_GT(refused, 0) << name;
-    const bool needs_none = name == "fill" || name == "gather_rows" || name == "pack_matrix" || name == "rope_angles" ||
-                            name == "random_normal" || name == "random_uniform";
+    const bool needs_none = name == "check_offsets" || name == "fill" || name == "gather_rows" ||
+                            name == "pack_matrix" || name == "rope_angles" || name == "random_normal" ||
+                            name == "random_uniform";
     EXPECT_EQ(with_scratch == 0, needs_none) << name;
   }
 }

@@ -139,7 +139,7 @@ TEST(MatmulEpilogue, Refusals) {
   ExpectRefused(with({Out({4, 4})}), "must have m * n = 12 elements");
   ExpectRefused(with({In({5}), Out({3, 4})}), "must have m * n, m, n or 1 elements");
   ExpectRefused(with({Out({3, 4}), In({4})}), "must come before the outputs");
-  ExpectRefused(with({Out({3, 4}, DType::kI32)}), "must be f32 or bf16");
+  ExpectRefused(with({Out({3, 4}, DType::kI32)}), "must be one of f32, bf16");
   ExpectRefused(with({{Access::kReadWrite, DType::kF32, {3, 4}}}), "must be read or written, not both");
   ExpectRefused(with({Out({int64_t{1} << 40, int64_t{1} << 40})}), "2^47");
   const auto changed = [&](auto change) {

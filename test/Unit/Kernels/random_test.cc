@@ -303,7 +303,7 @@ TEST(RandomRefusals, EverythingUnsafe) {
   bad.attributes[3].floats = {-1};
   ExpectRefused(bad, "must not be negative");
   bad = Normal({2}, {2}, {0}, 1);
-  bad.arguments[0].dtype = DType::kF16;
+  bad.arguments[0].dtype = DType::kF64;
   ExpectRefused(bad, "only f32");
   ExpectRefused(Uniform({2}, 1, 1), "must be less than");
   ExpectRefused(Uniform({2}, 0, INFINITY), "finite");

@@ -111,7 +111,7 @@ TEST(Fill, Refusals) {
   ExpectRefused({"fill", {Float("value", 0.5)}, {Out({5}, DType::kI32)}, 1}, "is not an i32");
   ExpectRefused({"fill", {Float("value", 3e9)}, {Out({5}, DType::kI32)}, 1}, "is not an i32");
   ExpectRefused({"fill", {Float("value", NAN)}, {Out({5}, DType::kI32)}, 1}, "is not an i32");
-  ExpectRefused({"fill", {Float("value", 0)}, {Out({5}, DType::kF16)}, 1}, "f16");
+  ExpectRefused({"fill", {Float("value", 0)}, {Out({5}, DType::kF64)}, 1}, "f64");
   ExpectRefused({"fill", {}, {Out({5})}, 1}, "'value' is missing");
 }
 

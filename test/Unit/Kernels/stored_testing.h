@@ -1,14 +1,14 @@
 #ifndef BOWLINE_TEST_UNIT_KERNELS_STORED_TESTING_H_
 #define BOWLINE_TEST_UNIT_KERNELS_STORED_TESTING_H_
 
-// Tensors of either floating-point type that kernels store, for tests that cover both.
+// Tensors of the floating-point types that kernels store, for tests that cover several.
 
-#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/half.h"
 #include "test/Unit/Kernels/kernel_testing.h"
 
 namespace bowline::kernels::testing {
 
-// Of `dtype` kF32 or kBF16; values given are rounded to it.
+// Of `dtype` kF32, kBF16 or kF16; values given are rounded to it.
 class Stored {
  public:
   Stored(DType dtype, const Floats& values) : dtype_(dtype), count_(values.size()), bytes_(count_ * SizeOf(dtype)) {
@@ -16,7 +16,7 @@ class Stored {
       if (dtype == DType::kF32) {
         std::memcpy(&bytes_[i * 4], &values[i], 4);
       } else {
-        const Bf16 half = Narrow<Bf16>(values[i]);
+        const uint16_t half = dtype == DType::kBF16 ? Narrow<Bf16>(values[i]).bits : Narrow<F16>(values[i]).bits;
         std::memcpy(&bytes_[i * 2], &half, 2);
       }
     }
@@ -30,9 +30,9 @@ class Stored {
       if (dtype_ == DType::kF32) {
         std::memcpy(&values[i], &bytes_[i * 4], 4);
       } else {
-        Bf16 half;
+        uint16_t half;
         std::memcpy(&half, &bytes_[i * 2], 2);
-        values[i] = Widen(half);
+        values[i] = dtype_ == DType::kBF16 ? Widen(Bf16{half}) : Widen(F16{half});
       }
     }
     return values;
@@ -53,13 +53,18 @@ inline Stored RandomStored(std::mt19937_64& random, DType dtype, int64_t count, 
 // To be written: reads as NaN.
 inline Stored Unwritten(DType dtype, int64_t count) { return Stored(dtype, Floats(count, NAN)); }
 
-// max (|actual - expected| - rounding |expected|) / max(1, max |expected|), where storing an element rounds it by at
-// most half a unit in the last of the 8 bits of bf16, 2^-8 of it; f32's is counted as error.
+// What storing an element of about `value` may add: half a unit in the last of the 8 bits of bf16, or of the 11 of f16,
+// whose units end at 2^-24. f32's is counted as error.
+inline double StoringError(DType dtype, double value) {
+  if (dtype == DType::kBF16) return 0x1p-8 * std::abs(value);
+  return dtype == DType::kF16 ? std::max(0x1p-11 * std::abs(value), 0x1p-25) : 0.0;
+}
+
+// max (|actual - expected| - what storing it adds) / max(1, max |expected|).
 inline double ErrorBeyondRounding(DType dtype, const Floats& actual, const std::vector<double>& expected) {
-  const double rounding = dtype == DType::kBF16 ? 0x1p-8 : 0.0;
   double error = 0, magnitude = 1;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(actual[i] - expected[i]) - rounding * std::abs(expected[i]);
+    const double difference = std::abs(actual[i] - expected[i]) - StoringError(dtype, expected[i]);
     error = std::isnan(difference) ? INFINITY : std::max(error, difference);
     magnitude = std::max(magnitude, std::abs(expected[i]));
   }

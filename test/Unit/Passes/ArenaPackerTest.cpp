@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Memory/ArenaPacker.h"
+#include "passes/Analysis/ArenaPacker.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "gtest/gtest.h"
 

@@ -8,7 +8,7 @@
 
 #include "mlir/Parser/Parser.h"
 #include "passes/Analysis/Lifetimes.h"
-#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Overlap/EventElision.h"
 #include "passes/Overlap/EventInsertion.h"
 #include "test/Unit/Interp/OpHarness.h"

@@ -21,10 +21,10 @@
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/half.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_writer.h"
 #include "test/Unit/Runtime/session_tensors.h"
+#include "types/half.h"
 #include "gtest/gtest.h"
 
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "test/Unit/Passes/StepExecution.h"
 
 #include "dialects/Graph/GraphOps.h"
-#include "runtime/base/half.h"
+#include "types/half.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;

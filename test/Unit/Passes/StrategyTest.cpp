@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Sharding/Strategy.h"
+#include "passes/Strategy/Strategy.h"
 #include "dialects/Graph/GraphDialect.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Sharding/StrategyApplication.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Sharding/Assignment/StrategyApplication.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

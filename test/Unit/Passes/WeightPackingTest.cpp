@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Memory/WeightPacking.h"
+#include "passes/Hoisting/WeightPacking.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Memory/Passes.h"
-#include "passes/Memory/TemporaryBlocks.h"
+#include "passes/Analysis/TemporaryBlocks.h"
+#include "passes/Hoisting/Passes.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gmock/gmock.h"

@@ -70,11 +70,12 @@ Maker::Maker(absl::Span<const uint8_t> image) {
   attachment->name = "config.json";
   attachment->text = "{}";
   plan_.attachments.push_back(std::move(attachment));
-  auto elf = std::make_unique<fbs::ImageT>();
+  auto elf = std::make_unique<fbs::CodeT>();
   elf->format = kElfImageFormat;
   elf->data.assign(image.begin(), image.end());
   if (image.empty()) elf->data = {0x7f, 'E', 'L', 'F'};
-  plan_.images.push_back(std::move(elf));
+  plan_.images.push_back(std::make_unique<fbs::ImageT>());
+  plan_.images.back()->codes.push_back(std::move(elf));
   AddBuffers();
   AddKernels();
   AddInit();
@@ -197,13 +198,13 @@ void Maker::AddKernels() {
   AddInts(matmul, "b_strides", {kColumns * kOut, kOut, 1});
   AddInts(matmul, "c_strides", {kTokensPerSlot * kOut, kOut, 1});
   fbs::KernelT& add = AddKernel("fixture_add", fbs::KernelOrigin::Generated);
-  add.parallel_extent = kTokensPerSlot * kOut;
+  SetExtent(add, kTokensPerSlot * kOut);
   for (Access access : {Access::Read, Access::Read, Access::Write}) {
     AddArgument(add, access, DType::F32, {kTokensPerSlot, kOut});
   }
   add.in_place.emplace_back(/*output=*/2, /*input=*/1);
   fbs::KernelT& increment = AddKernel("fixture_increment", fbs::KernelOrigin::Generated);
-  increment.parallel_extent = 1;
+  SetExtent(increment, 1);
   AddArgument(increment, Access::ReadWrite, DType::F32, {1});
 }
 
@@ -281,7 +282,36 @@ void Maker::AddStep() {
 
 }  // namespace
 
+void SetExtent(fbs::KernelT& kernel, uint64_t extent) {
+  fbs::ByRangeT range;
+  range.extent = extent;
+  kernel.geometry.Set(std::move(range));
+}
+
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image) { return Maker(image).Take(); }
+
+fbs::PlanT MakePlanWithTwoRuns(absl::Span<const uint8_t> image) {
+  fbs::PlanT plan = MakePlan(image);
+  plan.entries[1]->outputs.pop_back();
+  AllowTwoRuns(plan, *plan.entries[1]);
+  return plan;
+}
+
+void AllowTwoRuns(fbs::PlanT& plan, fbs::EntryT& entry) {
+  entry.in_flight = 2;
+  for (auto* ports : {&entry.inputs, &entry.outputs}) {
+    for (const auto& port : *ports) {
+      auto second = std::make_unique<fbs::BufferT>(*plan.buffers[port->buffer]);
+      uint64_t& arena = plan.roles.empty() ? plan.arena_bytes : plan.roles[second->role]->arena_bytes;
+      second->name += ".second";
+      second->offset = (arena + 63) / 64 * 64;
+      arena = second->offset + (second->slots - 1) * second->slot_stride + second->bytes;
+      plan.arena_bytes = std::max(plan.arena_bytes, arena);
+      port->second = static_cast<uint32_t>(plan.buffers.size());
+      plan.buffers.push_back(std::move(second));
+    }
+  }
+}
 
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image) {
   fbs::PlanT plan = MakePlan(image);

@@ -14,17 +14,19 @@ namespace bowline::testing {
 
 // Indices into MakePlan().buffers.
 enum BufferIndex : uint32_t {
-  kTable,      // Parameter f32[32, 16]
-  kSteps,      // State f32[1]
-  kWeight,     // Constant f32[16, 8]
-  kTokens,     // Input i32[5], 2 slots
-  kResult,     // Output f32[5, 8]
-  kRows,       // Temporary f32[5, 16]
-  kProduct,    // Temporary f32[5, 8]
-  kDoubled,    // Temporary f32[5, 8], in bytes of kRows, which is dead by then
-  kSum,        // Temporary f32[5, 8]: accumulates over the slots
-  kWorkspace,  // Scratch u8[65536]
-  kCopied,     // MakePlanWithPrepare: State f32[32, 16] that is no state of a checkpoint
+  kTable,                   // Parameter f32[32, 16]
+  kSteps,                   // State f32[1]
+  kWeight,                  // Constant f32[16, 8]
+  kTokens,                  // Input i32[5], 2 slots
+  kResult,                  // Output f32[5, 8]
+  kRows,                    // Temporary f32[5, 16]
+  kProduct,                 // Temporary f32[5, 8]
+  kDoubled,                 // Temporary f32[5, 8], in bytes of kRows, which is dead by then
+  kSum,                     // Temporary f32[5, 8]: accumulates over the slots
+  kWorkspace,               // Scratch u8[65536]
+  kCopied,                  // MakePlanWithPrepare: State f32[32, 16] that is no state of a checkpoint
+  kSecondTokens = kCopied,  // MakePlanWithTwoRuns
+  kSecondResult,
 };
 
 // Indices into MakePlan().kernels.
@@ -43,6 +45,13 @@ enum KernelIndex : uint32_t {
 // Segments of program 1: "zero", "micro" (gather, matmul, add, add), "finish" (copy, increment).
 // `image` is the ELF image with the generated kernels; any bytes will do for plans that are never run on a CPU.
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image = {});
+// The same with two runs of the entry `step` in flight, whose outputs are the result alone: buffers kSecondTokens and
+// kSecondResult are those of every other run.
+fbs::PlanT MakePlanWithTwoRuns(absl::Span<const uint8_t> image = {});
+// Gives each port of an entry a second buffer, at the end of the arena.
+void AllowTwoRuns(fbs::PlanT& plan, fbs::EntryT& entry);
+// The kernel is called on ranges of [0, extent).
+void SetExtent(fbs::KernelT& kernel, uint64_t extent);
 
 // The same with an entry 2 "pack" of kind Prepare that copies the table, in program 2; "step" gathers from the copy.
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image = {});

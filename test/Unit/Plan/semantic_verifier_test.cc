@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "runtime/base/sha256.h"
 #include "runtime/plan/plan_view.h"
 #include "test/Unit/Plan/plan_fixture.h"
 
@@ -38,11 +39,32 @@ TEST(SemanticVerifierGood, AcceptsTheFixture) {
 // A kernel that is launched by a grid instead.
 fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads) {
   fbs::KernelT& kernel = *plan.kernels[kAdd];
-  kernel.parallel_extent = 0;
-  kernel.grid = std::make_unique<fbs::GridT>();
-  kernel.grid->blocks = std::move(blocks);
-  kernel.grid->threads = std::move(threads);
-  return *kernel.grid;
+  fbs::GridT grid;
+  grid.blocks = std::move(blocks);
+  grid.threads = std::move(threads);
+  kernel.geometry.Set(std::move(grid));
+  return *kernel.geometry.AsGrid();
+}
+
+// What each piece of kAdd, an index of its range, touches of its first argument.
+fbs::AccessMapT& MapOf(fbs::PlanT& plan) {
+  auto& maps = plan.kernels[kAdd]->access_maps;
+  maps.push_back(std::make_unique<fbs::AccessMapT>());
+  maps.back()->strides = {1};
+  maps.back()->count = 1;
+  return *maps.back();
+}
+
+TEST(SemanticVerifierGood, AcceptsFactsAboutCode) {
+  fbs::PlanT plan = MakePlan();
+  MapOf(plan).argument = 2;
+  fbs::CodeT& code = *plan.images[0]->codes[0];
+  const Sha256Digest digest = Sha256Of({code.data.data(), code.data.size()});
+  code.hash = std::make_unique<fbs::Hash256>(flatbuffers::span<const uint8_t, 32>(digest.data(), 32));
+  plan.images[0]->codes.push_back(std::make_unique<fbs::CodeT>(code));
+  code.target = "x86-64-v4";
+  const auto bytes = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
 }
 
 TEST(SemanticVerifierGood, AcceptsGrids) {
@@ -93,10 +115,10 @@ const Rule kHeaderRules[] = {
 
 const Rule kMemoryRules[] = {
     {"EmptyName", [](P& p) { p.buffers[kRows]->name = ""; }, "buffer 5 '': the name is empty"},
-    {"UnknownKind", [](P& p) { p.buffers[kRows]->kind = static_cast<fbs::BufferKind>(7); },
-     "buffer 5 'rows': unknown buffer kind 7"},
-    {"UnknownSpace", [](P& p) { p.buffers[kRows]->space = static_cast<fbs::MemorySpace>(1); },
-     "buffer 5 'rows': unknown memory space 1"},
+    {"UnknownKind", [](P& p) { p.buffers[kRows]->kind = static_cast<fbs::BufferKind>(8); },
+     "buffer 5 'rows': unknown buffer kind 8"},
+    {"UnknownSpace", [](P& p) { p.buffers[kRows]->space = static_cast<fbs::MemorySpace>(3); },
+     "buffer 5 'rows': unknown memory space 3"},
     {"UnknownDType", [](P& p) { p.buffers[kRows]->dtype = static_cast<fbs::DType>(10); },
      "buffer 5 'rows': unknown dtype 10"},
     {"NegativeExtent", [](P& p) { p.buffers[kRows]->shape[1] = -16; },
@@ -107,7 +129,7 @@ const Rule kMemoryRules[] = {
     {"OverflowHiddenByZero", [](P& p) { p.buffers[kRows]->shape = {int64_t{1} << 62, int64_t{1} << 62, 0}; },
      "has more than 2^62 bytes"},
     {"BytesDisagree", [](P& p) { p.buffers[kRows]->bytes += 4; }, "states 324 bytes, but f32[5, 16] has 320"},
-    {"Misaligned", [](P& p) { p.buffers[kRows]->offset += 4; }, "is no multiple of 64"},
+    {"Misaligned", [](P& p) { p.buffers[kRows]->offset += 4; }, "is no multiple of its alignment 64"},
     {"NoSlots", [](P& p) { p.buffers[kRows]->slots = 0; }, "buffer 5 'rows': 0 slots"},
     {"TooManySlots", [](P& p) { p.buffers[kRows]->slots = kMaxSlots + 1; }, "slots; it must be 1 to"},
     {"StrideWithoutSlots", [](P& p) { p.buffers[kRows]->slot_stride = 320; }, "slot_stride 320 must be 0"},
@@ -159,6 +181,10 @@ const Rule kMemoryRules[] = {
        p.states[2]->key = "other";
      },
      "state 2 'other': buffer 0 'table' has two states"},
+    {"FaultOfFloats", [](P& p) { p.buffers[kSum]->kind = fbs::BufferKind::Fault; },
+     "buffer 8 'sum': is of kind Fault, which holds words of i32 in one slot"},
+    {"FaultOfSlots", [](P& p) { p.buffers[kTokens]->kind = fbs::BufferKind::Fault; },
+     "buffer 3 'tokens': is of kind Fault"},
     {"ConstantBuffer", [](P& p) { p.constants[0]->buffer = 10; }, "constant 0: buffer 10 does not exist"},
     {"ConstantKind", [](P& p) { p.constants[0]->buffer = kRows; },
      "constant 0: buffer 5 'rows' is of kind Temporary, not Constant"},
@@ -176,20 +202,43 @@ const Rule kMemoryRules[] = {
 };
 
 const Rule kKernelRules[] = {
-    {"EmptyFormat", [](P& p) { p.images[0]->format = ""; }, "image 0: the format is empty"},
-    {"EmptyImage", [](P& p) { p.images[0]->data.clear(); }, "image 0: there is no data"},
-    {"CodeThatIsNone", [](P& p) { p.images[0]->format = "none"; }, "image 0: it has data, but its format says that"},
+    {"EmptyFormat", [](P& p) { p.images[0]->codes[0]->format = ""; }, "image 0: code 0: the format is empty"},
+    {"EmptyImage", [](P& p) { p.images[0]->codes[0]->data.clear(); }, "image 0: code 0: there is no data"},
+    {"CodeThatIsNone", [](P& p) { p.images[0]->codes[0]->format = "none"; },
+     "image 0: code 0: it has data, but its format says that"},
     {"EmptyKernelName", [](P& p) { p.kernels[kAdd]->name = ""; }, "kernel 5 '': the name is empty"},
     {"UnknownOrigin", [](P& p) { p.kernels[kAdd]->origin = static_cast<fbs::KernelOrigin>(2); },
      "kernel 5 'fixture_add': unknown origin 2"},
     {"Image", [](P& p) { p.kernels[kAdd]->image = 1; }, "kernel 5 'fixture_add': image 1 does not exist; there are 1"},
-    {"NoExtent", [](P& p) { p.kernels[kAdd]->parallel_extent = 0; }, "parallel_extent 0 must be 1 to"},
-    {"ExtentTooLarge", [](P& p) { p.kernels[kAdd]->parallel_extent = uint64_t{1} << 63; }, "must be 1 to 2^63 - 1"},
-    {"GridAndExtent", [](P& p) { GridOf(p, {1}, {32}), p.kernels[kAdd]->parallel_extent = 1; },
-     "kernel 5 'fixture_add': it has both a grid and a parallel_extent"},
+    {"NoCode", [](P& p) { p.images[0]->codes.clear(); }, "image 0: there is no code"},
+    {"CodeTwice", [](P& p) { p.images[0]->codes.push_back(std::make_unique<fbs::CodeT>(*p.images[0]->codes[0])); },
+     "image 0: code 1: format 'elf' for the plan's target is there twice"},
+    {"CodeBesideNone",
+     [](P& p) {
+       p.images[0]->codes.push_back(std::make_unique<fbs::CodeT>());
+       p.images[0]->codes[1]->format = "none";
+     },
+     "image 0: code 1: its format says that there is no code, but the image has others"},
+    {"HashOfOtherCode", [](P& p) { p.images[0]->codes[0]->hash = std::make_unique<fbs::Hash256>(); },
+     "image 0: code 0: the hash is not that of the data"},
+    {"NoExtent", [](P& p) { SetExtent(*p.kernels[kAdd], 0); }, "the extent of its launches 0 must be 1 to"},
+    {"ExtentTooLarge", [](P& p) { SetExtent(*p.kernels[kAdd], uint64_t{1} << 63); }, "must be 1 to 2^63 - 1"},
+    {"NoGeometry", [](P& p) { p.kernels[kAdd]->geometry.Reset(); },
+     "kernel 5 'fixture_add': the geometry of its launches is absent"},
+    {"MapOfARegisteredKernel",
+     [](P& p) { MapOf(p).argument = 0, p.kernels[kMatmul]->access_maps.swap(p.kernels[kAdd]->access_maps); },
+     "kernel 4 'matmul': it has access maps, but only a generated kernel may"},
+    {"MapOfNoArgument", [](P& p) { MapOf(p).argument = 3; }, "access map 0: argument 3 does not exist; there are 3"},
+    {"MapTwice", [](P& p) { MapOf(p), MapOf(p); }, "access map 1: argument 0 has another one"},
+    {"MapOfNoDimension", [](P& p) { MapOf(p).strides.clear(); },
+     "access map 0: 0 strides for launches of 1 dimensions"},
+    {"MapOfNothing", [](P& p) { MapOf(p).count = 0; },
+     "access map 0: 0 elements from 0 on of argument 0, which has 40"},
+    {"MapBeyondTheEnd", [](P& p) { MapOf(p).offset = 1; }, "the last piece leaves the argument"},
+    {"MapThatOverflows", [](P& p) { MapOf(p).strides = {uint64_t{1} << 60}; }, "the last piece leaves the argument"},
     {"GridOfARegisteredKernel",
      [](P& p) { GridOf(p, {1}, {32}), p.kernels[kAdd]->origin = fbs::KernelOrigin::Registered; },
-     "kernel 5 'fixture_add': it has a grid, but only a generated kernel may"},
+     "kernel 5 'fixture_add': it says how it is launched, but a registered kernel knows that itself"},
     {"GridOfFourExtents", [](P& p) { GridOf(p, {1, 1, 1, 1}, {32}); },
      "its grid has more than three extents of blocks"},
     {"BlocksOfFourExtents", [](P& p) { GridOf(p, {1}, {1, 1, 1, 1}); },
@@ -289,7 +338,7 @@ const Rule kProgramRules[] = {
     {"OperandDType", [](P& p) { p.kernels[kGather]->arguments[1]->dtype = fbs::DType::F32; },
      "operand 1: buffer 'tokens' is i32[5], but the kernel takes f32[5]"},
     {"OperandMisaligned", [](P& p) { LaunchAt(p, 1, 1, 2).operands[0] = fbs::Operand(kRows, 2); },
-     "offset 2 into buffer 'rows' is no multiple of the element size"},
+     "offset 2 into buffer 'rows' is no multiple of 4, which the kernel takes"},
     {"WritesConstant", [](P& p) { LaunchAt(p, 1, 1, 2).operands[2] = fbs::Operand(kWeight, 0); },
      "launch of 'fixture_add': operand 2: writes buffer 'weight' of kind Constant"},
     {"WritesInput",
@@ -317,6 +366,27 @@ const Rule kProgramRules[] = {
        commands.back()->body.AsLaunch()->operands[3] = fbs::Operand(10, 0);
      },
      "other launches of this kernel have a scratch buffer as their last operand"},
+    {"FaultThatIsRead",
+     [](P& p) {
+       auto fault = std::make_unique<fbs::BufferT>(*p.buffers[kTokens]);
+       fault->kind = fbs::BufferKind::Fault;
+       fault->slots = 1;
+       fault->slot_stride = 0;
+       p.buffers.push_back(std::move(fault));
+       LaunchAt(p, 1, 1, 0).operands[1] = fbs::Operand(10, 0);
+     },
+     "operand 1: buffer 'tokens' of kind Fault may only be read and written at once"},
+    {"CopyIntoAFault",
+     [](P& p) {
+       auto fault = std::make_unique<fbs::BufferT>(*p.buffers[kTokens]);
+       fault->kind = fbs::BufferKind::Fault;
+       fault->slots = 1;
+       fault->slot_stride = 0;
+       p.buffers.push_back(std::move(fault));
+       CopyAt(p, 1, 2, 0).bytes = 4;
+       *CopyAt(p, 1, 2, 0).destination = fbs::Operand(10, 0);
+     },
+     "copy: destination: writes buffer 'tokens' of kind Fault, which only kernels write"},
     {"CopyBuffer", [](P& p) { *CopyAt(p, 1, 2, 0).source = fbs::Operand(11, 0); }, "copy: source: buffer 11 does not"},
     {"CopyTooLong", [](P& p) { CopyAt(p, 1, 2, 0).bytes = 161; }, "copy: source: 161 bytes at offset 0 reach beyond"},
     {"CopyIntoConstant", [](P& p) { *CopyAt(p, 1, 2, 0).destination = fbs::Operand(kWeight, 0); },
@@ -350,6 +420,50 @@ const Rule kEntryRules[] = {
     {"NegativeLimit", [](P& p) { p.entries[1]->inputs[0]->limit = -1; }, "limit -1 is negative"},
     {"LimitOnFloats", [](P& p) { p.entries[1]->outputs[0]->limit = 3; }, "limit 3 on a port that is no integer input"},
 };
+
+// Each begins with MakePlanWithTwoRuns().
+const Rule kOverlapRules[] = {
+    {"NoRunInFlight", [](P& p) { p.entries[1]->in_flight = 0; }, "entry 1 'step': 0 runs in flight; it must be 1 or 2"},
+    {"ThreeRunsInFlight", [](P& p) { p.entries[1]->in_flight = 3; }, "3 runs in flight; it must be 1 or 2"},
+    {"SecondOfOneRun", [](P& p) { p.entries[1]->in_flight = 1; },
+     "input 0 'tokens': it has a second buffer, but the entry has one run in flight"},
+    {"SecondBuffer", [](P& p) { p.entries[1]->inputs[0]->second = 12; }, "second buffer 12 does not exist"},
+    {"SecondIsTheFirst", [](P& p) { p.entries[1]->inputs[0]->second = kTokens; },
+     "buffer 'tokens' is of two ports; with two runs in flight each has its own"},
+    {"SecondKind", [](P& p) { p.entries[1]->outputs[0]->second = kSum; },
+     "its buffers 'result' and 'sum' differ in kind, role, memory space, alignment, type or slots"},
+    {"SecondType", [](P& p) { p.buffers[kSecondTokens]->dtype = fbs::DType::F32; },
+     "its buffers 'tokens' and 'tokens.second' differ in kind"},
+    {"StateOfTwoRuns", [](P& p) { p.entries[1]->outputs[0]->buffer = kSteps; },
+     "buffer 'steps' is of kind State, which the next run changes"},
+    {"FeedOutput", [](P& p) { p.entries[1]->feeds.emplace_back(1, 0); },
+     "feed 0: output 1 does not exist; there are 1"},
+    {"FeedInput", [](P& p) { p.entries[1]->feeds.emplace_back(0, 1); }, "feed 0: input 1 does not exist"},
+    {"FeedOfAnotherType", [](P& p) { p.entries[1]->feeds.emplace_back(0, 0); },
+     "feed 0: output 'result' is f32[5, 8] in 1 slots, input 'tokens' i32[5] in 2"},
+    {"FeedWithALimit",
+     [](P& p) {
+       for (uint32_t i : {uint32_t{kResult}, uint32_t{kSecondResult}}) *p.buffers[i] = *p.buffers[kTokens];
+       for (uint32_t i : {uint32_t{kResult}, uint32_t{kSecondResult}}) p.buffers[i]->kind = fbs::BufferKind::Output;
+       p.buffers[kResult]->name = "result";
+       CopyAt(p, 1, 2, 0).bytes = 20;
+       p.entries[1]->feeds.emplace_back(0, 0);
+     },
+     "has the limit 32, which nobody checks in what a run computed"},
+};
+
+class OverlapVerifier : public ::testing::TestWithParam<Rule> {};
+
+TEST_P(OverlapVerifier, Refuses) {
+  fbs::PlanT plan = MakePlanWithTwoRuns();
+  const auto good = BytesOf(plan);
+  EXPECT_TRUE(VerifyPlan(PlanIn(good)).ok()) << VerifyPlan(PlanIn(good));
+  GetParam().breaks(plan);
+  const auto bytes = BytesOf(plan);
+  const absl::Status status = VerifyPlan(PlanIn(bytes));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
+}
 
 // Each begins with MakePlanWithPrepare().
 const Rule kPreparationRules[] = {
@@ -405,6 +519,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, SemanticVerifier, ::testing::ValuesIn(kMemoryRu
 INSTANTIATE_TEST_SUITE_P(Kernels, SemanticVerifier, ::testing::ValuesIn(kKernelRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Programs, SemanticVerifier, ::testing::ValuesIn(kProgramRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Entries, SemanticVerifier, ::testing::ValuesIn(kEntryRules), RuleName);
+INSTANTIATE_TEST_SUITE_P(Overlap, OverlapVerifier, ::testing::ValuesIn(kOverlapRules), RuleName);
 INSTANTIATE_TEST_SUITE_P(Preparation, PreparationVerifier, ::testing::ValuesIn(kPreparationRules), RuleName);
 
 // What the writer cannot express is broken in the bytes.
@@ -430,6 +545,17 @@ void DropField(const flatbuffers::Table* table, flatbuffers::voffset_t field) {
   auto* base = const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(table));
   flatbuffers::WriteScalar<flatbuffers::voffset_t>(const_cast<uint8_t*>(table->GetVTable()) + field, 0);
   ASSERT_EQ(reinterpret_cast<const flatbuffers::Table*>(base)->GetOptionalFieldOffset(field), 0);
+}
+
+TEST(SemanticVerifierBytes, RefusesUnknownGeometries) {
+  fbs::PlanT plan = MakePlan();
+  for (uint8_t tag : {3, 255}) {
+    const std::vector<uint8_t> bytes = BytesOf(plan);
+    const auto* kernel = reinterpret_cast<const flatbuffers::Table*>(PlanIn(bytes).kernels()->Get(kAdd));
+    ASSERT_TRUE(const_cast<flatbuffers::Table*>(kernel)->SetField<uint8_t>(fbs::Kernel::VT_GEOMETRY_TYPE, tag, 0));
+    EXPECT_THAT(std::string(VerifyPlan(PlanIn(bytes)).message()),
+                HasSubstr("kernel 5 'fixture_add': unknown geometry " + std::to_string(tag)));
+  }
 }
 
 TEST(SemanticVerifierBytes, RefusesAnAbsentUnionValue) {
@@ -475,7 +601,7 @@ TEST(SemanticVerifierBytes, RefusesMisalignedVectors) {
       {matmul->arguments()->Get(1), fbs::Argument::VT_SHAPE, "argument 1: the extents are not aligned"},
       {matmul->attributes()->Get(0), fbs::Attribute::VT_INTS, "the integers of an attribute are not aligned"},
       {fill->attributes()->Get(0), fbs::Attribute::VT_FLOATS, "the numbers of an attribute are not aligned"},
-      {add->grid(), fbs::Grid::VT_CONSTANTS, "the constants are not aligned"},
+      {add->geometry_as_Grid(), fbs::Grid::VT_CONSTANTS, "the constants are not aligned"},
       {PlanIn(good).programs()->Get(1)->segments()->Get(1)->commands()->Get(0)->body_as_Launch(),
        fbs::Launch::VT_OPERANDS, "the operands are not aligned"}};
   for (const auto& [table, field, message] : fields) {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <random>
 
-#include "runtime/base/half.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Runtime/comm_fixture.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {
@@ -37,6 +37,13 @@ struct Bf16 {
   static Stored Random(std::mt19937_64& random) { return F32ToBf16(F32::Random(random)); }
   static float Load(Stored value) { return Bf16ToF32(value); }
   static Stored Store(float value) { return F32ToBf16(value); }
+};
+struct F16 {
+  using Stored = uint16_t;
+  static constexpr DType kType = DType::kF16;
+  static Stored Random(std::mt19937_64& random) { return F32ToF16(F32::Random(random)); }
+  static float Load(Stored value) { return F16ToF32(value); }
+  static Stored Store(float value) { return F32ToF16(value); }
 };
 struct I32 {
   using Stored = int32_t;
@@ -161,7 +168,7 @@ class Collectives : public ::testing::Test {
   std::mt19937_64 random_{TestSeed()};
 };
 
-using Types = ::testing::Types<F32, F64, Bf16, I32, I64>;
+using Types = ::testing::Types<F32, F64, Bf16, F16, I32, I64>;
 TYPED_TEST_SUITE(Collectives, Types);
 
 TYPED_TEST(Collectives, EqualTheScalarReference) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -40,6 +41,7 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
       {{"null", "CommandsRunInOrder"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "OnlyPinnedMemoryIsTheHosts"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "TimesOfEventsAreThoseOfTheirPoints"}, {Expectation::kFails, "executes nothing"}},
+      {{"null", "AwaitedPointsAreReachedAndNoMore"}, {Expectation::kFails, "executes nothing"}},
       {{"null", "CommunicatorsMoveTheDevicesMemory"}, {Expectation::kUnsupported, "the other rank would wait"}},
       {{"null", "RefusesGeometriesThatAreNone"}, {Expectation::kUnsupported, "accepts every geometry"}},
       {{"null", "LaunchesRegisteredKernels"}, {Expectation::kFails, "executes nothing"}},
@@ -310,6 +312,36 @@ std::string TimesOfEventsAreThoseOfTheirPoints(hal::Device& device, hal::StreamM
   return "";
 }
 
+// Fails, after the flag behind its context was set, if it has one.
+absl::Status FailWhenSet(const hal::HostCall& call) {
+  while (call.context != nullptr && !static_cast<std::atomic<bool>*>(call.context)->load()) std::this_thread::yield();
+  return absl::DataLossError("as was asked for");
+}
+
+std::string AwaitedPointsAreReachedAndNoMore(hal::Device& device, hal::StreamMode mode) {
+  const auto stream = device.CreateStream(mode);
+  const auto event = device.CreateEvent();
+  REQUIRE(stream.ok() && event.ok());
+  REQUIRE((*event)->Await().ok());
+  std::vector<uint64_t> values;
+  REQUIRE((*stream)->Call(Appends(values, 1, 10)).ok());
+  REQUIRE((*stream)->Record(**event).ok());
+  std::atomic<bool> awaited{false};
+  const bool beside = mode == hal::StreamMode::kWorker;
+  // What is behind the point waits for the caller, who would wait for it where calls are commands.
+  if (beside) REQUIRE((*stream)->Call({&FailWhenSet, &awaited, {}}).ok());
+  REQUIRE((*event)->Await().ok());
+  REQUIRE(values == std::vector<uint64_t>{1});
+  REQUIRE(!(*stream)->HasFailed());
+  awaited = true;
+  if (!beside) return "";
+  REQUIRE((*stream)->Record(**event).ok() && (*event)->Await().ok());
+  REQUIRE((*stream)->HasFailed());
+  REQUIRE((*stream)->Synchronize().code() == absl::StatusCode::kDataLoss);
+  REQUIRE(!(*stream)->HasFailed());
+  return "";
+}
+
 std::string EventsOrderStreams(hal::Device& device, hal::StreamMode mode) {
   const auto first = device.CreateStream(mode), second = device.CreateStream(mode);
   const auto event = device.CreateEvent();
@@ -527,6 +559,7 @@ std::vector<Case> AllCases() {
     STREAM_CASE(ErrorsArriveOnceAndStopTheStream);
     STREAM_CASE(NamesTheCommandThatFailed);
     STREAM_CASE(TimesOfEventsAreThoseOfTheirPoints);
+    STREAM_CASE(AwaitedPointsAreReachedAndNoMore);
     STREAM_CASE(CommunicatorsMoveTheDevicesMemory);
     CASE(RefusesGeometriesThatAreNone);
     CASE(RefusesAnUnknownKernel);

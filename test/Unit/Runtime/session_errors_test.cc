@@ -69,9 +69,10 @@ TEST(SessionErrors, Kernels) {
       [](fbs::PlanT& p) {
         p.kernels[testing::kAdd]->name = "matmul";
         p.kernels[testing::kAdd]->origin = fbs::KernelOrigin::Registered;
+        p.kernels[testing::kAdd]->geometry.Reset();
       },
       absl::StatusCode::kInvalidArgument, "which this build's kernel does not allow");
-  ExpectRefused([](fbs::PlanT& p) { p.images[0]->data.resize(200); }, absl::StatusCode::kInvalidArgument,
+  ExpectRefused([](fbs::PlanT& p) { p.images[0]->codes[0]->data.resize(200); }, absl::StatusCode::kInvalidArgument,
                 "image 0: an image of the plan does not load");
 }
 
@@ -79,8 +80,8 @@ TEST(SessionErrors, PlansWithoutCode) {
   // Said before anything is allocated.
   ExpectRefused(
       [](fbs::PlanT& p) {
-        p.images[0]->format = kNoImageFormat;
-        p.images[0]->data.clear();
+        p.images[0]->codes[0]->format = kNoImageFormat;
+        p.images[0]->codes[0]->data.clear();
         p.arena_bytes = uint64_t{1} << 60;
       },
       absl::StatusCode::kFailedPrecondition, "'x.plan': the plan has no machine code, as it was compiled with");

@@ -80,6 +80,95 @@ TEST(Session, ComputesWhatThePlanSays) {
   }
 }
 
+TEST(Session, TakesTheFirstCodeThatTheDeviceRuns) {
+  const auto with = [](const std::vector<std::string>& targets) {
+    fbs::PlanT plan = MakePlan(FixtureImage());
+    auto& codes = plan.images[0]->codes;
+    const fbs::CodeT good = *codes[0];
+    codes.clear();
+    for (const std::string& target : targets) {
+      codes.push_back(std::make_unique<fbs::CodeT>(good));
+      codes.back()->target = target;
+      if (target != "x86-64") codes.back()->data = {0};  // nobody may look at it
+    }
+    return Session::Create(*LoadedPlan::FromBytes(BytesOf(plan)));
+  };
+  const auto session = with({"x86-64-v99", "x86-64", "x86-64-v1"});
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Run("init").ok());
+  FillTokens(**session);
+  EXPECT_TRUE((*session)->Run("step").ok());
+  const absl::Status none = with({"x86-64-v99", "x86-64-v98"}).status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(none.message()),
+              ::testing::AllOf(::testing::HasSubstr("image 0"), ::testing::HasSubstr("'x86-64-v99'")));
+}
+
+TEST(Session, ReadsAndWritesEachMemorySpace) {
+  fbs::PlanT plan = MakePlan(FixtureImage());
+  const auto move = [&](uint32_t buffer, fbs::MemorySpace space) {
+    fbs::BufferT& moved = *plan.buffers[buffer];
+    moved.space = space;
+    moved.offset = 128;
+    plan.arenas.push_back(std::make_unique<fbs::ArenaT>());
+    plan.arenas.back()->space = space;
+    plan.arenas.back()->bytes = moved.offset + moved.bytes;
+  };
+  // The result goes to the host, and the table comes from the caller.
+  move(testing::kResult, fbs::MemorySpace::PinnedHost);
+  testing::CopyAt(plan, 1, 2, 0).engine = fbs::CopyEngine::ToHost;
+  move(testing::kTable, fbs::MemorySpace::External);
+  auto& init = plan.programs[0]->segments[0]->commands;
+  init.erase(init.begin());
+  std::mt19937 random(TestSeed());
+  std::vector<float> table(32 * 16);
+  for (float& value : table) value = static_cast<float>(random() % 64) / 8;
+  for (const char* driver : {"cpu", "discrete:seed=2,wait_us=5"}) {
+    const bool reaches_host = driver == std::string("cpu");
+    for (const size_t shift : {size_t{0}, size_t{8}, size_t{1}}) {
+      const auto session = Open(plan, {.driver = driver});
+      ASSERT_NE(session, nullptr);
+      ASSERT_TRUE(session->Run("init").ok());
+      FillTokens(*session);
+      const absl::Status early = session->Run("step");
+      EXPECT_EQ(early.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(early.message(),
+                "entry 'step': buffer 'table' of memory space External has no memory yet; load the weights first");
+      auto owner = std::make_shared<std::vector<uint8_t>>(2048 + 128);
+      const size_t place = 64 - reinterpret_cast<uintptr_t>(owner->data()) % 64 + shift;
+      std::memcpy(owner->data() + place, table.data(), 2048);
+      const absl::Span<const uint8_t> memory = absl::MakeConstSpan(*owner).subspan(place, 2048);
+      const TensorRef state = *session->State("model.embed.weight");
+      EXPECT_FALSE(session->Borrow(state, memory.first(2044), owner).ok());
+      EXPECT_FALSE(*session->Borrow(*session->State("steps"), memory.first(4), owner));
+      const auto borrowed = session->Borrow(state, memory, owner);
+      ASSERT_TRUE(borrowed.ok()) << borrowed.status();
+      // The buffer's alignment is 64.
+      EXPECT_EQ(*borrowed, reaches_host && shift == 0);
+      if (!*borrowed) ASSERT_TRUE(session->Write(state, memory).ok());
+      EXPECT_EQ(session->external_bytes().in_place, *borrowed ? 2048u : 0u);
+      EXPECT_EQ(session->external_bytes().copied, *borrowed ? 0u : 2048u);
+      EXPECT_EQ(owner.use_count(), *borrowed ? 2 : 1);
+      for (int run = 0; run < 2; ++run) {
+        FillTokens(*session, random);
+        const absl::Status ran = session->Run("step");
+        ASSERT_TRUE(ran.ok()) << ran;
+        const std::vector<double> expected = Expected(*session);
+        const auto result = ReadTensor<float>(*session, session->Output("step", "result"));
+        for (size_t i = 0; i < result.size(); ++i)
+          EXPECT_NEAR(result[i], expected[i], 1e-4 * (1 + std::fabs(expected[i])));
+        // A part that is written later leaves the rest as it was, and the caller's memory too.
+        const float other = -3;
+        ASSERT_TRUE(session->Write(state, {reinterpret_cast<const uint8_t*>(&other), 4}, 64).ok());
+        EXPECT_EQ(ReadTensor<float>(*session, session->State("model.embed.weight"))[16], -3.0f);
+        EXPECT_EQ(ReadTensor<float>(*session, session->State("model.embed.weight"))[17], table[17]);
+        EXPECT_EQ(std::memcmp(memory.data(), table.data(), 2048), 0);
+        EXPECT_EQ(session->external_bytes().copied, 2048u);
+      }
+    }
+  }
+}
+
 TEST(Session, TwoRunsAreBitIdentical) {
   const auto a = Open(MakePlan(FixtureImage())), b = Open(MakePlan(FixtureImage()));
   for (Session* session : {a.get(), b.get()}) {

@@ -17,8 +17,8 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Verifier.h"
-#include "passes/Sharding/CollectiveBuckets.h"
-#include "passes/Sharding/ScalarSums.h"
+#include "passes/Local/Collectives/CollectiveBuckets.h"
+#include "passes/Local/Collectives/ScalarSums.h"
 #include "test/Unit/Interp/OpHarness.h"
 #include "gtest/gtest.h"
 

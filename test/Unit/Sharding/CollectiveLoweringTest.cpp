@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Sharding/CollectiveLowering.h"
+#include "passes/Local/Collectives/CollectiveLowering.h"
 #include "compiler/Interp/DistributedInterpreter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Verifier.h"

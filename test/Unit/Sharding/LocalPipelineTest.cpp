@@ -21,7 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Fusion/Passes.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "test/Unit/Sharding/RanksBesideOne.h"
 
 using namespace mlir;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Sharding/ReshardPlan.h"
+#include "passes/Local/Tensors/ReshardPlan.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"

@@ -18,8 +18,9 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Local/Passes.h"
 #include "passes/Sharding/Passes.h"
-#include "passes/Sharding/StrategyFlags.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Sharding/RanksBesideOne.h"
 

@@ -60,7 +60,7 @@ TEST(VerifyLocal, EveryValueHasASharding) {
   EXPECT_THAT(errorOf(Phase::Shard, function("%0 = arith.addf %x, %x : tensor<4xf32>")), HasSubstr("has no sharding"));
   EXPECT_THAT(errorOf(Phase::Shard, function("", "")), HasSubstr("argument 'arg0' has no sharding"));
   EXPECT_THAT(
-      errorOf(Phase::Stage, "graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key(\"w\")\n" + function("")),
+      errorOf(Phase::Shard, "graph.param @w : tensor<4xf32> init(#graph.fill<0.0>) key(\"w\")\n" + function("")),
       HasSubstr("has no sharding after phase 'stage'"));
 }
 

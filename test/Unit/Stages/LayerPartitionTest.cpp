@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Stages/LayerPartition.h"
+#include "passes/Training/Stages/LayerPartition.h"
 #include "test/Support/test_seed.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,6 +8,7 @@
 
 #include "compiler/Interp/PipelinedInterpreter.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/Local/Passes.h"
 #include "test/Unit/Stages/StagedModels.h"
 
 using namespace mlir;

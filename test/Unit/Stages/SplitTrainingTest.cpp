@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(
         StagedCase{"tied_zero3_tp2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "zb_h1", "balanced", 2, 2, 3},
         StagedCase{"llama_zero1", {"llama-tiny", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 1},
         StagedCase{"tied_zero2", {"llama-tied", 3, 4, 1.0, false, 8}, 2, "1f1b", "balanced", 2, 1, 2}),
-    nameOf);
+    bowline::test::nameOf);

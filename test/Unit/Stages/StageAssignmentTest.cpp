@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Stages/LayerAnalysis.h"
+#include "passes/Training/Stages/LayerAnalysis.h"
 #include "test/Unit/Stages/StagedModels.h"
 
 using namespace mlir;

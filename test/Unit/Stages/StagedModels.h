@@ -14,8 +14,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Sharding/StrategyFlags.h"
-#include "passes/Stages/Passes.h"
+#include "passes/Strategy/StrategyFlags.h"
 #include "passes/Training/Passes.h"
 #include "test/Unit/Sharding/ShardedModel.h"
 

@@ -200,4 +200,4 @@ INSTANTIATE_TEST_SUITE_P(
         StagedCase{"tied_zero2", {"llama-tied", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 1, 2},
         StagedCase{"tied_zero3", {"llama-tied", 3, 2, 1.0}, 2, "1f1b", "balanced", 2, 1, 3},
         StagedCase{"gpt2_zero2_tp2", {"gpt2-tiny", 3, 1, 1.0}, 3, "1f1b", "balanced", 2, 2, 2}),
-    nameOf);
+    bowline::test::nameOf);

@@ -10,6 +10,7 @@
 #define BOWLINE_TEST_UNIT_STAGES_TRAININGINSTAGES_H
 
 #include "compiler/Interp/Interpreter.h"
+#include "passes/Local/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "test/Unit/Stages/StagedModels.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -54,7 +54,14 @@ TEST(Targets, SayWhatPassesCanUse) {
     EXPECT_TRUE(std::has_single_bit(static_cast<uint64_t>(target->alignment)));
     EXPECT_FALSE(target->levels.names.empty());
     EXPECT_FALSE(target->levels.flag.empty());
-    EXPECT_THAT(target->computed_types, ::testing::Contains("f32"));
+    EXPECT_THAT(target->computed_types, ::testing::Contains(DType::kF32));
+    for (const std::string_view kernel : {"", "matmul", "attention_forward", "no_kernel"}) {
+      for (const Access access : {Access::kRead, Access::kWrite, Access::kReadWrite}) {
+        const int64_t alignment = target->argument_alignment(kernel, access);
+        EXPECT_TRUE(alignment == 0 || std::has_single_bit(static_cast<uint64_t>(alignment))) << kernel;
+        EXPECT_LE(alignment, target->alignment) << kernel;
+      }
+    }
     EXPECT_GT(target->loss_tile_bytes, 0);
     EXPECT_GT(target->column_sum_blocks, 0);
     EXPECT_GT(target->costs.flops, 0);
@@ -62,7 +69,9 @@ TEST(Targets, SayWhatPassesCanUse) {
     EXPECT_GT(target->costs.command_seconds, 0);
     EXPECT_TRUE(target->costs.link.emulated());
     for (const std::string_view level : target->levels.names) {
-      EXPECT_TRUE(target->needs(Matmul(64, 64, 64, DType::kF32), level).ok()) << level;
+      for (const DType type : target->computed_types) {
+        EXPECT_TRUE(target->needs(Matmul(64, 64, 64, type), level).ok()) << level << ", " << NameOf(type);
+      }
       const absl::Status unknown = target->needs({"no_kernel", {}, {}}, level).status();
       EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound) << unknown;
       Signature wrong = Matmul(64, 64, 64, DType::kF32);
@@ -77,7 +86,7 @@ TEST(Targets, WorkspaceOfALevelIsEnoughForBetterProcessors) {
   constexpr Isa kWorst[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAvx512Bf16};
   ASSERT_EQ(Cpu().levels.names.size(), std::size(kWorst));
   for (size_t i = 0; i < std::size(kWorst); ++i) {
-    for (const DType type : {DType::kF32, DType::kBF16}) {
+    for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
       for (const int64_t size : {1, 7, 48, 130, 400, 1000}) {
         Signature signature = Matmul(size, 2 * size, 3 * size, type);
         const size_t given = Cpu().needs(signature, Cpu().levels.names[i]).value().scratch_bytes;
@@ -99,7 +108,22 @@ TEST(Targets, Bf16IsPackedWhereEveryProcessorOfTheLevelCan) {
   EXPECT_EQ(packing.elements(70, 200, DType::kF32, "x86-64-v2"), 70 * 240);
   EXPECT_EQ(packing.elements(70, 200, DType::kBF16, "x86-64-v4"), std::nullopt);
   EXPECT_EQ(packing.elements(70, 200, DType::kBF16, "x86-64-v4+avx512bf16"), 96 * 240);
+  EXPECT_EQ(packing.elements(70, 200, DType::kF16, "x86-64-v4+avx512bf16"), std::nullopt);
   EXPECT_EQ(packing.elements(70, 200, DType::kI32, "x86-64-v4+avx512bf16"), std::nullopt);
+}
+
+// Code reads elements wherever they lie but in attention, and may write whole cache lines; cards take what their own
+// allocations have.
+TEST(Targets, SayWhichAddressesKernelsTake) {
+  EXPECT_EQ(Cpu().argument_alignment("matmul", Access::kRead), 0);
+  EXPECT_EQ(Cpu().argument_alignment("", Access::kRead), 0);
+  EXPECT_EQ(Cpu().argument_alignment("attention_forward", Access::kRead), 64);
+  EXPECT_EQ(Cpu().argument_alignment("attention_backward", Access::kRead), 64);
+  EXPECT_EQ(Cpu().argument_alignment("", Access::kWrite), 64);
+  EXPECT_EQ(Cpu().argument_alignment("matmul", Access::kReadWrite), 64);
+  const Target& card = *FindTarget("cuda").value();
+  EXPECT_EQ(card.argument_alignment("matmul", Access::kRead), 256);
+  EXPECT_EQ(card.alignment, 256);
 }
 
 }  // namespace

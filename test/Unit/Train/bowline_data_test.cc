@@ -51,7 +51,7 @@ TEST_F(BowlineDataTest, TokenizesAPipeAcrossManyBlocks) {
 TEST_F(BowlineDataTest, ExportsACheckpoint) {
   std::vector<float> values(6, 1.5f);
   const std::vector<CheckpointTensor> tensors = {
-      {"w", CheckpointRole::kParameter, StorageType::kF32, {2, 3}, HostTensorMemory(values.data())}};
+      {"w", CheckpointRole::kParameter, ElementType::kF32, {2, 3}, HostTensorMemory(values.data())}};
   const auto saved = SaveCheckpoint(directory_ / "run", {.step = 3}, tensors, "{}");
   ASSERT_TRUE(saved.ok()) << saved.status();
   for (const char* arguments : {"export-checkpoint $D/run -o $D/out",

@@ -89,7 +89,7 @@ TEST_F(CheckpointBadInputTest, TensorsDoNotFit) {
   EXPECT_THAT(LoadError(tensors), HasSubstr("optimizer.safetensors': tensor 'model.weight.exp_avg' is F32 [1000] but "
                                             "the plan has F32 [500, 2]"));
   tensors = model_.Tensors();
-  tensors[0].type = StorageType::kI32;
+  tensors[0].type = ElementType::kI32;
   EXPECT_THAT(LoadError(tensors), HasSubstr("is F32 [250, 4] but the plan has I32 [250, 4]"));
   tensors = model_.Tensors();
   tensors.pop_back();

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/base/half.h"
 #include "runtime/base/safetensors.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Train/checkpoint_test_support.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {
@@ -54,7 +54,7 @@ TEST(CheckpointTest, WhatIsNotSavedIsRoundedToItsType) {
   std::vector<uint16_t> rounded(loaded.weight.size());
   std::vector<CheckpointTensor> tensors = loaded.Tensors();
   CheckpointTensor mirror = tensors[0];
-  mirror.type = StorageType::kBF16;
+  mirror.type = ElementType::kBF16;
   mirror.memory = HostTensorMemory(rounded.data());
   tensors.push_back(mirror);
   EXPECT_EQ(checkpoint->Load(tensors).code(), absl::StatusCode::kFailedPrecondition);

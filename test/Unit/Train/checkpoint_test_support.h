@@ -24,13 +24,13 @@ struct TestModel {
   std::vector<CheckpointTensor> Tensors() {
     const auto size = static_cast<int64_t>(weight.size());
     return {
-        {"model.weight", CheckpointRole::kParameter, StorageType::kF32, {size / 4, 4}, HostTensorMemory(weight.data())},
+        {"model.weight", CheckpointRole::kParameter, ElementType::kF32, {size / 4, 4}, HostTensorMemory(weight.data())},
         {"model.weight.exp_avg",
          CheckpointRole::kOptimizer,
-         StorageType::kF32,
+         ElementType::kF32,
          {size},
          HostTensorMemory(moment.data())},
-        {"step", CheckpointRole::kOptimizer, StorageType::kI64, {}, HostTensorMemory(&step)}};
+        {"step", CheckpointRole::kOptimizer, ElementType::kI64, {}, HostTensorMemory(&step)}};
   }
 
   bool operator==(const TestModel&) const = default;

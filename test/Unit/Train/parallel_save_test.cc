@@ -162,12 +162,12 @@ TEST(ParallelSaveTest, AFullDiskNamesRankAndFile) {
       std::vector<float> few(10), many(20'000);
       const std::vector<CheckpointTensor> tensors = {{"few",
                                                       CheckpointRole::kParameter,
-                                                      StorageType::kF32,
+                                                      ElementType::kF32,
                                                       {10},
                                                       agreement.rank() == 0 ? HostTensorMemory(few.data()) : nullptr},
                                                      {"many",
                                                       CheckpointRole::kParameter,
-                                                      StorageType::kF32,
+                                                      ElementType::kF32,
                                                       {20'000},
                                                       agreement.rank() == 1 ? HostTensorMemory(many.data()) : nullptr,
                                                       {.role = 1}}};

@@ -60,8 +60,8 @@ std::vector<uint8_t> StagedPlan() {
   auto layout = std::make_unique<fbs::LayoutT>();
   layout->global_shape = {5, 3};
   for (const std::vector<uint8_t>& axes : {std::vector<uint8_t>{1}, {}}) {
-    layout->cuts.push_back(std::make_unique<fbs::CutT>());
-    layout->cuts.back()->axes = axes;
+    layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
+    layout->dim_shardings.back()->axes = axes;
   }
   plan.buffers[e]->layout = std::move(layout);
   const auto bytes = WritePlan(plan);
@@ -151,9 +151,9 @@ TEST_F(RankStatesTest, OneRankHasEachTensorOnce) {
   std::vector<float> e(15), o(4);
   int32_t step = 0;
   const std::vector<CheckpointTensor> tensors = {
-      {"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())},
-      {"o", CheckpointRole::kParameter, StorageType::kF32, {4}, HostTensorMemory(o.data())},
-      {"step", CheckpointRole::kOptimizer, StorageType::kI32, {}, HostTensorMemory(&step)}};
+      {"e", CheckpointRole::kParameter, ElementType::kF32, {5, 3}, HostTensorMemory(e.data())},
+      {"o", CheckpointRole::kParameter, ElementType::kF32, {4}, HostTensorMemory(o.data())},
+      {"step", CheckpointRole::kOptimizer, ElementType::kI32, {}, HostTensorMemory(&step)}};
   for (const std::string& path : {directory_.path(), directory_ / "out"}) {
     e.assign(15, -1);
     const absl::Status loaded = Checkpoint::Open(path)->Load(tensors);
@@ -179,7 +179,7 @@ TEST_F(RankStatesTest, EveryRankNoticesWhatDoesNotFit) {
   std::vector<float> e(15);
   ASSERT_TRUE(
       SaveCheckpoint(directory_.path(), {.step = 1},
-                     {{{"e", CheckpointRole::kParameter, StorageType::kF32, {5, 3}, HostTensorMemory(e.data())}}}, "")
+                     {{{"e", CheckpointRole::kParameter, ElementType::kF32, {5, 3}, HostTensorMemory(e.data())}}}, "")
           .ok());
   OnSessions([&](Session& session, Agreement&) -> absl::Status {
     const std::vector<float> before(session.role() == 0 ? 9 : 15, 3.0f);

@@ -47,7 +47,7 @@ class Ranks {
       const Whole& whole = wholes_[i];
       std::shared_ptr<TensorMemory> data;
       if (Sharded(whole).HasRole(rank)) data = HostTensorMemory(memory_[rank][i].data());
-      tensors.push_back({whole.key, whole.role, StorageType::kF32, whole.shape, data, whole.sharding});
+      tensors.push_back({whole.key, whole.role, ElementType::kF32, whole.shape, data, whole.sharding});
     }
     return tensors;
   }
@@ -143,14 +143,19 @@ std::vector<Ranks> Strategies() {
   add({}, {{}, {}, {}, {}, {}, {}});
   add({{{"dp", 3}}}, {{}, {}, {}, {}, {}, {}});
   add({{{"dp", 3}}}, {{.flat = {0}}, {.flat = {0}}, {.flat = {0}}, {.flat = {0}}, {.flat = {0}}, {.flat = {0}}});
-  add({{{"dp", 2}, {"tp", 4}}},
-      {{.cuts = {{1}, {}}, .flat = {0}}, {.cuts = {{}, {1}}}, {}, {.cuts = {{}, {1}}}, {.cuts = {{1}, {0}}}, {}});
-  add({{{"pp", 2}, {"dp", 2}, {"tp", 2}}, 0}, {{.cuts = {{2}, {}}, .role = 0},
-                                               {.view = {2, 3, 13}, .cuts = {{2}, {}, {}}, .flat = {1}, .role = 1},
-                                               {.role = 1},
-                                               {.role = 0},
-                                               {.view = {78}, .cuts = {{2, 1}}, .role = 0},
-                                               {.role = 1}});
+  add({{{"dp", 2}, {"tp", 4}}}, {{.dim_shardings = {{1}, {}}, .flat = {0}},
+                                 {.dim_shardings = {{}, {1}}},
+                                 {},
+                                 {.dim_shardings = {{}, {1}}},
+                                 {.dim_shardings = {{1}, {0}}},
+                                 {}});
+  add({{{"pp", 2}, {"dp", 2}, {"tp", 2}}, 0},
+      {{.dim_shardings = {{2}, {}}, .role = 0},
+       {.view = {2, 3, 13}, .dim_shardings = {{2}, {}, {}}, .flat = {1}, .role = 1},
+       {.role = 1},
+       {.role = 0},
+       {.view = {78}, .dim_shardings = {{2, 1}}, .role = 0},
+       {.role = 1}});
   return strategies;
 }
 
@@ -285,7 +290,7 @@ TEST_F(DamagedShardsTest, MistakesOfTheIndexAreNamed) {
   EXPECT_THAT(error("/parameters/embed/shape", {uint64_t{1} << 62, 6}), HasSubstr("63 bits"));
   EXPECT_THAT(error("/parameters/embed/shape", {13, 7}), HasSubstr("but the plan has F32 [13, 6]"));
   EXPECT_THAT(error("/parameters/embed/view", {13, 7}), HasSubstr("other elements"));
-  EXPECT_THAT(error("/parameters/embed/cuts", {{"tp"}}), HasSubstr("not cut by dimension"));
+  EXPECT_THAT(error("/parameters/embed/cuts", {{"tp"}}), HasSubstr("not sharded by dimension"));
   EXPECT_THAT(error("/parameters/embed/cuts", {{"tp"}, {"tp"}}), HasSubstr("axis 'tp' divides it twice"));
   EXPECT_THAT(error("/parameters/embed/cuts", {{"xp"}, {"tp"}}), HasSubstr("should hold arrays of axes"));
   EXPECT_THAT(error("/parameters/embed/flat", "dp"), HasSubstr("\"flat\" should be an array of axes"));

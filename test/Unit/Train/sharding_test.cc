@@ -70,8 +70,9 @@ std::vector<int64_t> MemoryOf(const Example& e, int64_t rank) {
   Array part = {e.sharding.view.empty() ? e.shape : e.sharding.view, {}};
   part.data.resize(static_cast<size_t>(Product(part.shape)));
   std::iota(part.data.begin(), part.data.end(), 0);
-  for (size_t d = 0; d < e.sharding.cuts.size(); ++d) {
-    part = Cut(part, d, SizeOf(e.mesh, e.sharding.cuts[d]), PlaceOf(e.mesh, e.sharding.cuts[d], rank));
+  for (size_t d = 0; d < e.sharding.dim_shardings.size(); ++d) {
+    part =
+        Cut(part, d, SizeOf(e.mesh, e.sharding.dim_shardings[d]), PlaceOf(e.mesh, e.sharding.dim_shardings[d], rank));
   }
   part.shape = {static_cast<int64_t>(part.data.size())};
   return Cut(part, 0, SizeOf(e.mesh, e.sharding.flat), PlaceOf(e.mesh, e.sharding.flat, rank)).data;
@@ -90,7 +91,7 @@ class RandomExamples {
     for (size_t i = 0; i < dimensions; ++i) e.shape.push_back(Below(20) == 0 ? 0 : 1 + static_cast<int64_t>(Below(9)));
     if (Below(3) == 0) e.sharding.view = ViewOf(Product(e.shape));
     const size_t cuts = e.sharding.view.empty() ? dimensions : e.sharding.view.size();
-    e.sharding.cuts.resize(cuts);
+    e.sharding.dim_shardings.resize(cuts);
     // Axes in random order, each to a dimension, to the flat ones, or to nothing.
     std::vector<uint32_t> order(axes);
     std::iota(order.begin(), order.end(), 0);
@@ -98,7 +99,7 @@ class RandomExamples {
     for (const uint32_t axis : order) {
       if (static_cast<int>(axis) == e.mesh.role_axis) continue;
       const size_t choice = Below(cuts + 3);
-      if (choice < cuts) e.sharding.cuts[choice].push_back(axis);
+      if (choice < cuts) e.sharding.dim_shardings[choice].push_back(axis);
       if (choice == cuts) e.sharding.flat.push_back(axis);
     }
     if (e.mesh.role_axis >= 0) e.sharding.role = static_cast<uint32_t>(Below(e.mesh.axes[e.mesh.role_axis].size));
@@ -129,7 +130,8 @@ std::string Describe(const Example& e) {
   std::string text = "mesh";
   for (const auto& axis : e.mesh.axes) text += " " + std::to_string(axis.size);
   text += ", role axis " + std::to_string(e.mesh.role_axis) + ", shape " + testing::PrintToString(e.shape);
-  text += ", view " + testing::PrintToString(e.sharding.view) + ", cuts " + testing::PrintToString(e.sharding.cuts);
+  text += ", view " + testing::PrintToString(e.sharding.view) + ", cuts " +
+          testing::PrintToString(e.sharding.dim_shardings);
   return text + ", flat " + testing::PrintToString(e.sharding.flat);
 }
 
@@ -191,11 +193,11 @@ TEST(ShardingTest, WhatDoesNotFitIsAnError) {
   const auto error = [&](const std::vector<int64_t>& shape, const Sharding& sharding) {
     return std::string(ShardedTensor::Create(mesh, shape, sharding).status().message());
   };
-  EXPECT_THAT(error({8, 8}, {.cuts = {{1}}}), HasSubstr("not cut by dimension"));
-  EXPECT_THAT(error({8, 8}, {.cuts = {{1}, {1}}}), HasSubstr("axis 'dp' divides it twice"));
-  EXPECT_THAT(error({8, 8}, {.cuts = {{1}, {}}, .flat = {1}}), HasSubstr("axis 'dp' divides it twice"));
-  EXPECT_THAT(error({8, 8}, {.cuts = {{0}, {}}}), HasSubstr("divides no tensor"));
-  EXPECT_THAT(error({8, 8}, {.cuts = {{3}, {}}}), HasSubstr("divides no tensor"));
+  EXPECT_THAT(error({8, 8}, {.dim_shardings = {{1}}}), HasSubstr("not sharded by dimension"));
+  EXPECT_THAT(error({8, 8}, {.dim_shardings = {{1}, {1}}}), HasSubstr("axis 'dp' divides it twice"));
+  EXPECT_THAT(error({8, 8}, {.dim_shardings = {{1}, {}}, .flat = {1}}), HasSubstr("axis 'dp' divides it twice"));
+  EXPECT_THAT(error({8, 8}, {.dim_shardings = {{0}, {}}}), HasSubstr("divides no tensor"));
+  EXPECT_THAT(error({8, 8}, {.dim_shardings = {{3}, {}}}), HasSubstr("divides no tensor"));
   EXPECT_THAT(error({8, 8}, {.role = 2}), HasSubstr("no role 2"));
   EXPECT_THAT(error({8, 8}, {.view = {8, 9}}), HasSubstr("other elements"));
   EXPECT_THAT(error({-8, -8}, {}), HasSubstr("negative"));

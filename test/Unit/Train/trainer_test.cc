@@ -16,6 +16,7 @@
 #include "runtime/train/train_loop.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
+#include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/token_files.h"
 #include "test/Unit/Train/toy_plan.h"
@@ -115,6 +116,46 @@ TEST(TrainerTest, ResumedRunsGoOnBitForBit) {
     }
     // The orders are different, so the comparison above had something to find.
     if (order == DataOrder::kShuffle) EXPECT_FALSE(SameBits(expected[0], ToyRun(shape, data).Step()));
+  }
+}
+
+// The batch of the next step is written while one runs: the same bits, also after a resumption and evaluations between.
+TEST(TrainerTest, WritesAheadWhereRunsOverlap) {
+  const ToyShape shape = {.vocabulary = 13, .sequence = 4, .rows = 2, .microbatches = 3, .width = 7};
+  const ToyData data(397, shape.vocabulary, TestSeed());
+  fbs::PlanT overlapping = ToyTrainPlan(shape);
+  for (const auto& entry : overlapping.entries) {
+    if (entry->kind != fbs::EntryKind::Init) testing::AllowTwoRuns(overlapping, *entry);
+  }
+  for (const hal::StreamMode compute : {hal::StreamMode::kInline, hal::StreamMode::kWorker}) {
+    ToyRun plain(shape, data, DataOrder::kShuffle);
+    SessionOptions options;
+    options.compute = compute;
+    const auto session = ToySession(overlapping, options);
+    auto ahead = Trainer::Create(session.get(), data.dataset.get(), DataOrder::kShuffle);
+    ASSERT_TRUE(ahead.ok()) << ahead.status();
+    ASSERT_EQ(ahead->Initialize(), absl::OkStatus());
+    auto evaluator = Evaluator::Create(session.get(), data.dataset.get(), 5);
+    auto plain_evaluator = Evaluator::Create(plain.session.get(), data.dataset.get(), 5);
+    ASSERT_TRUE(evaluator.ok() && plain_evaluator.ok());
+    const TempDirectory directory;
+    for (int step = 0; step < 10; ++step) {
+      if (step == 6) {
+        const auto checkpoint = Checkpoint::Open(directory.path());
+        ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+        ASSERT_EQ(ahead->Step().status(), absl::OkStatus());  // what was written ahead of it is of no use then
+        ASSERT_EQ(ahead->Resume(*checkpoint), absl::OkStatus());
+      }
+      const absl::StatusOr<StepResult> result = ahead->Step();
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_TRUE(SameBits(*result, plain.Step())) << "step " << step + 1;
+      if (step % 3 == 2) {
+        const auto one = evaluator->Evaluate(), other = plain_evaluator->Evaluate();
+        ASSERT_TRUE(one.ok() && other.ok());
+        EXPECT_EQ(*one, *other);
+      }
+      if (step == 5) ASSERT_TRUE(ahead->Save(directory.path()).ok());
+    }
   }
 }
 

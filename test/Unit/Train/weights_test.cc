@@ -6,7 +6,6 @@
 #include <cmath>
 #include <random>
 
-#include "runtime/base/half.h"
 #include "runtime/base/safetensors_writer.h"
 #include "runtime/train/model_state.h"
 #include "runtime/train/save_checkpoint.h"
@@ -15,6 +14,7 @@
 #include "test/Unit/Runtime/session_tensors.h"
 #include "test/Unit/Train/plan_builder.h"
 #include "test/Unit/Train/toy_plan.h"
+#include "types/half.h"
 
 namespace bowline {
 namespace {
@@ -26,7 +26,7 @@ using ::testing::Not;
 
 struct Stored {
   std::string name;
-  StorageType type;
+  ElementType type;
   std::vector<int64_t> shape;
   std::string bytes;
 };
@@ -48,13 +48,13 @@ std::string Encode(const std::vector<float>& values, Convert convert) {
   return bytes;
 }
 
-std::string Encode(StorageType type, const std::vector<float>& values) {
+std::string Encode(ElementType type, const std::vector<float>& values) {
   switch (type) {
-    case StorageType::kF64:
+    case ElementType::kF64:
       return Encode<double>(values, [](float v) { return double{v}; });
-    case StorageType::kF16:
+    case ElementType::kF16:
       return Encode<uint16_t>(values, F32ToF16);
-    case StorageType::kBF16:
+    case ElementType::kBF16:
       return Encode<uint16_t>(values, F32ToBf16);
     default:
       return Encode<float>(values, [](float v) { return v; });
@@ -81,7 +81,7 @@ std::unique_ptr<Session> ParametersSession(const std::vector<std::pair<std::stri
 }
 
 TEST(WeightsTest, ConvertsEveryPairOfFloatingTypes) {
-  for (StorageType from : {StorageType::kF64, StorageType::kF32, StorageType::kF16, StorageType::kBF16}) {
+  for (ElementType from : {ElementType::kF64, ElementType::kF32, ElementType::kF16, ElementType::kBF16}) {
     for (fbs::DType to : {fbs::DType::F32, fbs::DType::F16, fbs::DType::BF16}) {
       const TempDirectory directory;
       const std::vector<float> values = ExactValues(15);
@@ -91,7 +91,7 @@ TEST(WeightsTest, ConvertsEveryPairOfFloatingTypes) {
       ASSERT_TRUE(loaded.ok()) << loaded.status();
       EXPECT_EQ(loaded->tensors, 1);
       const std::vector<char> stored = testing::ReadTensor<char>(*session, session->State("w"));
-      EXPECT_EQ(std::string(stored.begin(), stored.end()), Encode(StorageTypeOf(to), values));
+      EXPECT_EQ(std::string(stored.begin(), stored.end()), Encode(ElementTypeOf(to), values));
     }
   }
 }
@@ -99,7 +99,7 @@ TEST(WeightsTest, ConvertsEveryPairOfFloatingTypes) {
 TEST(WeightsTest, RoundsToTheNearest) {
   const TempDirectory directory;
   std::vector<float> values(15, 1.00390625f + 0.001f);  // just above the midpoint of two bf16
-  WriteWeights(directory / "model.safetensors", {{"w", StorageType::kF32, {3, 5}, Encode(StorageType::kF32, values)}});
+  WriteWeights(directory / "model.safetensors", {{"w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, values)}});
   const auto session = ParametersSession({{"w", fbs::DType::BF16}});
   ASSERT_TRUE(LoadWeights(*session, directory.path()).ok());
   EXPECT_EQ(testing::ReadTensor<uint16_t>(*session, session->State("w"))[7], F32ToBf16(1.0078125f));
@@ -109,8 +109,8 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
   const TempDirectory directory;
   const std::vector<float> values = ExactValues(15);
   WriteWeights(directory / "model.safetensors",
-               {{"h.0.attn.w", StorageType::kF32, {3, 5}, Encode(StorageType::kF32, values)},
-                {"h.0.attn.bias", StorageType::kU8, {1}, "x"}});
+               {{"h.0.attn.w", ElementType::kF32, {3, 5}, Encode(ElementType::kF32, values)},
+                {"h.0.attn.bias", ElementType::kU8, {1}, "x"}});
   const auto session = ParametersSession({{"transformer.h.0.attn.w", fbs::DType::F32}});
   const auto loaded = LoadWeights(*session, directory.path());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -121,10 +121,10 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
 
 TEST(WeightsTest, NamesEveryTensorThatDoesNotFitAndTouchesNothing) {
   const TempDirectory directory;
-  const std::string bytes = Encode(StorageType::kF32, ExactValues(15));
-  WriteWeights(directory / "model.safetensors", {{"good", StorageType::kF32, {3, 5}, bytes},
-                                                 {"turned", StorageType::kF32, {5, 3}, bytes},
-                                                 {"whole", StorageType::kI32, {3, 5}, bytes}});
+  const std::string bytes = Encode(ElementType::kF32, ExactValues(15));
+  WriteWeights(directory / "model.safetensors", {{"good", ElementType::kF32, {3, 5}, bytes},
+                                                 {"turned", ElementType::kF32, {5, 3}, bytes},
+                                                 {"whole", ElementType::kI32, {3, 5}, bytes}});
   const auto session = ParametersSession({{"good", fbs::DType::F32},
                                           {"turned", fbs::DType::F32},
                                           {"whole", fbs::DType::F32},
@@ -146,7 +146,7 @@ TEST(WeightsTest, ADirectoryOfCheckpointsStandsForItsLatest) {
     values[0] = static_cast<float>(step);
     ASSERT_TRUE(SaveCheckpoint(
                     directory.path(), {.step = step},
-                    {{"w", CheckpointRole::kParameter, StorageType::kF32, {3, 5}, HostTensorMemory(values.data())}}, "")
+                    {{"w", CheckpointRole::kParameter, ElementType::kF32, {3, 5}, HostTensorMemory(values.data())}}, "")
                     .ok());
   }
   const auto session = ParametersSession({{"w", fbs::DType::F32}});

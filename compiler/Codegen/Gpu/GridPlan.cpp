@@ -1,0 +1,156 @@
+//===- Gpu/GridPlan.cpp - What the blocks of a GPU's grid compute
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Gpu/GridPlan.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bowline;
+using namespace bowline::codegen;
+
+/// Threads of a block. A thread of a larger one may have too few registers for what it computes.
+static constexpr int64_t kMaxThreads = 512;
+
+/// Threads of a block that computes elements, or rows by warps.
+static constexpr int64_t kThreads = 256;
+
+/// Vectors of a row per lane up to which a warp computes it alone.
+static constexpr int64_t kVectorsPerLane = 16;
+
+/// Threads that keep a device busy: with fewer rows than warps for that, each row gets a block.
+static constexpr int64_t kBusyThreads = int64_t{1} << 16;
+
+static int64_t bytesOf(Type elementType) { return memoryType(elementType).getIntOrFloatBitWidth() / 8; }
+
+SmallVector<const Expr *> bowline::codegen::rootsOf(const Nest &nest) {
+  SmallVector<const Expr *> roots;
+  for (const Nest::Store &store : nest.rowStores)
+    roots.push_back(store.value);
+  for (const Nest::Segment &segment : nest.segments)
+    for (const Nest::Store &store : segment.stores)
+      roots.push_back(store.value);
+  return roots;
+}
+
+int64_t bowline::codegen::vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> roots, ArrayRef<Nest::Store> stores,
+                                   unsigned dim, int64_t size) {
+  int64_t narrowest = kAccessBytes, widest = 1;
+  bool isDense = true;
+  auto use = [&](Type tensor, AffineExpr index) {
+    auto step = IndexSpace::coefficient(index, dim);
+    isDense &= step.has_value() && (*step == 0 || *step == 1);
+    if (step != 1)
+      return;
+    int64_t bytes = bytesOf(cast<RankedTensorType>(tensor).getElementType());
+    narrowest = std::min(narrowest, bytes);
+    widest = std::max(widest, bytes);
+  };
+  FunctionType type = kernel.getFunctionType();
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind == Expr::Kind::Load && IndexSpace::dimsOf(expr->index) & dimBit(dim))
+      use(type.getInput(expr->argument), expr->index);
+    for (const Expr::Box &box : expr->boxes)
+      for (const Expr::Bound &bound : box)
+        isDense &= !(IndexSpace::dimsOf(bound.index) & dimBit(dim));
+  });
+  for (const Nest::Store &store : stores)
+    use(type.getResult(store.output), store.index);
+  if (!isDense)
+    return 1;
+  int64_t count = kAccessBytes / narrowest;
+  while (count > 1 && (size < count || count * widest > 2 * kAccessBytes))
+    count /= 2;
+  return count;
+}
+
+/// How many lanes share the terms of the sums of one element, so that enough threads have something to do.
+static int64_t lanesOfElement(const Nest &nest, ArrayRef<const Expr *> roots, unsigned inner, int64_t items) {
+  // The shortest sum: with fewer terms than lanes some would have none.
+  int64_t terms = 1;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind != Expr::Kind::Reduce || !(expr->freeDims & dimBit(inner)))
+      return;
+    int64_t own = 1;
+    for (unsigned dim : expr->dims)
+      own *= nest.space.size(dim);
+    terms = terms == 1 ? own : std::min(terms, own);
+  });
+  int64_t lanes = 1;
+  while (lanes < kWarp && items * lanes < kBusyThreads && terms >= 4 * lanes)
+    lanes *= 2;
+  return lanes;
+}
+
+/// Appends what the blocks of `planned` compute, with the number of those that are needed of blocks of one thread, or
+/// of one row.
+static void addRanges(func::FuncOp kernel, const Nest &planned, std::vector<GridRange> &ranges) {
+  SmallVector<const Expr *> roots = rootsOf(planned);
+  DimSet rowDims = planned.rows ? dimBit(*planned.rows) : 0;
+  for (unsigned dim : planned.outer)
+    rowDims |= dimBit(dim);
+  // The most vectors that a row has, of those that are reduced and of those that are written.
+  int64_t vectors = 1;
+  bool reducesRow = false;
+  forEachExpr(roots, [&](const Expr *expr) {
+    if (expr->kind != Expr::Kind::Reduce || expr->freeDims == 0 || expr->freeDims & ~rowDims)
+      return;
+    reducesRow = true;
+    int64_t elements = 1;
+    for (unsigned dim : expr->dims)
+      elements *= planned.space.size(dim);
+    vectors = std::max(vectors, elements / vectorOf(kernel, expr->operands, {}, expr->dims.back(),
+                                                    planned.space.size(expr->dims.back())));
+  });
+  int64_t units = 1;
+  for (unsigned dim : planned.outer)
+    units *= planned.space.size(dim);
+  if (!reducesRow && !planned.rows && planned.rowStores.empty()) {
+    for (auto [i, segment] : llvm::enumerate(planned.segments)) {
+      int64_t size = planned.space.size(*segment.dim);
+      GridRange range{&planned, GridRange::Form::Elements, static_cast<unsigned>(i), kThreads};
+      range.vector = vectorOf(kernel, valuesOf(segment.stores), segment.stores, *segment.dim, size);
+      while (size % range.vector != 0)
+        range.vector /= 2;
+      int64_t items = units * (size / range.vector);
+      range.lanes = lanesOfElement(planned, valuesOf(segment.stores), *segment.dim, items);
+      range.blocks = items * range.lanes;
+      ranges.push_back(range);
+    }
+    return;
+  }
+  for (const Nest::Segment &segment : planned.segments) {
+    int64_t size = planned.space.size(*segment.dim);
+    vectors = std::max(vectors, size / vectorOf(kernel, valuesOf(segment.stores), segment.stores, *segment.dim, size));
+  }
+  GridRange range{&planned, GridRange::Form::WarpRows, 0, kThreads};
+  bool isShort = vectors <= kWarp, isFew = units * kWarp < kBusyThreads;
+  if (planned.rows || (!isShort && (isFew || vectors > kWarp * kVectorsPerLane))) {
+    range.form = GridRange::Form::BlockRows;
+    range.threads =
+        std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(vectors, isFew ? 1 : 4)), 2 * kWarp, kMaxThreads);
+  }
+  range.blocks = units;
+  ranges.push_back(range);
+}
+
+GridPlan bowline::codegen::planGrid(func::FuncOp kernel, ArrayRef<std::unique_ptr<Nest>> nests) {
+  GridPlan plan;
+  for (const std::unique_ptr<Nest> &nest : nests)
+    addRanges(kernel, *nest, plan.ranges);
+  for (const GridRange &range : plan.ranges)
+    plan.threads = std::max(plan.threads, range.threads);
+  for (GridRange &range : plan.ranges) {
+    int64_t perBlock = range.form == GridRange::Form::Elements   ? plan.threads
+                       : range.form == GridRange::Form::WarpRows ? plan.threads / kWarp
+                                                                 : 1;
+    range.firstBlock = plan.blocks;
+    range.blocks = llvm::divideCeil(range.blocks, perBlock);
+    plan.blocks += range.blocks;
+  }
+  return plan;
+}

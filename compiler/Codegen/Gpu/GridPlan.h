@@ -1,0 +1,63 @@
+//===- Gpu/GridPlan.h - What the blocks of a GPU's grid compute
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_GPU_GRIDPLAN_H
+#define BOWLINE_COMPILER_CODEGEN_GPU_GRIDPLAN_H
+
+#include "compiler/Codegen/KernelCodegen.h"
+#include "compiler/Codegen/Loops/KernelFrame.h"
+
+namespace bowline::codegen {
+
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+
+/// Accesses of one thread are this wide at most, in bytes.
+inline constexpr int64_t kAccessBytes = 16;
+
+/// All that a nest stores.
+SmallVector<const Expr *> rootsOf(const Nest &nest);
+
+/// How many elements along `dim`, of `size`, a thread of `kernel` computes at once.
+int64_t vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> roots, ArrayRef<Nest::Store> stores, unsigned dim,
+                 int64_t size);
+
+/// What a range of blocks computes, in one of three forms:
+///
+///   elements    a thread computes a vector of elements of the inner dimension, with loops over what is reduced, or
+///               some lanes of a warp do, between which these loops are divided
+///   warp rows   a warp computes a unit of the nest: its lanes share the row, and what is reduced over the row
+///   block rows  a block does
+struct GridRange {
+  enum class Form { Elements, WarpRows, BlockRows };
+
+  const Nest *nest;
+  Form form;
+  /// Of a nest whose form is Elements: the one segment that is computed.
+  unsigned segment = 0;
+  /// Threads of a block that suit it best.
+  int64_t threads;
+  int64_t firstBlock = 0, blocks = 0;
+  /// Of Elements: how many a thread computes, and how many lanes of a warp share the terms of their sums.
+  int64_t vector = 1, lanes = 1;
+};
+
+/// The blocks of a kernel's grid.
+struct GridPlan {
+  std::vector<GridRange> ranges;
+  /// Of a block.
+  int64_t threads = 32;
+  int64_t blocks = 0;
+};
+
+/// Gives each of the kernel's nests blocks of its own.
+GridPlan planGrid(func::FuncOp kernel, ArrayRef<std::unique_ptr<Nest>> nests);
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_GPU_GRIDPLAN_H

@@ -1,0 +1,57 @@
+//===- Gpu/ThreadReductions.h - Sums and maxima by several threads
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_GPU_THREADREDUCTIONS_H
+#define BOWLINE_COMPILER_CODEGEN_GPU_THREADREDUCTIONS_H
+
+#include "compiler/Codegen/Gpu/Threads.h"
+#include "compiler/Codegen/Loops/Reductions.h"
+
+namespace bowline::codegen {
+
+/// Reductions by a thread, by lanes that share the terms of an element, by a warp or by a block; sums are made in the
+/// same order in every run: each thread in strides over the row, then pairs of lanes, then warps.
+class ThreadReductions : public Reductions {
+public:
+  ThreadReductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values, Threads &threads)
+      : Reductions(frame, scopes, indices, values), threads(threads) {}
+
+  /// In the scopes up to the innermost one all threads of a block are together, and in no others.
+  void setBlockScopes() { blockScopes = scopes.size(); }
+  /// The same of the threads that share a row.
+  void setRowScopes() { rowScopes = scopes.size(); }
+  void begin() { blockScopes = rowScopes = 1; }
+
+  /// Runs `body`, where `lanes` lanes, of which this is number `lane`, share the terms of sums in the innermost scope.
+  void withTermLanes(int64_t lanes, Value lane, llvm::function_ref<void()> body);
+
+protected:
+  SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) override;
+
+private:
+  /// Sums of elements whose terms several lanes share.
+  SmallVector<Value> reduceInLanes(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
+  /// Gives `dims` the values of the element with the row-major number `item`.
+  void setDims(ArrayRef<unsigned> dims, Value item);
+
+  /// The same value in all threads that share a row: what each has, combined.
+  SmallVector<Value> combineThreads(ArrayRef<const Expr *> group, SmallVector<Value> partial, bool ofBlock);
+  Value combineLanesOfWarp(const Expr *reduction, Value value);
+
+  Threads &threads;
+  /// Scopes from the outermost on in which all threads of a block are together, and those in which all of a row are.
+  size_t blockScopes = 0, rowScopes = 0;
+  /// Lanes that share terms, where sums in scope `termScope` are concerned, and this one's place among them.
+  int64_t termLanes = 1;
+  size_t termScope = 0;
+  Value termLane;
+};
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_GPU_THREADREDUCTIONS_H

@@ -1,0 +1,40 @@
+//===- KeptRow.h - A row that is computed once and used twice
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_COMPILER_CODEGEN_LOOPS_KEPTROW_H
+#define BOWLINE_COMPILER_CODEGEN_LOOPS_KEPTROW_H
+
+#include "compiler/Codegen/Loops/Values.h"
+
+namespace bowline::codegen {
+
+/// What a reduction over the row computes and the full results need again, in a buffer of one row.
+class KeptRow : public StackValues {
+public:
+  KeptRow(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
+      : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
+
+  /// The buffer, where the nest keeps a row.
+  void allocate();
+
+  bool has(const Expr *expr) const override { return frame.nest->kept && expr == frame.nest->kept->inSegment; }
+  Value load(const Expr *expr) override;
+  void keep(const Expr *expr, Value computed) override;
+
+private:
+  KernelFrame &frame;
+  KernelBuilder &b;
+  Scopes &scopes;
+  Indices &indices;
+  ElementMemory &memory;
+  Argument row;
+};
+
+} // namespace bowline::codegen
+
+#endif // BOWLINE_COMPILER_CODEGEN_LOOPS_KEPTROW_H

@@ -1,0 +1,34 @@
+//===- ElementTypes.h - The table of element types, in MLIR's types
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PROGRAM_ELEMENTTYPES_H
+#define BOWLINE_DIALECTS_PROGRAM_ELEMENTTYPES_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Types.h"
+#include "types/element_type.h"
+
+#include <optional>
+
+namespace bowline {
+
+/// The row that has the name of `type`; none where no row has.
+std::optional<ElementType> elementTypeOf(mlir::Type type);
+
+/// The reverse; null where MLIR has no such type.
+mlir::Type toMlirType(mlir::MLIRContext *context, ElementType type);
+
+/// Whether kernels compute in the type, with sums in f32 (types/computed_types.h).
+bool isComputedIn(mlir::Type type);
+
+/// Fails, with the type's name, where plans have no such elements.
+llvm::LogicalResult verifyPlanElements(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Type type);
+
+} // namespace bowline
+
+#endif // BOWLINE_DIALECTS_PROGRAM_ELEMENTTYPES_H

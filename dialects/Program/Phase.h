@@ -1,0 +1,58 @@
+//===- Phase.h - The phases of a compilation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PROGRAM_PHASE_H
+#define BOWLINE_DIALECTS_PROGRAM_PHASE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace bowline {
+
+/// The single list of phases, in order. Each ends with a verifier of what must be gone, and then the module says so.
+enum class Phase { Input, Graph, Train, Shard, Local, Fuse, Schedule, Codegen, Hoist, Overlap, Memory, Plan };
+
+struct PhaseInfo {
+  Phase phase;
+  llvm::StringRef name;        // as on the command line
+  llvm::StringRef folder;      // what runs in it, and its verifier
+  llvm::StringRef description; // the state of the program after it
+};
+
+/// All phases in order.
+llvm::ArrayRef<PhaseInfo> allPhases();
+
+llvm::StringRef nameOf(Phase phase);
+std::optional<Phase> phaseNamed(llvm::StringRef name);
+
+/// For names that phases had and have no more, what to use now; empty for all others.
+std::string replacementOf(llvm::StringRef name);
+
+/// The phase before \p phase; Input is before itself.
+Phase phaseBefore(Phase phase);
+
+/// The attribute of the outermost module with the name of the last phase that ended.
+inline constexpr llvm::StringLiteral kPhaseAttr = "bowline.phase";
+
+/// The last phase that ended, as the outermost module around \p module says; none where it does not, as in a program
+/// that a person wrote.
+std::optional<Phase> phaseOf(mlir::ModuleOp module);
+
+/// Writes down that \p phase of \p module, the outermost one, ended.
+void setPhase(mlir::ModuleOp module, Phase phase);
+
+/// Fails with a diagnostic where `bowline.phase` of \p module is no name of a phase.
+llvm::LogicalResult verifyPhaseName(mlir::ModuleOp module);
+
+} // namespace bowline
+
+#endif // BOWLINE_DIALECTS_PROGRAM_PHASE_H

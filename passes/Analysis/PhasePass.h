@@ -1,0 +1,53 @@
+//===- PhasePass.h - Passes that say which phase they belong to
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_PHASEPASS_H
+#define BOWLINE_PASSES_ANALYSIS_PHASEPASS_H
+
+#include "dialects/Program/Phase.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace bowline {
+
+/// Fails with a diagnostic that names \p pass unless \p module is where passes of \p phase may run: the module says that
+/// the phase before it ended, or this one, which may run once more. A module that says nothing, as one that a person
+/// wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on.
+llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
+
+/// A pass of a phase. It does nothing to a module that the phase does not take.
+class ProgramPass : public mlir::OperationPass<mlir::ModuleOp> {
+public:
+  Phase getPhase() const { return phase; }
+
+  void runOnOperation() final {
+    if (mlir::failed(verifyNeeds(getOperation(), phase, getArgument())))
+      return signalPassFailure();
+    runOnProgram();
+  }
+
+protected:
+  ProgramPass(mlir::TypeID id, Phase phase) : OperationPass(id), phase(phase) {}
+  ProgramPass(const ProgramPass &) = default;
+
+  virtual void runOnProgram() = 0;
+
+private:
+  Phase phase;
+};
+
+/// What Passes.td names as the base of a pass (PhasePass.td).
+template <Phase kPhase> class PhasePass : public ProgramPass {
+protected:
+  explicit PhasePass(mlir::TypeID id) : ProgramPass(id, kPhase) {}
+  PhasePass(const PhasePass &) = default;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_PHASEPASS_H

@@ -1,0 +1,12 @@
+#ifndef BOWLINE_PASSES_ANALYSIS_PHASEPASS_TD
+#define BOWLINE_PASSES_ANALYSIS_PHASEPASS_TD
+
+include "mlir/Pass/PassBase.td"
+
+// A pass on the program of a rank, or on all of it before ranks have programs of their own. It needs what the phase before
+// `phase` leaves, or what earlier passes of the same phase do, and is refused elsewhere (PhasePass.h). What the phase leaves
+// is what the verifier in its folder demands.
+class PhasePass<string argument, string phase>
+    : PassBase<argument, "::bowline::PhasePass<::bowline::Phase::" # phase # ">">;
+
+#endif // BOWLINE_PASSES_ANALYSIS_PHASEPASS_TD

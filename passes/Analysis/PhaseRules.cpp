@@ -1,0 +1,101 @@
+//===- PhaseRules.cpp - What verifiers of phases have in common
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Analysis/PhaseRules.h"
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "dialects/Program/ElementTypes.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace bowline;
+
+LogicalResult bowline::verifyAll(ModuleOp module, function_ref<LogicalResult(Operation *)> rule) {
+  WalkResult result =
+      module.walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(rule(op)); });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult bowline::refuse(Operation *op, Phase phase, StringRef why) {
+  return op->emitOpError() << "must not be there after phase '" << nameOf(phase) << "': " << why;
+}
+
+bool bowline::isInDialect(Operation *op, StringRef dialect) { return op->getName().getDialectNamespace() == dialect; }
+
+bool bowline::isStrategy(Operation *op) {
+  return isa<dist::StrategyOp>(op) || isa_and_nonnull<dist::StrategyOp>(op->getParentOp());
+}
+
+bool bowline::isCommunication(Operation *op) {
+  auto collective = dyn_cast<dist::Collective>(op);
+  return collective ? collective.getForm().isContiguous()
+                    : isa<dist::CoordinateOp, stage::SendOp, stage::ReceiveOp>(op);
+}
+
+bool bowline::isKernelBody(Operation *op) { return isa<func::FuncOp>(op) || op->getParentOfType<func::FuncOp>(); }
+
+bool bowline::isPlanLevel(Operation *op) {
+  return isa<ModuleOp, dist::MeshOp>(op) || isStrategy(op) || (isInDialect(op, "plan") && !isa<plan::CallOp>(op));
+}
+
+bool bowline::hasSeveralRanks(Operation *op) {
+  dist::MeshOp mesh = dist::MeshOp::of(op);
+  return mesh && mesh.getRankCount() > 1;
+}
+
+std::optional<unsigned> bowline::findArgumentWithout(graph::FuncOp function, StringRef attribute) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    if (!function.getArgAttr(index, attribute))
+      return index;
+  return std::nullopt;
+}
+
+/// Functions hold tensor operations with reference semantics and accesses of variables.
+static bool isGraphLevel(Operation *op) {
+  return isa<ModuleOp, dist::MeshOp, plan::AttachmentOp>(op) || isStrategy(op) || isInDialect(op, "graph") ||
+         isInDialect(op, "stage") || isInDialect(op, "arith") || isInDialect(op, "math");
+}
+
+/// The types that graph's own operations take; upstream ones take more.
+static bool isGraphTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+    return false;
+  std::optional<ElementType> element = elementTypeOf(tensor.getElementType());
+  return element && (IsFloat(*element) || *element == ElementType::kBool || *element == ElementType::kI32 ||
+                     *element == ElementType::kI64);
+}
+
+LogicalResult bowline::verifyGraphLevel(Operation *op, Phase phase) {
+  if (!isGraphLevel(op) || isa<graph::FusionOp>(op))
+    return refuse(op, phase, "only graph, arith and math operations on global tensors have a meaning here");
+  if (!llvm::all_of(op->getResultTypes(), isGraphTensor))
+    return refuse(op, phase,
+                  "values are tensors of static shape without zeros, of f32, f64, bf16, f16, i64, i32 or i1");
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
+    return refuse(op, phase, "constants are written out as 'dense<...>'");
+  return success();
+}
+
+LogicalResult bowline::verifyPlanLevel(Operation *op, Phase phase) {
+  return isPlanLevel(op) ? success() : refuse(op, phase, "only the plan dialect is left");
+}
+
+LogicalResult bowline::verifyEntries(ModuleOp module) {
+  SmallVector<ModuleOp> programs = llvm::to_vector(module.getOps<ModuleOp>());
+  if (programs.empty())
+    programs.push_back(module);
+  for (ModuleOp program : programs)
+    if (program.getOps<graph::EntryOp>().empty())
+      return program.emitError(
+          "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss or "
+          "as what generates, 'graph.func loss @name' or 'graph.func generate @name'");
+  return success();
+}

@@ -1,0 +1,55 @@
+//===- PhaseRules.h - What verifiers of phases have in common
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_PHASERULES_H
+#define BOWLINE_PASSES_ANALYSIS_PHASERULES_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Program/Phase.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace bowline {
+
+/// Applies \p rule to \p module and all operations inside of it, those outside first. Fails with the first that fails.
+llvm::LogicalResult verifyAll(mlir::ModuleOp module, llvm::function_ref<llvm::LogicalResult(mlir::Operation *)> rule);
+
+/// Fails with a diagnostic that \p op must be gone after \p phase, because of \p why.
+llvm::LogicalResult refuse(mlir::Operation *op, Phase phase, llvm::StringRef why);
+
+bool isInDialect(mlir::Operation *op, llvm::StringRef dialect);
+
+/// How the program is divided, which later phases may still ask.
+bool isStrategy(mlir::Operation *op);
+
+/// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
+bool isCommunication(mlir::Operation *op);
+
+/// A kernel's body that waits for code generation.
+bool isKernelBody(mlir::Operation *op);
+
+/// What stays when functions became programs of commands.
+bool isPlanLevel(mlir::Operation *op);
+
+/// Whether the mesh that \p op sees has more than one rank.
+bool hasSeveralRanks(mlir::Operation *op);
+
+/// The first argument of \p function that lacks \p attribute.
+std::optional<unsigned> findArgumentWithout(graph::FuncOp function, llvm::StringRef attribute);
+
+/// \p op is of the graph level: on global tensors, of the types that its operations take.
+llvm::LogicalResult verifyGraphLevel(mlir::Operation *op, Phase phase);
+
+/// \p op is of the `plan` dialect.
+llvm::LogicalResult verifyPlanLevel(mlir::Operation *op, Phase phase);
+
+/// Each program of \p module has something that can be run.
+llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_PHASERULES_H

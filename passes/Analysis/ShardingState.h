@@ -1,0 +1,109 @@
+//===- ShardingState.h - The shardings of a module's values while they are decided
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_SHARDINGSTATE_H
+#define BOWLINE_PASSES_ANALYSIS_SHARDINGSTATE_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/FactorRule.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bowline {
+
+/// Mesh axes that cut something, the first one outermost.
+using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
+
+/// On an operation with `dist.shardings`: who asked for these, for messages. Gone when all shardings are known.
+inline constexpr llvm::StringLiteral kOriginAttr = "dist.origin";
+inline constexpr llvm::StringLiteral kSequenceParallelism = "sequence parallelism";
+
+/// How one tensor is cut, before it becomes an attribute.
+struct Cut {
+  struct Dim {
+    Axes axes;
+    bool open = true;
+    /// Who cut it: a pattern of the strategy, or the operation it came from. For messages.
+    std::string origin;
+  };
+  llvm::SmallVector<Dim> dims;
+  Axes unreduced;
+
+  bool uses(mlir::StringAttr axis) const;
+  dist::ShardingAttr toAttr(mlir::MLIRContext *context) const;
+  static Cut from(dist::ShardingAttr sharding, llvm::StringRef origin);
+  static Cut open(int64_t rank);
+};
+
+/// The factor rule of an operation on tensors: its own, or for a write that of an identity.
+/// None for operations without tensors.
+std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
+
+/// Whether the operation of summands gives summands of its result.
+bool isAdditive(mlir::Operation *op);
+/// Whether the operation adds up elements or finds their maximum, so that its results may be parts to be combined.
+bool reduces(mlir::Operation *op);
+
+/// A constant of equal elements: every cut of it is free, so it has none.
+bool isFreeConstant(mlir::Value value);
+
+/// The cuts of all values and variables of a module. Reads of a variable share its cut.
+class ShardingState {
+public:
+  /// Starts from the shardings that variables, arguments and operations have; all else is open.
+  explicit ShardingState(mlir::ModuleOp module, dist::MeshOp mesh);
+
+  /// The cut of a value, created open; that of its variable for a read. Null for a free constant and for no tensor.
+  Cut *find(mlir::Value value);
+  /// The cut of a parameter or state.
+  Cut *find(llvm::StringRef variable);
+  /// The operands of `op` as its factor rule counts them; for a write, of the value and of the variable.
+  llvm::SmallVector<Cut *> operandCuts(mlir::Operation *op);
+  llvm::SmallVector<Cut *> resultCuts(mlir::Operation *op);
+
+  /// Puts every cut into the IR: `dist.sharding` of variables and arguments, `dist.shardings` of operations.
+  void annotate();
+
+  mlir::ModuleOp module;
+  dist::MeshOp mesh;
+
+private:
+  void seed(mlir::Operation *op);
+
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Cut>> values;
+  llvm::StringMap<std::unique_ptr<Cut>> variables;
+};
+
+/// Which axes cut which factor of one operation.
+class FactorAxes {
+public:
+  /// Collects what the tensors of an operation propose. Where proposals disagree, closed dimensions win over open ones,
+  /// then the longer over its prefix, then the earlier tensor. One axis cuts one factor: of those that closed
+  /// dimensions cut, or else of the others, one that is no reduction, if there is one.
+  FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<Cut *> operands,
+             llvm::ArrayRef<Cut *> results);
+
+  const Axes &operator[](int64_t factor) const { return axes[factor]; }
+  const std::string &origin(int64_t factor) const { return origins[factor]; }
+
+  /// The axes of each dimension of a tensor with these factors.
+  llvm::SmallVector<Axes> project(const graph::FactorRule::TensorFactors &tensor) const;
+  /// Axes over which a result with these factors is a sum (or maximum) of parts.
+  Axes combined(const graph::FactorRule &rule, const graph::FactorRule::TensorFactors &result) const;
+
+private:
+  void dropBehindWholeFactors(const graph::FactorRule &rule, dist::MeshOp mesh,
+                              const graph::FactorRule::TensorFactors &tensor);
+
+  llvm::SmallVector<Axes> axes;
+  llvm::SmallVector<std::string> origins;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_SHARDINGSTATE_H

@@ -1,0 +1,59 @@
+//===- TemporaryBlocks.h - The temporary memory of a program, and what an arena takes
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_ANALYSIS_TEMPORARYBLOCKS_H
+#define BOWLINE_PASSES_ANALYSIS_TEMPORARYBLOCKS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/ArenaPacker.h"
+
+namespace bowline {
+
+/// The bytes of all slots, at least one, rounded up to the alignment of the buffer and of others on the module's
+/// device.
+int64_t alignedBytes(plan::BufferOp buffer);
+
+/// Whether a buffer has its place for itself: neither temporary nor scratch.
+bool isPersistent(plan::BufferOp buffer);
+
+/// The temporary memory of one program in one memory space: buffers that hand their memory on in place form one block.
+class TemporaryBlocks {
+public:
+  TemporaryBlocks(plan::ProgramOp program, mlir::SymbolTable &symbols,
+                  plan::MemorySpace space = plan::MemorySpace::Device);
+
+  /// Finds a place for every block.
+  PackedArena pack();
+
+  /// The same, and sets the buffers' offsets to `base` and their places.
+  PackedArena place(int64_t base);
+
+private:
+  void takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position);
+  void takeOver(plan::CollectiveOp allReduce, int64_t position);
+  /// Merges the blocks of an output that begins and an input that ends at `position`; `taken`: blocks that outputs of
+  /// this command have already.
+  void merge(mlir::Value output, mlir::Value input, int64_t position, llvm::DenseSet<size_t> &taken);
+
+  Lifetimes lifetimes;
+  llvm::MapVector<mlir::Value, size_t> blockOf;
+  std::vector<MemoryBlock> blocks;
+};
+
+/// The bytes that pack-arena would need on the device for the module as it is, up to the padding behind the last
+/// buffer.
+int64_t arenaBytes(mlir::ModuleOp module);
+
+/// How many of `count` changes the memory allows: the most of the first ones, by bisection, with which the arena is at
+/// most `limit` bytes; all where the limit is 0. `apply` makes the first n changes in a copy of `module`.
+size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
+                     llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_ANALYSIS_TEMPORARYBLOCKS_H

@@ -1,0 +1,439 @@
+//===- Recomputation.cpp - Which forward values the backward pass computes again
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/Recomputation/Recomputation.h"
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Fusion/Recomputation/DetachedEpilogue.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+using namespace mlir;
+using namespace bowline;
+
+/// Values smaller than this part of everything saved are not worth a launch.
+static constexpr int64_t kSmallPart = 1024;
+
+/// The list of choices has about so many: more make its steps finer.
+static constexpr int64_t kSteps = 64;
+
+static int64_t bytesOf(Value value) {
+  return static_cast<int64_t>(
+      llvm::alignTo(plan::byteCount(cast<RankedTensorType>(value.getType())), plan::kAlignment));
+}
+
+static double flopsOf(Operation *op) {
+  double flops = 0;
+  op->walk([&](graph::CostModel cost) { flops += cost.flops(); });
+  return flops;
+}
+
+Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward) : block(block) {
+  for (BlockArgument argument : block.getArguments())
+    idOf[argument] = -1;
+  for (Operation &op : block)
+    addOperation(&op, forward.contains(&op));
+  lastForwardUse.resize(values.size());
+  for (auto [id, value] : llvm::enumerate(values))
+    lastForwardUse[id] = value.producer;
+  for (auto [index, info] : llvm::enumerate(ops))
+    for (int operand : info.operands) {
+      if (isForward(static_cast<int>(index)))
+        lastForwardUse[operand] = static_cast<int>(index);
+      else if (isForward(values[operand].producer))
+        values[operand].saved = true;
+    }
+}
+
+void Recomputation::addOperation(Operation *op, bool forward) {
+  if (graph::isView(op)) {
+    idOf[op->getResult(0)] = idOf.lookup(op->getOperand(0));
+    return;
+  }
+  if (isa<graph::WriteOp, graph::ReturnOp>(op)) {
+    for (Value operand : op->getOperands())
+      if (int id = idOf.lookup(operand); id >= 0)
+        values[id].toTheEnd = true;
+    // A sum over runs takes the memory of the variable that it is added to.
+    if (auto write = dyn_cast<graph::WriteOp>(op); write && variablesRead.contains(write.getVariable()))
+      if (int id = idOf.lookup(write.getValue()); id >= 0)
+        values[id].bytes = 0;
+    return;
+  }
+  if (auto read = dyn_cast<graph::ReadOp>(op))
+    variablesRead.insert(read.getVariable());
+  if (isa<graph::ReadOp, arith::ConstantOp>(op)) {
+    for (Value result : op->getResults())
+      idOf[result] = -1;
+    return;
+  }
+  // Parts of a group follow it, as operations of their own.
+  std::vector<DetachedEpilogue> detached;
+  if (auto group = dyn_cast<graph::FusionOp>(op); group && forward)
+    detached = detachEpilogue(group);
+  SmallVector<Value> own(op->getResults());
+  for (const DetachedEpilogue &part : detached)
+    llvm::erase(own, op->getResult(part.result));
+  int whole = static_cast<int>(ops.size());
+  addInfo(op, own, forward, -1);
+  for (DetachedEpilogue &part : detached) {
+    addInfo(*part.group, op->getResult(part.result), forward, whole);
+    ops[whole].flops -= ops.back().flops;
+    parts.push_back(std::move(part.group));
+  }
+}
+
+void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int whole) {
+  OpInfo info{op, {}, {}, flopsOf(op), forward, whole};
+  for (Value operand : op->getOperands())
+    if (int id = idOf.lookup(operand); id >= 0 && !llvm::is_contained(info.operands, id))
+      info.operands.push_back(id);
+  for (Value result : results) {
+    int id = static_cast<int>(values.size());
+    idOf[result] = id;
+    info.results.push_back(id);
+    values.push_back({result, bytesOf(result), static_cast<int>(ops.size())});
+    values.back().received = isa<dist::DistDialect>(op->getDialect());
+  }
+  if (whole < 0)
+    blockFlops += info.flops;
+  if (forward)
+    forwardOps.push_back(static_cast<int>(ops.size()));
+  ops.push_back(std::move(info));
+}
+
+bool Recomputation::comesWithWhole(const OpInfo &info, function_ref<bool(int)> isThere) const {
+  return info.whole >= 0 &&
+         llvm::any_of(info.operands, [&](int id) { return values[id].producer == info.whole && !isThere(id); });
+}
+
+//===----------------------------------------------------------------------===//
+// What a choice costs
+//===----------------------------------------------------------------------===//
+
+/// The schedule with clones: positions of all uses, and bytes over time.
+struct Recomputation::Simulation {
+  std::vector<bool> cloned;           // by operation
+  std::vector<int64_t> firstBackward; // by value: position of the first backward use of the original; or the end
+  std::vector<int64_t> lastForward;   // by value: position of its last forward use
+  int64_t peakBytes = 0, peakPosition = 0;
+};
+
+Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept) const {
+  size_t count = values.size();
+  Simulation result;
+  result.cloned.assign(ops.size(), false);
+  result.firstBackward.assign(count, std::numeric_limits<int64_t>::max());
+  result.lastForward.assign(count, 0);
+  // Originals, then their clones.
+  std::vector<int64_t> first(2 * count, -1), last(2 * count, -1);
+  int64_t position = 0;
+  auto define = [&](int op, bool clone) {
+    for (int id : ops[op].results)
+      first[id + clone * count] = last[id + clone * count] = position;
+    ++position;
+  };
+  auto isOriginal = [&](int id) { return kept[id] || !isForward(values[id].producer); };
+  auto use = [&](int id) {
+    last[isOriginal(id) ? id : id + count] = position;
+    if (isOriginal(id))
+      result.firstBackward[id] = std::min(result.firstBackward[id], position);
+  };
+  std::vector<int64_t> clonedAt(ops.size(), -1);
+  std::function<void(int)> clone = [&](int op) {
+    if (clonedAt[op] >= 0)
+      return;
+    if (comesWithWhole(ops[op], isOriginal)) {
+      clone(ops[op].whole);
+      clonedAt[op] = clonedAt[ops[op].whole];
+      for (int id : ops[op].results)
+        first[id + count] = last[id + count] = clonedAt[op];
+      return;
+    }
+    result.cloned[op] = true;
+    for (int id : ops[op].operands)
+      if (!isOriginal(id))
+        clone(values[id].producer);
+    llvm::for_each(ops[op].operands, use);
+    clonedAt[op] = position;
+    define(op, true);
+  };
+  for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
+    if (isForward(op)) {
+      for (int id : ops[op].operands)
+        last[id] = result.lastForward[id] = position;
+    } else {
+      for (int id : ops[op].operands)
+        if (!isOriginal(id))
+          clone(values[id].producer);
+      llvm::for_each(ops[op].operands, use);
+    }
+    for (int id : ops[op].results)
+      result.lastForward[id] = position;
+    define(op, false);
+  }
+
+  std::vector<int64_t> change(position + 1, 0);
+  for (size_t id = 0; id < 2 * count; ++id) {
+    if (first[id] < 0)
+      continue;
+    const ValueInfo &value = values[id % count];
+    int64_t end = value.toTheEnd && id < count ? position - 1 : last[id];
+    change[first[id]] += value.bytes;
+    change[end + 1] -= value.bytes;
+  }
+  int64_t live = 0;
+  for (int64_t at = 0; at < position; ++at)
+    if ((live += change[at]) > result.peakBytes) {
+      result.peakBytes = live;
+      result.peakPosition = at;
+    }
+  return result;
+}
+
+Recomputation::Choice Recomputation::evaluate(std::vector<bool> kept) const {
+  for (int id = 0; id < static_cast<int>(values.size()); ++id)
+    if (isAlwaysKept(id))
+      kept[id] = true;
+  Simulation simulation = simulate(kept);
+  Choice choice;
+  choice.peakBytes = simulation.peakBytes;
+  for (auto [op, cloned] : llvm::enumerate(simulation.cloned))
+    if (cloned) {
+      choice.flops += ops[op].flops;
+      ++choice.operations;
+    }
+  for (auto [id, value] : llvm::enumerate(values))
+    if (value.saved && !kept[id])
+      choice.droppedBytes += value.bytes;
+  choice.kept = std::move(kept);
+  return choice;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+Recomputation::Choice Recomputation::keepAll() const {
+  std::vector<bool> kept;
+  for (const ValueInfo &value : values)
+    kept.push_back(value.saved);
+  return evaluate(std::move(kept));
+}
+
+/// Code generated for elementwise and row operations.
+bool Recomputation::isCheap(const OpInfo &info) const {
+  auto fusion = dyn_cast<graph::FusionOp>(info.op);
+  return fusion && !fusion.getContraction();
+}
+
+int64_t Recomputation::savedBytes() const {
+  int64_t bytes = 0;
+  for (const ValueInfo &value : values)
+    bytes += value.saved ? value.bytes : 0;
+  return bytes;
+}
+
+Recomputation::Choice Recomputation::selective() const {
+  std::vector<bool> kept = keepAll().kept, available = kept;
+  int64_t large = savedBytes() / kSmallPart;
+  for (int op : forwardOps) {
+    const OpInfo &info = ops[op];
+    if (!isCheap(info) || !llvm::all_of(info.operands, [&](int id) { return available[id]; }))
+      continue;
+    int64_t bytes = 0;
+    for (int id : info.results)
+      bytes += values[id].saved ? values[id].bytes : 0;
+    if (bytes == 0 || bytes < large)
+      continue;
+    for (int id : info.results) {
+      kept[id] = false;
+      available[id] = true;
+    }
+  }
+  return evaluate(std::move(kept));
+}
+
+/// The bytes, by operation, of forward values that exist after it and that the forward part still uses.
+std::vector<int64_t> Recomputation::forwardLiveBytes() const {
+  std::vector<int64_t> live(ops.size(), 0);
+  for (auto [id, value] : llvm::enumerate(values))
+    if (isForward(value.producer)) {
+      live[value.producer] += value.bytes;
+      live[lastForwardUse[id]] -= value.bytes;
+    }
+  for (size_t op = 1; op < live.size(); ++op)
+    live[op] += live[op - 1];
+  return live;
+}
+
+/// Points after about `distance` saved bytes each, where the fewest bytes are alive.
+Recomputation::Choice Recomputation::keepAtPoints(int64_t distance, const std::vector<int64_t> &live,
+                                                  const std::vector<bool> &end) const {
+  std::vector<int> points;
+  int64_t since = 0;
+  int best = -1;
+  for (int op : forwardOps) {
+    for (int id : ops[op].results)
+      since += values[id].saved ? values[id].bytes : 0;
+    if (2 * since >= distance && (best < 0 || live[op] <= live[best]))
+      best = op;
+    if (since < distance)
+      continue;
+    points.push_back(best);
+    since = 0;
+    best = -1;
+  }
+  std::vector<bool> kept(values.size(), false);
+  int next = points.empty() ? -1 : points.back();
+  for (auto [id, value] : llvm::enumerate(values)) {
+    if (!isForward(value.producer))
+      continue;
+    if (value.producer > next)
+      kept[id] = end[id];
+    auto point = llvm::lower_bound(points, value.producer);
+    if (point != points.end() && *point < lastForwardUse[id])
+      kept[id] = true;
+  }
+  return evaluate(std::move(kept));
+}
+
+int64_t Recomputation::keptBytes(const Choice &choice) const {
+  int64_t bytes = 0;
+  for (auto [id, value] : llvm::enumerate(values))
+    if (choice.kept[id] && isForward(value.producer))
+      bytes += value.bytes;
+  return bytes;
+}
+
+Recomputation::Choice Recomputation::full(int64_t copies) const {
+  std::vector<int64_t> live = forwardLiveBytes();
+  auto bytesOf = [&](const Choice &choice) { return choice.peakBytes + (copies - 1) * keptBytes(choice); };
+  Choice best = keepAll();
+  int64_t all = savedBytes();
+  std::vector<bool> end = copies == 1 ? selective().kept : std::vector<bool>(values.size(), false);
+  for (double distance = static_cast<double>(all) / 2; distance * 2048 > static_cast<double>(all); distance /= 1.2) {
+    Choice choice = keepAtPoints(static_cast<int64_t>(distance), live, end);
+    if (bytesOf(choice) < bytesOf(best))
+      best = std::move(choice);
+  }
+  return best;
+}
+
+/// The arithmetic of the clones that would come with a clone of `op`.
+double Recomputation::addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const {
+  llvm::SmallVector<int> needed{op};
+  double flops = 0;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    flops += ops[needed[i]].flops;
+    for (int id : ops[needed[i]].operands)
+      if (int producer = values[id].producer; !kept[id] && !cloned[producer] && !llvm::is_contained(needed, producer))
+        needed.push_back(producer);
+  }
+  return flops;
+}
+
+std::vector<Recomputation::Choice> Recomputation::increasing() const {
+  std::vector<Choice> choices{keepAll()};
+  int64_t step = std::max<int64_t>(1, savedBytes() / kSteps);
+  while (true) {
+    std::vector<bool> kept = choices.back().kept;
+    Simulation now = simulate(kept);
+    struct Move {
+      int op;
+      int64_t bytes;
+      double score;
+    };
+    std::vector<Move> moves;
+    for (int op : forwardOps) {
+      int64_t bytes = 0;
+      for (int id : ops[op].results)
+        if (values[id].saved && !isAlwaysKept(id) && kept[id] && now.lastForward[id] < now.peakPosition &&
+            now.firstBackward[id] > now.peakPosition)
+          bytes += values[id].bytes;
+      if (bytes == 0)
+        continue;
+      double flops = now.cloned[op] ? 0 : addedFlops(op, kept, now.cloned);
+      moves.push_back({op, bytes, static_cast<double>(bytes) / (1 + flops)});
+    }
+    if (moves.empty())
+      return choices;
+    llvm::stable_sort(moves, [](const Move &lhs, const Move &rhs) { return lhs.score > rhs.score; });
+    int64_t freed = 0;
+    for (const Move &move : moves) {
+      for (int id : ops[move.op].results)
+        kept[id] = false;
+      if ((freed += move.bytes) >= step)
+        break;
+    }
+    choices.push_back(evaluate(std::move(kept)));
+  }
+}
+
+Recomputation::Choice Recomputation::atMost(int64_t bytes) const {
+  std::vector<Choice> choices = increasing();
+  choices.push_back(selective());
+  choices.push_back(full());
+  Choice *best = &choices.front();
+  for (Choice &choice : choices) {
+    bool fits = choice.peakBytes <= bytes, bestFits = best->peakBytes <= bytes;
+    if (fits != bestFits ? fits : fits ? choice.flops < best->flops : choice.peakBytes < best->peakBytes)
+      best = &choice;
+  }
+  return std::move(*best);
+}
+
+//===----------------------------------------------------------------------===//
+// Clones
+//===----------------------------------------------------------------------===//
+
+void Recomputation::apply(const Choice &choice) {
+  IRMapping clones;
+  auto isDropped = [&](Value value) {
+    int id = idOf.lookup(value);
+    return id >= 0 && isForward(values[id].producer) && !choice.kept[id];
+  };
+  std::function<Value(Value, OpBuilder &)> rebuild = [&](Value value, OpBuilder &builder) -> Value {
+    if (!isDropped(value))
+      return value;
+    if (Value known = clones.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    const OpInfo &info = ops[values[idOf.lookup(value)].producer];
+    bool isPart = !graph::isView(op) && info.whole >= 0 &&
+                  !comesWithWhole(info, [&](int id) { return !isDropped(values[id].value); });
+    if (isPart)
+      op = info.op;
+    IRMapping operands;
+    for (Value operand : op->getOperands())
+      operands.map(operand, rebuild(operand, builder));
+    Operation *clone = builder.clone(*op, operands);
+    clone->setLoc(NameLoc::get(builder.getStringAttr("recomputed"), op->getLoc()));
+    clones.map(isPart ? ValueRange(value) : ValueRange(op->getResults()), clone->getResults());
+    return clones.lookup(value);
+  };
+  DenseSet<Operation *> forward;
+  for (int op : forwardOps)
+    forward.insert(ops[op].op);
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    // Views of what is computed again are cloned with it: others may use them in the forward part.
+    if (forward.contains(&op) || graph::isView(&op))
+      continue;
+    OpBuilder builder(&op);
+    for (OpOperand &operand : op.getOpOperands())
+      operand.set(rebuild(operand.get(), builder));
+  }
+}

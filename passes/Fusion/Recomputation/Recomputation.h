@@ -1,0 +1,124 @@
+//===- Recomputation.h - Which forward values the backward pass computes again
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_FUSION_RECOMPUTATION_RECOMPUTATION_H
+#define BOWLINE_PASSES_FUSION_RECOMPUTATION_RECOMPUTATION_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bowline {
+
+/// A block whose order is the order of execution, with a forward part, which computes a loss, and a backward part: all
+/// other operations, which may begin before the forward part ends. A forward value that the backward part uses is
+/// either kept or computed again from what is kept, by a clone of its operation right before its first backward use.
+/// Clones run the same kernels on the same values, so that results are the same bit for bit.
+///
+/// Ranks exchange everything once: results of collectives are kept.
+///
+/// Of a group that works on the result of a contraction, what needs only stored values is computed again without the
+/// contraction (DetachedEpilogue.h).
+///
+/// Reshapes are the value that they reshape; variables, arguments and constants need no memory here.
+class Recomputation {
+public:
+  Recomputation(mlir::Block &block, const llvm::DenseSet<mlir::Operation *> &forward);
+
+  /// What is kept, and what follows from it. Bytes count values only: neither scratch nor computing in place.
+  struct Choice {
+    std::vector<bool> kept;   // by value
+    int64_t peakBytes = 0;    // the most bytes of values alive at one time
+    double flops = 0;         // of all clones
+    int64_t operations = 0;   // that are cloned
+    int64_t droppedBytes = 0; // of values kept without recomputation
+  };
+
+  /// Everything that the backward part uses is kept.
+  Choice keepAll() const;
+
+  /// Computes again what code generated for elementwise and row operations computes from values that are kept anyway,
+  /// where it is large.
+  Choice selective() const;
+
+  /// Keeps only what is alive at some points of the forward part: those where little is alive, as between the layers of
+  /// a network. The distance of the points is the one with the lowest peak. After the last point all is kept that
+  /// `selective` keeps,
+  /// unless what is kept is there in several copies, for as many microbatches in flight: then the lowest sum of the
+  /// peak and the other copies decides.
+  Choice full(int64_t copies = 1) const;
+
+  /// Choices from none to as much as helps. Each computes more operations again than the one before, those first that
+  /// free the most bytes at the peak for an operation of arithmetic (greedy).
+  std::vector<Choice> increasing() const;
+
+  /// The choice of the fewest operations of arithmetic, among all of the above, whose peak is at most `bytes`; the one
+  /// with the lowest peak if there is none.
+  Choice atMost(int64_t bytes) const;
+
+  /// Clones operations as `choice` says.
+  void apply(const Choice &choice);
+
+  /// Operations of arithmetic of the block as it was.
+  double totalFlops() const { return blockFlops; }
+
+private:
+  struct ValueInfo {
+    mlir::Value value;
+    int64_t bytes;
+    int producer;          // operation
+    bool saved = false;    // a forward value that the backward part uses
+    bool toTheEnd = false; // stored in a variable
+    bool received = false; // the result of a collective, which is never issued again
+  };
+  struct OpInfo {
+    mlir::Operation *op;
+    llvm::SmallVector<int> operands, results; // values
+    double flops;
+    bool forward;
+    int whole = -1; // of a part of a group, which is in no block: the operation that computes it with the rest
+  };
+  struct Simulation;
+
+  void addOperation(mlir::Operation *op, bool forward);
+  void addInfo(mlir::Operation *op, mlir::ValueRange results, bool forward, int whole);
+  /// Whether the results of a part come with those of the group, which is computed again too.
+  bool comesWithWhole(const OpInfo &info, llvm::function_ref<bool(int)> isThere) const;
+  bool isForward(int op) const { return ops[op].forward; }
+  bool isAlwaysKept(int value) const { return values[value].toTheEnd || values[value].received; }
+  bool isCheap(const OpInfo &info) const;
+  int64_t savedBytes() const;
+  Simulation simulate(const std::vector<bool> &kept) const;
+  Choice evaluate(std::vector<bool> kept) const;
+  std::vector<int64_t> forwardLiveBytes() const;
+  /// `end`: what is kept behind the last point.
+  Choice keepAtPoints(int64_t distance, const std::vector<int64_t> &live, const std::vector<bool> &end) const;
+  /// The bytes of the values that go from the forward part to the backward part.
+  int64_t keptBytes(const Choice &choice) const;
+  double addedFlops(int op, const std::vector<bool> &kept, const std::vector<bool> &cloned) const;
+
+  llvm::DenseMap<mlir::Value, int> idOf; // -1: needs no memory
+  std::vector<ValueInfo> values;
+  std::vector<OpInfo> ops; // in block order, parts behind their groups; no reshapes, reads, writes, constants
+  std::vector<mlir::OwningOpRef<graph::FusionOp>> parts;
+  std::vector<int> lastForwardUse; // by value: operation, or its producer
+  llvm::SmallVector<int> forwardOps;
+  llvm::DenseSet<llvm::StringRef> variablesRead;
+  mlir::Block &block;
+  double blockFlops = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_FUSION_RECOMPUTATION_RECOMPUTATION_H

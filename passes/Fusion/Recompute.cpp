@@ -1,0 +1,164 @@
+//===- Recompute.cpp - Compute forward values again in the backward pass
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/Analysis/TrainingNames.h"
+#include "passes/Fusion/Passes.h"
+#include "passes/Fusion/Recomputation/Recomputation.h"
+#include "passes/Fusion/Recomputation/StageRecomputation.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InterleavedRange.h"
+
+namespace bowline {
+#define GEN_PASS_DEF_RECOMPUTE
+#include "passes/Fusion/Passes.h.inc"
+} // namespace bowline
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class Recompute : public bowline::impl::RecomputeBase<Recompute> {
+public:
+  using RecomputeBase::RecomputeBase;
+
+  void runOnProgram() override {
+    mode = dist::recomputeOf(getOperation());
+    auto function = graph::FuncOp::find(getOperation(), graph::FunctionPart::Microbatch);
+    if (mode == "none" || (mode == "auto" && memoryTarget <= 0))
+      return;
+    if (!function)
+      return failed(recomputeStages()) ? signalPassFailure() : void();
+    DenseSet<Operation *> forward = forwardOperations(function);
+    if (!forward.empty())
+      recompute(function, forward);
+  }
+
+private:
+  /// The function that computes the backward pass of the stage of `forward`; null where several do, or none.
+  graph::FuncOp backwardOf(graph::FuncOp forward) {
+    for (auto function : getOperation().getOps<graph::FuncOp>())
+      if (function.getPart() == graph::FunctionPart::Backward && stage::indexOf(function) == stage::indexOf(forward))
+        return function;
+    return {};
+  }
+
+  /// The stages of a pipeline.
+  LogicalResult recomputeStages() {
+    SymbolTable symbols(getOperation());
+    for (auto forward : llvm::to_vector(getOperation().getOps<graph::FuncOp>())) {
+      if (forward.getPart() != graph::FunctionPart::Forward)
+        continue;
+      if (mode == "auto")
+        return forward.emitError("recomputation 'auto' cannot choose for the stages of a pipeline; use none, selective "
+                                 "or full");
+      graph::FuncOp backward = backwardOf(forward);
+      if (!backward)
+        return forward.emitError(
+            "a divided backward pass cannot compute forward values again: both parts would have to; "
+            "use recomputation 'none', or another schedule such as 1f1b");
+      auto done =
+          StageRecomputation(forward, backward, symbols).run([&](const Recomputation &recomputation, int64_t slots) {
+            return mode == "selective" ? recomputation.selective() : recomputation.full(slots);
+          });
+      if (done)
+        report(forward, done->none, done->chosen, done->totalFlops,
+               llvm::formatv(" of stage {0}, for {1} microbatches in flight",
+                             llvm::interleaved(stage::indexOf(forward)), done->slots)
+                   .str());
+    }
+    return success();
+  }
+
+  /// What the loss of this microbatch needs. What depends on an accumulator, as the sum over microbatches does, is no
+  /// part of it.
+  DenseSet<Operation *> forwardOperations(graph::FuncOp function) {
+    Block &block = function.getBody().front();
+    DenseSet<Value> accumulated;
+    Value loss;
+    for (Operation &op : block) {
+      bool reads = false;
+      if (auto read = dyn_cast<graph::ReadOp>(op))
+        reads = isAccumulator(read.getVariable());
+      if (reads || llvm::any_of(op.getOperands(), [&](Value value) { return accumulated.contains(value); }))
+        accumulated.insert(op.result_begin(), op.result_end());
+      if (auto write = dyn_cast<graph::WriteOp>(op); write && write.getVariable() == training::kLossSum)
+        loss = write.getValue();
+    }
+    DenseSet<Operation *> seen, forward;
+    SmallVector<Value> worklist;
+    if (loss)
+      worklist.push_back(loss);
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val().getDefiningOp();
+      if (!op || !seen.insert(op).second)
+        continue;
+      if (!accumulated.contains(op->getResult(0)))
+        forward.insert(op);
+      llvm::append_range(worklist, op->getOperands());
+    }
+    return forward;
+  }
+
+  bool isAccumulator(StringRef variable) {
+    auto state = getOperation().lookupSymbol<graph::StateOp>(variable);
+    return state && state.isAccumulator();
+  }
+
+  void recompute(graph::FuncOp function, const DenseSet<Operation *> &forward) {
+    Recomputation recomputation(function.getBody().front(), forward);
+    Recomputation::Choice none = recomputation.keepAll();
+    Recomputation::Choice choice = mode == "selective" ? recomputation.selective()
+                                   : mode == "full"    ? recomputation.full()
+                                                       : recomputation.atMost(memoryTarget - otherBytes(function));
+    recomputation.apply(choice);
+    report(function, none, choice, recomputation.totalFlops(), "");
+  }
+
+  void report(graph::FuncOp function, const Recomputation::Choice &none, const Recomputation::Choice &choice,
+              double totalFlops, const std::string &where) {
+    std::string text = llvm::formatv(
+        "recompute {0}{7}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
+        "about {5:F1} MiB "
+        "of values at the peak, {6:F1} MiB without",
+        mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
+        totalFlops > 0 ? 100 * choice.flops / totalFlops : 0.0, mebibytes(choice.peakBytes), mebibytes(none.peakBytes),
+        where);
+    remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
+    emitRemark(getOperation().getLoc()) << text;
+  }
+
+  /// As the strategy says: none, selective, full or auto.
+  StringRef mode;
+
+  static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+  /// What the arena holds beside the values of the function: variables, and accumulators that exist before it.
+  int64_t otherBytes(graph::FuncOp function) {
+    int64_t bytes = 0;
+    auto add = [&](RankedTensorType type) { bytes += static_cast<int64_t>(plan::byteCount(type)); };
+    for (auto param : getOperation().getOps<graph::ParamOp>())
+      add(param.getTensorType());
+    DenseSet<StringRef> read;
+    for (auto access : function.getBody().front().getOps<graph::ReadOp>())
+      read.insert(access.getVariable());
+    for (auto state : getOperation().getOps<graph::StateOp>())
+      if (!state.isAccumulator() || read.contains(state.getName()))
+        add(state.getTensorType());
+    for (Type type : function.getArgumentTypes())
+      add(cast<RankedTensorType>(type));
+    return bytes;
+  }
+};
+
+} // namespace

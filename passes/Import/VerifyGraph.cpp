@@ -1,0 +1,23 @@
+//===- VerifyGraph.cpp - What frontends write, and what phase `graph` leaves
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Analysis/PhaseRules.h"
+#include "passes/Import/Passes.h"
+
+using namespace mlir;
+using namespace bowline;
+
+LogicalResult bowline::verifyInput(ModuleOp module) {
+  return verifyAll(module, [](Operation *op) { return verifyGraphLevel(op, Phase::Input); });
+}
+
+LogicalResult bowline::verifyGraph(ModuleOp module) {
+  if (failed(verifyAll(module, [](Operation *op) { return verifyGraphLevel(op, Phase::Graph); })))
+    return failure();
+  return verifyEntries(module);
+}

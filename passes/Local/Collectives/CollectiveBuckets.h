@@ -1,0 +1,56 @@
+//===- CollectiveBuckets.h - Independent collectives become one operation
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVEBUCKETS_H
+#define BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVEBUCKETS_H
+
+#include "dialects/Dist/DistOps.h"
+#include "mlir/IR/Block.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace bowline {
+
+/// Replaces collectives of a block by `dist.bucket`: all-reduces, all-gathers and reduce-scatters along dimension 0 of
+/// one kind and reduction, over the same axes, of one element type and with the same further attributes. They join in
+/// program order, so that gradients are together that become ready one after another. A bucket ends before a collective
+/// that depends on a member, or with which its tensors (before they are scattered, after they are gathered) would have
+/// more than the given bytes, or a sixteenth of all that could join it if that is less and at least kLeastBytes: a
+/// bucket is exchanged while the next one is computed, so that there have to be some. What goes along the axis of the
+/// stages stays: there other ranks have other programs, whose order it fits. A bucket stands where its last member
+/// stood; what depends on the earlier ones moves behind it.
+class CollectiveBuckets {
+public:
+  explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
+  void run(mlir::Block &block);
+
+  /// Latency costs little beside these.
+  static constexpr int64_t kLeastBytes = 1 << 20;
+
+private:
+  int64_t limitFor(mlir::Block &block, mlir::Attribute key) const;
+
+  /// Equal for collectives that may join; null for what is none.
+  static mlir::Attribute keyOf(mlir::Operation *op);
+
+  bool isDependent(mlir::Operation *op) const;
+  void addMember(mlir::Operation *op);
+  void addDependent(mlir::Operation *op);
+  /// Replaces the members by a bucket, if there are several, and begins anew.
+  void close();
+
+  int64_t most, limit = 0, bytes = 0;
+  bool linksMove = false; ///< one is among the dependents
+  llvm::SmallVector<mlir::Operation *> members, dependents;
+  size_t dependentsBeforeLast = 0;
+  llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents
+  llvm::DenseSet<mlir::Attribute> read, written; ///< variables, by dependents
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVEBUCKETS_H

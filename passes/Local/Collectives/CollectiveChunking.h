@@ -1,0 +1,49 @@
+//===- CollectiveChunking.h - Products and the collectives beside them, in chunks of rows
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVECHUNKING_H
+#define BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVECHUNKING_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "targets/costs/cost_model.h"
+
+namespace bowline {
+
+/// Divides pairs of a matrix product and a collective along the first dimension, so that the collective of one chunk
+/// can run beside the product of another (Wang et al., "Overlap Communication with Dependent Computation via
+/// Decomposition", 2023): a product whose sums over ranks are added up or scattered, and a gather with the products
+/// that need it. Each element is the same sum of the same terms. Chunks are cut out of the operand and joined again,
+/// which are copies.
+///
+/// The first dimension must be a free one of the product's left side, and not the one that the collective gathers or
+/// scatters along.
+class CollectiveChunking {
+public:
+  /// \p chunks: as many, or the most that divide the rows if that is less; 0: the number from 1 to 8 for which the
+  /// cost model says the least time.
+  CollectiveChunking(dist::MeshOp mesh, int64_t chunks, targets::CostModel model)
+      : mesh(mesh), chunks(chunks), model(std::move(model)) {}
+
+  /// The number of pairs that were divided.
+  int64_t run(mlir::Block &block);
+
+private:
+  bool divideProduct(mlir::Operation *collective);
+  bool divideGather(dist::AllGatherOp gather);
+  int64_t chooseChunks(int64_t rows, double flops, double wholeBytes, double copiedBytes, mlir::ArrayAttr axes,
+                       const collectives::Definition &collective);
+
+  dist::MeshOp mesh;
+  int64_t chunks;
+  targets::CostModel model;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_COLLECTIVES_COLLECTIVECHUNKING_H

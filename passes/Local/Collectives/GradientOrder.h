@@ -1,0 +1,40 @@
+//===- GradientOrder.h - Gradients are exchanged in the order in which they become ready
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_COLLECTIVES_GRADIENTORDER_H
+#define BOWLINE_PASSES_LOCAL_COLLECTIVES_GRADIENTORDER_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace bowline {
+
+/// Orders the collectives of accumulators in a function as an earlier function of the same entry completes what it adds
+/// to them: the backward pass comes to the last layer first, and parameters are listed the other way. Buckets of
+/// neighbours are then ready early.
+class GradientOrder {
+public:
+  explicit GradientOrder(mlir::SymbolTable &symbols) : symbols(symbols) {}
+
+  /// For every function of the entry.
+  void run(graph::EntryOp entry);
+
+private:
+  void learn(mlir::Block &block);
+  void sort(mlir::Block &block);
+
+  mlir::SymbolTable &symbols;
+  /// By accumulator: the position of what computes the last value that is added to it.
+  llvm::StringMap<int64_t> ready;
+  int64_t next = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_COLLECTIVES_GRADIENTORDER_H

@@ -1,0 +1,46 @@
+//===- ScalarSums.h - Sums of scalars over ranks, with one collective
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_COLLECTIVES_SCALARSUMS_H
+#define BOWLINE_PASSES_LOCAL_COLLECTIVES_SCALARSUMS_H
+
+#include "dialects/Dist/DistOps.h"
+#include "mlir/IR/Block.h"
+
+namespace bowline {
+
+/// An addition of scalars, many of which are all-reduced first, becomes an all-reduce of their sum: one per set of
+/// axes, and where one set contains another, along the difference only. Sums between stages stay. The order of
+/// additions changes.
+///
+/// ```mlir
+/// %a = all_reduce sum %x over ["dp"], %b = all_reduce sum %y over ["dp", "tp"], %r = addf(addf(%a, %b), %c)
+/// %r = addf(%c, all_reduce sum addf(%x, all_reduce sum %y over ["tp"]) over ["dp"])
+/// ```
+class ScalarSums {
+public:
+  explicit ScalarSums(dist::MeshOp mesh) : mesh(mesh) {}
+  void run(mlir::Block &block);
+
+private:
+  using Axes = llvm::SmallVector<mlir::StringAttr>;
+  /// The part of a sum that is still to be added up along `axes`, which have the order of the mesh.
+  struct Part {
+    Axes axes;
+    mlir::Value value;
+  };
+
+  void rewrite(mlir::Operation *root);
+  Part stripCollectives(mlir::Value leaf);
+
+  dist::MeshOp mesh;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_COLLECTIVES_SCALARSUMS_H

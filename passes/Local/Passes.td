@@ -1,0 +1,102 @@
+#ifndef BOWLINE_PASSES_LOCAL_PASSES_TD
+#define BOWLINE_PASSES_LOCAL_PASSES_TD
+
+include "passes/Analysis/PhasePass.td"
+
+def GlobalToLocal : PhasePass<"global-to-local", "Local"> {
+  let summary = "The program of one rank: local tensors, collectives in the place of reshards";
+  let description = [{
+    Every value has a sharding; its type becomes that of the piece which a rank holds, and each `dist.reshard` the
+    collectives that it takes. All ranks run the same program; random numbers are those of the whole tensor. Where an
+    embedding or the classes of the loss are cut, indices and labels are seen from the part that the rank has.
+
+    Diagnosed: a variable, argument or result without a sharding, or whose axes do not divide it.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ApplyZero : PhasePass<"apply-zero", "Local"> {
+  let summary = "Ranks divide optimizer states, gradients and parameters instead of keeping copies";
+  let description = [{
+    ZeRO at the level and along the axis that the module's `dist.strategy` says, on the program of one rank. Variables
+    become flat shards: all elements in row-major order, zeros at the end, an equal part for each rank, so that any size
+    divides. Gradients are reduce-scattered, updates computed on shards, new values gathered; from level 2 on gradients
+    are accumulated in shards, and with level 3 parameters are gathered before they are used, in the forward and again in
+    the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
+
+    A parameter that all but its update round to one narrower type, as bf16 training does with the weights of products,
+    becomes a shard with levels 1 and 2 too, and gets a whole rounded copy, a mirror, which is what is gathered.
+
+    A module without a strategy, or with level 0, stays as it is. Diagnosed: no gradient is summed over the axis.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
+def SplitStages : PhasePass<"split-stages", "Local"> {
+  let summary = "Make one program per rank of a pipeline";
+  let description = [{
+    Where the module's `dist.strategy` has an axis for stages with more than one rank, labels the program of one rank
+    and replaces its functions, entries and variables by nested modules `@stage0`, `@stage1`, ..., one per coordinate
+    along that axis. Each has a copy of mesh and strategy and the attributes of the outer module, the variables of its
+    stages, and entries of the same names.
+
+    The `microbatch` becomes functions `@forward.S`, `@backward.S` (or `@backward_input.S` and `@backward_weight.S`,
+    where the schedule splits them), `@send_activation.S`, `@receive_activation.S`, `@send_gradient.S` and
+    `@receive_gradient.S` for each stage S of the rank. Values go from one to another in states with the role `stash`.
+    The timeline of the training step is the schedule's.
+
+    All other functions stay, each rank having what its stages need; scalars that stages share go through all-reduces
+    over the axis of the stages.
+
+    Runs on local tensors, after ZeRO and before anything that may treat the two ends of a transfer differently.
+    Diagnosed: a schedule that does not fit the numbers of ranks, microbatches and stages, or divides backward passes
+    that should be computed again, and what `label-stages`
+    diagnoses.
+  }];
+  let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {
+  let summary = "Divide products and their collectives into chunks that overlap";
+  let description = [{
+    A matrix product whose sums over ranks are added up or scattered, and a gather with the products that need it, become
+    several of each along the first dimension (CollectiveChunking.h). `overlap-commands` then lets the collective of one
+    chunk run beside the product of the next. Results are the same, bit for bit. How many chunks: `overlap_chunks` of the
+    strategy.
+
+    Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
+  }];
+  let options = [Option<"links", "links", "std::string", "\"\"",
+                        "For the cost model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
+  let dependentDialects = ["::bowline::dist::DistDialect"];
+}
+
+def LowerCollectives : PhasePass<"lower-collectives", "Local"> {
+  let summary = "Collectives on contiguous memory, and slices as local operations";
+  let description = [{
+    After it, parts are cut and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
+    `all_to_all` `split 0 concat 0`, with at most one transpose around each, and none where all dimensions before the
+    one in question are 1. `dist.slice` gathers the rows of this rank's part. What goes over axes of one rank is gone.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
+def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
+  let summary = "Fewer and larger collectives";
+  let description = [{
+    Sums of scalars to which ranks contribute, such as the norm of all gradients, are added up before they are
+    all-reduced: one collective per set of axes.
+
+    Sums of gradients move to the order in which the backward pass completes these (GradientOrder.h).
+
+    Then collectives of one kind, over the same axes and of one element type become a `dist.bucket`, in program order, as
+    long as none depends on another and their tensors have at most the `bucket_bytes` of the strategy together, and at
+    most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
+    last of its members can; what depends on the first ones waits. The default is that of PyTorch's
+    DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
+  }];
+  let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
+}
+
+#endif // BOWLINE_PASSES_LOCAL_PASSES_TD

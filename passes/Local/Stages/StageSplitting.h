@@ -1,0 +1,50 @@
+//===- StageSplitting.h - One program per rank of a pipeline
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_STAGES_STAGESPLITTING_H
+#define BOWLINE_PASSES_LOCAL_STAGES_STAGESPLITTING_H
+
+#include "passes/Local/Stages/RankFunction.h"
+#include "passes/Strategy/Strategy.h"
+
+namespace bowline {
+
+/// Replaces functions, entries and variables of a module in stages by one nested module per rank along the axis of the
+/// stages, `@stage0`, `@stage1`, ..., in the order of their coordinates. Each is the whole program of the ranks with
+/// this coordinate: mesh and strategy, its variables, its functions, and entries of the same names.
+///
+/// What runs per microbatch becomes fragments (MicrobatchFragments.h), whose order the entry's timeline is: that of the
+/// strategy's schedule, 1f1b where it has none. All other functions stay, each rank having its part (RankFunction.h).
+/// Every rank keeps what belongs to no stage, such as the step, and has all results.
+class StageSplitting {
+public:
+  /// \p module is that of one rank, labelled. `strategy` is what `lines` say, and outlives the splitting.
+  StageSplitting(mlir::ModuleOp module, const Strategy &strategy, dist::StrategyOp lines)
+      : module(module), symbols(module), strategy(strategy), lines(lines) {}
+
+  /// Fails with a diagnostic, having changed nothing, where the schedule does not fit.
+  mlir::LogicalResult run();
+
+private:
+  /// 0 where nothing runs per microbatch.
+  mlir::FailureOr<int64_t> countMicrobatches();
+  mlir::FailureOr<Schedule> readSchedule(int64_t microbatches);
+  /// Of the line on the schedule, or else on the mesh.
+  mlir::Location scheduleLocation();
+  mlir::ModuleOp split(mlir::OpBuilder &builder, const PipelineRanks &ranks, int64_t rank);
+  void addEntry(graph::EntryOp entry, const MicrobatchFragments *fragments, mlir::SymbolTable &rankSymbols);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  const Strategy &strategy;
+  dist::StrategyOp lines;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_STAGES_STAGESPLITTING_H

@@ -1,0 +1,108 @@
+//===- FunctionSharding.h - A function works on shards of the variables that ranks divide
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_ZERO_FUNCTIONSHARDING_H
+#define BOWLINE_PASSES_LOCAL_ZERO_FUNCTIONSHARDING_H
+
+#include "passes/Local/Zero/FlatShards.h"
+#include "passes/Local/Zero/UniformValues.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace bowline {
+
+/// A variable of which each rank keeps a flat shard from now on.
+struct ShardedVariable {
+  mlir::RankedTensorType whole;
+  /// An accumulator in which every rank had a summand; shards are complete sums.
+  bool isSummand = false;
+  bool isParameter = false;
+  /// There is never anything but zeros behind its elements, so that a sum over the shard is one over these.
+  bool isZeroPadded = false;
+};
+
+/// Rewrites one function on local tensors for variables that become flat shards:
+///
+///   * What is computed elementwise from shards is computed on shards, and so is what such operations need beside them,
+///     if all ranks have it equal: constants, scalars, slices of whole variables.
+///   * The all-reduce that completes a gradient becomes a reduce-scatter; along its other axes shards are all-reduced.
+///   * So is what goes to another stage of a pipeline.
+///   * A sum of all elements is taken over the shard, then over the ranks.
+///   * Gradients are reduce-scattered before they are added to an accumulator that is a shard, as soon as they are
+///   known.
+///   * Where a whole tensor is needed the shards are gathered: a new value as soon as it is known; a parameter before
+///   it
+///     is used, and again before its next use if another parameter is used in between.
+///
+/// Values rounded on the way to their use are rounded first and gathered then, which gives the same with fewer bytes.
+class FunctionSharding {
+public:
+  using Variables = llvm::StringMap<ShardedVariable>;
+
+  /// The attributes of variables are still those of whole tensors. \p prefetch goes onto the gathers of parameters.
+  FunctionSharding(graph::FuncOp function, const FlatShards &shards, const mlir::SymbolTable &symbols,
+                   const Variables &variables, int64_t prefetch);
+
+  /// Fails with a diagnostic where parts of a sum are used in a way that shards cannot take part in.
+  mlir::LogicalResult run();
+
+private:
+  // Which values become shards.
+  mlir::LogicalResult findShards();
+  mlir::LogicalResult classify(mlir::Operation *op);
+  bool isElementwise(mlir::Operation *op) const;
+  bool isGradientSum(dist::AllReduceOp all) const;
+  void findWanted();
+  const ShardedVariable *lookup(llvm::StringRef variable) const;
+  bool isSummandAccumulator(mlir::Operation *op) const;
+
+  // Making them.
+  void rewrite(mlir::Operation *op);
+  void rewriteWrite(graph::WriteOp write);
+  void rewriteSummand(mlir::Operation *op);
+  void rewriteElementwise(mlir::Operation *op);
+  void rewriteGradientSum(dist::AllReduceOp all);
+  bool rewriteSum(mlir::Operation *sum);
+  mlir::Value shardOf(mlir::Value whole);
+  mlir::Value summandShardOf(mlir::Value summand, llvm::StringRef why);
+  mlir::Value splat(mlir::DenseElementsAttr value, mlir::Location location);
+  void setShard(mlir::Value whole, mlir::Value shard, bool zeroPadded);
+  bool keepsZeros(mlir::Operation *op) const;
+
+  // Whole tensors again.
+  struct Demand {
+    mlir::Value whole;
+    mlir::OpOperand *operand;
+    int64_t position; ///< of its operation in the function as it was
+  };
+  void gatherAll();
+  void gatherParameter(mlir::Value whole, llvm::ArrayRef<Demand> demands, llvm::ArrayRef<Demand> ofAll);
+  void gather(mlir::Value whole, llvm::ArrayRef<Demand> demands, int64_t repetition);
+  /// The parameter that \p whole is, perhaps rounded; empty if it is none.
+  llvm::StringRef parameterOf(mlir::Value whole) const;
+
+  graph::FuncOp function;
+  const FlatShards &shards;
+  const mlir::SymbolTable &symbols;
+  const Variables &variables;
+  int64_t prefetch;
+  UniformValues uniform;
+
+  /// Values of the function as it was: sums of what accumulators have of gradients, and those of them that are known in
+  /// shards only; values that are; and further ones that shards are computed with.
+  llvm::DenseSet<mlir::Value> gradients, summands, divided, wanted;
+  llvm::DenseMap<mlir::Value, mlir::Value> shardOfValue, shardOfSummand;
+  llvm::DenseSet<mlir::Value> zeroPadded; ///< shards
+  llvm::MapVector<mlir::Value, llvm::SmallVector<Demand>> demands;
+  llvm::SetVector<mlir::Operation *> replaced;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_ZERO_FUNCTIONSHARDING_H

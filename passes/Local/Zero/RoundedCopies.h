@@ -1,0 +1,52 @@
+//===- RoundedCopies.h - What is computed with rounded parameters reads rounded copies
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_ZERO_ROUNDEDCOPIES_H
+#define BOWLINE_PASSES_LOCAL_ZERO_ROUNDEDCOPIES_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "dialects/Stage/StageOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace bowline {
+
+/// For parameters that nothing but their own update needs in full precision, because everything else rounds them to one
+/// narrower type first: they get a whole copy of that type, a mirror (`mirror_of`) that is written together with
+/// them and read in their place. Their wide values may then be divided among ranks without ever being gathered.
+///
+/// A mirror in another stage that is only read rounded gets that type itself, and so does what is sent to it.
+class RoundedCopies {
+public:
+  RoundedCopies(mlir::ModuleOp module, mlir::SymbolTable &symbols);
+
+  /// The parameters that have a copy now. Those that `keep` holds for stay as they are.
+  llvm::StringSet<> run(llvm::function_ref<bool(graph::ParamOp)> keep);
+
+private:
+  struct Uses {
+    llvm::SmallVector<graph::ReadOp> reads;
+    llvm::SmallVector<graph::WriteOp> writes;
+  };
+
+  mlir::Type roundedTypeOf(graph::ParamOp param);
+  bool isTrained(graph::ParamOp param);
+  void addCopy(graph::ParamOp param, mlir::Type element);
+  void narrow(graph::ParamOp mirror, mlir::Type element);
+  void readInstead(graph::ParamOp param, graph::ParamOp copy);
+  mlir::Value rounded(mlir::Value value, mlir::Type element);
+
+  mlir::SymbolTable &symbols;
+  llvm::SmallVector<graph::ParamOp> params;
+  llvm::DenseMap<mlir::StringAttr, Uses> uses;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_ZERO_ROUNDEDCOPIES_H

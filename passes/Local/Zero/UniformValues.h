@@ -1,0 +1,42 @@
+//===- UniformValues.h - Which values are equal on all ranks along an axis
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_ZERO_UNIFORMVALUES_H
+#define BOWLINE_PASSES_LOCAL_ZERO_UNIFORMVALUES_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace bowline {
+
+/// The values of a function on local tensors that all ranks along an axis have equal: what follows from constants, from
+/// variables of which they hold copies, from arguments that the axis does not cut, and from what they have exchanged.
+/// A part of such a value can be taken without communication.
+class UniformValues {
+public:
+  UniformValues(graph::FuncOp function, mlir::StringAttr axis, const mlir::SymbolTable &symbols);
+
+  bool contains(mlir::Value value) const { return uniform.contains(value); }
+
+private:
+  bool isUniform(mlir::Operation *op, const mlir::SymbolTable &symbols) const;
+
+  mlir::StringAttr axis;
+  llvm::DenseSet<mlir::Value> uniform;
+};
+
+/// Whether \p sharding, which may be null, cuts a dimension along \p axis.
+bool isCutAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
+/// Whether \p sharding, which may be null, is that of summands along \p axis.
+bool isSummedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_ZERO_UNIFORMVALUES_H

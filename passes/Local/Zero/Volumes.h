@@ -1,0 +1,39 @@
+//===- Volumes.h - What a rank keeps and what it sends
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_LOCAL_ZERO_VOLUMES_H
+#define BOWLINE_PASSES_LOCAL_ZERO_VOLUMES_H
+
+#include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bowline {
+
+/// Counts of a module of local tensors, in bytes per rank.
+class Volumes {
+public:
+  explicit Volumes(mlir::ModuleOp module) : module(module) {}
+
+  /// Bytes of all parameters and states; accumulators count.
+  int64_t ofVariables() const;
+
+  /// Bytes that a rank sends in a run of \p entry, repetitions counted, by algorithms that send the least (Patarasuk
+  /// and Yuan, 2009). Of n ranks with a tensor of B bytes, before it is scattered or after it is gathered: (n-1)/n B
+  /// for gathers, scatters and all-to-all, twice that for all-reduces.
+  int64_t sentIn(graph::EntryOp entry) const;
+  /// The same for one operation, 0 for what sends nothing.
+  static int64_t sentBy(mlir::Operation *op);
+
+private:
+  mutable mlir::ModuleOp module;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_LOCAL_ZERO_VOLUMES_H

@@ -1,0 +1,318 @@
+//===- StrategyApplication.cpp - A strategy's choices become shardings of a module
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/Assignment/StrategyApplication.h"
+#include "dialects/Stage/StageOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Analysis/ShardingState.h"
+#include "passes/Sharding/Assignment/AxisDivision.h"
+#include "passes/Sharding/Assignment/DimensionSplit.h"
+#include "passes/Sharding/Padding/Misfit.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+using namespace bowline;
+
+LogicalResult StrategyApplication::apply() {
+  replaceMesh();
+  if (failed(shardParameters()))
+    return failure();
+  for (auto function : module.getOps<graph::FuncOp>())
+    if (failed(shardBatch(function)))
+      return failure();
+  if (strategy.getSize(strategy.sequenceAxis) == 1)
+    return success();
+  return shardSequences();
+}
+
+LogicalResult StrategyApplication::run() {
+  if (failed(apply()))
+    return failure();
+  if (keyPieces > 0)
+    divideAxis(module, strategy.tensorAxis, keyPieces);
+  return success();
+}
+
+void StrategyApplication::replaceMesh() {
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> sizes;
+  for (const Strategy::Axis &axis : strategy.mesh) {
+    names.push_back(axis.name);
+    sizes.push_back(axis.size);
+  }
+  dist::MeshOp old = dist::MeshOp::of(module);
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToStart(module.getBody());
+  if (old)
+    builder.setInsertionPoint(old);
+  dist::MeshOp::create(builder, old ? old.getLoc() : module.getLoc(), old ? old.getSymName() : "mesh",
+                       builder.getStrArrayAttr(names), sizes);
+  if (old)
+    old.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+LogicalResult StrategyApplication::shardParameters() {
+  SmallVector<graph::ParamOp> params = llvm::to_vector(module.getOps<graph::ParamOp>());
+  llvm::erase_if(params, [](graph::ParamOp param) { return param.isMirror(); });
+  for (graph::ParamOp param : params)
+    param->setAttr(dist::DistDialect::kShardingAttr,
+                   dist::ShardingAttr::replicated(module.getContext(), param.getTensorType().getRank()));
+  DeciderMap deciders;
+  for (const Strategy::Pattern &pattern : strategy.patterns)
+    if (failed(applyPattern(pattern, params, deciders)))
+      return failure();
+  if (failed(checkDeciders(deciders)))
+    return failure();
+  llvm::erase_if(params, [&](graph::ParamOp param) { return deciders.contains(param); });
+  if (strategy.getSize(strategy.tensorAxis) > 1 && failed(shardByDefault(params)))
+    return failure();
+  shardMirrors();
+  return success();
+}
+
+/// The gradient of a mirror is added to its owner's, and its value copied: both in the same pieces.
+void StrategyApplication::shardMirrors() {
+  SymbolTable symbols(module);
+  for (auto mirror : module.getOps<graph::ParamOp>())
+    if (mirror.isMirror())
+      mirror->setAttr(dist::DistDialect::kShardingAttr,
+                      symbols.lookup(*mirror.getMirrorOf())->getAttr(dist::DistDialect::kShardingAttr));
+}
+
+LogicalResult StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
+  TensorParallel tensorParallel(module, strategy.tensorAxis, strategy.getSize(strategy.tensorAxis));
+  SmallVector<std::pair<graph::ParamOp, TensorParallel::Cut>> cuts;
+  for (graph::ParamOp param : params) {
+    FailureOr<std::optional<TensorParallel::Cut>> cut = tensorParallel.findCut(param);
+    if (failed(cut))
+      return failure();
+    if (*cut)
+      cuts.push_back({param, **cut});
+  }
+  splitFused(cuts, params, tensorParallel);
+  for (auto &[param, cut] : cuts) {
+    if (cut.pieces > 0 && keyPieces > 0 && cut.pieces != keyPieces)
+      tensorParallel.keepWhole(param, "other layers have another number of key heads");
+    else
+      cutParameter(param, cut);
+  }
+  for (const auto &[reason, whole] : tensorParallel.reasons())
+    remarkWhole(reason, whole);
+  return success();
+}
+
+void StrategyApplication::splitFused(SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+                                     ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel) {
+  if (llvm::none_of(cuts, [](const auto &cut) { return cut.second.parts > 1; }))
+    return;
+  repeatFreeValues(module);
+  DimensionSplit split(module);
+  for (auto &[param, cut] : cuts)
+    if (cut.parts > 1)
+      split.ask(param.getName(), cut.dim, cut.parts);
+  llvm::SmallPtrSet<Operation *, 16> free(params.begin(), params.end());
+  for (auto param : module.getOps<graph::ParamOp>())
+    if (!free.contains(param) && !param.isMirror())
+      split.keep(param.getName(), param.getTensorType().getRank());
+  split.run();
+  llvm::erase_if(cuts, [&](auto &cut) {
+    bool whole = cut.second.parts > 1 && !split.isSplit(cut.first.getName(), cut.second.dim);
+    if (whole)
+      tensorParallel.keepWhole(cut.first, "something needs queries, keys and values as one");
+    return whole;
+  });
+}
+
+void StrategyApplication::cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut) {
+  MLIRContext *context = module.getContext();
+  SmallVector<SmallVector<StringAttr>> dims(param.getTensorType().getRank());
+  std::string axis = strategy.tensorAxis;
+  if (cut.pieces > 0) {
+    keyPieces = cut.pieces;
+    axis = partOfAxis(axis, 0);
+  }
+  dims[cut.parts > 1 ? cut.dim + 1 : cut.dim].push_back(StringAttr::get(context, axis));
+  param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(context, dims));
+}
+
+void StrategyApplication::remarkWhole(StringRef reason, ArrayRef<graph::ParamOp> whole) {
+  graph::ParamOp first = whole.front();
+  InFlightDiagnostic remark = mlir::emitRemark(first.getLoc());
+  remark << "'" << first.getName() << "'";
+  if (size_t more = whole.size() - 1)
+    remark << " and " << more << " more " << (more == 1 ? "parameter stay" : "parameters stay");
+  else
+    remark << " stays";
+  remark << " whole on all " << strategy.getSize(strategy.tensorAxis) << " ranks along \"" << strategy.tensorAxis
+         << "\": " << reason;
+}
+
+SmallVector<StringAttr> StrategyApplication::toAxes(ArrayRef<std::string> names) {
+  MLIRContext *context = module.getContext();
+  return llvm::map_to_vector(names, [&](StringRef name) { return StringAttr::get(context, name); });
+}
+
+SmallVector<StringAttr> StrategyApplication::batchAxes() { return toAxes(strategy.batchAxes); }
+
+int64_t StrategyApplication::ranksOf(ArrayRef<StringAttr> axes) const {
+  int64_t ranks = 1;
+  for (StringAttr axis : axes)
+    ranks *= strategy.getSize(axis);
+  return ranks;
+}
+
+LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, graph::ParamOp param) {
+  RankedTensorType type = param.getTensorType();
+  auto complain = [&] {
+    InFlightDiagnostic diagnostic = mlir::emitError(pattern.location);
+    diagnostic << "pattern \"" << pattern.glob << "\" matches '" << param.getName() << "'";
+    return diagnostic;
+  };
+  if (pattern.sharding.getRank() != type.getRank())
+    return complain() << " with " << type << ", which needs " << type.getRank() << " dimensions in its sharding, not "
+                      << pattern.sharding.getRank();
+  return success();
+}
+
+LogicalResult StrategyApplication::applyPattern(const Strategy::Pattern &pattern, ArrayRef<graph::ParamOp> params,
+                                                DeciderMap &deciders) {
+  auto glob = llvm::GlobPattern::create(pattern.glob, /*MaxSubPatterns=*/1024);
+  if (!glob)
+    return mlir::emitError(pattern.location) << "pattern \"" << pattern.glob << "\": " << toString(glob.takeError());
+  bool any = false;
+  for (graph::ParamOp param : params) {
+    if (!glob->match(param.getName()) && !glob->match(param.getKey()))
+      continue;
+    if (failed(checkFit(pattern, param)))
+      return failure();
+    any = true;
+    deciders[param] = &pattern;
+    param->setAttr(dist::DistDialect::kShardingAttr, pattern.sharding);
+  }
+  if (any)
+    return success();
+  SmallVector<StringRef> names;
+  for (graph::ParamOp param : params)
+    names.append({param.getName(), param.getKey()});
+  InFlightDiagnostic diagnostic = mlir::emitError(pattern.location);
+  diagnostic << "pattern \"" << pattern.glob << "\" matches no parameter";
+  if (!names.empty())
+    diagnostic << "; the nearest is '" << dist::findNearest(pattern.glob, names) << "'";
+  return diagnostic;
+}
+
+/// The last match counts: a pattern whose parameters all have a later one says nothing.
+LogicalResult StrategyApplication::checkDeciders(const DeciderMap &deciders) {
+  for (const Strategy::Pattern &pattern : strategy.patterns)
+    if (llvm::none_of(deciders, [&](const auto &entry) { return entry.second == &pattern; }))
+      return mlir::emitError(pattern.location)
+             << "pattern \"" << pattern.glob
+             << "\" decides nothing, as later ones match all of its parameters, and the last one counts; remove it, or "
+                "move it behind them";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// The argument whose first dimension is the batch: the first of integers, as tokens are; else the first that has one.
+static std::optional<BlockArgument> findBatch(graph::FuncOp function) {
+  std::optional<BlockArgument> batch;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getRank() == 0)
+      continue;
+    if (type.getElementType().isInteger())
+      return argument;
+    if (!batch)
+      batch = argument;
+  }
+  return batch;
+}
+
+LogicalResult StrategyApplication::shardBatch(graph::FuncOp function) {
+  std::optional<BlockArgument> batch = findBatch(function);
+  SmallVector<StringAttr> axes = batchAxes();
+  int64_t ranks = ranksOf(axes);
+  if (!batch || ranks == 1)
+    return success();
+  int64_t size = cast<RankedTensorType>(batch->getType()).getDimSize(0);
+  if (size % ranks != 0) {
+    InFlightDiagnostic diagnostic = mlir::emitError(function.getLoc());
+    diagnostic << "@" << function.getName() << ": the batch in '" << function.getArgName(batch->getArgNumber()) << "'";
+    describeMisfit(diagnostic, size, axes, ranks);
+    suggestSizes(diagnostic, size, ranks);
+    return diagnostic;
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getRank() == 0 || type.getDimSize(0) != size)
+      continue;
+    SmallVector<SmallVector<StringAttr>> dims(type.getRank());
+    dims.front() = axes;
+    function.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttr,
+                        dist::ShardingAttr::get(module.getContext(), dims));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences
+//===----------------------------------------------------------------------===//
+
+/// Whether \p value is a parameter, perhaps rounded.
+static bool isParameter(Value value) {
+  while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  auto read = value.getDefiningOp<graph::ReadOp>();
+  return read && SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr());
+}
+
+/// The result [batch, sequence, hidden] of a lookup is where the residual stream begins. One position at a time, when
+/// text is generated, is no sequence.
+static bool isResidualStream(graph::GatherOp gather) {
+  auto type = cast<RankedTensorType>(gather.getResult().getType());
+  return type.getRank() == 3 && isParameter(gather.getTable()) && type.getDimSize(1) > 1;
+}
+
+LogicalResult StrategyApplication::shardSequences() {
+  SmallVector<graph::GatherOp> streams;
+  module.walk([&](graph::GatherOp gather) {
+    if (isResidualStream(gather))
+      streams.push_back(gather);
+  });
+  if (streams.empty())
+    return dist::StrategyOp::of(module).getOnly<dist::SequenceParallelOp>().emitOpError(
+        "finds no residual stream: no function looks up rows of a parameter for several positions of a sequence; "
+        "remove "
+        "it");
+  return success(llvm::all_of(streams, [&](graph::GatherOp gather) { return succeeded(cutSequence(gather)); }));
+}
+
+LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
+  auto type = cast<RankedTensorType>(gather.getResult().getType());
+  int64_t ranks = strategy.getSize(strategy.sequenceAxis);
+  if (type.getDimSize(1) % ranks != 0) {
+    InFlightDiagnostic diagnostic = mlir::emitError(gather.getLoc(), "the residual stream's sequence");
+    describeMisfit(diagnostic, type.getDimSize(1), toAxes(strategy.sequenceAxis), ranks);
+    suggestSizes(diagnostic, type.getDimSize(1), ranks);
+    return diagnostic;
+  }
+  MLIRContext *context = module.getContext();
+  auto open = [&](ArrayRef<StringAttr> axes) { return dist::DimAttr::get(context, axes, /*open=*/true); };
+  auto seed = dist::ShardingAttr::get(context, {open(batchAxes()), open(toAxes(strategy.sequenceAxis)), open({})}, {});
+  gather->setAttr(dist::DistDialect::kShardingsAttr, ArrayAttr::get(context, {seed}));
+  gather->setAttr(kOriginAttr, StringAttr::get(context, kSequenceParallelism));
+  return success();
+}

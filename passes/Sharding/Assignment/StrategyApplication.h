@@ -1,0 +1,64 @@
+//===- StrategyApplication.h - A strategy's choices become shardings of a module
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_SHARDING_ASSIGNMENT_STRATEGYAPPLICATION_H
+#define BOWLINE_PASSES_SHARDING_ASSIGNMENT_STRATEGYAPPLICATION_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "passes/Sharding/Assignment/TensorParallel.h"
+#include "passes/Strategy/Strategy.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace bowline {
+
+/// Puts what a strategy says about shardings into a module: its mesh, `dist.sharding` on every parameter and on every
+/// argument that has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of
+/// embeddings, from which the residual stream gets it. Propagation does the rest.
+class StrategyApplication {
+public:
+  StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}
+
+  /// Fails with a diagnostic that names the nearest valid choice: a pattern that matches no parameter or does not fit
+  /// one, a batch or a sequence that its axis does not divide, key heads that ranks can neither divide nor share. What
+  /// stays whole against expectation is a remark. A dimension of a parameter may be cut by axes that do not divide it:
+  /// Padding.h makes it larger.
+  mlir::LogicalResult run();
+
+private:
+  void replaceMesh();
+  mlir::LogicalResult apply();
+  mlir::LogicalResult shardParameters();
+  void shardMirrors();
+  mlir::LogicalResult shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
+  /// Gives fused projections a dimension for their parts; \p cuts loses those that cannot have one.
+  void splitFused(llvm::SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+                  llvm::ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel);
+  void cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut);
+  void remarkWhole(llvm::StringRef reason, llvm::ArrayRef<graph::ParamOp> whole);
+  /// Of parameters that a pattern matches, the last one that does.
+  using DeciderMap = llvm::DenseMap<mlir::Operation *, const Strategy::Pattern *>;
+  mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,
+                                   DeciderMap &deciders);
+  mlir::LogicalResult checkDeciders(const DeciderMap &deciders);
+  mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
+  mlir::LogicalResult shardBatch(graph::FuncOp function);
+  mlir::LogicalResult shardSequences();
+  mlir::LogicalResult cutSequence(graph::GatherOp gather);
+  llvm::SmallVector<mlir::StringAttr> toAxes(llvm::ArrayRef<std::string> names);
+  llvm::SmallVector<mlir::StringAttr> batchAxes();
+  int64_t ranksOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+  mlir::ModuleOp module;
+  const Strategy &strategy;
+  /// Pieces of key heads, where there are fewer than ranks along the axis of tensor parallelism: it is divided. Else 0.
+  int64_t keyPieces = 0;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_SHARDING_ASSIGNMENT_STRATEGYAPPLICATION_H

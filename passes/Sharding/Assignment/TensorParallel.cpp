@@ -1,0 +1,187 @@
+//===- TensorParallel.cpp - Where tensor parallelism cuts a layer's parameters
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Sharding/Assignment/TensorParallel.h"
+#include "dialects/Dist/DistOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace bowline;
+
+/// The parameter whose value \p value is, perhaps rounded; empty if it is none.
+static StringRef parameterOf(Value value) {
+  while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  auto read = value.getDefiningOp<graph::ReadOp>();
+  return read ? read.getVariable() : "";
+}
+
+/// Into how many heads the last dimension of \p projection, with its bias perhaps, or of a part of it, is split; 0 if
+/// it is not.
+static int64_t findHeads(Value projection) {
+  int64_t rank = cast<RankedTensorType>(projection.getType()).getRank();
+  for (Operation *user : projection.getUsers()) {
+    // By name: what stands between a projection and its heads, as the layers of frontends/hf are written.
+    if (isa<arith::AddFOp, arith::TruncFOp, arith::ExtFOp, graph::SliceOp>(user)) {
+      if (int64_t heads = findHeads(user->getResult(0)))
+        return heads;
+      continue;
+    }
+    if (!graph::isView(user))
+      continue;
+    auto before = cast<RankedTensorType>(projection.getType());
+    auto after = cast<RankedTensorType>(user->getResult(0).getType());
+    if (after.getRank() == rank + 1 && after.getShape().take_front(rank - 1) == before.getShape().drop_back())
+      return after.getDimSize(rank - 1);
+  }
+  return 0;
+}
+
+/// How many heads \p activations, perhaps rounded, are joined from; 0 if they are not.
+static int64_t findJoinedHeads(Value activations) {
+  while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(activations.getDefiningOp()))
+    activations = activations.getDefiningOp()->getOperand(0);
+  Operation *view = activations.getDefiningOp();
+  if (!view || !graph::isView(view))
+    return 0;
+  ArrayRef<int64_t> before = cast<RankedTensorType>(view->getOperand(0).getType()).getShape();
+  ArrayRef<int64_t> after = cast<RankedTensorType>(activations.getType()).getShape();
+  return before.size() == after.size() + 1 && before.drop_back(2) == after.drop_back() ? before[after.size() - 1] : 0;
+}
+
+TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
+    : module(module), axis(axis.str()), ranks(ranks) {
+  findUses();
+}
+
+/// Forward functions come first in a module: the first contraction is the one that projects.
+void TensorParallel::findUses() {
+  auto note = [&](Value param, Use use) {
+    if (StringRef name = parameterOf(param); !name.empty())
+      uses.try_emplace(name, use);
+  };
+  module.walk([&](graph::DotGeneralOp dot) {
+    auto noteWeight = [&](Value weight, ArrayRef<int64_t> contracted, ArrayRef<int64_t> free, Value activations) {
+      if (contracted.size() == 1 && free.size() == 1)
+        note(weight, Use{contracted.front(), free.front(), findJoinedHeads(activations), findHeads(dot.getResult())});
+    };
+    noteWeight(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
+    noteWeight(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
+  });
+  module.walk([&](graph::BroadcastOp bias) {
+    if (cast<RankedTensorType>(bias.getInput().getType()).getRank() == 1)
+      note(bias.getInput(), Use{std::nullopt, 0, 0, findHeads(bias.getResult())});
+  });
+  module.walk([&](graph::GatherOp gather) {
+    if (StringRef name = parameterOf(gather.getTable()); !name.empty())
+      tables.insert(name);
+  });
+}
+
+const TensorParallel::Use *TensorParallel::findUse(graph::ParamOp param) const {
+  auto use = uses.find(param.getName());
+  return use == uses.end() ? nullptr : &use->second;
+}
+
+static constexpr StringRef kNoUse = "no contraction with one input and one output dimension reads them";
+static constexpr StringRef kHeads = "their number of heads does not divide";
+
+std::optional<TensorParallel::Cut> TensorParallel::cutOutput(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (use && use->outputHeads % ranks == 0)
+    return Cut{use->output};
+  reason = use ? kHeads : kNoUse;
+  return std::nullopt;
+}
+
+std::optional<TensorParallel::Cut> TensorParallel::cutInput(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (use && use->input && use->inputHeads % ranks == 0)
+    return Cut{*use->input};
+  reason = use && use->input ? kHeads : kNoUse;
+  return std::nullopt;
+}
+
+std::optional<TensorParallel::Cut> TensorParallel::cutParts(graph::ParamOp param, StringRef &reason) const {
+  auto whole = param->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
+  int64_t rank = param.getTensorType().getRank();
+  if (whole && whole.size() < rank)
+    return Cut{rank - 1}; // a strategy was applied before, and gave the parts a dimension
+  std::optional<Cut> cut = cutOutput(param, reason);
+  if (!cut)
+    return std::nullopt;
+  ArrayRef<int64_t> parts = param.getRoleAttr().getParts();
+  cut->parts = static_cast<int64_t>(parts.size());
+  if (llvm::all_equal(parts) && param.getTensorType().getDimSize(cut->dim) == cut->parts * parts.front())
+    return cut;
+  reason = llvm::all_equal(parts) ? "their output has not the size of their parts" : "their parts are not of one size";
+  return std::nullopt;
+}
+
+InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const {
+  InFlightDiagnostic diagnostic = mlir::emitError(param.getLoc());
+  diagnostic << "'" << param.getName() << "' has " << keyHeads << " heads: the " << ranks << " ranks along \"" << axis
+             << "\" neither divide them nor share each of them evenly; valid numbers of ranks are ";
+  SmallVector<int64_t> valid;
+  for (int64_t size = 1; size <= std::min(heads, dist::MeshOp::kMaxRanks); ++size)
+    if (heads % size == 0 && (keyHeads % size == 0 || size % keyHeads == 0))
+      valid.push_back(size);
+  llvm::interleaveComma(valid, diagnostic);
+  return diagnostic;
+}
+
+/// A rank holds the key heads that its query heads use: these are in the same order, in groups of one size.
+FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::cutKeys(graph::ParamOp param, StringRef &reason) const {
+  const Use *use = findUse(param);
+  if (!use || use->outputHeads % ranks == 0)
+    return cutOutput(param, reason);
+  int64_t keyHeads = use->outputHeads, heads = keyHeads * param.getRoleAttr().getSharedBy();
+  if (heads % ranks != 0) {
+    reason = kHeads;
+    return std::optional<Cut>();
+  }
+  if (ranks % keyHeads != 0)
+    return refuseKeyHeads(param, heads, keyHeads);
+  if (keyHeads > 1)
+    return std::optional(Cut{use->output, 1, keyHeads});
+  reason = "all ranks use their only head";
+  return std::optional<Cut>();
+}
+
+FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param, StringRef &reason) const {
+  if (!param.getRoleAttr()) {
+    reason = "no role says how they are divided; give them one, as in graph.param ... role(column), or a line 'shard'";
+    return std::optional<Cut>();
+  }
+  switch (param.getRoleAttr().getKind()) {
+  case graph::RoleKind::None:
+    return std::optional<Cut>();
+  case graph::RoleKind::Vocabulary:
+    return tables.contains(param.getName()) ? std::optional(Cut{0}) : cutOutput(param, reason);
+  case graph::RoleKind::Column:
+    return cutOutput(param, reason);
+  case graph::RoleKind::Row:
+    return cutInput(param, reason);
+  case graph::RoleKind::Keys:
+    return cutKeys(param, reason);
+  case graph::RoleKind::Fused:
+    return cutParts(param, reason);
+  case graph::RoleKind::Expert:
+    reason = "tensor parallelism does not divide experts; a line 'shard' may";
+    return std::optional<Cut>();
+  }
+  llvm_unreachable("unknown role");
+}
+
+FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param) {
+  StringRef reason;
+  FailureOr<std::optional<Cut>> cut = findCut(param, reason);
+  if (succeeded(cut) && !*cut && !reason.empty())
+    keepWhole(param, reason);
+  return cut;
+}

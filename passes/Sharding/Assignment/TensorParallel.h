@@ -1,0 +1,90 @@
+//===- TensorParallel.h - Where tensor parallelism cuts a layer's parameters
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_SHARDING_ASSIGNMENT_TENSORPARALLEL_H
+#define BOWLINE_PASSES_SHARDING_ASSIGNMENT_TENSORPARALLEL_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <optional>
+
+namespace bowline {
+
+/// Which dimension of a parameter tensor parallelism shards, where a strategy does not say it (Shoeybi et al.,
+/// Megatron-LM, 2019): projections into a layer's inner space along what they produce, so that each rank has heads or
+/// columns of its own; projections back into the residual stream along what they take, which gives sums of parts;
+/// embeddings and the projection to logits along the vocabulary. All else every rank holds whole.
+///
+/// | role (#graph.role) | sharded along                                                                   |
+/// |--------------------|---------------------------------------------------------------------------------|
+/// | `vocabulary`       | the vocabulary                                                                  |
+/// | `column`           | output, if the number of heads divides                                          |
+/// | `keys`             | output; shared by several ranks, if there are more ranks than heads             |
+/// | `fused`            | output of each of the parts, if they have one size and the number of heads divides |
+/// | `row`              | input, if the number of heads divides                                           |
+/// | `none`             | nothing                                                                         |
+///
+/// A parameter without a role, or with one that is not in the table, is held whole, which is a remark. Which dimension
+/// is output and which is input is read from the contraction that uses the parameter: weights are stored as [out, in]
+/// by some families and as [in, out] by others. A parameter of one dimension is a bias, whose output it is. Sizes need
+/// not divide, but numbers of heads.
+class TensorParallel {
+public:
+  /// \p ranks is the size of the axis \p axis, which is for messages.
+  TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks);
+
+  struct Cut {
+    int64_t dim;
+    /// The dimension has so many parts side by side, each of which is cut: 3 for queries, keys and values; else 1.
+    int64_t parts = 1;
+    /// Key heads: so many pieces, fewer than ranks, each held by as many ranks in a row; else 0.
+    int64_t pieces = 0;
+  };
+
+  /// None for a parameter that every rank holds whole. Unless its role says that, it is kept for reasons(). Fails with
+  /// a diagnostic where neither of the numbers of ranks and of key heads divides the other.
+  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param);
+
+  /// That the parameter stays whole after all.
+  void keepWhole(graph::ParamOp param, llvm::StringRef reason) { whole[reason].push_back(param); }
+  /// Why parameters stay whole, for remarks, each with the parameters.
+  const llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> &reasons() const { return whole; }
+
+private:
+  /// How a contraction uses a parameter, or an addition a bias.
+  struct Use {
+    std::optional<int64_t> input; ///< dimensions of the parameter
+    int64_t output;
+    /// Of a projection from or to heads: how many; else 0.
+    int64_t inputHeads, outputHeads;
+  };
+
+  void findUses();
+  const Use *findUse(graph::ParamOp param) const;
+  std::optional<Cut> cutOutput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Cut> cutInput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Cut> cutParts(graph::ParamOp param, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Cut>> cutKeys(graph::ParamOp param, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param, llvm::StringRef &reason) const;
+  mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const;
+
+  mlir::ModuleOp module;
+  std::string axis;
+  int64_t ranks;
+  llvm::StringMap<Use> uses;
+  /// Parameters in which rows are looked up.
+  llvm::StringSet<> tables;
+  llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> whole;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_SHARDING_ASSIGNMENT_TENSORPARALLEL_H

@@ -1,0 +1,97 @@
+//===- Padding.h - Dimensions grow until their axes divide them
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_SHARDING_PADDING_PADDING_H
+#define BOWLINE_PASSES_SHARDING_PADDING_PADDING_H
+
+#include "dialects/Dist/DistOps.h"
+#include "passes/Analysis/DimensionClasses.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+
+namespace bowline {
+
+/// Grows every dimension of a variable that the axes of its sharding do not divide to the next size that they divide,
+/// with all dimensions of its class (DimensionClasses.h). The variable gets its shape of before as `dist.view`.
+///
+/// The program computes the same, and the padding of every variable is zero at all times. That is shown operation by
+/// operation: of each padded value it is known which one number its padding holds, or that none is known. Variables
+/// hold zeros; a product with zeros, silu and gelu of zero, and AdamW's update from zeros are zero. Where an operation
+/// needs a number that is not known to be there, it gets it by a select:
+///
+///  - zero, where padding would be added into a sum or written to a variable;
+///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist.
+///
+/// Functions return values without padding.
+class Padding {
+public:
+  /// Whether a variable has a dimension that its axes do not divide.
+  static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
+
+  /// repeatFreeValues comes first.
+  Padding(mlir::ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh), classes(module) {}
+
+  /// Fails with a diagnostic at the variable, having changed nothing, where a dimension cannot grow: it names the
+  /// operation in the way and the nearest sizes that need no padding.
+  llvm::LogicalResult run();
+
+private:
+  using Class = DimensionClasses::Class;
+  /// Of a class that must grow.
+  struct Growth {
+    int64_t to;
+    mlir::Operation *variable;
+    int64_t dim;
+  };
+
+  void collect();
+  llvm::LogicalResult check(Class grown, const Growth &growth);
+  void findObstacles();
+  void grow();
+  void growVariable(graph::Variable variable);
+  void growValues(graph::FuncOp function);
+
+  mlir::ModuleOp module;
+  dist::MeshOp mesh;
+  DimensionClasses classes;
+  llvm::MapVector<Class, Growth> growths;
+  /// Why a class cannot grow.
+  llvm::DenseMap<Class, std::string> obstacles;
+};
+
+/// Follows which number the padding of each value holds through one function whose types have grown, and inserts what
+/// Padding promises.
+class NeutralPadding {
+public:
+  /// By value that has grown: the size that each of its dimensions had.
+  using OldShapes = llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>>;
+
+  explicit NeutralPadding(OldShapes &oldShapes) : oldShapes(oldShapes) {}
+  void run(graph::FuncOp function);
+
+private:
+  using Number = std::optional<double>;
+  class Context;
+
+  bool isGrown(mlir::Value value, int64_t dim) const;
+  Number numberIn(mlir::Value value, int64_t dim) const;
+  void require(mlir::OpOperand &operand, int64_t dim, double number);
+  mlir::Value mask(mlir::Value value, int64_t dim, double number);
+  void visit(mlir::Operation *op);
+  void restore(graph::ReturnOp op);
+
+  OldShapes &oldShapes;
+  /// By value and dimension; no entry where nothing is known.
+  std::map<std::pair<const void *, int64_t>, double> numbers;
+  std::map<std::tuple<const void *, int64_t, double>, mlir::Value> masks;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_SHARDING_PADDING_PADDING_H

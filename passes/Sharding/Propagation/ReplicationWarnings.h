@@ -1,0 +1,48 @@
+//===- ReplicationWarnings.h - Large tensors that every rank gets whole
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_SHARDING_PROPAGATION_REPLICATIONWARNINGS_H
+#define BOWLINE_PASSES_SHARDING_PROPAGATION_REPLICATIONWARNINGS_H
+
+#include "passes/Analysis/ShardingState.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace bowline {
+
+/// Warns where choices that contradict each other make ranks gather a large tensor that was cut: which tensor, who cut
+/// it, and who needs the axis elsewhere or the dimension whole. One warning for each pair of these. That sequence
+/// parallelism gathers what projections read is its purpose, and no contradiction.
+class ReplicationWarnings {
+public:
+  /// Large: at least \p largeBytes on each rank after the gather.
+  ReplicationWarnings(ShardingState &state, int64_t largeBytes) : state(state), largeBytes(largeBytes) {}
+
+  /// \p user needs \p value, which is cut as \p from, as \p to.
+  void note(mlir::Value value, const Cut &from, const Cut &to, mlir::Operation *user);
+  void emit();
+
+private:
+  struct Conflict {
+    mlir::Location location;
+    mlir::Type type;
+    int64_t bytes = 0;
+    std::string cutBy, neededBy;
+    mlir::StringAttr axis;
+    int64_t count = 0;
+  };
+
+  std::string whoNeeds(mlir::Operation *user, mlir::StringAttr axis);
+
+  ShardingState &state;
+  int64_t largeBytes;
+  llvm::MapVector<mlir::StringAttr, Conflict> conflicts;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_SHARDING_PROPAGATION_REPLICATIONWARNINGS_H

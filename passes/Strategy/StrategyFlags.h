@@ -1,0 +1,47 @@
+//===- StrategyFlags.h - From the flags of a command to a strategy
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_STRATEGY_STRATEGYFLAGS_H
+#define BOWLINE_PASSES_STRATEGY_STRATEGYFLAGS_H
+
+#include "llvm/Support/LogicalResult.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace bowline {
+
+/// The short form of a strategy, as the flags of a command. What is empty or unset is not said.
+struct StrategyFlags {
+  std::string mesh; ///< "pp=2,dp=2,tp=2", the first axis outermost
+  bool sequenceParallel = false;
+  std::optional<int64_t> zero; ///< level, 0 to 3
+  std::string zeroAxis;
+  std::optional<int64_t> prefetch; ///< with level 3: gathers of parameters that may be under way ahead of use
+  std::string schedule;            ///< kScheduleSyntax
+  std::optional<int64_t> microbatches;
+  std::string stages;                   ///< "balanced", or "[0..5],[6..10],[11]"
+  std::string recompute;                ///< none, selective, full or auto
+  std::optional<int64_t> bucketBytes;   ///< most that one exchange has; 0: each tensor alone
+  std::optional<int64_t> overlapChunks; ///< of products and the exchanges beside them; 0: the cost model chooses
+};
+
+/// Writes what flags say into the module's `dist.strategy`, or into a new one where it has none: a line for each flag
+/// that says another thing than the default. The location of such a line is the flag as it was written, so that later
+/// messages name it. Fails with a diagnostic where a flag is malformed, contradicts a line that is there, or needs
+/// another flag, and where the strategy does not verify.
+llvm::LogicalResult addStrategyFlags(mlir::ModuleOp module, const StrategyFlags &flags);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_STRATEGY_STRATEGYFLAGS_H

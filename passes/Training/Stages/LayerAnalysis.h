@@ -1,0 +1,64 @@
+//===- LayerAnalysis.h - To which layer the operations of a model belong
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_TRAINING_STAGES_LAYERANALYSIS_H
+#define BOWLINE_PASSES_TRAINING_STAGES_LAYERANALYSIS_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "targets/costs/cost_model.h"
+
+#include <vector>
+
+namespace bowline {
+
+/// How many layers the parameters of a module say that there are. Fails with a diagnostic at the module where no
+/// parameter is in a layer, or at a parameter whose layer has none before it.
+mlir::FailureOr<int64_t> countLayers(mlir::ModuleOp module);
+
+/// What the values of a forward function depend on.
+class LayerAnalysis {
+public:
+  enum class Kind {
+    Free,      ///< on no parameter: every stage may have it
+    Weight,    ///< on one parameter alone: another form of it, to be made where it is used
+    Activation ///< on more: belongs to a layer
+  };
+
+  /// \p layers is the number of layers of the function's module.
+  LayerAnalysis(graph::FuncOp function, int64_t layers);
+
+  Kind kindOf(mlir::Value value) const { return origins.lookup(value).kind; }
+  /// The parameter that a weight is a form of.
+  graph::ParamOp parameterOf(mlir::Value weight) const { return origins.lookup(weight).param; }
+  /// The latest layer among the parameters that an operation depends on; 0 where it depends on none in a layer.
+  int64_t layerOf(mlir::Operation *op) const;
+  /// Whether an operation computes an activation, or uses one and has no result.
+  bool isActivation(mlir::Operation *op) const;
+
+  /// What each layer costs in the forward pass, up to a common factor: floating-point operations, or traffic where that
+  /// takes longer by the model. The first layer's includes what comes before it, the last one's what comes after.
+  std::vector<double> costs(const targets::CostModel &model) const;
+
+private:
+  struct Origin {
+    Kind kind = Kind::Free;
+    bool fromArguments = false;
+    int64_t layer = -1;
+    graph::ParamOp param;
+  };
+  Origin originOf(mlir::Operation *op) const;
+
+  mlir::Block &body;
+  int64_t layers;
+  mlir::SymbolTable symbols;
+  llvm::DenseMap<mlir::Value, Origin> origins;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_TRAINING_STAGES_LAYERANALYSIS_H

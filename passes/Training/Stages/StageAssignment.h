@@ -1,0 +1,61 @@
+//===- StageAssignment.h - A model divided into pipeline stages
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_TRAINING_STAGES_STAGEASSIGNMENT_H
+#define BOWLINE_PASSES_TRAINING_STAGES_STAGEASSIGNMENT_H
+
+#include "dialects/Graph/GraphOps.h"
+#include "passes/Strategy/Strategy.h"
+#include "passes/Training/Stages/LayerAnalysis.h"
+#include "passes/Training/Stages/LayerPartition.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <set>
+
+namespace bowline {
+
+/// Divides the loss of a module into the virtual stages that a strategy asks for: inserts `stage.transfer` for what
+/// crosses, from neighbour to neighbour, and mirrors of parameters that a second stage uses. The module gets
+/// `stage.count`, its parameters `stage.index`.
+class StageAssignment {
+public:
+  /// `location` is that of the strategy's line about stages, for messages. `strategy` outlives the assignment.
+  StageAssignment(mlir::ModuleOp module, const Strategy &strategy, mlir::Location location)
+      : module(module), symbols(module), strategy(strategy), location(location) {}
+
+  /// Fails with a diagnostic that names the nearest valid choice, having changed nothing.
+  mlir::LogicalResult run();
+
+private:
+  mlir::FailureOr<std::vector<LayerRange>> divide(int64_t layers, const LayerAnalysis &analysis);
+  mlir::FailureOr<int64_t> countStages();
+  void assignParameters(graph::FuncOp function, const LayerAnalysis &analysis);
+  void visit(mlir::Operation *op, const LayerAnalysis &analysis);
+  /// An activation in a stage at or behind its own.
+  mlir::Value transferred(mlir::Value value, int64_t stage);
+  /// A form of a parameter, made from the mirror that `stage` has.
+  mlir::Value mirrored(mlir::Value value, int64_t stage, const LayerAnalysis &analysis);
+  graph::ParamOp mirrorOf(graph::ParamOp owner, int64_t stage);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  const Strategy &strategy;
+  mlir::Location location;
+  /// Of each layer.
+  std::vector<int64_t> stageOfLayer;
+  /// Of each activation where it is computed.
+  llvm::DenseMap<mlir::Value, int64_t> stageOf;
+  /// The stages that use a parameter; the first one owns it.
+  llvm::MapVector<mlir::Operation *, std::set<int64_t>> users;
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> copies;
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, graph::ParamOp> mirrors;
+};
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_TRAINING_STAGES_STAGEASSIGNMENT_H

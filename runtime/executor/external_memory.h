@@ -1,0 +1,67 @@
+#ifndef BOWLINE_RUNTIME_EXECUTOR_EXTERNAL_MEMORY_H_
+#define BOWLINE_RUNTIME_EXECUTOR_EXTERNAL_MEMORY_H_
+
+// Where the buffers of space External of one role are. Private to runtime/executor.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "absl/types/span.h"
+#include "runtime/base/status.h"
+#include "runtime/hal/device.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace bowline {
+
+// Bytes of buffers of space External, by where they are.
+struct ExternalBytes {
+  uint64_t in_place = 0;  // memory of the caller, which the device reads
+  uint64_t copied = 0;    // memory of the device, one allocation for each buffer
+};
+
+// Each buffer has memory of the caller, or of the device, or none yet.
+class ExternalMemory {
+ public:
+  // `plan` is verified; both outlive it.
+  ExternalMemory(const fbs::Plan& plan, uint32_t role, hal::Device& device);
+
+  // Whether the buffer is one of these.
+  bool Has(uint32_t buffer) const { return places_.count(buffer) > 0; }
+  // kFailedPrecondition, naming a buffer that has no memory yet.
+  absl::Status CheckComplete() const { return missing_ == 0 ? absl::OkStatus() : DescribeMissing(); }
+  ExternalBytes bytes() const;
+  // Where commands read it; 0 while it has no memory.
+  hal::DeviceAddress AddressOf(uint32_t buffer) const { return places_.at(buffer).address; }
+
+  // Lets the buffer be `memory`, of its size, which `owner` keeps as it is. False, and nothing changed, where commands
+  // of the device cannot read it there: the device does not reach it, or it does not lie at a multiple of the buffer's
+  // alignment.
+  bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, std::shared_ptr<const void> owner);
+
+  // In [offset, offset + size), which the buffer has. What is written is in memory of the device from then on.
+  // kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device has no memory for it.
+  absl::Status Read(uint32_t buffer, uint64_t offset, absl::Span<uint8_t> to) const;
+  absl::Status Write(uint32_t buffer, uint64_t offset, absl::Span<const uint8_t> from);
+
+ private:
+  struct Place {
+    absl::Span<const uint8_t> borrowed;
+    std::shared_ptr<const void> owner;
+    std::unique_ptr<hal::Allocation> own;
+    hal::DeviceAddress address = 0;
+  };
+
+  absl::Status DescribeMissing() const;
+  void Give(Place& place, hal::DeviceAddress address);
+
+  const fbs::Plan& plan_;
+  hal::Device& device_;
+  std::map<uint32_t, Place> places_;  // by buffer
+  size_t missing_ = 0;                // that have no memory
+};
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_EXECUTOR_EXTERNAL_MEMORY_H_

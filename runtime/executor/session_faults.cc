@@ -1,0 +1,106 @@
+// What kernels of a session found wrong in their data.
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/registry/data_check.h"
+#include "runtime/executor/binder.h"
+#include "runtime/executor/session.h"
+#include "runtime/plan/plan_view.h"
+#include "runtime/plan/preparation.h"
+
+namespace bowline {
+
+absl::Status Session::FindFaults() {
+  has_faults_.assign(plan().entries()->size(), false);
+  for (uint32_t i = 0; i < plan().buffers()->size(); ++i) {
+    const fbs::Buffer& buffer = *plan().buffers()->Get(i);
+    if (buffer.kind() != fbs::BufferKind::Fault || buffer.role() != role_ || buffer.bytes() == 0) continue;
+    if (faults_.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_.name(), "': role ", role_,
+                                                     " has two buffers of kind Fault, ", *faults_, " and ", i,
+                                                     "; all faults of a role are in one"));
+    }
+    faults_ = i;
+    words_.resize(buffer.bytes() / sizeof(int32_t));
+  }
+  if (!faults_.has_value()) return absl::OkStatus();
+  std::vector<OperandUse> uses;
+  for (uint32_t e = 0; e < plan().entries()->size(); ++e) {
+    const fbs::Program& program = *plan().programs()->Get(plan().entries()->Get(e)->program());
+    for (uint32_t s = 0; s < SizeOf(program.segments()); ++s) {
+      const auto* commands = program.segments()->Get(s)->commands();
+      uses.clear();
+      for (uint32_t c = 0; c < SizeOf(commands); ++c) AppendOperands(plan(), *commands->Get(c), uses);
+      for (const OperandUse& use : uses) {
+        if (use.operand->buffer() == *faults_) has_faults_[e] = true;
+      }
+    }
+  }
+  return ClearFaults();
+}
+
+absl::Status Session::ClearFaults() {
+  std::fill(words_.begin(), words_.end(), 0);
+  const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
+  return ArenaOf(faults).Write(
+      faults.offset(), {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
+}
+
+absl::Status Session::MarkEnd(StartedRun& run) {
+  for (size_t i = 0; i < run.ends.size(); ++i) BOWLINE_RETURN_IF_ERROR(bound_->streams[i]->Record(*run.ends[i]));
+  if (!has_faults_[static_cast<size_t>(run.entry)]) return absl::OkStatus();
+  // The next run may find faults of its own before anybody looks.
+  hal::Stream& first = *bound_->streams.front();
+  for (const std::unique_ptr<hal::Event>& end : run.ends) BOWLINE_RETURN_IF_ERROR(first.Wait(*end));
+  BOWLINE_RETURN_IF_ERROR(first.Copy(run.faults->address(), AddressOf(*plan().buffers()->Get(*faults_), 0),
+                                     words_.size() * sizeof(int32_t)));
+  return first.Record(*run.ends.front());
+}
+
+absl::Status Session::CheckFaults(StartedRun& run) {
+  const absl::Span<uint8_t> bytes(reinterpret_cast<uint8_t*>(words_.data()), words_.size() * sizeof(int32_t));
+  if (run.marked) {
+    std::memcpy(bytes.data(), run.faults->host(), bytes.size());
+  } else {
+    const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
+    BOWLINE_RETURN_IF_ERROR(ArenaOf(faults).Read(faults.offset(), bytes));
+  }
+  const auto found = std::find_if(words_.begin(), words_.end(), [](int32_t word) { return word != 0; });
+  if (found == words_.end()) return absl::OkStatus();
+  const absl::Status fault =
+      DescribeFault(run.entry, static_cast<uint64_t>(found - words_.begin()) * sizeof(int32_t), *found);
+  Drain();
+  for (StartedRun& other : runs_) {
+    if (!other.started || other.number <= run.number || !other.status.ok()) continue;
+    other.status = FailedBehind(fault, other, run);
+  }
+  BOWLINE_RETURN_IF_ERROR(ClearFaults());
+  return fault;
+}
+
+absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) const {
+  const fbs::Entry& e = *plan().entries()->Get(static_cast<uint32_t>(entry));
+  const fbs::Program& program = *plan().programs()->Get(e.program());
+  for (uint32_t s = 0; s < SizeOf(program.segments()); ++s) {
+    const fbs::Segment& segment = *program.segments()->Get(s);
+    for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
+      const fbs::Command& command = *segment.commands()->Get(c);
+      const fbs::Launch* launch = command.body_as_Launch();
+      for (uint32_t i = 0; launch != nullptr && i < SizeOf(launch->operands()); ++i) {
+        const fbs::Operand& operand = *launch->operands()->Get(i);
+        if (operand.buffer() != *faults_ || operand.offset() != offset) continue;
+        const std::string kernel = plan().kernels()->Get(launch->kernel())->name()->str();
+        return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
+                                                       ", command ", c, ", ", DescribeCommand(plan(), command),
+                                                       ", from ", DescribeSource(plan(), command.source()), ": ",
+                                                       kernels::DescribeFault(kernel, fault)));
+      }
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", fault));
+}
+
+}  // namespace bowline

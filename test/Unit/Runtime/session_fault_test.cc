@@ -1,0 +1,182 @@
+// Data that a device finds wrong: the run fails with what was wrong, and nothing was read or written beyond its
+// arguments.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/Check/PlanChecker.h"
+#include "kernels/cpu/grouped/grouped_reference.h"
+#include "runtime/executor/session.h"
+#include "test/Support/test_seed.h"
+#include "test/Unit/Plan/plan_fixture.h"
+#include "test/Unit/Runtime/session_tensors.h"
+#include "test/Unit/Train/plan_builder.h"
+
+namespace bowline {
+namespace {
+
+using fbs::BufferKind;
+using fbs::DType;
+using kernels::Access;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::ReadTensor;
+using testing::WriteTensor;
+
+constexpr int64_t kRows = 24, kColumns = 5, kOut = 3, kGroups = 4;
+
+// Products of rows in groups, in two microbatches; their offsets are an input that nobody has looked at.
+fbs::PlanT Grouped(bool two_runs) {
+  PlanBuilder builder("grouped", 1, 1);
+  const uint32_t rows = builder.Buffer("rows", BufferKind::Input, DType::F32, {kRows, kColumns});
+  const uint32_t matrices = builder.Buffer("matrices", BufferKind::Input, DType::F32, {kGroups, kColumns, kOut});
+  const uint32_t offsets = builder.Buffer("offsets", BufferKind::Input, DType::I32, {kGroups + 1}, 2);
+  const uint32_t out = builder.Buffer("out", BufferKind::Output, DType::F32, {kRows, kOut}, 2);
+  const uint32_t faults = builder.Buffer("faults", BufferKind::Fault, DType::I32, {1});
+  builder.BeginProgram("step");
+  builder.BeginSegment("products");
+  builder.Launch("check_offsets", {{"rows", {kRows}, {}, ""}},
+                 {{offsets, Access::kRead, {kGroups + 1}}, {faults, Access::kReadWrite, {1}}});
+  builder.Launch("grouped_matmul", {{"transposed", {0}, {}, ""}},
+                 {{rows, Access::kRead, {kRows, kColumns}},
+                  {matrices, Access::kRead, {kGroups, kColumns, kOut}},
+                  {offsets, Access::kRead, {kGroups + 1}},
+                  {out, Access::kWrite, {kRows, kOut}}});
+  builder.Call(0);
+  builder.Call(1);
+  builder.Entry(fbs::EntryKind::EvalStep, {{"rows", rows}, {"matrices", matrices}, {"offsets", offsets}},
+                {{"out", out}});
+  fbs::PlanT plan = builder.Take();
+  if (two_runs) testing::AllowTwoRuns(plan, *plan.entries[0]);
+  // The builder rounds up.
+  const fbs::BufferT& last = *plan.buffers.back();
+  plan.arena_bytes = last.offset + last.bytes + (last.slots - 1) * last.slot_stride;
+  return plan;
+}
+
+struct Way {
+  const char* name;
+  const char* driver;
+};
+
+class Faults : public ::testing::TestWithParam<Way> {
+ protected:
+  std::unique_ptr<Session> Open(bool two_runs) {
+    fbs::PlanT plan = Grouped(two_runs);
+    auto loaded = LoadedPlan::FromBytes(testing::BytesOf(plan));
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    SessionOptions options;
+    options.driver = GetParam().driver;
+    auto session = Session::Create(*std::move(loaded), options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    return *std::move(session);
+  }
+
+  void Write(Session& session, const std::vector<int32_t>& first, const std::vector<int32_t>& second) {
+    const absl::string_view entry = session.NameOf(0);
+    WriteTensor<float>(session, session.Input(entry, "rows"), rows_);
+    WriteTensor<float>(session, session.Input(entry, "matrices"), matrices_);
+    WriteTensor<int32_t>(session, session.Input(entry, "offsets", 0), first);
+    WriteTensor<int32_t>(session, session.Input(entry, "offsets", 1), second);
+  }
+
+  void ExpectProducts(const Session& session, const std::vector<std::vector<int32_t>>& offsets) {
+    const std::vector<double> rows(rows_.begin(), rows_.end()), matrices(matrices_.begin(), matrices_.end());
+    for (uint32_t slot = 0; slot < 2; ++slot) {
+      const auto expected =
+          kernels::reference::GroupedMatmul({kRows, kColumns, kOut, kGroups}, false, rows, matrices, offsets[slot]);
+      const auto got = ReadTensor<float>(session, session.Output(session.NameOf(0), "out", slot));
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], expected[i]) << i;  // of small integers
+    }
+  }
+
+  std::mt19937 random_{TestSeed()};
+  std::vector<float> rows_ = Random(kRows * kColumns), matrices_ = Random(kGroups * kColumns * kOut);
+  const std::vector<int32_t> good_ = {0, 3, 3, 20, 24};
+
+ private:
+  std::vector<float> Random(int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) value = static_cast<float>(random_() % 16);
+    return values;
+  }
+};
+
+TEST_P(Faults, OfHostileOffsetsFailTheRunAndNoOther) {
+  const auto session = Open(/*two_runs=*/false);
+  const std::vector<std::pair<std::vector<int32_t>, const char*>> hostile = {
+      {{-1, 3, 3, 20, 24}, "offset 0 of rows in groups is below the one before it, or 0, or above the number of rows"},
+      {{0, 3, 2, 20, 24}, "offset 2 of rows"},
+      {{0, 3, 3, 20, 25}, "offset 4 of rows"},
+      {{0, INT32_MAX, 3, 20, INT32_MIN}, "offset 1 of rows"},
+      {{INT32_MIN, INT32_MIN, -5, -4, -3}, "offset 0 of rows"}};
+  for (const auto& [offsets, message] : hostile) {
+    for (const bool first : {true, false}) {
+      Write(*session, first ? offsets : good_, first ? good_ : offsets);
+      const absl::Status status = session->Run(0);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr("entry 'run.EvalStep', segment 'products', command 0, launch of 'check_offsets'"),
+                        HasSubstr(message)));
+      Write(*session, good_, {2, 2, 2, 2, 2});
+      ASSERT_EQ(session->Run(0), absl::OkStatus());
+      ExpectProducts(*session, {good_, {2, 2, 2, 2, 2}});
+    }
+  }
+}
+
+TEST_P(Faults, OfRandomOffsets) {
+  const auto session = Open(/*two_runs=*/false);
+  for (int i = 0; i < 50; ++i) {
+    std::vector<int32_t> offsets(kGroups + 1);
+    const uint32_t spread = i % 2 == 0 ? 30 : UINT32_MAX;
+    for (int32_t& offset : offsets) offset = static_cast<int32_t>(random_() % spread) - (i % 3 == 0 ? 3 : 0);
+    if (i % 4 < 3) std::sort(offsets.begin(), offsets.end());
+    const bool right =
+        offsets.front() >= 0 && offsets.back() <= kRows && std::is_sorted(offsets.begin(), offsets.end());
+    Write(*session, good_, offsets);
+    EXPECT_EQ(session->Run(0).ok(), right) << ::testing::PrintToString(offsets);
+    if (right) ExpectProducts(*session, {good_, offsets});
+  }
+}
+
+TEST_P(Faults, OfOneOfTwoRunsInFlight) {
+  const auto session = Open(/*two_runs=*/true);
+  const std::vector<int32_t> wrong = {0, 9, 8, 20, 24};
+  for (const int bad : {0, 1, 2}) {
+    std::vector<absl::Status> statuses;
+    std::vector<RunTicket> tickets;
+    for (int run = 0; run < 2; ++run) {
+      Write(*session, good_, run == bad ? wrong : good_);
+      const auto ticket = session->Start(0);
+      ASSERT_TRUE(ticket.ok()) << ticket.status();
+      tickets.push_back(*ticket);
+    }
+    for (const RunTicket ticket : tickets) statuses.push_back(session->Wait(ticket));
+    EXPECT_EQ(statuses[0].ok(), bad != 0) << statuses[0];
+    EXPECT_EQ(statuses[1].ok(), bad == 2) << statuses[1];
+    if (bad == 0) EXPECT_THAT(std::string(statuses[1].message()), HasSubstr("began behind a run of entry"));
+    if (bad == 2) ExpectProducts(*session, {good_, good_});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, Faults,
+                         ::testing::Values(Way{"Cpu", "cpu"}, Way{"Discrete", "discrete:seed=1,wait_us=100"}),
+                         [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
+
+TEST(FaultPlans, AreSound) {
+  for (const bool two_runs : {false, true}) {
+    fbs::PlanT plan = Grouped(two_runs);
+    const auto bytes = testing::BytesOf(plan);
+    EXPECT_EQ(PlanChecker(testing::PlanIn(bytes)).check(), absl::OkStatus());
+  }
+}
+
+}  // namespace
+}  // namespace bowline
