@@ -42,8 +42,9 @@ LogicalResult bowline::verifyNeeds(ModuleOp module, Phase phase, StringRef pass)
     return success();
   return module.emitError() << "'" << pass << "' is a pass of phase '" << nameOf(phase) << "', which follows '"
                             << nameOf(phaseBefore(phase)) << "', but the module is at the end of '" << nameOf(*ended)
-                            << "'; " << (*ended < phase ? "run what lies between, as bowline-compile does with "
-                                                        : "begin with an earlier one, as printed by ")
+                            << "'; "
+                            << (*ended < phase ? "run what lies between, as bowline-compile does with "
+                                               : "begin with an earlier one, as printed by ")
                             << (*ended < phase ? ("--compile-from=" + nameOf(*ended)).str()
                                                : ("--compile-to=" + nameOf(phaseBefore(phase))).str());
 }

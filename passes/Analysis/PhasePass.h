@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// Fails with a diagnostic that names \p pass unless \p module is where passes of \p phase may run: the module says that
-/// the phase before it ended, or this one, which may run once more. A module that says nothing, as one that a person
-/// wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on.
+/// Fails with a diagnostic that names \p pass unless \p module is where passes of \p phase may run: the module says
+/// that the phase before it ended, or this one, which may run once more. A module that says nothing, as one that a
+/// person wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on.
 llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
 
 /// A pass of a phase. It does nothing to a module that the phase does not take.

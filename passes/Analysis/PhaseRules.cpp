@@ -18,8 +18,7 @@ using namespace mlir;
 using namespace bowline;
 
 LogicalResult bowline::verifyAll(ModuleOp module, function_ref<LogicalResult(Operation *)> rule) {
-  WalkResult result =
-      module.walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(rule(op)); });
+  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(rule(op)); });
   return failure(result.wasInterrupted());
 }
 

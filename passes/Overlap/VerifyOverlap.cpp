@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Plan/PlanOps.h"
-#include "llvm/ADT/DenseSet.h"
 #include "passes/Analysis/PhaseRules.h"
 #include "passes/Overlap/Passes.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bowline;

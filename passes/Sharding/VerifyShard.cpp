@@ -23,8 +23,8 @@ static LogicalResult verifySharding(Operation *op) {
     return success();
   if (auto function = dyn_cast<graph::FuncOp>(op)) {
     std::optional<unsigned> index = findArgumentWithout(function, DistDialect::kShardingAttr);
-    return index ? op->emitOpError("argument '")
-                       << function.getArgName(*index) << "' has no sharding after phase '" << nameOf(Phase::Shard) << "'"
+    return index ? op->emitOpError("argument '") << function.getArgName(*index) << "' has no sharding after phase '"
+                                                 << nameOf(Phase::Shard) << "'"
                  : success();
   }
   bool isVariable = isa<graph::Variable>(op);

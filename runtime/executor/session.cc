@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   for (size_t space = 0; space < addresses.size(); ++space) {
     if (session->arenas_[space] != nullptr) addresses[space] = session->arenas_[space]->address();
   }
-  auto bound = Binder(plan, *session->device_, addresses, options.group, session->options_.links, options.compute).Bind();
+  auto bound =
+      Binder(plan, *session->device_, addresses, options.group, session->options_.links, options.compute).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());

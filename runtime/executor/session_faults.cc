@@ -45,8 +45,8 @@ absl::Status Session::FindFaults() {
 absl::Status Session::ClearFaults() {
   std::fill(words_.begin(), words_.end(), 0);
   const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
-  return ArenaOf(faults).Write(
-      faults.offset(), {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
+  return ArenaOf(faults).Write(faults.offset(),
+                               {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
 }
 
 absl::Status Session::MarkEnd(StartedRun& run) {

@@ -334,7 +334,8 @@ void writeShiftedWeights(const std::string &from, const std::string &to, bool as
     const uint8_t *data = file->Bytes(tensor).data();
     std::vector<float> values(tensor.bytes / sizeof(float));
     std::memcpy(values.data(), data, tensor.bytes);
-    rounded.push_back(toBf16(values));
+    rounded.emplace_back(values.size());
+    std::transform(values.begin(), values.end(), rounded.back().begin(), [](float value) { return F32ToBf16(value); });
     sources.push_back({{tensor.name, asBf16 ? ElementType::kBF16 : ElementType::kF32, tensor.shape},
                        asBf16 ? static_cast<const void *>(rounded.back().data()) : data});
   }

@@ -28,7 +28,7 @@ TEST(DTypes, SizesAndNames) {
   EXPECT_EQ(SizeOf(DType::kF64), 8u);
   EXPECT_EQ(SizeOf(DType::kBF16), 2u);
   EXPECT_EQ(NameOf(DType::kBool), "bool");
-  EXPECT_EQ(NameOf(static_cast<DType>(200)), "unknown dtype");
+  EXPECT_EQ(NameOf(static_cast<DType>(200)), "type 200");
 }
 
 TEST(Signatures, AttributesOfTheWrongKind) {
