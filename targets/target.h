@@ -57,15 +57,15 @@ struct Target {
   std::string_view name;  // of the driver, of --target, and in plans: "cpu"
   std::string_view arch;  // "x86_64"
   Levels levels;
-  int64_t alignment = 64;        // of buffers on the device, in bytes: a power of two from 64 on
-  bool has_host_threads = true;  // a launch is divided among threads of the host, of which a plan says how many
+  int64_t alignment = 64;          // of buffers on the device, in bytes: a power of two from 64 on
+  bool has_host_threads = true;    // a launch is divided among threads of the host, of which a plan says how many
   bool reads_host_memory = false;  // kernels read memory of the host where it lies, such as mapped files
 
   // kNotFound, listing the known names, where there is no such kernel; kInvalidArgument for a signature that a device
   // of the level, or of a better one, could not execute. A plan with such needs runs on all of these devices.
   absl::StatusOr<KernelNeeds> (*needs)(const kernels::Signature& signature, std::string_view level);
-  // Of which the address of an argument is a multiple, in bytes: a power of two, at most `alignment`, or 0 where the size
-  // of an element is enough. `kernel`: its name in the registry, empty for generated code.
+  // Of which the address of an argument is a multiple, in bytes: a power of two, at most `alignment`, or 0 where the
+  // size of an element is enough. `kernel`: its name in the registry, empty for generated code.
   int64_t (*argument_alignment)(std::string_view kernel, kernels::Access access);
 
   // What may be computed in: some of types/computed_types.h.

@@ -164,9 +164,8 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
   if (llvm::none_of(target.computed_types, [&](ElementType type) { return NameOf(type) == options.dtype; }))
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype ", options.dtype, " is not supported with --target ", options.target, "; use one of ",
-                     absl::StrJoin(target.computed_types, ", ", [](std::string *out, ElementType type) {
-                       out->append(NameOf(type));
-                     })));
+                     absl::StrJoin(target.computed_types, ", ",
+                                   [](std::string *out, ElementType type) { out->append(NameOf(type)); })));
   if (options.mapsWeights && !target.reads_host_memory)
     return absl::InvalidArgumentError(
         absl::StrCat("--map-weights: kernels of the target ", options.target,

@@ -41,7 +41,7 @@ static void shrinkLines(dist::StrategyOp lines, const Strategy &strategy, int64_
 /// Where the compiler would choose by sizes, or by a limit that is for others.
 static void chooseForSmallSizes(dist::StrategyOp lines) {
   if (auto chunks = lines.getOnly<dist::OverlapChunksOp>(); chunks && !chunks.getCount())
-    chunks.setCount(2); // for these sizes the machine model would choose none
+    chunks.setCount(2); // for these sizes the cost model would choose none
   if (auto recompute = lines.getOnly<dist::RecomputeOp>(); recompute && recompute.getActivations() == "auto")
     recompute.setActivations("full"); // whatever it chooses is a part of that
 }

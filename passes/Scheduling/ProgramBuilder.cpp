@@ -36,8 +36,7 @@ ProgramBuilder::ProgramBuilder(ModuleOp module)
 
 Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::BufferKind kind, RankedTensorType type,
                                    int64_t slots, plan::LayoutAttr layout) {
-  int64_t stride =
-      slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), deviceAlignment(module))) : 0;
+  int64_t stride = slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), deviceAlignment(module))) : 0;
   return plan::BufferOp::create(builder, loc, plan::BufferType::get(type), name.str(), kind, /*offset=*/nullptr, slots,
                                 stride, layout);
 }

@@ -237,7 +237,7 @@ class CudaPlans(tools.ToolTest):
     def test_flags(self):
         model, plan = tools.MODELS / "llama-tiny", self.folder / "x.plan"
         flags = [*tools.TRAIN_SHAPES["llama-tiny"], "-o", plan]
-        self.refuse("--target: rocm not in {cpu,cuda}", model, *flags, "--target", "rocm")
+        self.refuse("--target: rocm not in {cpu,cuda,discrete}", model, *flags, "--target", "rocm")
         self.refuse("--cuda-arch: sm_70 not in {sm_80,sm_90a,sm_100}", model, *flags, "--target", "cuda", "--cuda-arch", "sm_70")
         self.refuse("--cuda-arch is a flag of --target cuda and not of --target cpu; leave it out", model, *flags, "--cuda-arch",
                     "sm_80")

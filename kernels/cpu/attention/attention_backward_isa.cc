@@ -211,8 +211,7 @@ void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackward
 }
 
 size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
-  return shape.element == ElementType::kBF16 ? Scratch<Bf16>::Floats(shape, part)
-                                             : Scratch<float>::Floats(shape, part);
+  return shape.element == ElementType::kBF16 ? Scratch<Bf16>::Floats(shape, part) : Scratch<float>::Floats(shape, part);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Training/Stages/LayerAnalysis.h"
+#include "targets/target.h"
 #include "test/Unit/Stages/StagedModels.h"
 
 using namespace mlir;
