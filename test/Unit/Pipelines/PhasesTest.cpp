@@ -138,7 +138,7 @@ TEST_F(Phases, AnUnknownPhaseIsRefused) {
   OwningOpRef<ModuleOp> module = parse("module attributes {bowline.phase = \"stage\"} {\n}\n");
   ASSERT_TRUE(module);
   EXPECT_THAT(errorOf([&] { return verifyNeeds(*module, Phase::Local, "apply-zero"); }),
-              AllOf(HasSubstr("which is no phase"), HasSubstr("input, graph, train")));
+              AllOf(HasSubstr(", which is no phase; use"), HasSubstr("input, graph, train")));
 }
 
 TEST_F(Phases, TheEndOfAPhaseIsVerifiedAndWrittenDown) {
