@@ -20,7 +20,7 @@ from typing import NamedTuple
 from markdown_tables import TableError, read_table
 
 PAGE = "docs/architecture.md"
-TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime")
+TOP_FOLDERS = ("compiler", "dialects", "frontends", "kernels", "passes", "runtime", "targets")
 PIPELINE = "compiler/Pipelines/Pipeline.cpp"
 PHASES = "dialects/Program/Phase.cpp"
 

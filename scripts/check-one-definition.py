@@ -15,7 +15,8 @@ import re
 import sys
 from typing import NamedTuple, Optional
 
-TOP_FOLDERS = ("compiler", "dialects", "examples", "frontends", "kernels", "passes", "runtime", "test", "types")
+TOP_FOLDERS = ("compiler", "dialects", "examples", "frontends", "kernels", "passes", "runtime", "targets", "test",
+               "types")
 SOURCE_SUFFIXES = {".h", ".cc", ".cpp", ".inc"}
 
 RULE = "all files may be linked into one program, which then takes one class for the other"

@@ -7,7 +7,8 @@ set(BOWLINE_FAST_TESTS
   factor-rule-test gradient-test interpreter-test equivalence-test
   pass-algorithms-test phases-test strategy-test random-program-test schedules-test stages-test sharding-test
   codegen-region-test codegen-math-test codegen-epilogue-test op-agreement-test train-agreement-test
-  kernels-fast-test lit layering one-definition architecture-page links decisions-index)
+  kernels-fast-test targets-test lit layering one-definition architecture-page links decisions-index target-names
+  compiler-without-kernels)
 
 # Targets that those tests are or run.
 add_custom_target(fast-tests)

@@ -21,15 +21,15 @@ namespace {
 
 class Cost {
 public:
-  Cost(const fbs::Plan &plan, const kernels::MachineModel &machine) : plan_(plan), machine_(machine) {}
+  Cost(const fbs::Plan &plan, const targets::CostModel &model) : plan_(plan), model_(model) {}
 
   double seconds(const fbs::Command &command) {
     if (const fbs::Launch *launch = command.body_as_Launch()) {
       const fbs::Kernel &kernel = *plan_.kernels()->Get(launch->kernel());
-      return machine_.LaunchSeconds(kernel.flops(), kernel.bytes_moved(), plan_.target()->threads());
+      return model_.LaunchSeconds(kernel.flops(), kernel.bytes_moved());
     }
     if (const fbs::Copy *copy = command.body_as_Copy())
-      return machine_.CopySeconds(static_cast<double>(copy->bytes()));
+      return model_.CopySeconds(static_cast<double>(copy->bytes()));
     uses_.clear();
     AppendCommunicationOperands(plan_, command, uses_);
     double read = 0, written = 0;
@@ -44,15 +44,15 @@ public:
       ranks *= axis.size();
       axes.push_back(TextOf(axis.name()));
     }
-    const kernels::LinkOptions link = machine_.LinkAlong(axes);
+    const targets::LinkOptions link = model_.LinkAlong(axes);
     if (!collective)
-      return machine_.TransferSeconds(link, read + written);
-    return machine_.CollectiveSeconds(link, DefinitionOf(collective->kind()), std::max(read, written), ranks);
+      return model_.TransferSeconds(link, read + written);
+    return model_.CollectiveSeconds(link, DefinitionOf(collective->kind()), std::max(read, written), ranks);
   }
 
 private:
   const fbs::Plan &plan_;
-  const kernels::MachineModel &machine_;
+  const targets::CostModel &model_;
   std::vector<OperandUse> uses_;
 };
 
@@ -117,19 +117,21 @@ private:
 
 } // namespace
 
-absl::StatusOr<kernels::MachineModel> machineWithLinks(const fbs::Plan &plan, absl::Span<const std::string> texts) {
-  kernels::MachineModel machine;
+absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span<const std::string> texts) {
+  const absl::string_view device = TextOf(plan.target()->device());
+  const auto target = targets::FindTarget(std::string_view(device.data(), device.size()));
   std::vector<std::string> axes;
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i)
     axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
-  BOWLINE_ASSIGN_OR_RETURN(machine.links, kernels::ParseLinks(texts, axes));
-  return machine;
+  BOWLINE_ASSIGN_OR_RETURN(targets::LinkTable links, targets::ParseLinks(texts, axes));
+  return targets::CostModel((target.ok() ? **target : targets::DefaultTarget()).costs, plan.target()->threads(),
+                            std::move(links));
 }
 
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
-predictTimeline(const Timeline &timeline, absl::string_view entry, const kernels::MachineModel &machine) {
+predictTimeline(const Timeline &timeline, absl::string_view entry, const targets::CostModel &model) {
   const fbs::Plan &plan = timeline.plan();
-  Cost cost(plan, machine);
+  Cost cost(plan, model);
   std::vector<Rank> ranks;
   for (uint32_t role = 0; role < RoleCount(plan); ++role)
     for (uint32_t i = 0; i < plan.entries()->size(); ++i)

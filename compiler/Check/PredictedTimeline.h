@@ -8,8 +8,8 @@
 #define BOWLINE_COMPILER_CHECK_PREDICTEDTIMELINE_H
 
 #include "compiler/Check/Timeline.h"
-#include "kernels/registry/machine_model.h"
 #include "runtime/base/status.h"
+#include "targets/target.h"
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -23,9 +23,10 @@ struct PredictedCommand {
   double begin = 0, end = 0; ///< seconds
 };
 
-/// The machine model with the links of `texts`, "[AXIS:]LINK" each (kernels/registry/link.h). kInvalidArgument naming
-/// the plan's axes.
-absl::StatusOr<kernels::MachineModel> machineWithLinks(const fbs::Plan &plan, absl::Span<const std::string> texts);
+/// The cost model of the plan's target, or of the default one if this build does not know it, with the links of
+/// `texts`,
+/// "[AXIS:]LINK" each (targets/costs/link.h). kInvalidArgument naming the plan's axes.
+absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span<const std::string> texts = {});
 
 /// When the commands of the entries of one name run, by role, on one rank of each: streams run in order, waits as their
 /// events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a communication
@@ -33,7 +34,7 @@ absl::StatusOr<kernels::MachineModel> machineWithLinks(const fbs::Plan &plan, ab
 /// as long as their stream waits. All ranks of a role do the same.
 /// kAborted where the plan's ranks would wait for each other for ever, kNotFound without such an entry.
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
-predictTimeline(const Timeline &timeline, absl::string_view entry, const kernels::MachineModel &machine = {});
+predictTimeline(const Timeline &timeline, absl::string_view entry, const targets::CostModel &model);
 
 } // namespace bowline
 

@@ -19,7 +19,7 @@ namespace bowline {
 
 /// How far the issue of commands itself orders them.
 enum class IssueMode {
-  /// Issue waits for nothing: streams and events alone order commands, as on CUDA.
+  /// Issue waits for nothing: streams and events alone order commands, as on cards.
   Asynchronous,
   /// A command is issued after all earlier ones of the first stream are over, as on CPUs.
   InlineCompute,

@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/GenerateKernels.h"
+#include "compiler/Codegen/CpuCodegen.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-
-#include <functional>
 
 using namespace mlir;
 using namespace bowline;
@@ -23,10 +22,7 @@ class GenerateKernelsPass : public PassWrapper<GenerateKernelsPass, PhasePass<Ph
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateKernelsPass)
 
-  using Create = std::function<std::unique_ptr<KernelCodegen>()>;
-
-  GenerateKernelsPass(Create create, std::shared_ptr<KernelCache> cache)
-      : create(std::move(create)), cache(std::move(cache)) {}
+  GenerateKernelsPass(const Backend &backend, CodegenOptions options) : backend(backend), options(std::move(options)) {}
 
   StringRef getArgument() const override { return "generate-kernels"; }
   StringRef getDescription() const override { return "Code for the bodies of plan kernels"; }
@@ -34,7 +30,7 @@ public:
   void getDependentDialects(DialectRegistry &registry) const override { CpuCodegen::registerDialects(registry); }
 
   void runOnProgram() override {
-    std::unique_ptr<KernelCodegen> codegen = create();
+    std::unique_ptr<KernelCodegen> codegen = backend.createCodegen(options);
     plan::KernelOp last;
     SymbolTable symbols(getOperation());
     for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
@@ -61,12 +57,12 @@ public:
 
 private:
   void finishCache() {
-    if (!cache)
+    if (!options.cache)
       return;
-    cache->trim();
-    if (!cache->problem().ok())
+    options.cache->trim();
+    if (!options.cache->problem().ok())
       getOperation().emitRemark("kernels are not kept for the next compilation: ")
-          << std::string(cache->problem().message());
+          << std::string(options.cache->problem().message());
   }
 
   LogicalResult generate(KernelCodegen &codegen, plan::KernelOp kernel, SymbolTable &symbols) {
@@ -79,10 +75,13 @@ private:
       return kernel.emitOpError("no code could be generated for ") << kernel.getSymNameAttr();
     kernel.setInPlace(argumentPairs(kernel, function, *info));
     kernel.setSymbol(StringRef(info->symbol));
-    if (info->grid)
-      kernel.setGrid(ArrayRef<int64_t>{info->grid->blocks, info->grid->threads});
-    else if (!kernel.hasEpilogue())
+    if (info->grid) {
+      SmallVector<int64_t> grid = {info->grid->blocks, info->grid->threads};
+      grid.append(info->grid->constants);
+      kernel.setGrid(ArrayRef<int64_t>(grid));
+    } else if (!kernel.hasEpilogue()) {
       kernel.setExtent(info->parallelExtent);
+    }
     kernel.removeBodyAttr();
     symbols.erase(function);
     return success();
@@ -98,17 +97,12 @@ private:
     return pairs;
   }
 
-  Create create;
-  std::shared_ptr<KernelCache> cache;
+  const Backend &backend;
+  CodegenOptions options;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> bowline::createGenerateKernelsPass(CpuTarget target) {
-  std::shared_ptr<KernelCache> cache = target.cache;
-  return std::make_unique<GenerateKernelsPass>([=] { return std::make_unique<CpuCodegen>(target); }, cache);
-}
-
-std::unique_ptr<Pass> bowline::createGenerateKernelsPass(GpuTarget target) {
-  return std::make_unique<GenerateKernelsPass>([=] { return std::make_unique<GpuCodegen>(target); }, nullptr);
+std::unique_ptr<Pass> bowline::createGenerateKernelsPass(const Backend &backend, CodegenOptions options) {
+  return std::make_unique<GenerateKernelsPass>(backend, std::move(options));
 }

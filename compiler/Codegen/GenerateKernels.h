@@ -9,16 +9,14 @@
 #ifndef BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
 #define BOWLINE_COMPILER_CODEGEN_GENERATEKERNELS_H
 
-#include "compiler/Codegen/CpuCodegen.h"
-#include "compiler/Codegen/Gpu/GpuCodegen.h"
+#include "compiler/Codegen/Backend.h"
 #include "passes/Analysis/PhasePass.h"
 
 namespace bowline {
 
 /// Replaces the body of every generated plan.kernel by a symbol of one plan.image, and records which of its arguments
-/// may be computed in place. Without code, `target.hasCode`, the image says so and is empty.
-std::unique_ptr<mlir::Pass> createGenerateKernelsPass(CpuTarget target);
-std::unique_ptr<mlir::Pass> createGenerateKernelsPass(GpuTarget target);
+/// may be computed in place. Without code, `options.hasCode`, the image says so and is empty.
+std::unique_ptr<mlir::Pass> createGenerateKernelsPass(const Backend &backend, CodegenOptions options);
 
 /// What phase `codegen` leaves: the plan dialect alone, for bodies of kernels are code.
 llvm::LogicalResult verifyCodegen(mlir::ModuleOp module);

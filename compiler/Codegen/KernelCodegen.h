@@ -20,9 +20,10 @@
 
 namespace bowline {
 
-/// Blocks of threads that a kernel for GPUs is launched with, both in one dimension.
+/// Blocks of threads that a kernel is launched with, both in one dimension.
 struct KernelGrid {
   int64_t blocks = 1, threads = 1;
+  llvm::SmallVector<int64_t, 1> constants = {}; ///< arguments behind the addresses
 };
 
 struct KernelInfo {

@@ -21,7 +21,9 @@ static StringRef nativeName(const StringMap<bool> &host) {
     return "x86-64-v2";
   if (!hasAll({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
     return "x86-64-v3";
-  return host.lookup("avx512bf16") ? "x86-64-v4+avx512bf16" : "x86-64-v4";
+  if (!host.lookup("avx512bf16"))
+    return "x86-64-v4";
+  return hasAll({"amx-tile", "amx-bf16"}) ? "x86-64-v4+avx512bf16+amx" : "x86-64-v4+avx512bf16";
 }
 
 std::optional<TargetCpu> bowline::codegen::targetCpu(StringRef name, const StringMap<bool> &host) {
@@ -30,6 +32,7 @@ std::optional<TargetCpu> bowline::codegen::targetCpu(StringRef name, const Strin
       {"x86-64-v3", "x86-64-v3", 256, false},
       {"x86-64-v4", "x86-64-v4", 512, false},
       {"x86-64-v4+avx512bf16", "x86-64-v4", 512, true},
+      {"x86-64-v4+avx512bf16+amx", "x86-64-v4", 512, true},
   };
   if (name == "native")
     name = nativeName(host);

@@ -19,7 +19,8 @@ namespace bowline::codegen {
 
 /// A set of instructions: a level of the x86-64 psABI, and what is beyond it.
 struct TargetCpu {
-  /// As a plan records it: the level, then "+feature" for each feature.
+  /// As a plan records it: the level, then "+feature" for each feature. "+amx" changes no generated code: kernels of
+  /// the registry get workspace to use it, and do without where it is not.
   std::string name;
   /// "x86-64-v2", "x86-64-v3" or "x86-64-v4".
   std::string level;
@@ -37,7 +38,7 @@ struct TargetCpu {
 
 /// The names that `targetCpu` knows, for messages.
 inline constexpr llvm::StringLiteral kTargetCpuNames =
-    "native, x86-64-v2, x86-64-v3, x86-64-v4 or x86-64-v4+avx512bf16";
+    "native, x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4+avx512bf16 or x86-64-v4+avx512bf16+amx";
 
 /// The processor called `name`; none if it is unknown. "native" is the most that a processor with the features `host`
 /// runs: LLVM's names of features, with true for those it has.

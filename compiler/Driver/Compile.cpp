@@ -9,7 +9,6 @@
 #include "compiler/Driver/Compile.h"
 #include "absl/strings/str_join.h"
 #include "compiler/Check/PlanChecker.h"
-#include "compiler/Codegen/TargetCpu.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
@@ -17,11 +16,11 @@
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
 #include "frontends/hf/Weights.h"
-#include "kernels/registry/link.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
+#include "targets/costs/link.h"
 #include "types/computed_types.h"
 
 #include <filesystem>
@@ -61,8 +60,6 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
                    " is for --mode generate: small gradients would be lost, for no loss is "
                    "scaled to keep them; train with one of ",
                    NamesOf(&IsTrainedIn));
-  if (options.target == "cuda" && *dtype != ElementType::kF32 && *dtype != ElementType::kBF16)
-    return invalid("--dtype ", options.dtype, " is not supported with --target cuda; use bf16 or f32");
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
   if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
@@ -72,9 +69,6 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.mapsWeights && options.mode != CompileMode::Generate)
     return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
-  if (options.mapsWeights && options.target != "cpu")
-    return invalid("--map-weights: kernels of the target ", options.target,
-                   " do not read mapped files; leave it out, and the weights are copied to the device");
   if (options.threads < 0)
     return invalid("--threads must not be negative, got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
@@ -92,14 +86,13 @@ static absl::Status checkBatch(const CompileOptions &options, int64_t microbatch
       nearestDivisors(options.batch, microbatches), ", or take another --batch"));
 }
 
-PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, CpuTarget cpu) {
+PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen) {
   PipelineOptions result;
   result.training = options.mode == CompileMode::Train;
   result.seed = options.seed;
   result.threads = options.threads;
-  if (options.target == "cuda")
-    result.gpu = GpuTarget{options.cudaArch, cpu.dump, cpu.hasCode};
-  result.cpu = std::move(cpu);
+  result.target = chosen.target;
+  result.codegen = chosen.codegen;
   result.dtype = options.dtype;
   result.links = absl::StrJoin(options.links, ";");
   result.memoryLimit = static_cast<int64_t>(options.memoryLimit);
@@ -145,23 +138,72 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   return module;
 }
 
-absl::StatusOr<CpuTarget> bowline::chooseCpu(const CompileOptions &options) {
-  CpuTarget cpu, wanted;
-  wanted.cpu = options.targetCpu;
-  cpu.cpu = CpuCodegen(wanted).cpu().str();
-  if (cpu.cpu.empty())
+static std::string join(llvm::ArrayRef<std::string_view> words) {
+  return llvm::join(llvm::map_range(words, [](std::string_view word) { return std::string(word); }), ", ");
+}
+
+/// " --target-cpu x86-64-v3", as the level is asked for.
+static std::string flagOf(const targets::Target &target, absl::string_view level) {
+  return absl::StrCat(" --", std::string(target.levels.flag), " ", level);
+}
+
+/// The targets whose levels a flag chooses, for messages.
+static std::string targetsWith(absl::string_view flag) {
+  std::vector<std::string> names;
+  for (const targets::Target *target : targets::AllTargets())
+    if (target->levels.flag == std::string_view(flag.data(), flag.size()))
+      names.emplace_back(target->name);
+  return absl::StrJoin(names, " or ");
+}
+
+absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options, ModuleOp module) {
+  ChosenTarget chosen;
+  BOWLINE_ASSIGN_OR_RETURN(chosen.target, targets::FindTarget(options.target));
+  const targets::Target &target = *chosen.target;
+  const targets::Levels &levels = target.levels;
+  if (llvm::none_of(target.computed_types, [&](ElementType type) { return NameOf(type) == options.dtype; }))
     return absl::InvalidArgumentError(
-        absl::StrCat("--target-cpu ", options.targetCpu, " is unknown; use ", codegen::kTargetCpuNames.str()));
-  return cpu;
+        absl::StrCat("--dtype ", options.dtype, " is not supported with --target ", options.target, "; use one of ",
+                     absl::StrJoin(target.computed_types, ", ",
+                                   [](std::string *out, ElementType type) { out->append(NameOf(type)); })));
+  if (options.mapsWeights && !target.reads_host_memory)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--map-weights: kernels of the target ", options.target,
+                     " do not read mapped files; leave it out, and the weights are copied to the device"));
+  auto asked = options.levels.find(levels.flag);
+  for (const auto &[flag, level] : options.levels)
+    if (flag != levels.flag)
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, " is a flag of --target ", targetsWith(flag),
+                                                     " and not of --target ", options.target,
+                                                     "; leave it out, or name its target"));
+  std::string wanted = asked == options.levels.end() ? std::string(levels.initial) : asked->second;
+  std::optional<std::string> level = backendOf(target).resolveLevel(target, wanted);
+  if (!level)
+    return absl::InvalidArgumentError(absl::StrCat("--", std::string(levels.flag), " ", wanted, " is unknown; use ",
+                                                   std::string(levels.initial), " or one of ", join(levels.names)));
+  chosen.codegen.level = *level;
+  auto before = module ? module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr) : nullptr;
+  if (options.from == Phase::Input || !before)
+    return chosen;
+  // What was compiled for one device goes on for the same one.
+  std::string device = before.getDevice().str(), given = before.getCpu().str();
+  if (device != options.target || (asked != options.levels.end() && given != *level)) {
+    auto compiledFor = targets::FindTarget(device);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the program was compiled with --target ", device, compiledFor.ok() ? flagOf(**compiledFor, given) : "",
+        " up to here, and goes on for --target ", options.target, flagOf(target, *level), "; name the same ones"));
+  }
+  chosen.codegen.level = given;
+  return chosen;
 }
 
 /// Compilation goes on without a cache that cannot be used; the user gets to know why.
-static void openKernelCache(const CompileOptions &options, CpuTarget &cpu, std::vector<std::string> &remarks) {
+static void openKernelCache(const CompileOptions &options, CodegenOptions &codegen, std::vector<std::string> &remarks) {
   if (options.kernelCache.empty())
     return;
   auto cache = KernelCache::open(options.kernelCache);
   if (cache.ok())
-    cpu.cache = std::move(*cache);
+    codegen.cache = std::move(*cache);
   else
     remarks.push_back(absl::StrCat("kernels are not kept for the next compilation: ", cache.status().message(),
                                    "; name another folder with --kernel-cache, or off"));
@@ -197,7 +239,7 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   if (dist::MeshOp mesh = findMesh(module))
     for (auto name : mesh.getAxisNames().getAsRange<StringAttr>())
       axes.push_back(name.str());
-  return kernels::ParseLinks(options.links, axes).status();
+  return targets::ParseLinks(options.links, axes).status();
 }
 
 /// A file that was printed after a phase goes on from there. Writes down the phase of one that does not say it.
@@ -217,28 +259,14 @@ static absl::Status checkPhase(ModuleOp module, const CompileOptions &options) {
   return absl::OkStatus();
 }
 
-/// What was compiled for one device goes on for the same one.
-static absl::Status checkTarget(ModuleOp module, const CompileOptions &options) {
-  auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr);
-  if (options.from == Phase::Input || !target)
-    return absl::OkStatus();
-  std::string device = target.getDevice().str(), level = target.getCpu().str();
-  if (device != options.target || (device == "cuda" && level != options.cudaArch))
-    return absl::InvalidArgumentError(
-        absl::StrCat("the program was compiled with --target ", device, device == "cuda" ? " --cuda-arch " + level : "",
-                     " up to here, and goes on for --target ", options.target,
-                     options.target == "cuda" ? " --cuda-arch " + options.cudaArch : "", "; name the same ones"));
-  return absl::OkStatus();
-}
-
 void bowline::describeTarget(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline) {
   Builder builder(module.getContext());
   module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(kCompiler));
   module->setAttr(plan::PlanDialect::kSeedAttr, builder.getI64IntegerAttr(options.seed));
-  module->setAttr(
-      plan::PlanDialect::kTargetAttr,
-      pipeline.gpu ? plan::TargetAttr::get(module.getContext(), "cuda", "nvptx64", pipeline.gpu->arch, 1)
-                   : plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", pipeline.cpu.cpu, pipeline.threads));
+  const targets::Target &target = *pipeline.target;
+  module->setAttr(plan::PlanDialect::kTargetAttr,
+                  plan::TargetAttr::get(module.getContext(), target.name, target.arch, pipeline.codegen.level,
+                                        target.has_host_threads ? pipeline.threads : 1));
 }
 
 namespace {
@@ -345,22 +373,21 @@ static absl::Status prove(fbs::PlanT &plan) {
 
 /// From a module that has its strategy.
 static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
-  BOWLINE_ASSIGN_OR_RETURN(CpuTarget cpu, chooseCpu(options));
+  BOWLINE_ASSIGN_OR_RETURN(ChosenTarget chosen, chooseTarget(options, module));
   CompileResult result;
-  cpu.hasCode = options.codegen;
+  chosen.codegen.hasCode = options.codegen;
   llvm::raw_string_ostream listing(result.kernelListing);
   if (options.listsKernels)
-    cpu.dump = &listing; // and nothing comes from the cache
+    chosen.codegen.dump = &listing; // and nothing comes from the cache
   else if (options.to >= Phase::Codegen && options.codegen)
-    openKernelCache(options, cpu, result.remarks);
+    openKernelCache(options, chosen.codegen, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
-  PipelineOptions pipeline = makePipelineOptions(options, cpu);
+  PipelineOptions pipeline = makePipelineOptions(options, chosen);
   BOWLINE_RETURN_IF_ERROR(checkBatch(options, dist::microbatchesOf(module)));
   BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
-  BOWLINE_RETURN_IF_ERROR(checkTarget(module, options));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
   pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);
@@ -434,7 +461,8 @@ absl::StatusOr<CompileResult> bowline::compileModel(const CompileOptions &option
         absl::StrCat("--compile-from needs a .mlir file, but ", options.model, " is not one"));
   if (options.to < options.from)
     return absl::InvalidArgumentError("--compile-to names a phase before --compile-from");
-  BOWLINE_RETURN_IF_ERROR(chooseCpu(options).status());
+  if (options.from == Phase::Input)
+    BOWLINE_RETURN_IF_ERROR(chooseTarget(options).status());
 
   DialectRegistry registry;
   registerAllDialects(registry);

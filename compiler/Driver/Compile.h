@@ -13,6 +13,7 @@
 #include "passes/Strategy/StrategyFlags.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/plan_generated.h"
+#include "targets/target.h"
 
 #include <cstdint>
 #include <map>
@@ -48,16 +49,15 @@ struct CompileOptions {
   std::string strategyFile;
   StrategyFlags strategy;
 
-  bool codegen = true;              // without: plans to check and simulate, which nobody can run
-  std::string target = "cpu";       // or cuda
-  std::string cudaArch = "sm_90a";  // one of kGpuArchNames: where the target is cuda
-  std::string targetCpu = "native"; // or one of codegen::kTargetCpuNames
-  std::string kernelCache;          // folder of compiled kernels; empty: none. Plans are the same with and without
-  int64_t threads = 0;              // per rank; 0: the processors that this process may use, divided among the ranks
-  uint64_t memoryLimit = 0;         // bytes; 0: none
-  int64_t runsInFlight = 1;         // or 2: entries of kinds TrainStep and EvalStep overlap with the host
-  bool mapsWeights = false;         // weights are read in place from mapped files
-  std::vector<std::string> links;   // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
+  bool codegen = true; // without: plans to check and simulate, which nobody can run
+  std::string target = std::string(targets::DefaultTarget().name); // or another one of targets::AllTargets()
+  std::map<std::string, std::string, std::less<>> levels; // by flag (targets::Levels), of those that were given
+  std::string kernelCache;        // folder of compiled kernels; empty: none. Plans are the same with and without
+  int64_t threads = 0;            // per rank; 0: the processors that this process may use, divided among the ranks
+  uint64_t memoryLimit = 0;       // bytes; 0: none
+  int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
+  bool mapsWeights = false;       // weights are read in place from mapped files
+  std::vector<std::string> links; // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;

@@ -18,10 +18,16 @@ namespace bowline {
 
 /// What compileModule, in whose file these are, does before it runs a phase.
 
-PipelineOptions makePipelineOptions(const CompileOptions &options, CpuTarget cpu);
+/// What plans are compiled for.
+struct ChosenTarget {
+  const targets::Target *target = nullptr;
+  CodegenOptions codegen;
+};
 
-/// The processor that generated code is for: `options.targetCpu`, or what "native" stands for here.
-absl::StatusOr<CpuTarget> chooseCpu(const CompileOptions &options);
+/// `options.target` and its level, which is that of \p module if it has one from phases before. Null: it has none yet.
+absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::ModuleOp module = nullptr);
+
+PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);
 
 /// Writes into the module what phases after the input may ask it for.
 void describeTarget(mlir::ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline);

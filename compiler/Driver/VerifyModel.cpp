@@ -41,7 +41,7 @@ static void shrinkLines(dist::StrategyOp lines, const Strategy &strategy, int64_
 /// Where the compiler would choose by sizes, or by a limit that is for others.
 static void chooseForSmallSizes(dist::StrategyOp lines) {
   if (auto chunks = lines.getOnly<dist::OverlapChunksOp>(); chunks && !chunks.getCount())
-    chunks.setCount(2); // for these sizes the machine model would choose none
+    chunks.setCount(2); // for these sizes the cost model would choose none
   if (auto recompute = lines.getOnly<dist::RecomputeOp>(); recompute && recompute.getActivations() == "auto")
     recompute.setActivations("full"); // whatever it chooses is a part of that
 }
@@ -95,8 +95,8 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   } else {
     BOWLINE_ASSIGN_OR_RETURN(subject, shrunkSubject(context, options, diagnostics));
   }
-  BOWLINE_ASSIGN_OR_RETURN(CpuTarget target, chooseCpu(options));
-  target.hasCode = false; // nothing runs it
+  BOWLINE_ASSIGN_OR_RETURN(ChosenTarget target, chooseTarget(options, *subject.module));
+  target.codegen.hasCode = false; // nothing runs it
   PipelineOptions pipeline = makePipelineOptions(subject.options, target);
   pipeline.threads = 1;
   if (options.from == Phase::Input)

@@ -14,6 +14,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "kernels/registry/data_check.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/plan_view.h"
 #include "llvm/ADT/DenseMap.h"
@@ -287,6 +288,7 @@ private:
         fbs::GridT geometry;
         geometry.blocks = {static_cast<uint32_t>((*grid)[0])};
         geometry.threads = {static_cast<uint32_t>((*grid)[1])};
+        geometry.constants.assign(grid->begin() + 2, grid->end());
         kernel->geometry.Set(std::move(geometry));
       } else {
         fbs::ByRangeT geometry;
@@ -380,7 +382,7 @@ private:
     buffer->kind = fbs::BufferKind::Fault;
     buffer->dtype = fbs::DType::I32;
     buffer->shape = {static_cast<int64_t>(faultOf.size())};
-    buffer->alignment = plan::alignmentFor(module);
+    buffer->alignment = deviceAlignment(module);
     buffer->offset = llvm::alignTo(arena, buffer->alignment);
     buffer->bytes = faultOf.size() * sizeof(int32_t);
     buffer->source = sourceIndex("", "emit-plan", "");

@@ -268,13 +268,14 @@ private:
       const fbs::GridT *grid = kernel.geometry.AsGrid();
       if (!grid) {
         op.setExtent(kernel.geometry.AsByRange()->extent);
-      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0 &&
-                 grid->constants.empty()) {
-        op.setGrid(ArrayRef<int64_t>{grid->blocks[0], grid->threads[0]});
+      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0) {
+        SmallVector<int64_t> launched = {grid->blocks[0], grid->threads[0]};
+        launched.append(grid->constants.begin(), grid->constants.end());
+        op.setGrid(ArrayRef<int64_t>(launched));
       } else {
         return emitError(builder.getUnknownLoc())
                << "kernel '" << kernel.name
-               << "' is launched by a grid of several dimensions, with memory of its blocks or with constants, which "
+               << "' is launched by a grid of several dimensions or with memory of its blocks, which "
                   "cannot be expressed in the plan dialect yet";
       }
     }

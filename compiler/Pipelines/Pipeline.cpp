@@ -29,16 +29,15 @@ using namespace bowline;
 
 static TileLossOptions tileLossOptions(const PipelineOptions &options) {
   TileLossOptions tileLoss;
-  // Large products keep a device busy, and its memory is no cache.
-  if (options.gpu)
-    tileLoss.tileBytes = int64_t{1} << 31;
+  tileLoss.tileBytes = options.target->loss_tile_bytes;
   if (options.hasSmallSizes)
     tileLoss.tileBytes = 64, tileLoss.minPositions = 1;
   return tileLoss;
 }
 
 static AlignProductsOptions alignProductsOptions(const PipelineOptions &options) {
-  AlignProductsOptions align;
+  const targets::ProductAlignment &wanted = *options.target->product_alignment;
+  AlignProductsOptions align{wanted.row_bytes, wanted.multiple, wanted.min_size};
   if (options.hasSmallSizes)
     align.minSize = 2;
   return align;
@@ -46,9 +45,7 @@ static AlignProductsOptions alignProductsOptions(const PipelineOptions &options)
 
 static SplitColumnReductionsOptions splitColumnReductionsOptions(const PipelineOptions &options) {
   SplitColumnReductionsOptions split;
-  // A block of threads for each.
-  if (options.gpu)
-    split.maxBlocks = 512;
+  split.maxBlocks = options.target->column_sum_blocks;
   if (options.hasSmallSizes)
     split.maxBlocks = 2, split.minRows = 1;
   return split;
@@ -121,7 +118,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createSplitStages(); });
   step("chunk-collectives", Phase::Local,
        "before lowering, which puts other operations between products and collectives", true,
-       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.threads, options.links}); });
+       [=] { return createChunkCollectives(ChunkCollectivesOptions{options.links}); });
   step("lower-collectives", Phase::Local, "a communicator moves contiguous memory", false,
        [] { return createLowerCollectives(); });
   step("canonicalize-local", Phase::Local, "local forms leave constants, and the other steps reshapes behind", true,
@@ -135,7 +132,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createMeasureTraffic(); });
   step("tile-loss", Phase::Fuse, "the largest tensor of a language model shrinks before anything is built on it", true,
        [=] { return createTileLoss(tileLossOptions(options)); });
-  if (options.gpu)
+  if (options.target->product_alignment)
     step("align-products", Phase::Fuse, "before groups are made, which its zeros and slices become part of", true,
          [=] { return createAlignProducts(alignProductsOptions(options)); });
   step("repeat-activations", Phase::Fuse, "nothing may merge equal operations after it", true,
@@ -145,7 +142,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("group-fusions", Phase::Fuse, "what becomes generated code; merged groups save memory traffic", false,
        [=] { return createGroupFusions(GroupFusionsOptions{!options.disabledSteps.contains("merge-fusions")}); });
   step("merge-fusions", Phase::Fuse, "switches merging in group-fusions", true, nullptr);
-  if (!options.gpu)
+  if (options.target->has_epilogues)
     step("fuse-epilogues", Phase::Fuse, "groups that work on the result of a contraction alone become part of it", true,
          [] { return createFuseEpilogues(); });
   if (options.training) {
@@ -161,7 +158,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [] { return createScheduleCommands(); });
 
   step("generate-kernels", Phase::Codegen, "before memory: the code decides what may be computed in place", false,
-       [=] { return options.gpu ? createGenerateKernelsPass(*options.gpu) : createGenerateKernelsPass(options.cpu); });
+       [=] { return createGenerateKernelsPass(backendOf(*options.target), options.codegen); });
   if (options.mapsWeights)
     step("map-weights", Phase::Hoist, "before anything makes copies of weights", false,
          [] { return createMapWeights(); });
@@ -171,7 +168,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
        [=] { return createHoistIntoPrepare(HoistIntoPrepareOptions{options.memoryLimit}); });
   step("hoist-invariants", Phase::Hoist, "after everything that adds or removes commands of a microbatch", true,
        [=] { return createHoistInvariants(HoistInvariantsOptions{options.memoryLimit}); });
-  if (!options.gpu)
+  if (options.target->packing)
     step("pack-weights", Phase::Hoist, "after weights in bf16 are computed once", true,
          [=] { return createPackWeights(packWeightsOptions(options)); });
   step("overlap-commands", Phase::Overlap, "when commands are final, and before memory, which depends on their order",

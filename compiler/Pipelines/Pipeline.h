@@ -9,8 +9,7 @@
 #ifndef BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 #define BOWLINE_COMPILER_PIPELINES_PIPELINE_H
 
-#include "compiler/Codegen/CpuCodegen.h"
-#include "compiler/Codegen/Gpu/GpuCodegen.h"
+#include "compiler/Codegen/Backend.h"
 #include "dialects/Program/Phase.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -37,9 +36,8 @@ struct PipelineOptions {
   InsertOptimizerOptions optimizer;
   /// For the cost model: "[AXIS:]LINK" each, with semicolons between.
   std::string links;
-  CpuTarget cpu;
-  /// Where set, code is for this GPU instead.
-  std::optional<GpuTarget> gpu;
+  const targets::Target *target = &targets::DefaultTarget();
+  CodegenOptions codegen = defaultCodegen(targets::DefaultTarget());
   /// Steps that wait for large tensors act on any: for programs whose sizes were shrunk, to be interpreted.
   bool hasSmallSizes = false;
   /// Weights are read in place from memory of the caller.

@@ -21,6 +21,7 @@
 #include "types/computed_types.h"
 
 #include <cmath>
+#include <set>
 
 using namespace bowline;
 
@@ -33,7 +34,6 @@ struct CommandLine {
   std::vector<std::string> disabled;
   bool report = false;
   std::string verifyEach;
-  const CLI::Option *cudaArch = nullptr;
 };
 
 std::vector<std::string> phaseNames() {
@@ -103,6 +103,24 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
       ->check(isGiven);
 }
 
+/// A flag for each kind of levels that targets have, which may share one.
+void defineLevels(CLI::App &app, CompileOptions &options) {
+  std::set<std::string> flags;
+  for (const targets::Target *target : targets::AllTargets()) {
+    const targets::Levels &levels = target->levels;
+    std::string flag(levels.flag), initial(levels.initial);
+    if (!flags.insert(flag).second)
+      continue;
+    std::vector<std::string> names(levels.names.begin(), levels.names.end());
+    if (!llvm::is_contained(names, initial))
+      names.insert(names.begin(), initial);
+    app.add_option_function<std::string>(
+           "--" + flag, [&options, flag](const std::string &level) { options.levels[flag] = level; },
+           std::string(levels.help) + " [" + initial + "]")
+        ->check(CLI::IsMember(names));
+  }
+}
+
 void define(CLI::App &app, CommandLine &line) {
   CompileOptions &o = line.compile;
   app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
@@ -149,15 +167,13 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
-  app.add_option("--target", o.target, "The device that runs the plan: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  std::vector<std::string> targets;
+  for (const targets::Target *target : targets::AllTargets())
+    targets.emplace_back(target->name);
+  app.add_option("--target", o.target, "The device that runs the plan: " + absl::StrJoin(targets, " or "))
+      ->check(CLI::IsMember(targets))
       ->capture_default_str();
-  line.cudaArch = app.add_option("--cuda-arch", o.cudaArch, "Architecture of generated code where the target is cuda")
-                      ->check(CLI::IsMember({"sm_80", "sm_90a", "sm_100"}))
-                      ->capture_default_str();
-  app.add_option("--target-cpu", o.targetCpu, "Instruction set of generated code")
-      ->check(CLI::IsMember({"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"}))
-      ->capture_default_str();
+  defineLevels(app, o);
   app.add_flag("!--no-codegen", o.codegen,
                "Make a plan to check and to simulate, without machine code: it cannot be run");
   app.add_option("--kernel-cache", line.kernelCache,
@@ -165,8 +181,8 @@ void define(CLI::App &app, CommandLine &line) {
                  "~/.cache/bowline]");
   app.add_option(
          "--kernel-listing", line.kernelListing,
-         "Write the IR of each generated kernel after each stage to this file; for cuda also PTX, and what ptxas "
-         "says of registers, stack and spills")
+         "Write the IR of each generated kernel after each stage to this file, and what the target's own tools say of "
+         "it")
       ->check(isGiven);
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
       ->capture_default_str();
@@ -213,8 +229,6 @@ absl::Status run(CommandLine &line) {
   options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
                         : line.kernelCache == "off" ? ""
                                                     : line.kernelCache;
-  if (line.cudaArch->count() > 0 && options.target != "cuda")
-    return absl::InvalidArgumentError("--cuda-arch says for which GPUs code is; add --target cuda");
   options.listsKernels = !line.kernelListing.empty();
   if (options.listsKernels && (!options.codegen || options.to < Phase::Codegen))
     return absl::InvalidArgumentError(

@@ -397,11 +397,11 @@ std::string layOutCommunication(const Json &json, bool showsTensors) {
 absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const std::vector<std::string> &links,
                         const std::string &path) {
   const Timeline timeline(plan);
-  BOWLINE_ASSIGN_OR_RETURN(const auto machine, machineWithLinks(plan, links));
+  BOWLINE_ASSIGN_OR_RETURN(const auto model, costModelOf(plan, links));
   const fbs::Entry *step = FindEntry(plan, fbs::EntryKind::TrainStep);
   const fbs::Entry *usual = step || plan.entries()->size() == 0 ? step : plan.entries()->Get(0);
   const std::string chosen = entry.empty() && usual ? usual->name()->str() : entry;
-  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, chosen, machine));
+  BOWLINE_ASSIGN_OR_RETURN(const auto predicted, predictTimeline(timeline, chosen, model));
   ChromeTrace trace;
   for (uint32_t role = 0; role < predicted.size(); ++role) {
     uint32_t rank = 0;

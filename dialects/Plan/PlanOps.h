@@ -23,11 +23,6 @@ namespace bowline::plan {
 
 /// Offsets are multiples of this where nothing else is said: a cache line, and the width of an AVX-512 vector.
 inline constexpr int64_t kAlignment = 64;
-/// The same on CUDA devices: what a workspace of cuBLAS needs.
-inline constexpr int64_t kCudaAlignment = 256;
-
-/// What offsets are multiples of on the device that the module around `op` is compiled for: kAlignment, or more.
-int64_t alignmentFor(mlir::Operation *op);
 
 /// Bytes of a dense tensor; an element takes at least one byte.
 int64_t byteCount(mlir::RankedTensorType type);

@@ -141,7 +141,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     Either a name of the runtime's kernel registry with the attributes it is specialised on, or generated code. Before
     code generation, `body` names a `func.func` that computes the outputs from the inputs; afterwards `symbol` is a symbol
     of the module's `plan.image`, to be called on sub-ranges of [0, `extent`), or to be launched as `grid`: blocks, and
-    threads of each.
+    threads of each, then constants that follow the addresses of arguments.
 
     A registered kernel with a `body`, afterwards a `symbol`, has that as its epilogue: generated code that computes the
     outputs from tiles of the kernel's own result while these are in the cache. The body's first argument is that result

@@ -94,13 +94,6 @@ LogicalResult CoordinateOp::verify() {
   return success();
 }
 
-int64_t bowline::plan::alignmentFor(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto target = op->getAttrOfType<TargetAttr>(PlanDialect::kTargetAttr))
-      return target.getDevice() == "cuda" ? kCudaAlignment : kAlignment;
-  return kAlignment;
-}
-
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
@@ -123,9 +116,9 @@ LogicalResult KernelOp::verify() {
     return emitOpError("has both an extent and a grid: one says how it is launched");
   if ((getExtent().has_value() || getGrid().has_value()) != isWhole)
     return emitOpError("has an extent or a grid exactly where its symbol is the whole kernel");
-  if (getGrid() && (getGrid()->size() != 2 || (*getGrid())[0] < 1 || (*getGrid())[1] < 1 ||
+  if (getGrid() && (getGrid()->size() < 2 || (*getGrid())[0] < 1 || (*getGrid())[1] < 1 ||
                     (*getGrid())[0] > INT32_MAX || (*getGrid())[1] > 1024))
-    return emitOpError("a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads");
+    return emitOpError("a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads; then constants");
   if (getInPlace().size() % 2 != 0)
     return emitOpError("'in_place' holds pairs (output, input)");
   for (size_t i = 0; i < getInPlace().size(); i += 2) {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/attention_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels::cuda {
 namespace {

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"
 #include "kernels/signatures/matmul_signature.h"
 #include "kernels/signatures/random_signature.h"
+#include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
 #include "types/computed_types.h"
 

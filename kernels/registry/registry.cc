@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/definitions.h"
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 

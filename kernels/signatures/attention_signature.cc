@@ -1,8 +1,8 @@
 #include "kernels/signatures/attention_signature.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/float_type.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

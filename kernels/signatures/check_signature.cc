@@ -1,7 +1,7 @@
 #include "kernels/signatures/check_signature.h"
 
 #include "absl/strings/str_cat.h"
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 

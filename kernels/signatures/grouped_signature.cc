@@ -1,7 +1,7 @@
 #include "kernels/signatures/grouped_signature.h"
 
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/float_type.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/float_type.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

@@ -11,12 +11,6 @@
 using namespace mlir;
 using namespace bowline;
 
-CommandCost::CommandCost(ModuleOp module, SymbolTable &symbols, const kernels::MachineModel &machine)
-    : symbols(symbols), mesh(dist::MeshOp::of(module)), machine(machine) {
-  if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr))
-    threads = target.getThreads();
-}
-
 static double bytesOf(ValueRange buffers) {
   double bytes = 0;
   for (Value buffer : buffers)
@@ -30,15 +24,15 @@ SmallVector<StringAttr> CommandCost::axesOf(Operation *communication) {
   return declared ? llvm::to_vector(declared.getAxes().getAsRange<StringAttr>()) : SmallVector<StringAttr>();
 }
 
-kernels::LinkOptions CommandCost::linkAlong(ArrayRef<StringAttr> axes) {
-  return machine.LinkAlong(llvm::map_range(axes, [](StringAttr axis) { return axis.getValue(); }));
+targets::LinkOptions CommandCost::linkAlong(ArrayRef<StringAttr> axes) {
+  return model.LinkAlong(llvm::map_range(axes, [](StringAttr axis) { return axis.getValue(); }));
 }
 
 double CommandCost::ofCollective(plan::CollectiveOp collective) {
   SmallVector<StringAttr> axes = axesOf(collective);
   auto ranks = static_cast<double>(mesh ? mesh.getSize(axes) : 1);
   double whole = std::max(bytesOf(collective.getDestinations()), bytesOf(collective.getSources()));
-  return machine.CollectiveSeconds(linkAlong(axes), collective.getDefinition(), whole, ranks);
+  return model.CollectiveSeconds(linkAlong(axes), collective.getDefinition(), whole, ranks);
 }
 
 double CommandCost::seconds(Operation *command) {
@@ -46,14 +40,13 @@ double CommandCost::seconds(Operation *command) {
     return 0;
   if (auto launch = dyn_cast<plan::LaunchOp>(command)) {
     auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
-    return machine.LaunchSeconds(kernel.getFlops().convertToDouble(), kernel.getBytesMoved().convertToDouble(),
-                                 threads);
+    return model.LaunchSeconds(kernel.getFlops().convertToDouble(), kernel.getBytesMoved().convertToDouble());
   }
   if (auto copy = dyn_cast<plan::CopyOp>(command))
-    return machine.CopySeconds(bytesOf(copy.getSource()));
+    return model.CopySeconds(bytesOf(copy.getSource()));
   if (auto collective = dyn_cast<plan::CollectiveOp>(command))
     return ofCollective(collective);
   ValueRange moved = isa<plan::SendOp>(command) ? ValueRange(cast<plan::SendOp>(command).getBuffers())
                                                 : ValueRange(cast<plan::ReceiveOp>(command).getBuffers());
-  return machine.TransferSeconds(linkAlong(axesOf(command)), bytesOf(moved));
+  return model.TransferSeconds(linkAlong(axesOf(command)), bytesOf(moved));
 }

@@ -11,18 +11,17 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
-#include "kernels/registry/machine_model.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "targets/costs/cost_model.h"
 
 namespace bowline {
 
-/// Seconds of the commands of a module: kernels by the larger of arithmetic and traffic, as their declarations state
-/// them; communication on a ring of its group (as runtime/comm/link.h says, where the formulas are from) over the links
-/// along its axes.
+/// Seconds of the commands of a module, as the cost model says of their kernels' declarations, bytes and groups.
 class CommandCost {
 public:
-  CommandCost(mlir::ModuleOp module, mlir::SymbolTable &symbols, const kernels::MachineModel &machine = {});
+  CommandCost(mlir::ModuleOp module, mlir::SymbolTable &symbols, targets::CostModel model)
+      : symbols(symbols), mesh(dist::MeshOp::of(module)), model(std::move(model)) {}
 
   /// Zero for signals and waits.
   double seconds(mlir::Operation *command);
@@ -30,12 +29,11 @@ public:
 private:
   double ofCollective(plan::CollectiveOp collective);
   llvm::SmallVector<mlir::StringAttr> axesOf(mlir::Operation *communication);
-  kernels::LinkOptions linkAlong(llvm::ArrayRef<mlir::StringAttr> axes);
+  targets::LinkOptions linkAlong(llvm::ArrayRef<mlir::StringAttr> axes);
 
   mlir::SymbolTable &symbols;
   dist::MeshOp mesh;
-  kernels::MachineModel machine;
-  double threads = 1;
+  targets::CostModel model;
 };
 
 } // namespace bowline

@@ -1,4 +1,4 @@
-//===- KernelSignature.cpp - What the registry is asked about a kernel
+//===- KernelSignature.cpp - What a target is asked about a kernel
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- KernelSignature.h - What the registry is asked about a kernel
+//===- KernelSignature.h - What a target is asked about a kernel
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-/// The signature of the registry's kernel `name`, specialised on `config` (integers, integer lists, floats, texts).
+/// The signature of the registered kernel `name`, specialised on `config` (integers, integer lists, floats, texts).
 /// `arguments` has no scratch.
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);

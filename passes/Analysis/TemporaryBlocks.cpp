@@ -9,6 +9,7 @@
 #include "passes/Analysis/TemporaryBlocks.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/Analysis/InPlace.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -18,7 +19,7 @@ int64_t bowline::alignedBytes(plan::BufferOp buffer) {
   int64_t bytes = std::max<int64_t>(buffer.getExtent(), 1);
   int64_t alignment = buffer.getAlignment();
   if (buffer.getSpace() == plan::MemorySpace::Device)
-    alignment = std::max(alignment, plan::alignmentFor(buffer));
+    alignment = std::max(alignment, deviceAlignment(buffer->getParentOfType<ModuleOp>()));
   return static_cast<int64_t>(llvm::alignTo(bytes, alignment));
 }
 

@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
-#include "passes/Analysis/TargetKernels.h"
 #include "passes/Fusion/EpilogueBody.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,8 +23,8 @@ static std::string printed(Attribute attribute) {
   return text;
 }
 
-KernelDeclarations::KernelDeclarations(ModuleOp module, int64_t threads)
-    : module(module), device(deviceOf(module)), threads(threads), builder(module.getContext()) {
+KernelDeclarations::KernelDeclarations(ModuleOp module, ModuleTarget target, int64_t threads)
+    : module(module), target(std::move(target)), threads(threads), builder(module.getContext()) {
   auto functions = module.getOps<graph::FuncOp>();
   if (functions.empty())
     builder.setInsertionPointToEnd(module.getBody());
@@ -64,17 +63,17 @@ LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *use
                                            DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
                                            double flops) {
   bool hasEpilogue = kernel.getBody().has_value();
-  auto needs = needsOf(device, kernelSignature(name, config, arguments, threads, hasEpilogue));
+  auto needs = target.needsOf(kernelSignature(name, config, arguments, threads, hasEpilogue));
   if (!needs.ok())
     return user->emitOpError("cannot run as kernel '") << name << "': " << std::string(needs.status().message());
 
   SmallVector<Attribute> argumentAttrs(arguments.begin(), arguments.end());
-  if (size_t scratch = needs->scratchBytes) {
+  if (size_t scratch = needs->scratch_bytes) {
     auto type = RankedTensorType::get({static_cast<int64_t>(scratch)}, builder.getIntegerType(8, /*isSigned=*/false));
     argumentAttrs.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Write, type));
   }
   SmallVector<int64_t> inPlace;
-  for (auto [output, input] : needs->inPlace)
+  for (auto [output, input] : needs->in_place)
     inPlace.append({output, input});
   kernel.setRegistered(name);
   if (!config.empty())

@@ -12,6 +12,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace bowline {
@@ -20,7 +21,7 @@ namespace bowline {
 class KernelDeclarations {
 public:
   /// Library scratch is sized for launches by `threads` threads.
-  KernelDeclarations(mlir::ModuleOp module, int64_t threads);
+  KernelDeclarations(mlir::ModuleOp module, ModuleTarget target, int64_t threads);
 
   /// A kernel of the registry, specialised on `config` (integers, integer lists, floats, texts). `arguments` has no
   /// scratch; the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the
@@ -45,7 +46,7 @@ private:
   plan::KernelOp declare(llvm::StringRef baseName, mlir::Location loc);
 
   mlir::ModuleOp module;
-  std::string device;
+  ModuleTarget target;
   int64_t threads;
   llvm::StringMap<plan::KernelOp> byContent;
   llvm::StringMap<unsigned> nameCounts;

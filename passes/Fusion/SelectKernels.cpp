@@ -31,11 +31,14 @@ public:
 
   void runOnProgram() override {
     ModuleOp module = getOperation();
+    FailureOr<ModuleTarget> target = ModuleTarget::of(module);
+    if (failed(target))
+      return signalPassFailure();
     for (auto function : module.getOps<graph::FuncOp>())
       prepareAll(function);
     for (auto function : module.getOps<graph::FuncOp>())
       repeatConstants(function);
-    KernelDeclarations kernels(module, threads);
+    KernelDeclarations kernels(module, *target, threads);
     for (auto function : module.getOps<graph::FuncOp>())
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
         if (failed(select(&op, kernels)))

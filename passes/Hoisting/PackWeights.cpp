@@ -31,10 +31,15 @@ public:
     ModuleOp module = getOperation();
     if (dist::recomputeOf(module) == "full")
       return markAllAnalysesPreserved();
+    FailureOr<ModuleTarget> target = ModuleTarget::of(module);
+    if (failed(target))
+      return signalPassFailure();
+    if (!(*target)->packing)
+      return markAllAnalysesPreserved();
     PackingThresholds least{minSaving, minPersistentSaving};
-    WeightPacking packing(module, least);
+    WeightPacking packing(module, *target, least);
     size_t most = changesWithin(module, memoryLimit, packing.weights().size(),
-                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, least).run(n); });
+                                [&](ModuleOp copy, size_t n) { WeightPacking(copy, *target, least).run(n); });
     for (const PackableWeight &weight : packing.weights().take_front(most))
       report(weight);
     auto missed = [&](size_t count, StringRef why) {

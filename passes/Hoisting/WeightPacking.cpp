@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Hoisting/WeightPacking.h"
+#include "dialects/Program/ElementTypes.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/KernelSignature.h"
 #include "passes/Analysis/Lifetimes.h"
@@ -18,48 +19,12 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
-/// Properties of `matmul` in kernels/cpu: rows of a tile, below which B is read in place where its rows are contiguous;
-/// rows after which a single thread packs B again for results that are not stored as f32; columns of the widest panel;
-/// the multiple of k that bf16 is padded to.
-static constexpr int64_t kTileRows = 8, kSpanRows = 384, kPackedColumns = 48, kPackedSteps = 32;
-
-namespace {
-/// Time in rows of a product with the weight: what one call saves, and what pack_matrix takes. Measured; see the class.
-struct PackingCost {
-  double saved, pack;
-};
-} // namespace
-
-static PackingCost costOf(DictionaryAttr layout) {
-  bool isTransposed = layout.getAs<DenseI64ArrayAttr>("b_strides")[2] != 1;
-  return isTransposed ? PackingCost{12, 40} : PackingCost{8, 25};
-}
-
 static constexpr unsigned kWeight = 1; // the argument of matmul
 
 static int64_t integer(DictionaryAttr config, StringRef name) { return config.getAs<IntegerAttr>(name).getInt(); }
 
-static RankedTensorType packedType(int64_t k, int64_t n, Type element) {
-  int64_t steps = element.isBF16() ? llvm::alignTo(k, kPackedSteps) : k;
-  return RankedTensorType::get({static_cast<int64_t>(llvm::alignTo(n, kPackedColumns)) * steps}, element);
-}
-
-/// The registry answers for the machine that compiles.
-static bool registryPacksBf16() {
-  kernels::Signature signature;
-  signature.kernel = "pack_matrix";
-  signature.attributes = {{"k", {2}, {}, {}}, {"n", {2}, {}, {}}, {"b_strides", {0, 2, 1}, {}, {}}};
-  signature.arguments = {{kernels::Access::kRead, kernels::DType::kBF16, {4}},
-                         {kernels::Access::kWrite, kernels::DType::kBF16, {kPackedSteps * kPackedColumns}}};
-  return kernels::CreateKernel(signature).ok();
-}
-
-WeightPacking::WeightPacking(ModuleOp module, PackingThresholds least)
-    : module(module), symbols(module), prepare(module, symbols) {
-  if (auto target = module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr)) {
-    threads = target.getThreads();
-    packsBf16 = target.getCpu().contains("+avx512bf16") && registryPacksBf16();
-  }
+WeightPacking::WeightPacking(ModuleOp module, ModuleTarget target, PackingThresholds least)
+    : module(module), symbols(module), target(std::move(target)), prepare(module, symbols) {
   for (auto program : module.getOps<plan::ProgramOp>())
     if (prepare.isOther(program))
       for (auto segment : program.getBody().front().getOps<plan::SegmentOp>())
@@ -87,6 +52,18 @@ void WeightPacking::dropThoseBelow(PackingThresholds least) {
 // What is packed
 //===----------------------------------------------------------------------===//
 
+targets::Packing::Rows WeightPacking::costOf(DictionaryAttr layout) const {
+  bool isContiguous = layout.getAs<DenseI64ArrayAttr>("b_strides")[2] == 1;
+  return isContiguous ? target->packing->contiguous_in_n : target->packing->other;
+}
+
+RankedTensorType WeightPacking::packedType(int64_t k, int64_t n, Type element) const {
+  std::optional<ElementType> type = elementTypeOf(element);
+  std::optional<int64_t> elements =
+      type ? target->packing->elements(k, n, *type, target.level) : std::optional<int64_t>();
+  return elements ? RankedTensorType::get({*elements}, element) : RankedTensorType();
+}
+
 std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, plan::KernelOp kernel) {
   if (kernel.getRegistered() != "matmul" || !kernel.getConfigAttr())
     return std::nullopt;
@@ -98,13 +75,12 @@ std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, pla
       (!kernel.hasEpilogue() && cStrides[2] != 1))
     return std::nullopt;
   int64_t rows = integer(config, "m");
-  if (rows < 2 || (rows <= kTileRows && bStrides[2] == 1)) {
+  if (rows < 2 || (rows <= target->packing->rows_in_place && bStrides[2] == 1)) {
     if (prepare.isFixed(launch.getOperands()[kWeight]))
       inPlace.insert(launch.getOperands()[kWeight]);
     return std::nullopt;
   }
-  Type element = kernel.getArgument(kWeight).getType().getElementType();
-  if (element.isBF16() ? !packsBf16 : !element.isF32())
+  if (!packedType(integer(config, "k"), integer(config, "n"), kernel.getArgument(kWeight).getType().getElementType()))
     return std::nullopt;
   Builder builder(module.getContext());
   return builder.getDictionaryAttr({builder.getNamedAttr("k", config.get("k")),
@@ -144,7 +120,8 @@ void WeightPacking::add(plan::LaunchOp launch, DictionaryAttr layout, int64_t ru
   weight.launches.push_back(launch);
   int64_t rows = integer(kernel.getConfigAttr(), "m");
   bool isStored = !kernel.hasEpilogue() && kernel.getArgument(2).getType().getElementType().isF32();
-  int64_t packings = isStored || threads > 1 ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, kSpanRows));
+  int64_t packings =
+      isStored || target.threads > 1 ? 1 : static_cast<int64_t>(llvm::divideCeil(rows, target->packing->span_rows));
   double saved = static_cast<double>(runs * packings) * costOf(layout).saved;
   weight.calls += runs;
   weight.savedRows += saved;
@@ -222,8 +199,8 @@ void WeightPacking::usePacked(plan::LaunchOp launch, Value packed) {
 /// Bytes of scratch of a kernel of the registry; none if it refuses the signature.
 std::optional<size_t> WeightPacking::scratchBytes(StringRef name, DictionaryAttr config,
                                                   ArrayRef<plan::ArgumentAttr> arguments, bool hasEpilogue) {
-  auto instance = kernels::CreateKernel(kernelSignature(name, config, arguments, threads, hasEpilogue));
-  return instance.ok() ? std::optional((*instance)->ScratchBytes()) : std::nullopt;
+  auto needs = target.needsOf(kernelSignature(name, config, arguments, target.threads, hasEpilogue));
+  return needs.ok() ? std::optional(needs->scratch_bytes) : std::nullopt;
 }
 
 static plan::KernelOp cloneBehind(plan::KernelOp kernel, SymbolTable &symbols, const Twine &name) {

@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_HOISTING_WEIGHTPACKING_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Analysis/PrepareProgram.h"
 #include "passes/Analysis/SegmentInvariants.h"
 
@@ -53,14 +54,13 @@ struct PlainWeights {
 /// buffer. Where parameters are the same in all calls it is in the entry `prepare`, and the buffer persists. Results
 /// are the same bit for bit.
 ///
-/// The cost model was measured on Zen 4, f32 and bf16 much alike, weights in memory and not in a cache. With packed B a
-/// call saves the time of about 12 rows of the product where B is contiguous in k, of 8 otherwise. Packing takes that
-/// of 40 and 25, more than it saves in one call, because it writes to memory; in `prepare` that counts for nothing. A
-/// single thread that does not store f32 packs B again after some rows, and saves that too.
+/// What it saves and takes, in rows of a product, the target says (targets/target.h), which must have `packing`. In
+/// `prepare` what it takes counts for nothing. A single thread that does not store f32 packs B again after some rows,
+/// and saves that too.
 class WeightPacking {
 public:
   /// Weights for which packing saves at least what `least` asks for.
-  WeightPacking(mlir::ModuleOp module, PackingThresholds least);
+  WeightPacking(mlir::ModuleOp module, ModuleTarget target, PackingThresholds least);
 
   /// The most saved per byte first.
   llvm::ArrayRef<PackableWeight> weights() const { return found; }
@@ -89,13 +89,15 @@ private:
   plan::KernelOp packedProduct(plan::KernelOp kernel, mlir::RankedTensorType packedType);
   std::optional<size_t> scratchBytes(llvm::StringRef name, mlir::DictionaryAttr config,
                                      llvm::ArrayRef<plan::ArgumentAttr> arguments, bool hasEpilogue);
+  targets::Packing::Rows costOf(mlir::DictionaryAttr layout) const;
+  /// Of a weight in panels; null where the target has no panels of such elements.
+  mlir::RankedTensorType packedType(int64_t k, int64_t n, mlir::Type element) const;
   void eraseUnused();
   void dropThoseBelow(PackingThresholds least);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
-  int64_t threads = 1;
-  bool packsBf16 = false;
+  ModuleTarget target;
   PrepareProgram prepare;
   std::vector<PackableWeight> found;
   WeightMap fixedWeights;

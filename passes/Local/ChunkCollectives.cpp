@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/Remarks.h"
-#include "passes/Analysis/MachineLinks.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Local/Collectives/CollectiveChunking.h"
 #include "passes/Local/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,12 +31,12 @@ public:
     std::optional<int64_t> chunks = dist::overlapChunksOf(getOperation());
     if (chunks == 1 || !mesh || mesh.getRankCount() == 1)
       return markAllAnalysesPreserved();
-    FailureOr<kernels::MachineModel> machine = machineWithLinks(getOperation(), links);
-    if (failed(machine))
+    FailureOr<targets::CostModel> model = costModelOf(getOperation(), links);
+    if (failed(model))
       return signalPassFailure();
     int64_t all = 0;
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
-      int64_t divided = CollectiveChunking(mesh, chunks.value_or(0), threads, *machine).run(function.getBody().front());
+      int64_t divided = CollectiveChunking(mesh, chunks.value_or(0), *model).run(function.getBody().front());
       all += divided;
       if (divided > 0)
         remark::passed(function.getLoc(), remark::RemarkOpts::name("ChunkCollectives").category("overlap"))

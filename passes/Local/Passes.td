@@ -67,9 +67,8 @@ def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {
 
     Runs on local programs, before collectives are lowered to leading dimensions. Remark: how many were divided.
   }];
-  let options = [Option<"threads", "threads", "int64_t", "1", "Of a rank, for the machine model">,
-                 Option<"links", "links", "std::string", "\"\"",
-                        "For the machine model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
+  let options = [Option<"links", "links", "std::string", "\"\"",
+                        "For the cost model: [AXIS:]bandwidth=10GB/s,latency=5us, several with ';' between">];
   let dependentDialects = ["::bowline::dist::DistDialect"];
 }
 

@@ -20,8 +20,8 @@ def PackArena : PhasePass<"pack-arena", "Memory"> {
 def StateAlignments : PhasePass<"state-alignments", "Memory"> {
   let summary = "Say which addresses kernels take, and give buffers such addresses";
   let description = [{
-    Each argument of a kernel says what its address must be a multiple of, as TargetKernels.h knows it of the device.
-    The alignment of each buffer becomes the largest that the device or a launch on the buffer asks for.
+    Each argument of a kernel says what its address must be a multiple of, as the target knows it (targets/target.h). The
+    alignment of each buffer becomes the largest that the target asks for on the device, or a launch on the buffer.
 
     Runs before pack-arena, which obeys the buffers, and behind everything that makes kernels.
   }];

@@ -8,7 +8,7 @@
 
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/Analysis/TargetKernels.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Memory/Passes.h"
 
 namespace bowline {
@@ -27,19 +27,21 @@ public:
 
   void runOnProgram() override {
     ModuleOp module = getOperation();
-    std::string device = deviceOf(module);
+    FailureOr<ModuleTarget> target = ModuleTarget::of(module);
+    if (failed(target))
+      return signalPassFailure();
     for (auto kernel : module.getOps<plan::KernelOp>()) {
       SmallVector<Attribute> arguments;
       for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
         plan::ArgumentAttr argument = kernel.getArgument(index);
         arguments.push_back(plan::ArgumentAttr::get(&getContext(), argument.getAccess(), argument.getType(),
-                                                    argumentAlignment(device, kernel, index)));
+                                                    target->argumentAlignment(kernel, index)));
       }
       kernel.setArgumentsAttr(ArrayAttr::get(&getContext(), arguments));
     }
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (buffer.getSpace() == plan::MemorySpace::Device)
-        raise(buffer, plan::alignmentFor(buffer));
+        raise(buffer, (*target)->alignment);
     SymbolTable symbols(module);
     module.walk([&](plan::LaunchOp launch) {
       auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());

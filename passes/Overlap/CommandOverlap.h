@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_OVERLAP_COMMANDOVERLAP_H
 
 #include "passes/Analysis/CommandCost.h"
+#include "passes/Analysis/ModuleTarget.h"
 
 #include <limits>
 
@@ -21,7 +22,7 @@ struct OverlapOptions {
   int64_t mostPrefetch = std::numeric_limits<int64_t>::max();
   /// Reduce while the last microbatch is computed.
   bool mergesRuns = true;
-  kernels::MachineModel machine = {};
+  targets::CostModel model = targets::CostModel(targets::DefaultTarget().costs);
 };
 
 /// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in
@@ -31,7 +32,7 @@ struct OverlapOptions {
 class CommandOverlap {
 public:
   CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, OverlapOptions options = {})
-      : symbols(symbols), cost(module, symbols, options.machine), options(options) {}
+      : symbols(symbols), cost(module, symbols, options.model), options(options) {}
 
   struct Result {
     /// What the cost model says about one step, before and after.

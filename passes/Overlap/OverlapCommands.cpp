@@ -8,7 +8,6 @@
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Remarks.h"
-#include "passes/Analysis/MachineLinks.h"
 #include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Overlap/CommandOverlap.h"
 #include "passes/Overlap/EventElision.h"
@@ -39,11 +38,11 @@ public:
     }
     if (module.getOps<plan::CommunicatorOp>().empty())
       return;
-    FailureOr<kernels::MachineModel> machine = machineWithLinks(module, links);
-    if (failed(machine))
+    FailureOr<targets::CostModel> model = costModelOf(module, links);
+    if (failed(model))
       return signalPassFailure();
     OverlapOptions most;
-    most.machine = *machine;
+    most.model = *model;
     if (prefetch != kAsAnnotated)
       most.mostPrefetch = prefetch;
     std::optional<OverlapOptions> chosen = choose(module, most);

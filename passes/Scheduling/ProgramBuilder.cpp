@@ -10,6 +10,7 @@
 #include "dialects/Plan/Reason.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -35,8 +36,7 @@ ProgramBuilder::ProgramBuilder(ModuleOp module)
 
 Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::BufferKind kind, RankedTensorType type,
                                    int64_t slots, plan::LayoutAttr layout) {
-  int64_t stride =
-      slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), plan::alignmentFor(module))) : 0;
+  int64_t stride = slots > 1 ? static_cast<int64_t>(llvm::alignTo(plan::byteCount(type), deviceAlignment(module))) : 0;
   return plan::BufferOp::create(builder, loc, plan::BufferType::get(type), name.str(), kind, /*offset=*/nullptr, slots,
                                 stride, layout);
 }

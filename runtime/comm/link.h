@@ -3,12 +3,12 @@
 
 #include <chrono>
 
-#include "kernels/registry/link.h"
 #include "runtime/hal/operation.h"
+#include "targets/costs/link.h"
 
 namespace bowline {
 
-using kernels::LinkOptions;
+using targets::LinkOptions;
 
 // What an operation takes on a ring of n members in `steps` messages one after the other, `bytes` on each link in all.
 // Of collectives kernels/registry/collectives.h says both; a send is one message, a barrier 2(n-1) without a byte.

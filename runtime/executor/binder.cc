@@ -236,7 +236,7 @@ absl::Status Binder::CreateCommunicators() {
     for (uint32_t a = 0; a < SizeOf(communicator.axes()); ++a) {
       auto found = links_.find(TextOf(plan_.mesh()->Get(communicator.axes()->Get(a))->name()));
       if (found == links_.end()) found = links_.find("");
-      if (found != links_.end()) link = LinkOptions(kernels::SlowestOf(link, found->second));
+      if (found != links_.end()) link = LinkOptions(targets::SlowestOf(link, found->second));
     }
     // Groups of one communicator are apart from each other; each has the name of its first member.
     const std::vector<int> members = MembersAlong(plan_, communicator.axes(), rank());

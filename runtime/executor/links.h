@@ -1,12 +1,12 @@
 #ifndef BOWLINE_RUNTIME_EXECUTOR_LINKS_H_
 #define BOWLINE_RUNTIME_EXECUTOR_LINKS_H_
 
-#include "kernels/registry/link.h"
+#include "targets/costs/link.h"
 
 namespace bowline {
 
 // Links to emulate.
-using kernels::LinkTable;
+using targets::LinkTable;
 
 }  // namespace bowline
 

@@ -25,7 +25,7 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group) 
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {
   std::vector<std::string> axes;
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
-  return kernels::ParseLinks(texts, axes);
+  return targets::ParseLinks(texts, axes);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {

@@ -161,7 +161,7 @@ class CudaPlans(tools.ToolTest):
                 tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *flags, f"--compile-to={phase}", "-o", text)
                 tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", again)
                 self.assertEqual(again.read_bytes(), plan.read_bytes())
-        for wrong in ([], ["--target", "cuda"]):
+        for wrong in ([], ["--target", "cuda", "--cuda-arch", "sm_90a"]):
             done = tools.start("bowline-compile", text, "--compile-from", "memory", *wrong, "-o", self.folder / "no.plan")
             self.assertEqual(done.returncode, 1)
             self.assertIn("compiled with --target cuda --cuda-arch sm_80 up to here", done.stderr.decode())
@@ -237,9 +237,10 @@ class CudaPlans(tools.ToolTest):
     def test_flags(self):
         model, plan = tools.MODELS / "llama-tiny", self.folder / "x.plan"
         flags = [*tools.TRAIN_SHAPES["llama-tiny"], "-o", plan]
-        self.refuse("--target: rocm not in {cpu,cuda}", model, *flags, "--target", "rocm")
+        self.refuse("--target: rocm not in {cpu,cuda,discrete}", model, *flags, "--target", "rocm")
         self.refuse("--cuda-arch: sm_70 not in {sm_80,sm_90a,sm_100}", model, *flags, "--target", "cuda", "--cuda-arch", "sm_70")
-        self.refuse("--cuda-arch says for which GPUs code is; add --target cuda", model, *flags, "--cuda-arch", "sm_80")
+        self.refuse("--cuda-arch is a flag of --target cuda and not of --target cpu; leave it out", model, *flags, "--cuda-arch",
+                    "sm_80")
         self.refuse("--kernel-listing has nothing to list: leave out --no-codegen", model, *flags, "--no-codegen",
                     "--kernel-listing", self.folder / "listing")
         self.refuse("--kernel-listing has nothing to list: no code is generated before the phase codegen", model,

@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bowline::plotMemory(bowline::computeMemoryTimeline(timeline, i), 40, 4);
     bowline::reportCommunication(loaded->plan(), i, {});
     const absl::string_view entry = bowline::TextOf(loaded->plan().entries()->Get(i)->name());
-    bowline::predictTimeline(timeline, entry, bowline::kernels::MachineModel()).status().IgnoreError();
+    bowline::predictTimeline(timeline, entry, *bowline::costModelOf(loaded->plan())).status().IgnoreError();
   }
   bowline::SessionOptions options;
   options.driver = "null";

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/attention/attention_scratch.h"
 #include "kernels/cpu/isa/isa.h"
 #include "kernels/signatures/attention_shape.h"
 
@@ -41,26 +42,15 @@ struct AttentionBackwardArguments {
   void *dq, *dk, *dv;
 };
 
-// What a unit of the backward pass computes. kAll makes five products for each pair of a query and a key but has no
-// more units than key heads; kKeys and kQueries together make seven, in many units. The sum in each element has the
-// same order either way.
-enum class BackwardPart : uint8_t {
-  kAll,      // dq, dk, dv of one key head
-  kKeys,     // dk, dv of a range of keys of one key head
-  kQueries,  // dq of a block of queries of one head
-};
-
 // `run` computes units [begin, end) on the calling thread, with its own scratch of scratch_floats. Neighbouring units
 // cost about the same on average, so that equal numbers of them balance.
 struct AttentionForwardTable {
-  int64_t (*units)(const AttentionShape& shape);
-  size_t (*scratch_floats)(const AttentionShape& shape);
+  AttentionForwardSizes sizes;
   void (*run)(const AttentionShape& shape, const AttentionForwardArguments& arguments, int64_t begin, int64_t end,
               float* scratch);
 };
 struct AttentionBackwardTable {
-  int64_t (*units)(const AttentionShape& shape, BackwardPart part);
-  size_t (*scratch_floats)(const AttentionShape& shape, BackwardPart part);
+  AttentionBackwardSizes sizes;
   void (*run)(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& arguments,
               int64_t begin, int64_t end, float* scratch);
 };
@@ -68,9 +58,6 @@ BOWLINE_DECLARE_ISA_VARIANTS(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_ISA_VARIANTS(AttentionBackwardTable, kAttentionBackward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionForwardTable, kAttentionForward)
 BOWLINE_DECLARE_BF16_VARIANT(AttentionBackwardTable, kAttentionBackward)
-
-// Whether products are best those of pairs of bf16.
-inline bool AttentionPrefersPairs() { return ActiveIsa() == Isa::kAvx512Bf16; }
 
 }  // namespace bowline::kernels
 

@@ -3,46 +3,9 @@
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-constexpr int64_t kBlockK = 64;     // [kBlockK][kBlockQ] of probabilities are 16 KiB
-constexpr int64_t kKeyRange = 256;  // keys of a unit of BackwardPart::kKeys
-static_assert(kKeyRange % kBlockK == 0 && kBlockQ % kStrip == 0);
-
 template <typename T>
-struct Scratch {
-  // These belong to one block of queries: strips ([words of head_dim][kStrip]) of q, scaled as PackStrips says, and of
-  // dout; panels of their rows, in words of queries.
-  float *q_strips, *dout_strips, *q_panels, *dout_panels;
-  float *dq, *lse, *delta;  // strips; lse in units of log2(e)
-  float *p, *ds;            // [kBlockK][words of kBlockQ]
-  float* ds_across;         // [words of kBlockK][kBlockQ]; the same as ds where words are single elements
-  float *k, *v, *k_across;  // a block of keys, where tensors do not have such words
-  float *dk, *dv;           // [keys of the unit][padded head_dim], sums over the query heads of the group
-  int64_t floats;
-
-  Scratch(const AttentionShape& shape, BackwardPart part, float* base) {
-    const int64_t dim = shape.head_dim, padded = RoundUp(dim, kStrip), words = CeilDiv(dim, kStepsOf<T>);
-    const int64_t keys = part == BackwardPart::kQueries ? 0
-                         : part == BackwardPart::kKeys  ? Smaller(shape.keys, kKeyRange)
-                                                        : shape.keys;
-    ScratchCursor cursor{base, 0};
-    q_strips = cursor.Take(kBlockQ * words);
-    dout_strips = cursor.Take(kBlockQ * words);
-    q_panels = cursor.Take(kBlockQ / kStepsOf<T> * padded);
-    dout_panels = cursor.Take(kBlockQ / kStepsOf<T> * padded);
-    dq = cursor.Take(kBlockQ * dim);
-    lse = cursor.Take(kBlockQ);
-    delta = cursor.Take(kBlockQ);
-    p = cursor.Take(kBlockK * kBlockQ / kStepsOf<T>);
-    ds = cursor.Take(kBlockK * kBlockQ / kStepsOf<T>);
-    ds_across = kPairs<T> ? cursor.Take(kBlockK / 2 * kBlockQ) : ds;
-    k = cursor.Take(BufferAlong<T>(kBlockK, dim));
-    v = cursor.Take(BufferAlong<T>(kBlockK, dim));
-    k_across = kPairs<T> ? cursor.Take(BufferAcross<T>(kBlockK, dim)) : k;
-    dk = cursor.Take(keys * padded);
-    dv = cursor.Take(keys * padded);
-    floats = cursor.used;
-  }
-};
+using Scratch = AttentionBackwardMemory<WordsOf<T>>;
+constexpr int64_t kBlockK = Scratch<float>::kBlockK, kKeyRange = Scratch<float>::kKeyRange;
 
 // p and ds of the strip from query `strip` of the block, zero where a query does not see the key. Whole tiles of rows
 // are written, because the sums over queries read them.
@@ -224,23 +187,11 @@ void BackwardKeys(const AttentionShape& shape, BackwardPart part, const Scratch<
   UnpackRows(keys, dim, s.dv, padded, 1.0f, static_cast<T*>(x.dv) + kv, kv_stride);
 }
 
-// How many pieces a head is cut into.
-int64_t Pieces(const AttentionShape& shape, BackwardPart part) {
-  return part == BackwardPart::kAll    ? 1
-         : part == BackwardPart::kKeys ? CeilDiv(shape.keys, kKeyRange)
-                                       : CeilDiv(shape.queries, kBlockQ);
-}
-
-// head * pieces + piece, where heads are batch * (query heads for kQueries, else key heads).
-int64_t Units(const AttentionShape& shape, BackwardPart part) {
-  return shape.batch * (part == BackwardPart::kQueries ? shape.heads : shape.kv_heads) * Pieces(shape, part);
-}
-
 template <typename T>
 void RunUnits(const AttentionShape& shape, BackwardPart part, const AttentionBackwardArguments& x, int64_t begin,
               int64_t end, float* base) {
   const Scratch<T> s(shape, part, base);
-  const int64_t pieces = Pieces(shape, part);
+  const int64_t pieces = Scratch<T>::Pieces(shape, part);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t index = unit / pieces, piece = FromBothEnds(unit % pieces, pieces);
     if (part == BackwardPart::kQueries) {
@@ -260,12 +211,11 @@ void Run(const AttentionShape& shape, BackwardPart part, const AttentionBackward
 }
 
 size_t ScratchFloats(const AttentionShape& shape, BackwardPart part) {
-  return static_cast<size_t>(shape.element == ElementType::kBF16 ? Scratch<Bf16>(shape, part, nullptr).floats
-                                                                 : Scratch<float>(shape, part, nullptr).floats);
+  return shape.element == ElementType::kBF16 ? Scratch<Bf16>::Floats(shape, part) : Scratch<float>::Floats(shape, part);
 }
 
 }  // namespace
 
-extern const AttentionBackwardTable kAttentionBackward = {&Units, &ScratchFloats, &Run};
+extern const AttentionBackwardTable kAttentionBackward = {{&Scratch<float>::Units, &ScratchFloats}, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -3,30 +3,9 @@
 namespace bowline::kernels::BOWLINE_ISA {
 namespace {
 
-constexpr int64_t kBlockK = 128;  // a strip of scores is 16 KiB with AVX-512
-
 template <typename T>
-struct Scratch {
-  // These belong to one block of queries, a strip after the other: q [words of head_dim][kStrip], out
-  // [head_dim][kStrip]; scores are in units of log2(e).
-  float *q, *out, *maximum, *sum;
-  float* scores;  // [kBlockK][kStrip]
-  float *k, *v;   // words of a block of keys along head_dim and of values across keys, where tensors do not have them
-  int64_t floats;
-
-  Scratch(const AttentionShape& shape, float* base) {
-    const int64_t dim = shape.head_dim, words = CeilDiv(dim, kStepsOf<T>);
-    ScratchCursor cursor{base, 0};
-    q = cursor.Take(kBlockQ * words);
-    out = cursor.Take(kBlockQ * dim);
-    maximum = cursor.Take(kBlockQ);
-    sum = cursor.Take(kBlockQ);
-    scores = cursor.Take(kBlockK * kStrip);
-    k = cursor.Take(BufferAlong<T>(kBlockK, dim));
-    v = cursor.Take(BufferAcross<T>(kBlockK, dim));
-    floats = cursor.used;
-  }
-};
+using Scratch = AttentionForwardMemory<WordsOf<T>>;
+constexpr int64_t kBlockK = Scratch<float>::kBlockK;
 
 // Products [key][query] of a strip, minus infinity where a query does not see the key.
 template <typename T>
@@ -168,17 +147,12 @@ void Run(const AttentionShape& shape, const AttentionForwardArguments& x, int64_
   VisitFloatType(shape.element, [&](auto zero) { RunUnits<decltype(zero)>(shape, x, begin, end, scratch); });
 }
 
-int64_t Units(const AttentionShape& shape) {
-  return shape.batch * shape.heads * CeilDiv(shape.queries, kBlockQ);  // (batch * heads + head) * blocks + block
-}
-
 size_t ScratchFloats(const AttentionShape& shape) {
-  return VisitFloatType(shape.element,
-                        [&](auto zero) { return static_cast<size_t>(Scratch<decltype(zero)>(shape, nullptr).floats); });
+  return VisitFloatType(shape.element, [&](auto zero) { return Scratch<decltype(zero)>::Floats(shape); });
 }
 
 }  // namespace
 
-extern const AttentionForwardTable kAttentionForward = {&Units, &ScratchFloats, &Run};
+extern const AttentionForwardTable kAttentionForward = {{&Scratch<float>::Units, &ScratchFloats}, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -20,21 +20,7 @@ inline constexpr int kTileRows = 4;
 #endif
 inline constexpr int kStrip = 2 * kLanes;  // columns: queries of scores, or elements of a head
 
-inline constexpr int64_t kBlockQ = 64;  // queries that share what is read of keys and values
-
 BOWLINE_ALWAYS_INLINE int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-// Hands out 64-byte aligned pieces of a scratch buffer; with a null base it only counts.
-struct ScratchCursor {
-  float* base;
-  int64_t used;
-
-  float* Take(int64_t floats) {
-    float* piece = base == nullptr ? nullptr : base + used;
-    used += RoundUp(floats, 16);
-    return piece;
-  }
-};
 
 // Under a causal mask later blocks see more keys, or are seen by fewer queries. Alternating between both ends gives
 // every run of neighbours about the same work.

@@ -42,6 +42,16 @@ inline constexpr int kStepsOf = OperandOf<T>::kStepsPerWord;
 template <typename T>
 inline constexpr bool kPairs = kStepsOf<T> == 2;
 
+// See attention_scratch.h.
+template <typename T>
+struct WordsOf {
+  static constexpr int64_t kLanes = BOWLINE_ISA::kLanes, kSteps = kStepsOf<T>;
+  static constexpr bool kWide = sizeof(T) == sizeof(float);
+};
+template <typename T>
+using BuffersOf = AttentionBuffers<WordsOf<T>>;
+inline constexpr int64_t kBlockQ = BuffersOf<float>::kBlockQ;
+
 // Strips [word of head_dim][kStrip] of rows, as many as cover `rows`. Single elements are multiplied by `scale`; pairs
 // would have to be rounded again, so that Scaled and Exponential do it with their products.
 template <typename T>
@@ -79,13 +89,8 @@ BOWLINE_ALWAYS_INLINE Vec Exponential(Vec product, float scale, Vec reference) {
   return Exp2NonPositive(product - reference);
 }
 
-// Rows whose words are along head_dim: in place where the tensor has such words, else in `buffer`, of BufferAlong
-// floats.
-template <typename T>
-BOWLINE_ALWAYS_INLINE int64_t BufferAlong(int64_t rows, int64_t head_dim) {
-  const bool in_place = sizeof(T) == sizeof(float) || (kPairs<T> && head_dim % 2 == 0);
-  return in_place ? 0 : rows * CeilDiv(head_dim, kStepsOf<T>);
-}
+// Rows whose words are along head_dim: in place where the tensor has such words, else in `buffer`, of
+// AttentionBuffers::Along floats.
 template <typename T>
 static Matrix RowsAlong(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   if constexpr (kPairs<T>) {
@@ -140,11 +145,7 @@ static void PackRowPairs(int64_t rows, int64_t head_dim, const T* source, int64_
 }
 
 // Rows whose words are across rows of `source`, one for every kStepsOf<T> of them: in place or in `buffer`, of
-// BufferAcross floats.
-template <typename T>
-BOWLINE_ALWAYS_INLINE int64_t BufferAcross(int64_t rows, int64_t head_dim) {
-  return kPairs<T> ? CeilDiv(rows, 2) * RoundUp(head_dim, kLanes) : BufferAlong<T>(rows, head_dim);
-}
+// AttentionBuffers::Across floats.
 template <typename T>
 static Matrix RowsAcross(int64_t rows, int64_t head_dim, const T* source, int64_t stride, float* buffer) {
   if constexpr (kPairs<T>) {

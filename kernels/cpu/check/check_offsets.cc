@@ -1,6 +1,6 @@
 #include "kernels/cpu/definitions.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/check_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

@@ -2,11 +2,12 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/embedding/scatter_scratch.h"
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/embedding_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
@@ -26,9 +27,7 @@ class ScatterAddRows : public Kernel {
                     ? &BOWLINE_SELECT_ISA(kStream)
                     : nullptr) {}
 
-  size_t ScratchBytes() const override {
-    return static_cast<size_t>(shape_.rows + 2 * shape_.tokens) * sizeof(int32_t);
-  }
+  size_t ScratchBytes() const override { return ScatterScratchBytes(shape_); }
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
     const Update* updates = static_cast<const Update*>(arguments[0]);

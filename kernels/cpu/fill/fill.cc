@@ -5,7 +5,7 @@
 #include "kernels/cpu/fill/stream.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
 
 namespace bowline::kernels {

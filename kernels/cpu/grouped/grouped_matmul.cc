@@ -1,11 +1,12 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/grouped/grouped_division.h"
 #include "kernels/cpu/grouped/grouped_shape.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/grouped_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
@@ -22,18 +23,11 @@ class GroupedMatmul : public Kernel {
         loop_(threads),
         gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
         functions_(gemm_.Of(shape.operands)),
+        pieces_(DivideGroupedMatmul(shape, gemm_.tile_n, functions_.tiles)),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
-        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
-    // Strips so wide that packing a block of rows for each is little work beside multiplying it.
-    constexpr int64_t kStrip = 256;
-    strip_ = CeilDiv(std::min(kStrip, shape.n), gemm_.tile_n) * gemm_.tile_n;
-    block_ = CeilDiv(std::min(kBlock, shape.rows), functions_.tile_m) * functions_.tile_m;
-    const GemmSums sums = shape.result == DType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
-    scratch_bytes_ = sizeof(float) * functions_.scratch_words(std::min(block_, shape.rows), std::min(strip_, shape.n),
-                                                              shape.k, sums, /*b_packed=*/false);
-  }
+        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {}
 
-  size_t ScratchBytes() const override { return scratch_bytes_ * static_cast<size_t>(threads_); }
+  size_t ScratchBytes() const override { return pieces_.scratch_bytes * static_cast<size_t>(threads_); }
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
     const Operands operands = {static_cast<const char*>(arguments[0]), static_cast<const char*>(arguments[1]),
@@ -42,22 +36,23 @@ class GroupedMatmul : public Kernel {
     ForEachGroup(operands.offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
       if (group.group == 0) first = group.begin;
       last = group.begin + group.count;
-      blocks += CeilDiv(group.count, block_);
+      blocks += CeilDiv(group.count, pieces_.block);
     });
     // Rows of no group stand before the first and behind the last.
     const size_t row_bytes = static_cast<size_t>(shape_.n * result_bytes_);
     std::memset(operands.result, 0, static_cast<size_t>(first) * row_bytes);
     std::memset(operands.result + static_cast<size_t>(last) * row_bytes, 0,
                 static_cast<size_t>(shape_.rows - last) * row_bytes);
-    const int64_t strips = CeilDiv(shape_.n, strip_);
+    const int64_t strips = CeilDiv(shape_.n, pieces_.strip);
     loop_.RunMembers(blocks * strips, [&](int member, int64_t begin, int64_t end) {
       float* own_scratch =
-          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * scratch_bytes_);
+          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * pieces_.scratch_bytes);
       int64_t at = 0;  // of the group's first piece
       ForEachGroup(operands.offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
-        const int64_t count = CeilDiv(group.count, block_) * strips;
+        const int64_t count = CeilDiv(group.count, pieces_.block) * strips;
         for (int64_t piece = std::max(begin, at); piece < std::min(end, at + count); ++piece) {
-          Multiply(operands, group, (piece - at) / strips * block_, (piece - at) % strips * strip_, own_scratch);
+          Multiply(operands, group, (piece - at) / strips * pieces_.block, (piece - at) % strips * pieces_.strip,
+                   own_scratch);
         }
         at += count;
       });
@@ -65,8 +60,6 @@ class GroupedMatmul : public Kernel {
   }
 
  private:
-  static constexpr int64_t kBlock = 512;  // rows
-
   struct Operands {
     const char *rows, *matrices;
     const int32_t* offsets;
@@ -74,7 +67,7 @@ class GroupedMatmul : public Kernel {
   };
 
   void Multiply(const Operands& operands, const RowGroup& group, int64_t row, int64_t column, float* scratch) const {
-    const int64_t m = std::min(block_, group.count - row), n = std::min(strip_, shape_.n - column);
+    const int64_t m = std::min(pieces_.block, group.count - row), n = std::min(pieces_.strip, shape_.n - column);
     const int64_t b_k = shape_.transposed ? 1 : shape_.n, b_n = shape_.transposed ? shape_.k : 1;
     const GemmShape piece = {m, n, shape_.k, shape_.k, 1, b_k, b_n, shape_.n, 1, /*accumulate=*/false};
     const GemmResult kind = GemmResultOf(shape_.result);
@@ -89,9 +82,8 @@ class GroupedMatmul : public Kernel {
   const ParallelLoop loop_;
   const GemmTable& gemm_;
   const GemmFunctions& functions_;
+  const GroupedMatmulPieces pieces_;
   const int64_t operand_bytes_, result_bytes_;
-  int64_t strip_, block_;
-  size_t scratch_bytes_;  // of each thread
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

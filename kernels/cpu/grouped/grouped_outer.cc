@@ -1,11 +1,12 @@
 #include <cstring>
 
 #include "kernels/cpu/definitions.h"
+#include "kernels/cpu/grouped/grouped_division.h"
 #include "kernels/cpu/grouped/grouped_shape.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/grouped_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
@@ -21,32 +22,27 @@ class GroupedOuter : public Kernel {
         loop_(threads),
         gemm_(BOWLINE_SELECT_BF16_ISA(kGemm)),
         functions_(gemm_.Of(shape.operands)),
+        pieces_(DivideGroupedOuter(shape, functions_.tiles)),
         operand_bytes_(static_cast<int64_t>(SizeOf(shape.operands))),
-        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {
-    constexpr int64_t kStrip = 128;
-    strip_ = CeilDiv(std::min(kStrip, shape.m), functions_.tile_m) * functions_.tile_m;
-    const GemmSums sums = shape.result == DType::kF32 ? GemmSums::kInC : GemmSums::kInScratch;
-    scratch_bytes_ = sizeof(float) * functions_.scratch_words(std::min(strip_, shape.m), shape.n, shape.rows, sums,
-                                                              /*b_packed=*/false);
-  }
+        result_bytes_(static_cast<int64_t>(SizeOf(shape.result))) {}
 
-  size_t ScratchBytes() const override { return scratch_bytes_ * static_cast<size_t>(threads_); }
+  size_t ScratchBytes() const override { return pieces_.scratch_bytes * static_cast<size_t>(threads_); }
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
     const int32_t* offsets = static_cast<const int32_t*>(arguments[2]);
-    const int64_t strips = CeilDiv(shape_.m, strip_);
+    const int64_t strips = CeilDiv(shape_.m, pieces_.strip);
     const int64_t matrix_bytes = shape_.m * shape_.n * result_bytes_;
     char* result = static_cast<char*>(arguments[3]);
     std::memset(result + shape_.groups * matrix_bytes, 0,
                 static_cast<size_t>((shape_.matrices - shape_.groups) * matrix_bytes));
     loop_.RunMembers(shape_.groups * strips, [&](int member, int64_t begin, int64_t end) {
       float* own_scratch =
-          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * scratch_bytes_);
+          reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * pieces_.scratch_bytes);
       ForEachGroup(offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
         const int64_t first = group.group * strips;
         for (int64_t piece = std::max(begin, first); piece < std::min(end, first + strips); ++piece) {
           Multiply(static_cast<const char*>(arguments[0]), static_cast<const char*>(arguments[1]),
-                   result + group.group * matrix_bytes, group, (piece - first) * strip_, own_scratch);
+                   result + group.group * matrix_bytes, group, (piece - first) * pieces_.strip, own_scratch);
         }
       });
     });
@@ -55,7 +51,7 @@ class GroupedOuter : public Kernel {
  private:
   void Multiply(const char* lhs, const char* rhs, char* matrix, const RowGroup& group, int64_t row,
                 float* scratch) const {
-    const int64_t m = std::min(strip_, shape_.m - row);
+    const int64_t m = std::min(pieces_.strip, shape_.m - row);
     char* out = matrix + row * shape_.n * result_bytes_;
     if (group.count == 0) {
       std::memset(out, 0, static_cast<size_t>(m * shape_.n * result_bytes_));
@@ -72,9 +68,8 @@ class GroupedOuter : public Kernel {
   const ParallelLoop loop_;
   const GemmTable& gemm_;
   const GemmFunctions& functions_;
+  const GroupedOuterPieces pieces_;
   const int64_t operand_bytes_, result_bytes_;
-  int64_t strip_;
-  size_t scratch_bytes_;  // of each thread
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {

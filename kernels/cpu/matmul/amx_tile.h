@@ -18,8 +18,9 @@ class AmxTiles {
   using Operand = Bf16Operand;
   // Multiply goes through a strip of C, two by two registers at a time, for so many steps of k that its rows of A stay
   // in the first-level cache; columns of B come from the second, by loads that leave the first to A.
-  static constexpr int64_t kTileM = 32, kStripN = 4 * kTileN, kTileColumns = kStripN, kStepColumns = 32,
-                           kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN;
+  static constexpr int64_t kTileM = 32, kPanelColumns = kTileN, kStripN = 4 * kTileN, kTileColumns = kStripN,
+                           kStepColumns = 32, kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN, kPadWords = 16,
+                           kSteps = Operand::kStepsPerWord;
   static constexpr bool kReadsB = false, kWritesVectors = false;
 
   AmxTiles() = default;
@@ -37,7 +38,6 @@ class AmxTiles {
     constexpr int64_t kFewSets = 512, kManyColumns = 512;
     return shape.a_k == 1 && shape.k % (2 * kWords) == 0 && (shape.a_m % kFewSets != 0 || shape.n < kManyColumns);
   }
-  static int64_t PaddedWords(int64_t words) { return RoundUp(words, kWords); }
 
   static void PackA(int64_t rows, int64_t steps, const uint16_t* a, int64_t stride_m, int64_t stride_k, float* dst) {
     const int64_t groups = CeilDiv(steps, 2 * kWords);

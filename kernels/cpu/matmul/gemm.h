@@ -23,6 +23,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
+#include "kernels/cpu/matmul/gemm_tiles.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline::kernels {
@@ -65,15 +66,8 @@ struct GemmOutput {
   bool streamed = false;
 };
 
-// Sums are kept in one of these places until all of k is added: in C, if it is f32 with c_n == 1; in scratch; in
-// scratch for a flipped C.
-enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
-
 struct GemmFunctions {
-  int tile_m;      // a natural multiple for cutting m
-  int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next
-  // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
-  size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
+  GemmTiles tiles;
   void (*run)(const GemmShape& shape, const void* a, const void* b, const GemmOutput& output, float* scratch);
 };
 
@@ -88,8 +82,7 @@ struct GemmTable {
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)
 
-// AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.
-constexpr int64_t kLeastForAmx = 16;
+// tile_n is that of AVX512-BF16.
 BOWLINE_DECLARE_AMX(GemmFunctions, kGemmBf16)
 
 }  // namespace bowline::kernels

@@ -11,6 +11,11 @@ void Run(const GemmShape& shape, const void* a, const void* b, const GemmOutput&
 
 }  // namespace
 
-extern const GemmFunctions kGemmBf16 = {AmxTiles::kTileM, AmxTiles::kBlockM, &Product<AmxTiles>::ScratchWords, &Run};
+static_assert(AmxTiles::kTileM == AmxSizes::kTileM && AmxTiles::kPanelColumns == AmxSizes::kPanelColumns &&
+              AmxTiles::kBlockM == AmxSizes::kBlockM && AmxTiles::kStripN == AmxSizes::kStripN &&
+              AmxTiles::kScratchWords == AmxSizes::kScratchWords && AmxTiles::kPadWords == AmxSizes::kPadWords &&
+              AmxTiles::kSteps == AmxSizes::kSteps);
+
+extern const GemmFunctions kGemmBf16 = {{AmxTiles::kTileM, AmxTiles::kBlockM, &GemmScratch<AmxTiles>::Words}, &Run};
 
 }  // namespace bowline::kernels::BOWLINE_ISA

@@ -1,10 +1,8 @@
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/definitions.h"
-#include "kernels/cpu/matmul/packed_check.h"
 #include "kernels/cpu/matmul/packed_matrix.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/matmul_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {
@@ -33,21 +31,11 @@ class PackMatrixKernel : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PackShape shape, ParsePackMatrix(signature));
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPacked(signature, 1, shape.k, shape.n));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckPacked(signature, 1, shape.k, shape.n, ActiveIsa()));
   return std::make_unique<PackMatrixKernel>(shape, signature.arguments[0].dtype, signature.threads);
 }
 
 }  // namespace
-
-int64_t PackedElements(int64_t k, int64_t n, DType dtype) {
-  const int64_t columns = (n + kPackedColumns - 1) / kPackedColumns * kPackedColumns;
-  return columns * (dtype == DType::kBF16 ? (k + kPackedSteps - 1) / kPackedSteps * kPackedSteps : k);
-}
-
-bool CanPack(DType dtype) {
-  const PackMatrixTable& table = BOWLINE_SELECT_BF16_ISA(kPackMatrix);
-  return dtype == DType::kF32 || (dtype == DType::kBF16 && table.bf16_pairs);
-}
 
 KernelDefinition PackMatrixDefinition() {
   return {"pack_matrix",

@@ -7,26 +7,18 @@
 // tile_n) in the block that begins at word w0 and has wb words is at word w0 * round_up(n, tile_n) + p * wb * tile_n:
 // wb rows of tile_n words, columns beyond n zero. No word depends on how a product is cut into pieces.
 //
-// The buffer is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns. bf16 is packed
-// only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size. AMX multiplies
-// kPackedSteps of k at once, which bf16 is filled up to with zeros: wb of the last block counts them.
+// The buffer (packed_form.h) is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns.
+// bf16 is packed only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size.
+// AMX multiplies kPackedSteps of k at once, which bf16 is filled up to with zeros: wb of the last block counts them.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/isa/isa.h"
-#include "kernels/registry/registry.h"
+#include "kernels/cpu/matmul/packed_form.h"
 #include "kernels/signatures/pack_shape.h"
 
 namespace bowline::kernels {
-
-constexpr int64_t kPackedColumns = 48, kPackedSteps = 32;
-
-// The buffer of a matrix of k x n elements has the matrix's type and this many elements.
-int64_t PackedElements(int64_t k, int64_t n, DType dtype);
-
-// Whether this machine has packed matrices of `dtype`.
-bool CanPack(DType dtype);
 
 // Writes panels [begin, end) of every block.
 using PackPanels = void (*)(const PackShape& shape, const void* source, int64_t begin, int64_t end, float* packed);

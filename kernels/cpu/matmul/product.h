@@ -6,6 +6,7 @@
 #include "kernels/cpu/isa/simd.h"
 #include "kernels/cpu/matmul/blocks.h"
 #include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/matmul/gemm_scratch.h"
 #include "kernels/cpu/matmul/pack.h"
 #include "kernels/cpu/matmul/prefetch.h"
 #include "kernels/cpu/matmul/tile.h"
@@ -85,16 +86,13 @@ static void Flip(const float* from, int64_t from_ld, int64_t rows, int64_t colum
 
 // A product, block by block, whose tiles are those of `Tiles`:
 //   Operand                    how elements become words (operand.h)
-//   kTileM, kTileColumns       the most rows and columns of C that Multiply takes; kTileColumns divides kStripN
+//   what GemmScratch asks for  (gemm_scratch.h); Multiply takes at most kTileM rows of C
+//   kTileColumns               the most columns that Multiply takes; it divides kStripN
 //   kStepColumns               for so many it steps the prefetcher once
-//   kScratchWords              that Multiply needs
 //   kWritesVectors             Multiply writes whole vectors of C, even where fewer columns are wanted
-//   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache, with the next one if there
-//                              is room, beside kStripN columns of B
 //   kReadsB                    Multiply reads B in place too, for no more than kTileM rows
 //   ReadsA(shape)              A is read in place
-//   PaddedWords(words)         what PackA and Pack fill `words` of k up to with zeros
-//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * PaddedWords
+//   PackA(rows, steps, src, stride_m, stride_k, dst): `rows` tiles of at most kTileM rows, each kTileM * padded words
 //   Multiply(rows, columns, words, a, panels, column, c, prefetcher, scratch)
 //                              `column` is the first of them in the panels
 template <typename Tiles>
@@ -102,15 +100,10 @@ class Product {
  public:
   using Operand = typename Tiles::Operand;
   using Source = typename Operand::Source;
+  using Scratch = GemmScratch<Tiles>;
+  static_assert(Scratch::kBlockWords == kBlockWords, "what is packed before products has their blocks");
   static constexpr int64_t kSteps = Operand::kStepsPerWord, kTileM = Tiles::kTileM, kBlockM = Tiles::kBlockM,
                            kStripN = Tiles::kStripN;
-
-  static size_t ScratchWords(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed) {
-    const int64_t columns = BlockColumns(n, b_packed), words = CeilDiv(k, kSteps);
-    return static_cast<size_t>(Tiles::kScratchWords + PackedAWords(m, words) +
-                               (b_packed ? 0 : PackedBWords(columns, words)) + SumWords(m, words, columns, sums) +
-                               (sums == GemmSums::kFlipped ? kBlockM * kStripN : 0));
-  }
 
   Product(const GemmShape& shape, const Source* a, const void* b, const GemmOutput& output, float* scratch)
       : shape_(shape),
@@ -127,11 +120,11 @@ class Product {
     direct_a_ = !direct_b_ && Tiles::ReadsA(shape);
     tile_scratch_ = scratch;
     packed_a_ = scratch + Tiles::kScratchWords;
-    packed_b_ = packed_a_ + PackedAWords(shape.m, words_);
-    block_n_ = BlockColumns(shape.n, whole_b_ != nullptr);
-    sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : PackedBWords(block_n_, words_));
+    packed_b_ = packed_a_ + Scratch::PackedAWords(shape.m, words_);
+    block_n_ = Scratch::BlockColumns(shape.n, whole_b_ != nullptr);
+    sums_ = packed_b_ + (whole_b_ != nullptr ? 0 : Scratch::PackedBWords(block_n_, words_));
     if (flipped_) {
-      flip_ = sums_ + SumWords(shape.m, words_, block_n_, GemmSums::kFlipped);
+      flip_ = sums_ + Scratch::SumWords(shape.m, words_, block_n_, GemmSums::kFlipped);
       output_.m0 = output.n0;
       output_.n0 = output.m0;
     }
@@ -140,7 +133,7 @@ class Product {
   void Run() {
     // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
     // packed only once.
-    const int64_t span = direct_c_ ? shape_.m : kSpanM;
+    const int64_t span = direct_c_ ? shape_.m : Scratch::kSpanM;
     for (n0_ = 0; n0_ < shape_.n; n0_ += block_n_) {
       nb_ = Smaller(shape_.n - n0_, block_n_);
       whole_ = direct_b_ ? nb_ / kTileN * kTileN : 0;
@@ -149,35 +142,14 @@ class Product {
   }
 
  private:
-  static constexpr int64_t kBlockN = 8 * kStripN;  // packed B stays in the last-level cache
-  static constexpr int64_t kPackedN = 4 * kBlockN;
-  static constexpr int64_t kSpanM = 4 * kBlockM;  // rows of a block that is finished over all of k before the next
-  static constexpr int kWideVecs = 3 * kVecs;     // of a single row
-
-  // How many columns are multiplied with a block of A before the next is packed: all of them if B is there already.
-  static int64_t BlockColumns(int64_t n, bool b_packed) {
-    return Smaller(RoundUp(n, kTileN), b_packed ? kPackedN : kBlockN);
-  }
-  static int64_t PackedAWords(int64_t m, int64_t words) {
-    return RoundUp(Smaller(RoundUp(m, kTileM), kBlockM) * Tiles::PaddedWords(Smaller(words, kBlockWords)), 16);
-  }
-  static int64_t PackedBWords(int64_t columns, int64_t words) {
-    return RoundUp(columns * Tiles::PaddedWords(Smaller(words, kBlockWords)), 16);
-  }
-  static int64_t SumWords(int64_t m, int64_t words, int64_t columns, GemmSums sums) {
-    if (sums == GemmSums::kInC) return RoundUp(Smaller(m, kTileM) * kTileN, 16);
-    if (words > kBlockWords) return RoundUp(Smaller(m, kSpanM) * columns, 16);
-    return RoundUp(
-        sums == GemmSums::kInScratch ? Smaller(m, kTileM) * columns : Smaller(m, kBlockM) * Smaller(columns, kStripN),
-        16);
-  }
+  static constexpr int kWideVecs = 3 * kVecs;  // of a single row
 
   void RunSpan(int64_t begin, int64_t end) {
     begin_ = begin;
     for (w0_ = 0; w0_ < words_; w0_ += block_) {
       wb_ = Smaller(words_ - w0_, block_);
       const int64_t k0 = w0_ * kSteps, kb = Smaller(shape_.k - k0, wb_ * kSteps);
-      padded_ = Tiles::PaddedWords(wb_);
+      padded_ = Scratch::PaddedWords(wb_);
       PackB(k0, kb);
       for (int64_t m0 = begin; m0 < end; m0 += kBlockM) {
         const int64_t mb = Smaller(end - m0, kBlockM);

@@ -159,15 +159,15 @@ class VectorTiles {
  public:
   using Operand = OperandType;
   using Source = typename Operand::Source;
-  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kTileColumns = kTileN, kStepColumns = kTileN,
-                           kBlockM = 12 * kTileM, kStripN = 3 * kTileN, kScratchWords = 0;
+  static constexpr int64_t kTileM = BOWLINE_ISA::kTileM, kPanelColumns = kTileN, kTileColumns = kTileN,
+                           kStepColumns = kTileN, kBlockM = 12 * kTileM, kStripN = 3 * kTileN, kScratchWords = 0,
+                           kPadWords = 1, kSteps = Operand::kStepsPerWord;
   static constexpr bool kReadsB = true, kWritesVectors = true;
 
   // Rows that are contiguous in k: as many streams as a tile has rows, which a processor follows.
   static bool ReadsA(const GemmShape& shape) {
     return Operand::kWordsInMemory && shape.a_k == 1 && shape.k % Operand::kStepsPerWord == 0;
   }
-  static int64_t PaddedWords(int64_t words) { return words; }
   static void PackA(int64_t rows, int64_t steps, const Source* a, int64_t stride_m, int64_t stride_k, float* dst) {
     Pack<Operand, BOWLINE_ISA::kTileM>(rows, steps, a, stride_m, stride_k, dst, CeilDiv(steps, Operand::kStepsPerWord));
   }

@@ -6,8 +6,8 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
 #include "kernels/signatures/random_signature.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include "kernels/cpu/definitions.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/parallel/parallel.h"
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
 
 namespace bowline::kernels {

@@ -77,12 +77,11 @@ int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double whol
   }
   auto names = llvm::to_vector(axes.getAsRange<StringAttr>());
   auto ranks = static_cast<double>(mesh.getSize(names));
-  kernels::LinkOptions link =
-      machine.LinkAlong(llvm::map_range(names, [](StringAttr axis) { return axis.getValue(); }));
+  targets::LinkOptions link = model.LinkAlong(llvm::map_range(names, [](StringAttr axis) { return axis.getValue(); }));
   auto secondsOf = [&](auto count) {
-    double product = machine.LaunchSeconds(flops / count, 0, threads);
-    double exchange = machine.CollectiveSeconds(link, collective, wholeBytes / count, ranks);
-    double copies = count > 1 ? machine.CopySeconds(copiedBytes) + 2 * count * machine.command_seconds : 0;
+    double product = model.LaunchSeconds(flops / count, 0);
+    double exchange = model.CollectiveSeconds(link, collective, wholeBytes / count, ranks);
+    double copies = count > 1 ? model.CopySeconds(copiedBytes) + 2 * count * model.costs().command_seconds : 0;
     return product + (count - 1) * std::max(product, exchange) + exchange + copies;
   };
   int64_t best = 1;

@@ -11,7 +11,7 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
-#include "kernels/registry/machine_model.h"
+#include "targets/costs/cost_model.h"
 
 namespace bowline {
 
@@ -26,9 +26,9 @@ namespace bowline {
 class CollectiveChunking {
 public:
   /// \p chunks: as many, or the most that divide the rows if that is less; 0: the number from 1 to 8 for which the
-  /// machine model says the least time with \p threads.
-  CollectiveChunking(dist::MeshOp mesh, int64_t chunks, int64_t threads, kernels::MachineModel machine = {})
-      : mesh(mesh), chunks(chunks), threads(static_cast<double>(threads)), machine(std::move(machine)) {}
+  /// cost model says the least time.
+  CollectiveChunking(dist::MeshOp mesh, int64_t chunks, targets::CostModel model)
+      : mesh(mesh), chunks(chunks), model(std::move(model)) {}
 
   /// The number of pairs that were divided.
   int64_t run(mlir::Block &block);
@@ -41,8 +41,7 @@ private:
 
   dist::MeshOp mesh;
   int64_t chunks;
-  double threads;
-  kernels::MachineModel machine;
+  targets::CostModel model;
 };
 
 } // namespace bowline

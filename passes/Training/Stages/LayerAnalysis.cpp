@@ -14,11 +14,6 @@
 using namespace mlir;
 using namespace bowline;
 
-/// Floating-point operations in the time of one byte of traffic. Processors have 10 or more of f32, accelerators
-/// several hundred of bf16; contractions of a model are limited by the former and elementwise operations by the latter
-/// with either.
-static constexpr double kFlopsPerByte = 16;
-
 FailureOr<int64_t> bowline::countLayers(ModuleOp module) {
   std::map<int64_t, graph::ParamOp> firstOf;
   for (auto param : module.getOps<graph::ParamOp>())
@@ -77,20 +72,20 @@ bool LayerAnalysis::isActivation(Operation *op) const {
   return !op->hasTrait<OpTrait::IsTerminator>() && originOf(op).kind == Kind::Activation;
 }
 
-static double costOf(Operation *op) {
+static double costOf(Operation *op, double flopsPerByte) {
   if (isa<graph::ReadOp>(op) || graph::isView(op))
     return 0;
   auto model = dyn_cast<graph::CostModel>(op);
-  return std::max(model ? model.flops() : 0, kFlopsPerByte * (model ? model.bytes() : graph::bytesTouched(op)));
+  return std::max(model ? model.flops() : 0, flopsPerByte * (model ? model.bytes() : graph::bytesTouched(op)));
 }
 
-std::vector<double> LayerAnalysis::costs() const {
+std::vector<double> LayerAnalysis::costs(const targets::CostModel &model) const {
   std::vector<double> costs(layers, 0);
   DenseSet<Operation *> counted;
   auto count = [&](auto &&self, Operation *op, int64_t layer) -> void {
     if (!counted.insert(op).second)
       return;
-    costs[layer] += costOf(op);
+    costs[layer] += costOf(op, model.FlopsPerByte());
     for (Value operand : op->getOperands()) // other forms of parameters, where they are used
       if (Operation *weight = operand.getDefiningOp(); weight && kindOf(operand) == Kind::Weight)
         self(self, weight, layer);

@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_TRAINING_STAGES_LAYERANALYSIS_H
 
 #include "dialects/Graph/GraphOps.h"
+#include "targets/costs/cost_model.h"
 
 #include <vector>
 
@@ -39,9 +40,9 @@ public:
   /// Whether an operation computes an activation, or uses one and has no result.
   bool isActivation(mlir::Operation *op) const;
 
-  /// What each layer costs in the forward pass, up to a common factor: floating-point operations, or traffic where it
-  /// takes longer. The first layer's includes what comes before it, the last one's what comes after.
-  std::vector<double> costs() const;
+  /// What each layer costs in the forward pass, up to a common factor: floating-point operations, or traffic where that
+  /// takes longer by the model. The first layer's includes what comes before it, the last one's what comes after.
+  std::vector<double> costs(const targets::CostModel &model) const;
 
 private:
   struct Origin {

@@ -9,6 +9,7 @@
 #include "passes/Training/Stages/StageAssignment.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Analysis/TrainingNames.h"
 #include "passes/Strategy/StrategySchedule.h"
 
@@ -74,8 +75,12 @@ FailureOr<std::vector<LayerRange>> StageAssignment::divide(int64_t layers, const
                          << *stages << " stages are asked for, " << *stages / ranks << " on each of " << ranks
                          << " ranks along \"" << strategy.stageAxis << "\"")
            << "; the nearest valid number of stages is " << layers;
-  if (strategy.stages.empty())
-    return partitionLayers(analysis.costs(), *stages);
+  if (strategy.stages.empty()) {
+    FailureOr<targets::CostModel> model = costModelOf(module);
+    if (failed(model))
+      return failure();
+    return partitionLayers(analysis.costs(*model), *stages);
+  }
   if (static_cast<int64_t>(strategy.stages.size()) != *stages)
     return emitError(location) << "the strategy gives the layers of " << strategy.stages.size()
                                << " stages, but the schedule has " << *stages;

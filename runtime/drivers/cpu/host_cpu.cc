@@ -11,6 +11,9 @@
 namespace bowline {
 namespace {
 
+// Kernels of the registry have workspace for it, and do without where it is not; generated code does not use it.
+constexpr absl::string_view kOptionalFeature = "amx";
+
 constexpr std::array<absl::string_view, 4> kLevels = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 }  // namespace
@@ -23,8 +26,9 @@ bool CpuFeatures::Runs(absl::string_view target) const {
   const std::vector<std::string> parts = absl::StrSplit(target, '+');
   const auto* needed = std::find(kLevels.begin(), kLevels.end(), parts[0]);
   return needed != kLevels.end() && static_cast<size_t>(needed - kLevels.begin()) <= level &&
-         std::all_of(parts.begin() + 1, parts.end(),
-                     [&](const std::string& feature) { return beyond.contains(feature); });
+         std::all_of(parts.begin() + 1, parts.end(), [&](const std::string& feature) {
+           return feature == kOptionalFeature || beyond.contains(feature);
+         });
 }
 
 CpuFeatures HostCpuFeatures() {

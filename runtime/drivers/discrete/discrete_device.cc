@@ -14,6 +14,7 @@
 #include "runtime/drivers/discrete/discrete_launchable.h"
 #include "runtime/drivers/discrete/discrete_memory.h"
 #include "runtime/drivers/discrete/discrete_stream.h"
+#include "runtime/drivers/discrete/grid_kernels.h"
 #include "runtime/drivers/host/host_event.h"
 #include "runtime/drivers/host/worker_stream.h"
 #include "runtime/hal/driver_registry.h"
@@ -63,6 +64,7 @@ class DiscreteDevice : public hal::Device {
 
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateKernel(const kernels::Signature& signature) override {
     absl::StatusOr<std::unique_ptr<hal::Launchable>> own = CreateDiscreteKernel(signature);
+    if (absl::IsNotFound(own.status())) own = CreateGridKernel(signature);
     if (!absl::IsNotFound(own.status())) return own;
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Launchable> of_cpu, cpu_->CreateKernel(signature));
     std::optional<size_t> given;

@@ -229,7 +229,7 @@ plan.kernel @k symbol "k" extent 4 grid [1, 32] [#plan.arg<write, tensor<f32>>] 
 // -----
 
 // A grid has blocks and threads.
-// expected-error @+1 {{a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads}}
+// expected-error @+1 {{a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads; then constants}}
 plan.kernel @k symbol "k" grid [4] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0
 
 // -----

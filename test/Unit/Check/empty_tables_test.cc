@@ -87,7 +87,7 @@ void Use(fbs::PlanT& owned) {
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     plotMemory(computeMemoryTimeline(timeline, i), 40, 4);
     reportCommunication(plan, i, {});
-    predictTimeline(timeline, TextOf(plan.entries()->Get(i)->name()), kernels::MachineModel()).status().IgnoreError();
+    predictTimeline(timeline, TextOf(plan.entries()->Get(i)->name()), *costModelOf(plan)).status().IgnoreError();
   }
   SessionOptions options;
   options.driver = "null";

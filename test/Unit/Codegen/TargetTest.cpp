@@ -42,12 +42,14 @@ TEST(TargetCpu, NativeIsTheMostThatTheProcessorRuns) {
   EXPECT_EQ(most->level, "x86-64-v4");
   EXPECT_EQ(most->vectorBits, 512);
   EXPECT_TRUE(most->hasBf16);
+  features.insert(features.end(), {"amx-tile", "amx-bf16"});
+  EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v4+avx512bf16+amx");
   llvm::erase(features, "avx512bf16");
   EXPECT_EQ(targetCpu("native", processor(features))->name, "x86-64-v4");
 }
 
 TEST(TargetCpu, NamesAreThemselvesOrUnknown) {
-  for (const char *name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"})
+  for (const char *name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16", "x86-64-v4+avx512bf16+amx"})
     EXPECT_EQ(targetCpu(name, {})->name, name);
   for (const char *name : {"", "x86-64", "x86-64-v3+avx512bf16", "x86-64-v4+", "znver4"})
     EXPECT_FALSE(targetCpu(name, {})) << name;

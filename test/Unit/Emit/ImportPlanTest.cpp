@@ -80,7 +80,7 @@ TEST_F(ImportPlan, RefusesGridsThatHaveNoText) {
   for (const std::function<void(fbs::GridT&)>& change : std::initializer_list<std::function<void(fbs::GridT&)>>{
            [](fbs::GridT& grid) { grid.blocks.clear(); }, [](fbs::GridT& grid) { grid.threads.clear(); },
            [](fbs::GridT& grid) { grid.blocks = {3, 2}; }, [](fbs::GridT& grid) { grid.threads = {8, 8, 2}; },
-           [](fbs::GridT& grid) { grid.shared_bytes = 64; }, [](fbs::GridT& grid) { grid.constants = {1}; }}) {
+           [](fbs::GridT& grid) { grid.shared_bytes = 64; }}) {
     message.clear();
     EXPECT_FALSE(import(context, change, message));
     EXPECT_THAT(message, ::testing::HasSubstr("'fixture_add' is launched by a grid of several dimensions"));

@@ -84,7 +84,7 @@ protected:
     options.optimizer.clipNorm = 1.0;
     options.optimizer.lr = 1e-2;
     options.hasSmallSizes = true;
-    options.cpu.hasCode = false; // nothing runs it
+    options.codegen.hasCode = false; // nothing runs it
     return options;
   }
 

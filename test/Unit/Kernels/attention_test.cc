@@ -1,5 +1,4 @@
-#include "kernels/cpu/attention/attention.h"
-
+#include "kernels/cpu/attention/attention_division.h"
 #include "kernels/reference/reference.h"
 #include "test/Unit/Kernels/attention_bounds.h"
 #include "test/Unit/Kernels/stored_testing.h"
@@ -83,8 +82,8 @@ void ExpectAgreement(const AttentionSize& s, DType dtype, const Inputs& x, const
                                     << static_cast<int>(ActiveIsa()));
   AttentionBounds bounds;
   if (dtype == DType::kBF16) {
-    bounds = BoundAttention(s, AttentionPrefersPairs(), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(), x.dout.Doubles(),
-                            expected.forward);
+    bounds = BoundAttention(s, AttentionPrefersPairs(ActiveIsa()), x.q.Doubles(), x.k.Doubles(), x.v.Doubles(),
+                            x.dout.Doubles(), expected.forward);
   }
   EXPECT_LE(ScaledError(r.lse, expected.forward.lse), 1e-5);
   ExpectWithin("out", dtype, r.out, expected.forward.out, bounds.out);

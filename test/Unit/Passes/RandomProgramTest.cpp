@@ -54,8 +54,9 @@ std::unique_ptr<Session> compile(ModuleOp module, Random &random, const Precisio
     if (step.optional && random.integer(0, 2) == 0)
       options.disabledSteps.insert(step.name.str());
   Builder builder(module.getContext());
-  module->setAttr(plan::PlanDialect::kTargetAttr,
-                  plan::TargetAttr::get(module.getContext(), "cpu", "x86_64", CpuCodegen(options.cpu).cpu(), 1));
+  module->setAttr(
+      plan::PlanDialect::kTargetAttr,
+      plan::TargetAttr::get(module.getContext(), options.target->name, options.target->arch, options.codegen.level, 1));
   if (failed(runPhases(module, options, Phase::Input, Phase::Plan)))
     return nullptr;
   auto plan = emitPlan(module);

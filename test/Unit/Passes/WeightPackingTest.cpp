@@ -81,7 +81,7 @@ OwningOpRef<ModuleOp> products(int64_t rows, int64_t runs, const std::vector<std
 /// "weight layout calls" of each, the best first.
 std::vector<std::string> weightsOf(ModuleOp module, PackingThresholds least) {
   std::vector<std::string> lines;
-  WeightPacking packing(module, least);
+  WeightPacking packing(module, *ModuleTarget::of(module), least);
   for (const PackableWeight &weight : packing.weights())
     lines.push_back(llvm::formatv("{0} {1} {2}", weight.source.getDefiningOp<plan::BufferOp>().getName(),
                                   weight.layout.getAs<IntegerAttr>("k").getInt() == 70 ? "fwd" : "bwd", weight.calls));
@@ -136,7 +136,8 @@ TEST(WeightPacking, AsksForMoreOfCopiesThatPersist) {
 TEST(WeightPacking, SaysWhatStaysPlain) {
   OwningOpRef<ModuleOp> training = products(128, 1, {"fwd u", "fwd v"});
   OwningOpRef<ModuleOp> generation = products(128, 1, {"fwd u", "bwd u"}, /*trains=*/false);
-  WeightPacking inStep(*training, kUsual), forGood(*generation, kUsual);
+  WeightPacking inStep(*training, *ModuleTarget::of(*training), kUsual),
+      forGood(*generation, *ModuleTarget::of(*generation), kUsual);
   EXPECT_EQ(inStep.tooLittleInStep().count, 2u);
   EXPECT_EQ(inStep.tooLittleInStep().bytes, 2 * 70 * 240 * 4); // 200 columns in panels of 48
   EXPECT_EQ(inStep.tooLittleForGood().count, 0u);
@@ -148,7 +149,7 @@ TEST(WeightPacking, SaysWhatStaysPlain) {
 TEST(WeightPacking, PacksTheFirstOnes) {
   for (size_t most : {0, 1, 3}) {
     OwningOpRef<ModuleOp> module = products(32, 6, {"fwd u", "fwd v", "bwd u", "fwd u"});
-    WeightPacking(*module, kUsual).run(most);
+    WeightPacking(*module, *ModuleTarget::of(*module), kUsual).run(most);
     EXPECT_TRUE(succeeded(verify(*module)));
     std::vector<std::string> launches;
     module->walk([&](plan::LaunchOp launch) { launches.push_back(launch.getKernel().str()); });
@@ -166,12 +167,13 @@ TEST(WeightPacking, LimitsCountTheWholeArena) {
   const std::vector<std::string> launches = {"fwd u", "fwd v", "bwd u", "fwd u"};
   auto bytesWith = [&](size_t most) {
     OwningOpRef<ModuleOp> module = products(32, 6, launches);
-    WeightPacking(*module, kUsual).run(most);
+    WeightPacking(*module, *ModuleTarget::of(*module), kUsual).run(most);
     return arenaBytes(*module);
   };
   OwningOpRef<ModuleOp> module = products(32, 6, launches);
   auto within = [&](int64_t limit) {
-    return changesWithin(*module, limit, 3, [](ModuleOp copy, size_t n) { WeightPacking(copy, kUsual).run(n); });
+    return changesWithin(*module, limit, 3,
+                         [](ModuleOp copy, size_t n) { WeightPacking(copy, *ModuleTarget::of(copy), kUsual).run(n); });
   };
   EXPECT_EQ(within(0), 3u);
   EXPECT_EQ(within(1), 0u);

@@ -60,11 +60,12 @@ class Phases : public testing::Test {
   static std::vector<Step> allSteps() {
     std::vector<Step> steps;
     for (bool training : {true, false})
-      for (bool isForGpu : {true, false}) {
+      for (const targets::Target* target : targets::AllTargets()) {
         PipelineOptions options;
         options.training = training;
         options.dtype = "bf16";
-        if (isForGpu) options.gpu = GpuTarget{"sm_80", nullptr, /*hasCode=*/false};
+        options.target = target;
+        options.codegen = defaultCodegen(*target);
         std::vector<Step> some = pipelineSteps(options);
         steps.insert(steps.end(), some.begin(), some.end());
       }
@@ -137,7 +138,7 @@ TEST_F(Phases, AnUnknownPhaseIsRefused) {
   OwningOpRef<ModuleOp> module = parse("module attributes {bowline.phase = \"stage\"} {\n}\n");
   ASSERT_TRUE(module);
   EXPECT_THAT(errorOf([&] { return verifyNeeds(*module, Phase::Local, "apply-zero"); }),
-              AllOf(HasSubstr("which is no phase"), HasSubstr("input, graph, train")));
+              AllOf(HasSubstr(", which is no phase; use"), HasSubstr("input, graph, train")));
 }
 
 TEST_F(Phases, TheEndOfAPhaseIsVerifiedAndWrittenDown) {

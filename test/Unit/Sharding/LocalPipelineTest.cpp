@@ -162,7 +162,7 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   // Bodies of kernels are what they will be after scheduling.
   setPhase(*local, Phase::Schedule);
   PassManager codegen(&context);
-  codegen.addPass(createGenerateKernelsPass(options.cpu));
+  codegen.addPass(createGenerateKernelsPass(backendOf(*options.target), options.codegen));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/registry/link.h"
+#include "targets/costs/link.h"
 
 #include <cmath>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace bowline::kernels {
+namespace bowline::targets {
 namespace {
 
 using Unit = std::pair<absl::string_view, double>;
@@ -90,4 +90,4 @@ absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::
   return links;
 }
 
-}  // namespace bowline::kernels
+}  // namespace bowline::targets

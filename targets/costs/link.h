@@ -1,5 +1,5 @@
-#ifndef BOWLINE_KERNELS_REGISTRY_LINK_H_
-#define BOWLINE_KERNELS_REGISTRY_LINK_H_
+#ifndef BOWLINE_TARGETS_COSTS_LINK_H_
+#define BOWLINE_TARGETS_COSTS_LINK_H_
 
 #include <chrono>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace bowline::kernels {
+namespace bowline::targets {
 
 // A link between neighbours on a ring of a communicator's members, in each direction. Zero: infinitely fast.
 struct LinkOptions {
@@ -39,6 +39,6 @@ absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
 // wrong, naming `axes`, those of the mesh, where an axis is none of them.
 absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::Span<const std::string> axes);
 
-}  // namespace bowline::kernels
+}  // namespace bowline::targets
 
-#endif  // BOWLINE_KERNELS_REGISTRY_LINK_H_
+#endif  // BOWLINE_TARGETS_COSTS_LINK_H_

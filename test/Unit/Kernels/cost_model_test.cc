@@ -1,11 +1,11 @@
 // Links as people write them, and what they mean for the cost model.
 
-#include "kernels/registry/machine_model.h"
+#include "targets/costs/cost_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace bowline::kernels {
+namespace bowline::targets {
 namespace {
 
 using ::testing::HasSubstr;
@@ -88,33 +88,43 @@ TEST(Link, RefusesAxesThatAreNotThere) {
   }
 }
 
-TEST(MachineModel, TakesTheSlowestLinkOfAGroup) {
+TEST(CostModel, TakesTheSlowestLinkOfAGroup) {
   using Axes = std::vector<absl::string_view>;
-  MachineModel machine;
-  EXPECT_EQ(machine.LinkAlong(Axes{"dp"}).bandwidth, machine.link.bandwidth);
-  machine.links = ParseLinks({"dp:bandwidth=1MB/s", "tp:bandwidth=8GB/s,latency=1us"}, {"dp", "tp", "pp"}).value();
-  EXPECT_EQ(machine.LinkAlong(Axes{"dp", "tp"}).bandwidth, 1e6);
-  EXPECT_EQ(machine.LinkAlong(Axes{"tp", "dp"}).bandwidth, 1e6);
-  EXPECT_EQ(machine.LinkAlong(Axes{"tp"}).bandwidth, 8e9);
-  EXPECT_EQ(machine.LinkAlong(Axes{"pp"}).bandwidth, machine.link.bandwidth);  // nothing was said about it
-  EXPECT_EQ(machine.LinkAlong(Axes{"tp", "pp"}).bandwidth, machine.link.bandwidth);
-  EXPECT_EQ(machine.LinkAlong(Axes{}).bandwidth, machine.link.bandwidth);
-  machine.links[""] = {.bandwidth = 2e6};
-  EXPECT_EQ(machine.LinkAlong(Axes{"pp"}).bandwidth, 2e6);
+  const Costs costs = {.command_seconds = 1e-3, .link = {.bandwidth = 1e9}};
+  CostModel model(costs);
+  EXPECT_EQ(model.LinkAlong(Axes{"dp"}).bandwidth, costs.link.bandwidth);
+  LinkTable links = ParseLinks({"dp:bandwidth=1MB/s", "tp:bandwidth=8GB/s,latency=1us"}, {"dp", "tp", "pp"}).value();
+  model = CostModel(costs, 1, links);
+  EXPECT_EQ(model.LinkAlong(Axes{"dp", "tp"}).bandwidth, 1e6);
+  EXPECT_EQ(model.LinkAlong(Axes{"tp", "dp"}).bandwidth, 1e6);
+  EXPECT_EQ(model.LinkAlong(Axes{"tp"}).bandwidth, 8e9);
+  EXPECT_EQ(model.LinkAlong(Axes{"pp"}).bandwidth, costs.link.bandwidth);  // nothing was said about it
+  EXPECT_EQ(model.LinkAlong(Axes{"tp", "pp"}).bandwidth, costs.link.bandwidth);
+  EXPECT_EQ(model.LinkAlong(Axes{}).bandwidth, costs.link.bandwidth);
+  links[""] = {.bandwidth = 2e6};
+  model = CostModel(costs, 1, links);
+  EXPECT_EQ(model.LinkAlong(Axes{"pp"}).bandwidth, 2e6);
 
   // 4 ranks, 4 MB: three messages of a megabyte each, twice for a sum.
   using collectives::Kind;
   const LinkOptions link = {.bandwidth = 1e6, .latency = std::chrono::milliseconds(100)};
-  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kAllGather), 4e6, 4),
-                   machine.command_seconds + 3 * 1.1);
-  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kAllReduce), 4e6, 4),
-                   machine.command_seconds + 6 * 1.1);
+  EXPECT_DOUBLE_EQ(model.CollectiveSeconds(link, collectives::Of(Kind::kAllGather), 4e6, 4),
+                   costs.command_seconds + 3 * 1.1);
+  EXPECT_DOUBLE_EQ(model.CollectiveSeconds(link, collectives::Of(Kind::kAllReduce), 4e6, 4),
+                   costs.command_seconds + 6 * 1.1);
   // To a neighbour it is one message, whole.
-  EXPECT_DOUBLE_EQ(machine.CollectiveSeconds(link, collectives::Of(Kind::kPermute), 4e6, 4),
-                   machine.command_seconds + 4.1);
-  EXPECT_DOUBLE_EQ(machine.TransferSeconds(link, 2e6), machine.command_seconds + 2.1);
-  EXPECT_DOUBLE_EQ(machine.TransferSeconds({.latency = std::chrono::seconds(1)}, 2e6), machine.command_seconds + 1);
+  EXPECT_DOUBLE_EQ(model.CollectiveSeconds(link, collectives::Of(Kind::kPermute), 4e6, 4), costs.command_seconds + 4.1);
+  EXPECT_DOUBLE_EQ(model.TransferSeconds(link, 2e6), costs.command_seconds + 2.1);
+  EXPECT_DOUBLE_EQ(model.TransferSeconds({.latency = std::chrono::seconds(1)}, 2e6), costs.command_seconds + 1);
+}
+
+TEST(CostModel, TakesTheLargerOfArithmeticAndTraffic) {
+  const CostModel model({.flops = 100, .bytes = 10, .command_seconds = 1}, /*threads=*/2);
+  EXPECT_DOUBLE_EQ(model.LaunchSeconds(400, 0), 1 + 2);
+  EXPECT_DOUBLE_EQ(model.LaunchSeconds(400, 80), 1 + 4);
+  EXPECT_DOUBLE_EQ(model.CopySeconds(20), 1 + 4);
+  EXPECT_DOUBLE_EQ(model.FlopsPerByte(), 10);
 }
 
 }  // namespace
-}  // namespace bowline::kernels
+}  // namespace bowline::targets

@@ -1,4 +1,4 @@
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 
 #include <algorithm>
 #include <cmath>

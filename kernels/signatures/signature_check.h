@@ -1,5 +1,5 @@
-#ifndef BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_
-#define BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_
+#ifndef BOWLINE_KERNELS_SIGNATURES_SIGNATURE_CHECK_H_
+#define BOWLINE_KERNELS_SIGNATURES_SIGNATURE_CHECK_H_
 
 // What every kernel's Create checks first. All errors are kInvalidArgument and name the kernel and the argument or
 // attribute.
@@ -58,4 +58,4 @@ absl::StatusOr<double> FiniteFloat(const Signature& signature, std::string_view 
 
 }  // namespace bowline::kernels
 
-#endif  // BOWLINE_KERNELS_REGISTRY_SIGNATURE_CHECK_H_
+#endif  // BOWLINE_KERNELS_SIGNATURES_SIGNATURE_CHECK_H_

@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/registry/registry.h"
-#include "kernels/registry/signature_check.h"
+#include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
 namespace {

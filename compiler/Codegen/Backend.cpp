@@ -1,0 +1,43 @@
+//===- Backend.cpp - What the compiler adds to the description of a target
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Backend.h"
+
+using namespace llvm;
+using namespace bowline;
+
+namespace bowline::backends {
+#define BOWLINE_TARGET(folder) std::unique_ptr<Backend> folder();
+#include "targets/targets.inc"
+#undef BOWLINE_TARGET
+} // namespace bowline::backends
+
+std::optional<std::string> Backend::resolveLevel(const targets::Target &target, StringRef asked) const {
+  if (!llvm::is_contained(target.levels.names, std::string_view(asked)))
+    return std::nullopt;
+  return asked.str();
+}
+
+const Backend &bowline::backendOf(const targets::Target &target) {
+  // In the order of targets.
+  static const std::vector<std::unique_ptr<Backend>> backends = [] {
+    std::vector<std::unique_ptr<Backend>> all;
+#define BOWLINE_TARGET(folder) all.push_back(backends::folder());
+#include "targets/targets.inc"
+#undef BOWLINE_TARGET
+    return all;
+  }();
+  auto targets = targets::AllTargets();
+  return *backends[llvm::find(targets, &target) - targets.begin()];
+}
+
+CodegenOptions bowline::defaultCodegen(const targets::Target &target) {
+  CodegenOptions options;
+  options.level = backendOf(target).resolveLevel(target, target.levels.initial).value();
+  return options;
+}

@@ -1,0 +1,39 @@
+//===- CpuBackend.cpp - Code for processors
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Codegen/Backend.h"
+#include "compiler/Codegen/CpuCodegen.h"
+#include "compiler/Codegen/TargetCpu.h"
+
+using namespace llvm;
+using namespace bowline;
+
+namespace {
+
+class CpuBackend : public Backend {
+public:
+  std::optional<std::string> resolveLevel(const targets::Target &, StringRef asked) const override {
+    std::optional<codegen::TargetCpu> cpu = codegen::targetCpu(asked);
+    return cpu ? std::optional(cpu->name) : std::nullopt;
+  }
+
+  std::unique_ptr<KernelCodegen> createCodegen(CodegenOptions options) const override {
+    CpuTarget target;
+    target.cpu = std::move(options.level);
+    target.dump = options.dump;
+    target.cache = std::move(options.cache);
+    target.hasCode = options.hasCode;
+    return std::make_unique<CpuCodegen>(std::move(target));
+  }
+};
+
+} // namespace
+
+namespace bowline::backends {
+std::unique_ptr<Backend> cpu() { return std::make_unique<CpuBackend>(); }
+} // namespace bowline::backends

@@ -1,0 +1,19 @@
+#ifndef BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_
+#define BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/signatures/embedding_signature.h"
+
+namespace bowline::kernels {
+
+// Of scatter_add_rows, which chains tokens by row: the first token of each row, the next of each token, and the rows
+// that have any.
+inline size_t ScatterScratchBytes(const EmbeddingShape& shape) {
+  return static_cast<size_t>(shape.rows + 2 * shape.tokens) * sizeof(int32_t);
+}
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_EMBEDDING_SCATTER_SCRATCH_H_

@@ -1,0 +1,31 @@
+#ifndef BOWLINE_KERNELS_CPU_GROUPED_GROUPED_DIVISION_H_
+#define BOWLINE_KERNELS_CPU_GROUPED_GROUPED_DIVISION_H_
+
+// The pieces that grouped products are divided into, and the workspace of a thread, which multiplies one at a time:
+// functions of the signature and of the tiles of the instruction set.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/matmul/gemm_tiles.h"
+#include "kernels/signatures/grouped_signature.h"
+
+namespace bowline::kernels {
+
+// Of grouped_matmul: a block of a group's rows by a strip of its matrix's columns.
+struct GroupedMatmulPieces {
+  int64_t block, strip;
+  size_t scratch_bytes;
+};
+GroupedMatmulPieces DivideGroupedMatmul(const GroupedMatmulShape& shape, int tile_n, const GemmTiles& tiles);
+
+// Of grouped_outer: a strip of rows of a group's matrix.
+struct GroupedOuterPieces {
+  int64_t strip;
+  size_t scratch_bytes;
+};
+GroupedOuterPieces DivideGroupedOuter(const GroupedOuterShape& shape, const GemmTiles& tiles);
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_GROUPED_GROUPED_DIVISION_H_

@@ -1,0 +1,55 @@
+#ifndef BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_
+#define BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_
+
+// How a product is divided among threads, and the workspace that it then needs: a function of the signature and of the
+// instruction set, so that who plans for another machine gets the same answers.
+
+#include <cstdint>
+
+#include "kernels/cpu/matmul/gemm_tiles.h"
+#include "kernels/signatures/matmul_signature.h"
+
+namespace bowline::kernels {
+
+// Each matrix of the batch in m_parts x n_parts pieces, the unit of work of a thread. How it is cut does not change a
+// bit of the result (gemm.h).
+struct MatmulGrid {
+  int64_t m_parts = 1, n_parts = 1;
+};
+
+// How threads share a product whose B is packed: chunks of columns, each packed by all threads together, whose rows are
+// handed out in units. Unlike pieces of a grid, nothing is packed twice, and a thread that was interrupted does less.
+struct MatmulSharing {
+  int64_t chunk_n = 0;  // columns; 0: the product is cut into a grid instead
+  int64_t units = 0;
+  int64_t unit_m = 0;  // rows of the largest unit
+};
+
+struct MatmulDivision {
+  MatmulShape shape;     // as it is computed
+  bool swapped = false;  // A and B have changed places
+  bool flipped = false;  // and C is contiguous in m
+  bool dot = false;      // GemmShape::dot
+  int threads = 1;
+  MatmulSharing sharing;
+  MatmulGrid grid;
+  int64_t piece_m = 0, piece_n = 0;
+  size_t scratch_bytes = 0;  // of each thread
+  size_t shared_bytes = 0;   // of a packed chunk
+
+  size_t ScratchBytes() const;
+};
+
+// `tiles` are those of `level`, or of AMX.
+MatmulDivision DivideMatmul(const MatmulShape& shape, bool has_epilogue, int threads, const GemmLevel& level,
+                            const GemmTiles& tiles);
+
+// Whether a machine with `isa` multiplies by AMX: a property of the whole product, so that its bits depend on nothing
+// else.
+inline bool IsForAmx(const MatmulShape& shape, Isa isa) {
+  return isa >= Isa::kAmx && shape.operands == DType::kBF16 && shape.m >= kLeastForAmx && shape.n >= kLeastForAmx;
+}
+
+}  // namespace bowline::kernels
+
+#endif  // BOWLINE_KERNELS_CPU_MATMUL_MATMUL_DIVISION_H_

@@ -1,0 +1,21 @@
+#ifndef BOWLINE_KERNELS_DISCRETE_KERNEL_NEEDS_H_
+#define BOWLINE_KERNELS_DISCRETE_KERNEL_NEEDS_H_
+
+// Kernels of the registry that the discrete device has of its own, launched by grid (runtime/drivers/discrete): `fill`,
+// and `scatter_add_rows`, in which a thread sums up a column of the table, token by token.
+
+#include <cstddef>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "kernels/registry/registry.h"
+
+namespace bowline::kernels::discrete {
+
+// Bytes of workspace; nothing where the device has no kernel of this name of its own. kInvalidArgument for what the
+// kernel of a CPU refuses too.
+absl::StatusOr<std::optional<size_t>> OwnScratch(const Signature& signature);
+
+}  // namespace bowline::kernels::discrete
+
+#endif  // BOWLINE_KERNELS_DISCRETE_KERNEL_NEEDS_H_

@@ -1,0 +1,202 @@
+// What a compiler is told of kernels that it does not link, held against the kernels: on random signatures, right and
+// wrong ones, for every instruction set that this machine has.
+
+#include "kernels/cpu/kernel_needs.h"
+
+#include <array>
+
+#include "kernels/cpu/matmul/packed_form.h"
+#include "test/Unit/Kernels/kernel_testing.h"
+
+namespace bowline::kernels::testing {
+namespace {
+
+class RandomSignatures {
+ public:
+  explicit RandomSignatures(uint64_t seed) : random_(seed) {}
+
+  // Of one of the kernels; nearly always one that it accepts.
+  Signature Of(std::string_view kernel) {
+    Signature signature = Valid(kernel);
+    signature.kernel = std::string(kernel);
+    signature.threads = static_cast<int>(UpTo(9));
+    if (UpTo(8) == 1) Spoil(signature);
+    return signature;
+  }
+
+ private:
+  int64_t UpTo(int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random_); }
+  bool Coin() { return UpTo(2) == 1; }
+  // Each power of two as often as any other.
+  int64_t Extent(int64_t most) { return UpTo(std::max<int64_t>(1, most >> (UpTo(11) - 1))); }
+  DType Float() { return std::array{DType::kF32, DType::kBF16, DType::kF16}[static_cast<size_t>(UpTo(3) - 1)]; }
+  DType ResultOf(DType operands) { return Coin() ? operands : DType::kF32; }
+
+  std::vector<int64_t> Strides(int64_t rows, int64_t columns) {
+    return Coin() ? std::vector<int64_t>{rows * columns, columns, 1} : std::vector<int64_t>{rows * columns, 1, rows};
+  }
+
+  Signature Matmul() {
+    const int64_t m = Extent(4096), n = Extent(4096), k = Extent(4096), batch = UpTo(4) == 1 ? UpTo(3) : 1;
+    const DType type = Float();
+    Signature s;
+    s.has_epilogue = batch == 1 && UpTo(4) == 1;
+    const bool accumulate = !s.has_epilogue && UpTo(5) == 1;
+    const DType result = s.has_epilogue || accumulate ? DType::kF32 : ResultOf(type);
+    const bool packed = batch == 1 && UpTo(4) == 1;
+    s.attributes = {Int("batch", batch), Int("m", m), Int("n", n), Int("k", k), Ints("a_strides", Strides(m, k))};
+    if (packed) {
+      s.attributes.push_back(Int("b_packed", 1));
+    } else {
+      s.attributes.push_back(Ints("b_strides", Strides(k, n)));
+    }
+    if (!s.has_epilogue) {
+      s.attributes.push_back(Ints("c_strides", packed ? std::vector<int64_t>{m * n, n, 1} : Strides(m, n)));
+      if (accumulate) s.attributes.push_back(Int("accumulate", 1));
+    }
+    s.arguments = {In({batch, m, k}, type), In({batch, k, n}, type)};
+    if (packed) s.arguments[1] = In({PackedElements(k, n, type)}, type);
+    if (s.has_epilogue) {
+      s.arguments.push_back(In({n}));
+      s.arguments.push_back(Out({m, n}));
+    } else {
+      s.arguments.push_back({accumulate ? Access::kReadWrite : Access::kWrite, result, {batch, m, n}});
+    }
+    return s;
+  }
+
+  Signature PackMatrix() {
+    const int64_t k = Extent(2048), n = Extent(2048);
+    const DType type = Coin() ? DType::kF32 : Float();  // which each machine packs
+    return {"",
+            {Int("k", k), Int("n", n),
+             Ints("b_strides", Coin() ? std::vector<int64_t>{0, n, 1} : std::vector<int64_t>{0, 1, k})},
+            {In({k * n}, type), Out({PackedElements(k, n, type)}, type)}};
+  }
+
+  Signature Attention(bool backward) {
+    const int64_t group = UpTo(4), kv = UpTo(4), batch = UpTo(4), dim = UpTo(160), keys = Extent(2048);
+    const bool causal = Coin();
+    const int64_t queries = causal ? std::min(keys, Extent(2048)) : Extent(2048);
+    const DType type = Float();
+    Signature s;
+    s.attributes = {Int("causal", causal ? 1 : 0), kernels::testing::Float("scale", 0.1)};
+    if (causal && Coin()) s.attributes.push_back(Int("window", UpTo(keys)));
+    const TensorSpec q = In({batch, queries, group * kv, dim}, type), k = In({batch, keys, kv, dim}, type),
+                     lse = In({batch, group * kv, queries});
+    const auto written = [](TensorSpec spec) {
+      spec.access = Access::kWrite;
+      return spec;
+    };
+    if (backward) {
+      s.arguments = {q, k, k, q, lse, q, written(q), written(k), written(k)};
+    } else {
+      s.arguments = {q, k, k, written(q), written(lse)};
+    }
+    return s;
+  }
+
+  Signature Grouped(bool outer) {
+    const int64_t rows = Extent(2048), k = Extent(600), n = Extent(600), groups = UpTo(5);
+    const DType type = Float();
+    const TensorSpec offsets = In({groups + 1}, DType::kI32);
+    if (outer)
+      return {"", {}, {In({rows, k}, type), In({rows, n}, type), offsets, Out({groups, k, n}, ResultOf(type))}};
+    const bool transposed = Coin();
+    return {"",
+            {Int("transposed", transposed ? 1 : 0)},
+            {In({rows, k}, type), transposed ? In({groups, n, k}, type) : In({groups, k, n}, type), offsets,
+             Out({rows, n}, ResultOf(type))}};
+  }
+
+  Signature Random(bool normal) {
+    const std::vector<int64_t> shape = {UpTo(40), UpTo(40)};
+    return {"",
+            {Int("seed", 1), Int("key", 2), Ints("global_shape", shape), Ints("offsets", {0, 0}),
+             kernels::testing::Float(normal ? "mean" : "lo", 0), kernels::testing::Float(normal ? "stddev" : "hi", 1)},
+            {Out(shape, normal ? Float() : DType::kF32)}};
+  }
+
+  Signature Valid(std::string_view kernel) {
+    if (kernel == "matmul") return Matmul();
+    if (kernel == "pack_matrix") return PackMatrix();
+    if (kernel == "attention_forward") return Attention(/*backward=*/false);
+    if (kernel == "attention_backward") return Attention(/*backward=*/true);
+    if (kernel == "grouped_matmul") return Grouped(/*outer=*/false);
+    if (kernel == "grouped_outer") return Grouped(/*outer=*/true);
+    if (kernel == "random_normal") return Random(/*normal=*/true);
+    if (kernel == "random_uniform") return Random(/*normal=*/false);
+    const int64_t rows = Extent(5000), columns = UpTo(300), tokens = Extent(5000);
+    const DType type = Float();
+    const TensorSpec ids = In({tokens}, DType::kI32);
+    if (kernel == "gather_rows") return {"", {}, {In({rows, columns}, type), ids, Out({tokens, columns}, type)}};
+    if (kernel == "scatter_add_rows") {
+      return {"", {}, {In({tokens, columns}, type), ids, Out({rows, columns}, ResultOf(type))}};
+    }
+    if (kernel == "check_offsets") {
+      return {"", {Int("rows", rows)}, {In({columns}, DType::kI32), {Access::kReadWrite, DType::kI32, {1}}}};
+    }
+    if (kernel == "fill") return {"", {kernels::testing::Float("value", 1)}, {Out({rows}, type)}};
+    if (kernel == "rope_angles") {
+      return {"",
+              {kernels::testing::Float("theta", 1e4)},
+              {In({tokens}, DType::kI32), Out({tokens, columns}, type), Out({tokens, columns}, type)}};
+    }
+    ADD_FAILURE() << "no signatures of '" << kernel << "': add them";
+    return {};
+  }
+
+  // Something that kernels refuse, mostly.
+  void Spoil(Signature& signature) {
+    const int64_t what = UpTo(5);
+    TensorSpec& argument = signature.arguments[static_cast<size_t>(UpTo(signature.arguments.size()) - 1)];
+    if (what == 1) argument.dtype = DType::kI64;
+    if (what == 2) argument.shape.push_back(2);
+    if (what == 3) argument.shape.back() += 1;
+    if (what == 4) signature.arguments.pop_back();
+    if (what == 5) signature.attributes.push_back(Int("nobody_knows", 1));
+  }
+
+  std::mt19937_64 random_;
+};
+
+class KernelNeeds : public IsaTest {};
+
+TEST_P(KernelNeeds, AreThoseOfTheKernels) {
+  constexpr int kRounds = 400;
+  RandomSignatures signatures(17 + static_cast<uint64_t>(GetParam()));
+  for (const std::string_view name : CpuKernelNames()) {
+    int accepted = 0, refused = 0, with_scratch = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const Signature signature = signatures.Of(name);
+      const auto scratch = CpuKernelScratch(signature, GetParam());
+      const auto kernel = CreateKernel(signature);
+      ASSERT_EQ(scratch.status(), kernel.status()) << name;
+      if (!kernel.ok()) {
+        ++refused;
+        continue;
+      }
+      ++accepted;
+      with_scratch += *scratch > 0;
+      ASSERT_EQ(*scratch, (*kernel)->ScratchBytes()) << name << ", round " << round;
+    }
+    EXPECT_GT(accepted, kRounds / 3) << name;
+    EXPECT_GT(refused, 0) << name;
+    const bool needs_none = name == "check_offsets" || name == "fill" || name == "gather_rows" ||
+                            name == "pack_matrix" || name == "rope_angles" || name == "random_normal" ||
+                            name == "random_uniform";
+    EXPECT_EQ(with_scratch == 0, needs_none) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, KernelNeeds, AllIsas(), IsaName);
+
+TEST(KernelNeedsOfAll, EveryRegisteredKernelHasThem) {
+  std::vector<std::string_view> registered;
+  for (const KernelDefinition& definition : AllKernels()) registered.push_back(definition.name);
+  EXPECT_THAT(CpuKernelNames(), ::testing::ElementsAreArray(registered));
+  EXPECT_EQ(CpuKernelScratch({"no_kernel", {}, {}}, kBestIsa).status(), CreateKernel({"no_kernel", {}, {}}).status());
+}
+
+}  // namespace
+}  // namespace bowline::kernels::testing
