@@ -19,31 +19,29 @@ class OnEachRank : public PassWrapper<OnEachRank, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OnEachRank)
 
-  explicit OnEachRank(std::function<std::unique_ptr<Pass>()> create) : create(std::move(create)) {}
+  explicit OnEachRank(std::unique_ptr<Pass> pass) { passes.addPass(std::move(pass)); }
 
   StringRef getArgument() const override { return "on-each-rank"; }
   StringRef getDescription() const override { return "Run a pass on the program of each rank of a pipeline"; }
 
-  void getDependentDialects(DialectRegistry &registry) const override { create()->getDependentDialects(registry); }
+  void getDependentDialects(DialectRegistry &registry) const override { passes.getDependentDialects(registry); }
 
   void runOnOperation() override {
     SmallVector<ModuleOp> programs = llvm::to_vector(getOperation().getOps<ModuleOp>());
     if (programs.empty())
       programs.push_back(getOperation());
-    for (ModuleOp program : programs) {
-      OpPassManager passes(ModuleOp::getOperationName());
-      passes.addPass(create());
+    for (ModuleOp program : programs)
       if (failed(runPipeline(passes, program)))
         return signalPassFailure();
-    }
   }
 
 private:
-  std::function<std::unique_ptr<Pass>()> create;
+  /// As old as this pass: MLIR knows by their addresses which passes took how long.
+  OpPassManager passes{ModuleOp::getOperationName()};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> bowline::createOnEachRank(std::function<std::unique_ptr<Pass>()> create) {
-  return std::make_unique<OnEachRank>(std::move(create));
+std::unique_ptr<Pass> bowline::createOnEachRank(std::unique_ptr<Pass> pass) {
+  return std::make_unique<OnEachRank>(std::move(pass));
 }

@@ -11,13 +11,13 @@
 
 #include "mlir/Pass/Pass.h"
 
-#include <functional>
+#include <memory>
 
 namespace bowline {
 
-/// A pass that runs the pass of `create` on every nested module, or on the module itself where it has none: before and
-/// after `split-stages` alike.
-std::unique_ptr<mlir::Pass> createOnEachRank(std::function<std::unique_ptr<mlir::Pass>()> create);
+/// A pass that runs `pass` on every nested module, or on the module itself where it has none: before and after
+/// `split-stages` alike.
+std::unique_ptr<mlir::Pass> createOnEachRank(std::unique_ptr<mlir::Pass> pass);
 
 } // namespace bowline
 

@@ -64,7 +64,7 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
     if (create && phase >= Phase::Local)
-      create = [create = std::move(create)] { return createOnEachRank(create); };
+      create = [create = std::move(create)] { return createOnEachRank(create()); };
     steps.push_back({name, phase, reason, optional, std::move(create)});
   };
 
