@@ -76,7 +76,8 @@ struct Target {
   int64_t loss_tile_bytes = int64_t{1} << 26;  // of logits that exist at one time
   int64_t column_sum_blocks = 32;              // into which a sum over rows is divided at most
 
-  Costs costs = {};
+  // Of a device of the level; of the least one where the level is none of these.
+  Costs (*costs)(std::string_view level) = [](std::string_view) { return Costs(); };
 };
 
 // All targets of this build; the first is meant where a program names none.

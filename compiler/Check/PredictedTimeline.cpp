@@ -124,7 +124,9 @@ absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i)
     axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
   BOWLINE_ASSIGN_OR_RETURN(targets::LinkTable links, targets::ParseLinks(texts, axes));
-  return targets::CostModel((target.ok() ? **target : targets::DefaultTarget()).costs, plan.target()->threads(),
+  const targets::Target &description = target.ok() ? **target : targets::DefaultTarget();
+  const absl::string_view level = TextOf(plan.target()->cpu());
+  return targets::CostModel(description.costs(std::string_view(level.data(), level.size())), plan.target()->threads(),
                             std::move(links));
 }
 

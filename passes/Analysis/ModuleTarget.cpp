@@ -58,5 +58,5 @@ FailureOr<targets::CostModel> bowline::costModelOf(ModuleOp module, StringRef li
   absl::StatusOr<targets::LinkTable> table = targets::ParseLinks(texts, axes);
   if (!table.ok())
     return module.emitError() << std::string(table.status().message());
-  return targets::CostModel((*target)->costs, static_cast<double>(target->threads), std::move(*table));
+  return targets::CostModel((*target)->costs(target->level), static_cast<double>(target->threads), std::move(*table));
 }

@@ -22,7 +22,7 @@ struct OverlapOptions {
   int64_t mostPrefetch = std::numeric_limits<int64_t>::max();
   /// Reduce while the last microbatch is computed.
   bool mergesRuns = true;
-  targets::CostModel model = targets::CostModel(targets::DefaultTarget().costs);
+  targets::CostModel model = targets::CostModel(targets::Costs());
 };
 
 /// Gives the collectives of a program streams of their own, one for each communicator, and its commands an order in

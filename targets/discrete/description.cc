@@ -21,7 +21,7 @@ Target Describe() {
   target.reads_host_memory = false;
   target.needs = &NeedsOf;
   // Each command passes through the queue of a worker thread, which takes several times as long as on a CPU.
-  target.costs.command_seconds = 5e-6;
+  target.costs = [](std::string_view) { return Costs{.command_seconds = 5e-6}; };
   return target;
 }
 

@@ -77,7 +77,7 @@ TEST_F(StageAssignmentOfModels, TheStrategySaysWhichLayersAreWhere) {
 TEST_F(StageAssignmentOfModels, TheLossCountsForTheLastLayer) {
   OwningOpRef<ModuleOp> module = build({"llama-tiny", 4});
   std::vector<double> costs = LayerAnalysis(module->lookupSymbol<graph::FuncOp>("loss"), *countLayers(*module))
-                                  .costs(targets::CostModel(targets::DefaultTarget().costs));
+                                  .costs(targets::CostModel(targets::Costs()));
   ASSERT_EQ(costs.size(), 4u);
   EXPECT_GT(costs[0], costs[1]); // the embedding
   EXPECT_EQ(costs[1], costs[2]);

@@ -64,11 +64,13 @@ TEST(Targets, SayWhatPassesCanUse) {
     }
     EXPECT_GT(target->loss_tile_bytes, 0);
     EXPECT_GT(target->column_sum_blocks, 0);
-    EXPECT_GT(target->costs.flops, 0);
-    EXPECT_GT(target->costs.bytes, 0);
-    EXPECT_GT(target->costs.command_seconds, 0);
-    EXPECT_TRUE(target->costs.link.emulated());
+    EXPECT_EQ(target->costs("no level").flops, target->costs(target->levels.names[0]).flops);
     for (const std::string_view level : target->levels.names) {
+      const Costs costs = target->costs(level);
+      EXPECT_GT(costs.flops, 0) << level;
+      EXPECT_GT(costs.bytes, 0) << level;
+      EXPECT_GT(costs.command_seconds, 0) << level;
+      EXPECT_TRUE(costs.link.emulated()) << level;
       for (const DType type : target->computed_types) {
         EXPECT_TRUE(target->needs(Matmul(64, 64, 64, type), level).ok()) << level << ", " << NameOf(type);
       }
