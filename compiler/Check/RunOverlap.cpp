@@ -79,16 +79,6 @@ absl::Status RunOverlap::check() {
         own[entry->program()].insert(first);
       }
   }
-  for (const fbs::Entry *entry : *plan_.entries())
-    if (entry->in_flight() > 1)
-      for (const auto *ports : {entry->inputs(), entry->outputs()})
-        for (uint32_t i = 0; i < SizeOf(ports); ++i)
-          if (const auto found = portOf.find(ports->Get(i)->second()); found != portOf.end())
-            return counterexample("two runs", absl::StrCat("the second buffer ", ports->Get(i)->second(),
-                                                           " of a port "
-                                                           "of entry ",
-                                                           Quoted(entry->name()), " is the first of a port of entry ",
-                                                           Quoted(found->second->name())));
   for (uint32_t program = 0; program < plan_.programs()->size(); ++program)
     BOWLINE_RETURN_IF_ERROR(checkProgram(program, own[program], all));
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -30,7 +31,7 @@ constexpr auto AppendText = [](std::string* out, std::string_view text) { out->a
 }  // namespace
 
 absl::Status Refuse(const Signature& signature, std::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("kernel '", signature.kernel, "': ", Text(message)));
+  return absl::InvalidArgumentError(absl::StrCat("kernel '", absl::Utf8SafeCEscape(signature.kernel), "': ", Text(message)));
 }
 
 absl::Status CheckExtents(const Signature& signature, std::string_view name, const TensorSpec& spec) {
@@ -77,7 +78,7 @@ absl::Status CheckSignature(const Signature& signature, absl::Span<const Argumen
   std::set<std::string_view> seen;
   for (const Attribute& attribute : signature.attributes) {
     if (std::find(attributes.begin(), attributes.end(), attribute.name) == attributes.end()) {
-      return Refuse(signature, absl::StrCat("has no attribute '", attribute.name, "'; it has ",
+      return Refuse(signature, absl::StrCat("has no attribute '", absl::Utf8SafeCEscape(attribute.name), "'; it has ",
                                             attributes.size() == 0 ? std::string("none")
                                                                    : absl::StrJoin(attributes, ", ", AppendText)));
     }

@@ -124,9 +124,14 @@ absl::StatusOr<std::unique_ptr<hal::Executable>> Binder::LoadImage(const fbs::Im
   for (const fbs::Code* code : *image.codes()) {
     const fbs::Target& target = *plan_.target();
     const absl::string_view cpu = TextOf(code->target()).empty() ? TextOf(target.cpu()) : TextOf(code->target());
-    const absl::Status runs = device_.CheckTarget({target.device()->str(), target.arch()->str(), std::string(cpu)});
-    if (runs.ok()) return device_.LoadExecutable(TextOf(code->format()), {code->data()->data(), code->data()->size()});
-    if (first.ok()) first = runs;
+    absl::Status refused = device_.CheckTarget({target.device()->str(), target.arch()->str(), std::string(cpu)});
+    if (refused.ok()) {
+      const absl::string_view format = TextOf(code->format());
+      auto executable = device_.LoadExecutable(format, {code->data()->data(), code->data()->size()});
+      if (device_.KnowsFormat(format)) return executable;
+      refused = executable.status();
+    }
+    if (first.ok()) first = refused;
   }
   return first;
 }

@@ -18,11 +18,6 @@ absl::Status Session::FindFaults() {
   for (uint32_t i = 0; i < plan().buffers()->size(); ++i) {
     const fbs::Buffer& buffer = *plan().buffers()->Get(i);
     if (buffer.kind() != fbs::BufferKind::Fault || buffer.role() != role_ || buffer.bytes() == 0) continue;
-    if (faults_.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", plan_.name(), "': role ", role_,
-                                                     " has two buffers of kind Fault, ", *faults_, " and ", i,
-                                                     "; all faults of a role are in one"));
-    }
     faults_ = i;
     words_.resize(buffer.bytes() / sizeof(int32_t));
   }
@@ -91,8 +86,12 @@ absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) c
       const fbs::Launch* launch = command.body_as_Launch();
       for (uint32_t i = 0; launch != nullptr && i < SizeOf(launch->operands()); ++i) {
         const fbs::Operand& operand = *launch->operands()->Get(i);
-        if (operand.buffer() != *faults_ || operand.offset() != offset) continue;
-        const std::string kernel = plan().kernels()->Get(launch->kernel())->name()->str();
+        const fbs::Kernel& launched = *plan().kernels()->Get(launch->kernel());
+        const fbs::Argument& argument = *launched.arguments()->Get(i);
+        const uint64_t bytes = DenseBytes(argument.dtype(), argument.shape()).value_or(0);
+        // In [operand.offset, operand.offset + bytes), without a sum that may be too large.
+        if (operand.buffer() != *faults_ || offset < operand.offset() || offset - operand.offset() >= bytes) continue;
+        const std::string kernel = launched.name()->str();
         return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
                                                        ", command ", c, ", ", DescribeCommand(plan(), command),
                                                        ", from ", DescribeSource(plan(), command.source()), ": ",

@@ -55,6 +55,8 @@ class Device {
     return std::nullopt;
   }
 
+  // Whether LoadExecutable knows the format.
+  virtual bool KnowsFormat(absl::string_view format) const = 0;
   // An image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does not
   // know or an image that does not load.
   virtual absl::StatusOr<std::unique_ptr<Executable>> LoadExecutable(absl::string_view format,

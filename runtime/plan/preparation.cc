@@ -70,6 +70,9 @@ Preparation::Preparation(const fbs::Plan& plan)
       if (Reads(access) && prepared[buffer]) needs_[i] = true;
       if (Writes(access) && basis[buffer]) invalidates_[i] = true;
     });
+    for (uint32_t o = 0; o < SizeOf(entry.outputs()); ++o) {
+      if (prepared[entry.outputs()->Get(o)->buffer()]) needs_[i] = true;
+    }
   }
 }
 

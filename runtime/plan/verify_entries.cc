@@ -38,9 +38,12 @@ bool SameType(const fbs::Buffer& a, const fbs::Buffer& b) {
   return a.dtype() == b.dtype() && equal(a.shape(), b.shape()) && a.slots() == b.slots();
 }
 
-// The second buffer of a port, which is there where runs overlap.
+// Ports whose buffers runs take in turn, by buffer: the place of the port.
+using AlternatingBuffers = std::map<uint32_t, std::string>;
+
+// The second buffer of a port, which is there where runs overlap. `taken` has what other ports take in turn.
 absl::Status VerifySecond(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
-                          const fbs::Port& port, std::set<uint32_t>& taken) {
+                          const fbs::Port& port, AlternatingBuffers& taken) {
   if (entry.in_flight() == 1) {
     if (port.second() == 0) return absl::OkStatus();
     return Broken(place, ": it has a second buffer, but the entry has one run in flight");
@@ -59,9 +62,10 @@ absl::Status VerifySecond(const fbs::Plan& plan, absl::string_view place, const 
                   " differ in kind, role, memory space, alignment, type or slots");
   }
   for (const uint32_t buffer : {port.buffer(), port.second()}) {
-    if (taken.insert(buffer).second) continue;
-    return Broken(place, ": buffer ", Quoted(plan.buffers()->Get(buffer)->name()),
-                  " is of two ports; with two runs in flight each has its own");
+    const auto [other, is_new] = taken.emplace(buffer, place);
+    if (is_new) continue;
+    return Broken(place, ": buffer ", Quoted(plan.buffers()->Get(buffer)->name()), " is that of ", other->second,
+                  " too; with two runs in flight each port has its own");
   }
   return absl::OkStatus();
 }
@@ -110,7 +114,23 @@ absl::Status VerifyKind(absl::string_view place, const fbs::Entry& entry) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry) {
+// Ports of entries whose runs do not overlap stay away from what the host writes and reads during runs of others.
+absl::Status VerifyApart(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
+                         const AlternatingBuffers& taken) {
+  for (const auto* ports : {entry.inputs(), entry.outputs()}) {
+    for (uint32_t i = 0; i < SizeOf(ports) && entry.in_flight() == 1; ++i) {
+      const auto other = taken.find(ports->Get(i)->buffer());
+      if (other == taken.end()) continue;
+      return Broken(place, ": port ", Quoted(ports->Get(i)->name()), ": buffer ",
+                    Quoted(plan.buffers()->Get(other->first)->name()), " is that of ", other->second,
+                    " too, of which two runs are in flight");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const fbs::Entry& entry,
+                         AlternatingBuffers& taken) {
   BOWLINE_RETURN_IF_ERROR(VerifyKind(place, entry));
   BOWLINE_RETURN_IF_ERROR(VerifyIndex(place, "program", entry.program(), plan.programs()->size()));
   const uint32_t role = plan.programs()->Get(entry.program())->role();
@@ -118,7 +138,6 @@ absl::Status VerifyEntry(const fbs::Plan& plan, absl::string_view place, const f
     return Broken(place, ": ", static_cast<int>(entry.in_flight()), " runs in flight; it must be 1 or 2");
   }
   NameSet inputs("input name"), outputs("output name");
-  std::set<uint32_t> taken;
   for (uint32_t i = 0; i < SizeOf(entry.inputs()); ++i) {
     const std::string port_place = absl::StrCat(place, ": input ", i, " ", Quoted(entry.inputs()->Get(i)->name()));
     BOWLINE_RETURN_IF_ERROR(inputs.Insert(port_place, entry.inputs()->Get(i)->name()));
@@ -141,10 +160,11 @@ absl::Status VerifyEntries(const fbs::Plan& plan) {
   std::map<absl::string_view, uint32_t> roles_with;
   std::map<absl::string_view, const fbs::Entry*> first_named;
   std::set<std::tuple<uint32_t, fbs::EntryKind, uint32_t>> kinds;  // role, kind, bucket
+  AlternatingBuffers taken;
   for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
     const fbs::Entry& entry = *plan.entries()->Get(i);
     const std::string place = absl::StrCat("entry ", i, " ", Quoted(entry.name()));
-    BOWLINE_RETURN_IF_ERROR(VerifyEntry(plan, place, entry));
+    BOWLINE_RETURN_IF_ERROR(VerifyEntry(plan, place, entry, taken));
     BOWLINE_RETURN_IF_ERROR(names[plan.programs()->Get(entry.program())->role()].Insert(place, entry.name()));
     ++roles_with[TextOf(entry.name())];
     const uint32_t role = plan.programs()->Get(entry.program())->role();
@@ -158,6 +178,10 @@ absl::Status VerifyEntries(const fbs::Plan& plan) {
                     ", but in another role of kind ", fbs::EnumNameEntryKind(first.kind()), ", bucket ",
                     first.bucket());
     }
+  }
+  for (uint32_t i = 0; i < plan.entries()->size(); ++i) {
+    const fbs::Entry& entry = *plan.entries()->Get(i);
+    BOWLINE_RETURN_IF_ERROR(VerifyApart(plan, absl::StrCat("entry ", i, " ", Quoted(entry.name())), entry, taken));
   }
   for (const auto& [name, roles] : roles_with) {
     if (roles == RoleCount(plan)) continue;

@@ -1,4 +1,5 @@
 #include <bit>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -202,7 +203,16 @@ absl::Status VerifyAlignment(absl::string_view place, uint32_t alignment) {
 }
 
 absl::Status VerifyMemory(const fbs::Plan& plan) {
-  for (uint32_t i = 0; i < plan.buffers()->size(); ++i) BOWLINE_RETURN_IF_ERROR(VerifyBuffer(plan, i));
+  std::map<uint32_t, uint32_t> faults;  // by role
+  for (uint32_t i = 0; i < plan.buffers()->size(); ++i) {
+    BOWLINE_RETURN_IF_ERROR(VerifyBuffer(plan, i));
+    const fbs::Buffer& buffer = *plan.buffers()->Get(i);
+    if (buffer.kind() != fbs::BufferKind::Fault) continue;
+    const auto [other, is_first] = faults.emplace(buffer.role(), i);
+    if (is_first) continue;
+    return Broken("buffer ", i, " ", Quoted(buffer.name()), ": is of kind Fault, as buffer ", other->second,
+                  " of the same role is; all faults of a role are in one");
+  }
   BOWLINE_RETURN_IF_ERROR(VerifyStates(plan));
   return VerifyConstants(plan);
 }

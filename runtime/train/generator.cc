@@ -71,7 +71,8 @@ absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32
     return candidates;
   }
   return absl::InternalError(absl::StrCat("the logits after token ", text.size(),
-                                          " are not finite; are the weights of a run whose loss became NaN?"));
+                                          " are not finite; the weights are those of a run whose loss became NaN, or some value is "
+                                          "above 65504, if the plan computes in f16: compile it with --dtype bf16"));
 }
 
 absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions& options,

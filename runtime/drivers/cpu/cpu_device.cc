@@ -57,9 +57,10 @@ class CpuDevice : public hal::Device {
     return AddressOf(memory.data());
   }
 
+  bool KnowsFormat(absl::string_view format) const override { return format == "elf"; }
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
                                                                   absl::Span<const uint8_t> image) override {
-    if (format == "elf") return CpuExecutable::Load(image, threads_);
+    if (KnowsFormat(format)) return CpuExecutable::Load(image, threads_);
     return absl::InvalidArgumentError(
         absl::StrCat("the cpu driver cannot load images of format '", format, "', only 'elf'"));
   }

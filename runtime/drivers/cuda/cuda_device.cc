@@ -53,6 +53,7 @@ class CudaDevice : public hal::Device {
     return memory_->Allocate(bytes, space);
   }
 
+  bool KnowsFormat(absl::string_view format) const override { return CudaExecutable::KnowsFormat(format); }
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
                                                                   absl::Span<const uint8_t> image) override {
     return CudaExecutable::Load(card_, format, image);

@@ -53,7 +53,7 @@ class GridKernel : public CudaLaunchable {
 
 absl::StatusOr<std::unique_ptr<hal::Executable>> CudaExecutable::Load(CudaCard* card, absl::string_view format,
                                                                       absl::Span<const uint8_t> image) {
-  if (format != "cubin" && format != "ptx") {
+  if (!KnowsFormat(format)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the cuda driver cannot load images of format '", format, "', only 'cubin' and 'ptx'"));
   }

@@ -13,6 +13,7 @@ namespace bowline {
 // arguments, an address each, and then the constants of the grid, each of at most 8 bytes.
 class CudaExecutable : public hal::Executable {
  public:
+  static bool KnowsFormat(absl::string_view format) { return format == "cubin" || format == "ptx"; }
   static absl::StatusOr<std::unique_ptr<hal::Executable>> Load(CudaCard* card, absl::string_view format,
                                                                absl::Span<const uint8_t> image);
 

@@ -56,6 +56,7 @@ class DiscreteDevice : public hal::Device {
     return memory_.Allocate(bytes, space);
   }
 
+  bool KnowsFormat(absl::string_view format) const override { return cpu_->KnowsFormat(format); }
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view format,
                                                                   absl::Span<const uint8_t> image) override {
     BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<hal::Executable> of_cpu, cpu_->LoadExecutable(format, image));

@@ -116,6 +116,7 @@ class NullDevice : public hal::Device {
     return std::make_unique<NullAllocation>(static_cast<uint8_t*>(address), bytes, space);
   }
 
+  bool KnowsFormat(absl::string_view) const override { return true; }
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadExecutable(absl::string_view,
                                                                   absl::Span<const uint8_t>) override {
     return std::make_unique<NullExecutable>();

@@ -425,19 +425,21 @@ const Unsound kUnsoundRuns[] = {
        p.entries.back()->program = 1;
      },
      {"the proof of two runs fails: entries 'step' and 'other' run one program"}},
-    {"PortOfTwoEntries",
+    {"FedOutputOfTwoEntries",
      [](P& p) {
-       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
-       p.entries[0]->inputs[0]->second = 0;
+       fbs::EntryT& step = *p.entries[1];
+       step.in_flight = 1;
+       for (auto* ports : {&step.inputs, &step.outputs}) {
+         for (auto& port : *ports) port->second = 0;
+       }
+       p.buffers[kSecondResult]->kind = fbs::BufferKind::Input;
+       step.inputs.push_back(std::make_unique<fbs::PortT>(*step.outputs[0]));
+       step.inputs.back()->name = "fed";
+       step.inputs.back()->buffer = kSecondResult;
+       step.feeds.emplace_back(0, static_cast<uint32_t>(step.inputs.size()) - 1);
+       p.entries[0]->outputs.push_back(std::make_unique<fbs::PortT>(*step.outputs[0]));
      },
-     {"the proof of two runs fails: buffer 3 'tokens' is a port of entries 'init' and 'step'"}},
-    {"SecondOfOneIsTheFirstOfAnother",
-     [](P& p) {
-       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
-       p.entries[0]->inputs[0]->buffer = kSecondTokens;
-       p.entries[0]->inputs[0]->second = 0;
-     },
-     {"the proof of two runs fails: the second buffer 10 of a port of entry 'step' is the first of a port of entry"}},
+     {"the proof of two runs fails: buffer 4 'result' is a port of entries 'init' and 'step'"}},
 };
 
 class CheckerOfTwoRunsThat : public ::testing::TestWithParam<Unsound> {};

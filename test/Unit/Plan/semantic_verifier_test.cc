@@ -185,6 +185,17 @@ const Rule kMemoryRules[] = {
      "buffer 8 'sum': is of kind Fault, which holds words of i32 in one slot"},
     {"FaultOfSlots", [](P& p) { p.buffers[kTokens]->kind = fbs::BufferKind::Fault; },
      "buffer 3 'tokens': is of kind Fault"},
+    {"TwoFaults",
+     [](P& p) {
+       for (int i = 0; i < 2; ++i) {
+         p.buffers.push_back(std::make_unique<fbs::BufferT>(*p.buffers[kTokens]));
+         fbs::BufferT& fault = *p.buffers.back();
+         fault.kind = fbs::BufferKind::Fault;
+         fault.slots = 1;
+         fault.slot_stride = 0;
+       }
+     },
+     "of kind Fault, as buffer 10 of the same role is; all faults of a role are in one"},
     {"ConstantBuffer", [](P& p) { p.constants[0]->buffer = 10; }, "constant 0: buffer 10 does not exist"},
     {"ConstantKind", [](P& p) { p.constants[0]->buffer = kRows; },
      "constant 0: buffer 5 'rows' is of kind Temporary, not Constant"},
@@ -429,7 +440,31 @@ const Rule kOverlapRules[] = {
      "input 0 'tokens': it has a second buffer, but the entry has one run in flight"},
     {"SecondBuffer", [](P& p) { p.entries[1]->inputs[0]->second = 12; }, "second buffer 12 does not exist"},
     {"SecondIsTheFirst", [](P& p) { p.entries[1]->inputs[0]->second = kTokens; },
-     "buffer 'tokens' is of two ports; with two runs in flight each has its own"},
+     "buffer 'tokens' is that of entry 1 'step': input 0 'tokens' too; with two runs in flight each port has its own"},
+    {"SecondOfTwoEntries",
+     [](P& p) {
+       // Another entry of two runs, of the same program, whose second buffers are those of this one.
+       p.entries.push_back(std::make_unique<fbs::EntryT>(*p.entries[1]));
+       p.entries[2]->name = "other";
+       p.entries[2]->kind = fbs::EntryKind::Custom;
+       p.buffers.push_back(std::make_unique<fbs::BufferT>(*p.buffers[kTokens]));
+       p.entries[2]->inputs[0]->buffer = static_cast<uint32_t>(p.buffers.size()) - 1;
+     },
+     "entry 2 'other': input 0 'tokens': buffer 'tokens.second' is that of entry 1 'step': input 0 'tokens' too"},
+    {"PortOfAnEntryWithOneRun",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     "entry 0 'init': port 'tokens': buffer 'tokens' is that of entry 1 'step': input 0 'tokens' too, of which two runs "
+     "are in flight"},
+    {"SecondIsTheFirstOfAnEntryWithOneRun",
+     [](P& p) {
+       p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
+       p.entries[0]->inputs[0]->buffer = kSecondTokens;
+       p.entries[0]->inputs[0]->second = 0;
+     },
+     "entry 0 'init': port 'tokens': buffer 'tokens.second' is that of entry 1 'step'"},
     {"SecondKind", [](P& p) { p.entries[1]->outputs[0]->second = kSum; },
      "its buffers 'result' and 'sum' differ in kind, role, memory space, alignment, type or slots"},
     {"SecondType", [](P& p) { p.buffers[kSecondTokens]->dtype = fbs::DType::F32; },

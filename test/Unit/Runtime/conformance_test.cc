@@ -511,6 +511,8 @@ std::string RefusesAnUnknownSymbol(hal::Device& device, hal::StreamMode) {
 
 std::string RefusesImagesThatDoNotLoad(hal::Device& device, hal::StreamMode) {
   Fixture fixture = FixtureOf(device, 4);
+  REQUIRE(device.KnowsFormat(fixture.format));
+  REQUIRE(!device.KnowsFormat("no such format"));
   REQUIRE(device.LoadExecutable("no such format", fixture.image).status().code() == absl::StatusCode::kInvalidArgument);
   fixture.image.resize(100);
   REQUIRE(device.LoadExecutable(fixture.format, fixture.image).status().code() == absl::StatusCode::kInvalidArgument);

@@ -368,6 +368,33 @@ TEST_F(SessionWithPrepare, RunsItAgainWhenParametersMayHaveChanged) {
   Step(6);  // `step` writes a state that `pack` does not read
 }
 
+TEST(Session, PreparesForAnEntryThatOnlyReturnsWhatIsPrepared) {
+  fbs::PlanT plan = testing::MakePlanWithPrepare(FixtureImage());
+  auto show = std::make_unique<fbs::EntryT>();
+  show->name = "show";
+  show->program = static_cast<uint32_t>(plan.programs.size());
+  show->outputs.push_back(std::make_unique<fbs::PortT>());
+  show->outputs[0]->name = "copied";
+  show->outputs[0]->buffer = testing::kCopied;
+  plan.programs.push_back(std::make_unique<fbs::ProgramT>());
+  plan.programs.back()->name = "show";
+  plan.entries.push_back(std::move(show));
+  const std::unique_ptr<Session> session = Open(std::move(plan));
+  ASSERT_TRUE(session->Run("init").ok());
+  ASSERT_TRUE(session->Run("show").ok());
+  EXPECT_EQ(ReadTensor<float>(*session, session->Output("show", "copied")),
+            ReadTensor<float>(*session, session->State("model.embed.weight")));
+}
+
+TEST(Session, TakesTheFirstCodeWhoseFormatTheDeviceKnows) {
+  fbs::PlanT plan = MakePlan(FixtureImage());
+  auto& codes = plan.images[0]->codes;
+  codes.push_back(std::make_unique<fbs::CodeT>(*codes[0]));
+  codes[0]->format = "ptx";
+  codes[0]->hash = nullptr;
+  EXPECT_TRUE(Open(std::move(plan))->Run("init").ok());
+}
+
 TEST_F(SessionWithPrepare, PreparesAheadOfTheFirstCall) {
   ASSERT_TRUE(session_->Prepare().ok());
   EXPECT_EQ(Prepared(), 1u);
