@@ -24,7 +24,7 @@ struct MmaBackward {
   static constexpr int kTogether = kWarpgroups ? 64 : 16;  // rows that are multiplied together
   using Rows = SharedPanels<kDim, kRows>;
   using Columns = SharedPanels<kDim, kColumns>;
-  // Of columns that are queries lse and delta.
+  // Bytes of shared memory for lse and delta of a block of columns, which only columns that are queries have.
   static constexpr int kStatisticsBytes = kOfKeys ? 2 * kColumns * 4 : 0;
   using Tile = float[kColumns / 8][4];
   using Sums = float[kDim / 8][4];
@@ -58,7 +58,7 @@ struct MmaBackward {
     return kOfKeys ? s.QueriesOf(begin, end) : s.KeysOf(begin, end);
   }
 
-  // Of rows that are queries. Those beyond the last get p = 0.
+  // Reads lse and delta of the thread's rows where rows are queries. Rows beyond the last query get p = 0.
   BOWLINE_DEVICE void ReadStatistics(const float* head_lse, const float* head_delta) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

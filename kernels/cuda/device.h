@@ -89,7 +89,7 @@ BOWLINE_DEVICE uint32_t PackBf16(float low, float high) {
   return pair;
 }
 
-// At addresses that are multiples of the type's alignment.
+// Loads and stores at addresses that are multiples of the type's alignment.
 template <typename T>
 BOWLINE_DEVICE T LoadAligned(const void* from) {
   return *static_cast<const T*>(from);

@@ -32,7 +32,7 @@ BOWLINE_DEVICE MatrixDescriptor DescribeMatrix(SharedAddress at, int panel_bytes
 BOWLINE_DEVICE void ShowToProducts() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 BOWLINE_DEVICE void StartProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 BOWLINE_DEVICE void CommitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most kPending of the groups that were committed still run.
+// Waits until at most kPending of the groups that were committed still run.
 template <int kPending>
 BOWLINE_DEVICE void WaitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");

@@ -79,7 +79,7 @@ struct Definition {
   constexpr Number DestinationParts(Number members) const {
     return gathers ? members : Number{1};
   }
-  // Of the larger of the two.
+  // The same of the larger one of source and destination.
   template <typename Number>
   constexpr Number WholeParts(Number members) const {
     return scatters || gathers ? members : Number{1};
