@@ -62,7 +62,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
     Drain();
     BOWLINE_RETURN_IF_ERROR(Prepare());
   }
-  // Also where it fails half-way.
+  // This comes before the run, which may have changed parameters even if it fails half-way.
   if (preparation_->Invalidates(index)) is_prepared_ = false;
   StartedRun& run = runs_[runs_[0].started ? 1 : 0];
   run.started = true;

@@ -51,7 +51,7 @@ class CertificateVerifier {
 
   absl::Status VerifyProgram(const fbs::Program& program) {
     const auto* numbers = certificate_.roles()->Get(program.role())->numbers();
-    // By segment: the commands that communicate between roles.
+    // The commands of each segment that communicate between roles.
     std::vector<std::vector<const fbs::Command*>> commands(SizeOf(program.segments()));
     for (uint32_t s = 0; s < commands.size(); ++s) {
       const fbs::Segment& segment = *program.segments()->Get(s);

@@ -119,7 +119,7 @@ absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {
   return Annotate(options.trace_log->Write(options.trace + suffix), "--trace");
 }
 
-// Of what is written when the run is over. Whether that will do is said before hours of training.
+// Checks, before hours of training, that the file of --trace, which is written when the run is over, can be written.
 absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
   if (options.trace_log == nullptr) return absl::OkStatus();
   return Annotate(AtomicFile::Create(options.trace + suffix).status(), "--trace");

@@ -26,7 +26,7 @@ namespace bowline {
 namespace {
 
 constexpr char kListenerVariable[] = "BOWLINE_SPAWNED_LISTENER";
-// For ranks whose run is broken to hear of it and to say so; longer than the hub's answers take.
+// The time that ranks have to hear that their run is broken and to say so; longer than the hub's answers take.
 constexpr auto kGrace = std::chrono::seconds(12);
 
 using Clock = std::chrono::steady_clock;
@@ -274,7 +274,7 @@ std::optional<int> ListenerOfSpawner() {
   const char* text = std::getenv(kListenerVariable);
   int listener = -1;
   if (text == nullptr || !absl::SimpleAtoi(text, &listener)) return std::nullopt;
-  // Not for processes that this one may start.
+  // Processes that this one may start must not inherit the variable.
   ::unsetenv(kListenerVariable);
   if (listener >= 0) ::fcntl(listener, F_SETFD, FD_CLOEXEC);
   return listener;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kLateOneOf = 2;
 
-// Of addresses and bytes as StagingCommunicator::Moved has them.
+// Whether the ranges that are sent and received overlap. `Moved` is StagingCommunicator::Moved.
 template <typename Moved>
 bool IsInPlace(const Moved& tensor) {
   return tensor.send_bytes > 0 && tensor.receive_bytes > 0 && tensor.send < tensor.receive + tensor.receive_bytes &&
