@@ -90,7 +90,7 @@ private:
   std::optional<size_t> scratchBytes(llvm::StringRef name, mlir::DictionaryAttr config,
                                      llvm::ArrayRef<plan::ArgumentAttr> arguments, bool hasEpilogue);
   targets::Packing::Rows costOf(mlir::DictionaryAttr layout) const;
-  /// Of a weight in panels; null where the target has no panels of such elements.
+  /// The type of a weight of k rows and n columns in panels; null if the target has no panels of such elements.
   mlir::RankedTensorType packedType(int64_t k, int64_t n, mlir::Type element) const;
   void eraseUnused();
   void dropThoseBelow(PackingThresholds least);
