@@ -290,7 +290,7 @@ struct MmaBackward {
       if (kOfKeys && column >= seen.end) column = seen.begin;
     }
     if (steps == 0) WaitForCopies();
-    // Where rows are multiplied together, others may read those that are written over.
+    // If warps multiply their rows together, other warps may still read the rows that are written over.
     if (kWarpgroups || steps == 0) Barrier();
     first_rows.Write(block.with_first, s.scale, s.scale, block.warp * 16, block.lane, of_first + own, row_stride,
                      block.row, row_count);

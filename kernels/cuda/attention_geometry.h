@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CUDA_ATTENTION_GEOMETRY_H_
 #define BOWLINE_KERNELS_CUDA_ATTENTION_GEOMETRY_H_
 
-// Which queries see which keys, and where heads lie, for all attention functions.
+// The keys that each query sees, and the offsets of heads, for all attention functions.
 
 #include "kernels/cuda/device.h"
 

@@ -61,7 +61,7 @@ struct GemmScratch {
   }
 };
 
-// Of AMX, for whoever has not its instructions.
+// The sizes of the tiles of AMX, for code that is compiled without its instructions.
 struct AmxSizes {
   static constexpr int64_t kTileM = 32, kPanelColumns = 48, kBlockM = 16 * kTileM, kStripN = 4 * kPanelColumns,
                            kScratchWords = kTileM * kStripN, kPadWords = 16, kSteps = 2;

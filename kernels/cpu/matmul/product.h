@@ -131,8 +131,8 @@ class Product {
   }
 
   void Run() {
-    // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
-    // packed only once.
+    // If sums are kept in scratch, a block of C is finished before the next one begins. C itself can hold all sums, so
+    // that B is packed only once.
     const int64_t span = direct_c_ ? shape_.m : Scratch::kSpanM;
     for (n0_ = 0; n0_ < shape_.n; n0_ += block_n_) {
       nb_ = Smaller(shape_.n - n0_, block_n_);
