@@ -82,7 +82,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
   return RunTicket{run.number};
 }
 
-// On the device a run begins when the one before has ended, on all streams.
+// Makes a run begin on the device when the one before has ended on all streams.
 absl::Status Session::Order(const StartedRun& run) {
   const StartedRun& other = runs_[&run == &runs_[0] ? 1 : 0];
   const bool follows = other.started && !other.over;

@@ -188,7 +188,7 @@ absl::Status VerifyCertificates(const fbs::Plan& plan) {
 absl::Status RequireCertificates(const fbs::Plan& plan) {
   if (RankCount(plan) == 1) return absl::OkStatus();
   const bool has_order = SizeOf(plan.certificates()) > 0;
-  // Those of all roles have values, or none has.
+  // VerifyPlan has checked that the certificates of all roles have values, or none has.
   if (has_order && SizeOf(plan.certificates()->Get(0)->roles()->Get(0)->values()) > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the plan is for ", RankCount(plan), " ranks (", DescribeMesh(plan), ") and carries no proof ",

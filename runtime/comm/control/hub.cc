@@ -78,7 +78,7 @@ void Hub::Run() {
     for (const auto& peer : peers_) {
       if (peer->connection.open() && !peer->connection.Flush().ok()) Lose(*peer);
     }
-    // After Lose, which may have closed some.
+    // Lose may have closed connections.
     std::erase_if(peers_, [](const auto& peer) { return !peer->connection.open(); });
   }
   Linger();

@@ -125,7 +125,7 @@ absl::Status Channel::CheckOthers(int self, const hal::Operation& operation) con
 
 absl::Status Channel::CheckPair(int a, int b) const {
   const Member &first = *members_[a], &second = *members_[b];
-  // Not `current`, which a member that is faster may have cleared.
+  // `operation` is read, not `current`, which a member that is faster may have cleared.
   const hal::Operation &ours = first.operation, &theirs = second.operation;
   const bool same = ours.concerns_two() ? ours.dtype == theirs.dtype : ours.Matches(theirs);
   if (!same) return Mismatch(a, b, "");

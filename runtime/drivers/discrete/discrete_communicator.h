@@ -18,7 +18,7 @@ namespace bowline {
 // in place do neither.
 class DiscreteCommunicator : public StagingCommunicator {
  public:
-  // Where a `seed` is given, every second send ends as late as it can: when nothing else of the process goes on.
+  // If `seed` is given, a send ends, with probability 1/2, as late as it can: when nothing else of the process goes on.
   DiscreteCommunicator(hal::Device* device, std::unique_ptr<hal::Exchange> exchange, std::optional<uint64_t> seed)
       : StagingCommunicator(device, std::move(exchange)), is_late_(seed.has_value()), random_(seed.value_or(0)) {}
 

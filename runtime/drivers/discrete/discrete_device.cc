@@ -99,7 +99,7 @@ class DiscreteDevice : public hal::Device {
   }
 
  private:
-  // Which streams wait, by the seed modulo 3.
+  // The streams that wait, chosen by the seed modulo 3.
   enum class WhoWaits : uint8_t { kAllAtRandom, kFirstLate, kOthersLate };
 
   WaitMode WaitsOf(uint32_t stream) const {

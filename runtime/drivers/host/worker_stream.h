@@ -19,7 +19,7 @@ class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
 
-  // Before each command, waits for events too.
+  // Is called before each command, including waits for events.
   virtual void Begin() {}
   virtual absl::Status Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
                               absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) = 0;
