@@ -133,7 +133,7 @@ absl::Status SynchronousRun::run() {
     while (positions[rank] < actions.size() && canAdvance(rank)) {
       previous[rank] = positions[rank];
       positions[rank] = blockEnd(actions, positions[rank]);
-      // Those that wait for what was made, and those that wait for this rank to come and receive.
+      // Wakes the ranks that wait for what this one computed, and those that wait for this one to receive.
       for (size_t position = previous[rank]; position < positions[rank]; ++position)
         wakeNeighbours(rank, position);
       if (positions[rank] < actions.size())

@@ -23,7 +23,7 @@ public:
       upTo[layer + 1] = upTo[layer] + costs[layer];
   }
   int64_t layers() const { return static_cast<int64_t>(upTo.size()) - 1; }
-  /// Of the layers from `begin` up to `end`, which is not among them.
+  /// The cost of the layers from `begin` up to `end`, which is not among them.
   double between(int64_t begin, int64_t end) const { return upTo[end] - upTo[begin]; }
 
 private:
