@@ -163,7 +163,7 @@ std::vector<Dimension> JoinedDimensions(const ShardShape& shard) {
 
 Program RandomProgram(const Signature& signature, const std::string& function, absl::StatusOr<RandomSpec> parsed) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RandomSpec spec, std::move(parsed));
-  constexpr size_t kDimensions = 4;  // of the device function
+  constexpr size_t kDimensions = 4;  // that the device function takes
   std::vector<Dimension> dimensions = JoinedDimensions(spec.shard);
   if (dimensions.size() > kDimensions) {
     return Refuse(signature, absl::StrCat("the tensor is divided along dimensions in ", dimensions.size(),

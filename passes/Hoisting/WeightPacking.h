@@ -26,11 +26,11 @@ namespace bowline {
 
 /// A second operand of matrix products that stays the same while a segment runs or repeats, or in all calls.
 struct PackableWeight {
-  plan::SegmentOp segment; // of the first product
+  plan::SegmentOp segment; // the segment of the first product
   bool isFixed = false;    // in all calls: packed when parameters are set
   mlir::Value source;
   mlir::DictionaryAttr layout;           // k, n, b_strides
-  mlir::RankedTensorType packedType;     // of the buffer of pack_matrix
+  mlir::RankedTensorType packedType;     // type of the buffer of pack_matrix
   std::vector<plan::LaunchOp> launches;  // the products
   int64_t calls = 0;                     // of the products, in all runs of the segment; fixed: in a call of each entry
   double savedRows = 0, productRows = 0; // work, in rows of a product with this weight: what packing saves, and all

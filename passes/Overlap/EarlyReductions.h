@@ -68,8 +68,8 @@ private:
   llvm::SmallVector<plan::SegmentOp> calls; // without the update
   plan::SegmentOp update;
   std::vector<Command> commands;
-  llvm::DenseMap<mlir::Operation *, size_t> indexOf; // in `commands`
-  llvm::DenseMap<mlir::Value, Accesses> accesses;    // in calls
+  llvm::DenseMap<mlir::Operation *, size_t> indexOf; // index in `commands`
+  llvm::DenseMap<mlir::Value, Accesses> accesses;    // accesses by calls
 };
 
 } // namespace bowline

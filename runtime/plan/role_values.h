@@ -28,7 +28,7 @@ struct PlanDigests {
   std::vector<std::vector<uint32_t>> buffers_of_role;
   std::vector<const fbs::State*> state_of_buffer;  // null: none
   std::vector<Digest> contents;                    // of constants and coordinates, by buffer
-  std::vector<Digest> interfaces;                  // by role: InterfacesOfRoles
+  std::vector<Digest> interfaces;                  // InterfacesOfRoles, by role
 };
 
 class RoleValues {

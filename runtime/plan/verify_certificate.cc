@@ -41,7 +41,7 @@ class CertificateVerifier {
  private:
   struct Operation {
     const fbs::Command* first = nullptr;
-    uint32_t role = 0;  // of the first
+    uint32_t role = 0;  // the role of the first
     uint32_t members = 0;
   };
 

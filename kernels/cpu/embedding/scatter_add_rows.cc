@@ -52,7 +52,7 @@ class ScatterAddRows : public Kernel {
 
  private:
   static constexpr int64_t kBlock = 512;  // columns
-  static constexpr int64_t kGroup = 32;   // of which so many are summed at a time, in registers
+  static constexpr int64_t kGroup = 32;   // columns that are summed at a time, in registers
 
   struct Chains {
     int32_t* first;  // [rows] first token of the row, or -1

@@ -7,7 +7,7 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-constexpr int64_t kBlockWords = 768;  // as GemmScratch has it
+constexpr int64_t kBlockWords = 768;  // the same as in GemmScratch
 
 constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }

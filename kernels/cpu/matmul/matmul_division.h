@@ -26,7 +26,7 @@ struct MatmulSharing {
 };
 
 struct MatmulDivision {
-  MatmulShape shape;     // as it is computed
+  MatmulShape shape;     // the product as it is computed
   bool swapped = false;  // A and B have changed places
   bool flipped = false;  // and C is contiguous in m
   bool dot = false;      // GemmShape::dot
@@ -34,8 +34,8 @@ struct MatmulDivision {
   MatmulSharing sharing;
   MatmulGrid grid;
   int64_t piece_m = 0, piece_n = 0;
-  size_t scratch_bytes = 0;  // of each thread
-  size_t shared_bytes = 0;   // of a packed chunk
+  size_t scratch_bytes = 0;  // scratch of each thread
+  size_t shared_bytes = 0;   // scratch of a packed chunk, which threads share
 
   size_t ScratchBytes() const;
 };

@@ -26,7 +26,7 @@ void Pause() {
 // Looks for `condition` for a while; whether it came true.
 template <typename Condition>
 bool Spin(const Condition& condition) {
-  constexpr int kLooks = 16;  // for each at the clock
+  constexpr int kLooks = 16;  // looks at the condition for each look at the clock
   for (const int64_t begin = Now();;) {
     for (int i = 0; i < kLooks; ++i) {
       if (condition()) return true;

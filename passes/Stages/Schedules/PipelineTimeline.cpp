@@ -73,7 +73,7 @@ private:
   const Placement &placement;
   const StageChannels &channels;
   size_t distance;
-  std::vector<size_t> positions; // of F, and of B or I, per stage and microbatch
+  std::vector<size_t> positions; // positions of F, and of B or I, per stage and microbatch
   std::vector<Transfer> transfers;
 };
 

@@ -44,7 +44,7 @@ private:
   void wakeNeighbours(int rank, size_t position);
 
   const Schedule &schedule;
-  std::vector<size_t> positions;     // of the block that a rank is about to start; those before are done
+  std::vector<size_t> positions;     // begin of the block that each rank starts next
   std::vector<size_t> previous;      // the block before it
   std::vector<size_t> makers, users; // first actions of the blocks that make an output, and use it on another rank
   std::vector<int> runnable;

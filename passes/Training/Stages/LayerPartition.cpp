@@ -35,7 +35,7 @@ private:
 /// The cost of the most expensive of `stages` ranges, at best.
 static double leastMaximum(const Costs &costs, int64_t stages) {
   const int64_t layers = costs.layers();
-  std::vector<double> best(layers + 1, 0); // of the stages so far, on the first n layers
+  std::vector<double> best(layers + 1, 0); // least cost of the stages so far with the first n layers
   for (int64_t n = 0; n <= layers; ++n)
     best[n] = costs.between(0, n);
   for (int64_t stage = 1; stage < stages; ++stage) {

@@ -87,7 +87,7 @@ class ControlClient {
   std::atomic<int64_t> lost_{0};  // ns
   std::thread thread_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   Connection connection_;
   absl::Status broken_;

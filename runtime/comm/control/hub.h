@@ -23,7 +23,7 @@ struct Hello {
   int rank = 0;
   int ranks = 1;
   std::string job;        // tells runs apart that share an address
-  std::string token;      // of the file in which the hub was found; empty without one
+  std::string token;      // the token of the file in which the hub was found; empty without one
   std::string where;      // "host a, pid 7"
   uint64_t patience = 0;  // ns until the rank gives up waiting for the others
 
@@ -101,8 +101,8 @@ class Hub {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Rank> ranks_;
   std::map<std::string, std::string> values_;
-  std::map<std::string, std::vector<int>> waiting_;  // by key
-  std::string address_;                              // of this host, as another host sees it
+  std::map<std::string, std::vector<int>> waiting_;  // ranks that wait for a text, by key
+  std::string address_;                              // the address of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
   std::string refused_;  // why a rank was refused last

@@ -77,15 +77,15 @@ class GlooGroup : public RankGroup, private GlooOwner, private ControlOwner {
   void BreakOff() override;
 
   const GlooOptions options_;
-  std::unique_ptr<Hub> hub_;  // of rank 0
-  std::string token_;         // of the file that rank 0 wrote
+  std::unique_ptr<Hub> hub_;  // null on ranks other than 0
+  std::string token_;         // the token of the file, if this rank wrote it
   std::shared_ptr<gloo::transport::Device> device_;
   std::unique_ptr<ControlClient> client_;  // null for one rank
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   // Communicators of ours are gone before others have received all that they sent.
   std::vector<std::shared_ptr<GlooChannel>> channels_;
-  absl::Status broken_;  // of a group of one rank
+  absl::Status broken_;  // the error that broke a group of one rank
 };
 
 // Whether an error of a group is that of a rank that called Abort, and no finding about ranks that do not answer.

@@ -63,7 +63,7 @@ class LoopbackGroup : private ChannelOwner {
   const int ranks_;
   const LoopbackOptions options_;
   std::atomic<bool> broken_{false};
-  mutable std::mutex mutex_;  // of what follows; never held by an operation that succeeds
+  mutable std::mutex mutex_;  // guards the members below; never held by an operation that succeeds
   absl::Status status_;
   std::map<std::string, Entry, std::less<>> channels_;
 };

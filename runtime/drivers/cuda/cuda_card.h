@@ -56,7 +56,7 @@ class CudaCard {
   std::string name_;
   int major_ = 0, minor_ = 0, shared_bytes_ = 0, lowest_priority_ = 0, highest_priority_ = 0;
   std::unique_ptr<CudaClock> clock_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   CUmodule kernels_ = nullptr;
   std::map<std::string, CUfunction> functions_;
   Blas blas_;

@@ -34,7 +34,7 @@ class DiscreteCommunicator : public StagingCommunicator {
   static absl::Status Compare(const hal::HostCall& call);
 
   const bool is_late_;
-  std::mt19937_64 random_;  // of the stream, which runs one operation at a time
+  std::mt19937_64 random_;  // used by the stream, which runs one operation at a time
   // Memory for what was sent, read again, and of poison. The last of each is the largest; those before may still be
   // used by what was issued.
   std::vector<std::unique_ptr<hal::Allocation>> again_, poison_;

@@ -107,7 +107,7 @@ class DiscreteDevice : public hal::Device {
     return (stream == 0) == (who_waits_ == WhoWaits::kFirstLate) ? WaitMode::kLate : WaitMode::kNone;
   }
 
-  std::unique_ptr<hal::Device> cpu_;  // whose code it runs
+  std::unique_ptr<hal::Device> cpu_;  // the device whose code this one runs
   DiscreteMemory memory_;
   const std::optional<uint64_t> seed_;
   const WhoWaits who_waits_;

@@ -33,7 +33,7 @@ class DiscreteMemory {
   void Remove(hal::DeviceAddress address);
 
   mutable std::shared_mutex mutex_;
-  std::vector<const HostAllocation*> allocations_;  // by number; null: gone
+  std::vector<const HostAllocation*> allocations_;  // by number; null: no longer there
 };
 
 }  // namespace bowline
