@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_BLOCKS_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_BLOCKS_H_
 
-// How k is cut into blocks, for the product and for operands that were packed before it. Only for *_isa.cc files.
+// The division of k into blocks, for the product and for operands that were packed before it. Only for *_isa.cc files.
 
 #include <cstdint>
 

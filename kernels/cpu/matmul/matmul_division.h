@@ -11,8 +11,8 @@
 
 namespace bowline::kernels {
 
-// Each matrix of the batch in m_parts x n_parts pieces, the unit of work of a thread. How it is cut does not change a
-// bit of the result (gemm.h).
+// The division of each matrix of the batch into m_parts x n_parts pieces, each of which is the work of one thread at a
+// time. It does not change a bit of the result (gemm.h).
 struct MatmulGrid {
   int64_t m_parts = 1, n_parts = 1;
 };
@@ -20,7 +20,7 @@ struct MatmulGrid {
 // How threads share a product whose B is packed: chunks of columns, each packed by all threads together, whose rows are
 // handed out in units. Unlike pieces of a grid, nothing is packed twice, and a thread that was interrupted does less.
 struct MatmulSharing {
-  int64_t chunk_n = 0;  // columns; 0: the product is cut into a grid instead
+  int64_t chunk_n = 0;  // columns; 0: the product is divided into a grid instead
   int64_t units = 0;
   int64_t unit_m = 0;  // rows of the largest unit
 };

@@ -3,10 +3,10 @@
 
 // A thread, the caller, and the helpers that it shares regions of work with.
 //
-// A region is cut into chunks before it begins. Each member of the team has a share of them, which lie side by side. It
-// takes them from the front, and then takes from the back of other shares what nobody took. So a helper that sleeps, or
-// that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the caller
-// computes everything. Who computes a chunk depends on timing, what the chunks are does not.
+// A region is divided into chunks before it begins. Each member of the team has a contiguous share of them. It takes
+// these from the front, and then takes chunks that nobody took from the back of other shares. So a helper that sleeps,
+// or that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the
+// caller computes everything. Who computes a chunk depends on timing, what the chunks are does not.
 //
 // A share is one word, which names the region that its chunks belong to by the region's number, its round. Whoever
 // takes a chunk of a round knows by that that the region has not ended, and looks at it only then. So there is no
