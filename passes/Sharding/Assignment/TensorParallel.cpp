@@ -1,4 +1,4 @@
-//===- TensorParallel.cpp - Where tensor parallelism cuts a layer's parameters
+//===- TensorParallel.cpp - How tensor parallelism shards a layer's parameters
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
