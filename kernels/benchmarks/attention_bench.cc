@@ -68,7 +68,7 @@ struct Tensors {
       of.emplace_back(spec.ByteCount());
       for (int64_t i = 0; i < spec.ElementCount(); ++i) {
         const float value = static_cast<float>(random()) * 0x1p-31f - 1.0f;
-        const bool half = spec.dtype == DType::kBF16;  // whose bytes are the upper ones of an f32
+        const bool half = spec.dtype == DType::kBF16;  // bf16 has the upper bytes of an f32
         std::memcpy(of.back().data() + i * (half ? 2 : 4), reinterpret_cast<const char*>(&value) + (half ? 2 : 0),
                     half ? 2 : 4);
       }

@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Of the OpenMP library that oneDNN runs on: how many threads what the calling thread starts will have.
+// A function of the OpenMP library that oneDNN runs on. It sets the number of threads of the parallel regions that the
+// calling thread starts from now on.
 extern "C" void omp_set_num_threads(int);
 
 namespace bowline::kernels {
@@ -27,7 +28,7 @@ OneDnnProduct MakeF32(const OneDnnShape& s) {
   };
 }
 
-// The matmul primitive, since there is no gemm of bf16.
+// Uses the matmul primitive, since dnnl_sgemm takes f32 alone.
 OneDnnProduct MakeBf16(const OneDnnShape& s) {
   const dnnl_dims_t a_dims = {s.m, s.k}, b_dims = {s.k, s.n}, c_dims = {s.m, s.n};
   const dnnl_dims_t a_strides = {s.a_transposed ? 1 : s.k, s.a_transposed ? s.m : 1};

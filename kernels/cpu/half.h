@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) float Widen(Bf16 value) { return Bf
 static inline __attribute__((always_inline)) float Widen(F16 value) { return F16ToF32(value.bits); }
 
 template <typename T>
-struct Rounding;  // of f32 to T
+struct Rounding;  // rounds f32 to T
 template <>
 struct Rounding<float> {
   static inline __attribute__((always_inline)) float Round(float value) { return value; }

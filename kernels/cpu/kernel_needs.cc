@@ -45,7 +45,7 @@ const std::vector<Needs>& AllNeeds() {
   return all;
 }
 
-// Of kernels that need no workspace.
+// The workspace of a kernel that needs none: 0, or the error that parsing its signature returned.
 template <typename Shape>
 absl::StatusOr<size_t> None(const absl::StatusOr<Shape>& shape) {
   if (!shape.ok()) return shape.status();

@@ -14,18 +14,18 @@
 
 namespace bowline::kernels {
 
-// Of each kernel that CMake registers (bowline_register_kernels): NameScratch, in its family's folder. Bytes of
-// workspace of a kernel that is created where `isa` is the best instruction set. kInvalidArgument for what creating it
-// refuses.
+// Declares NameScratch for each kernel that CMake registers (bowline_register_kernels); it is defined in the folder of
+// the kernel's family. It returns the bytes of workspace of a kernel that is created where `isa` is the best
+// instruction set, and kInvalidArgument for a signature that creating the kernel refuses.
 #define BOWLINE_KERNEL(Name) absl::StatusOr<size_t> Name##Scratch(const Signature& signature, Isa isa);
 #include "kernels/cpu/definitions.inc"  // IWYU pragma: keep
 #undef BOWLINE_KERNEL
 
-// The same by the kernel's name, "gather_rows". kNotFound, listing the known names, if there is none.
+// The same by the kernel's name, such as "gather_rows". kNotFound, listing the known names, if no kernel has it.
 absl::StatusOr<size_t> CpuKernelScratch(const Signature& signature, Isa isa);
 
-// What the address of an argument is a multiple of, in bytes, with `kernel`, or with generated code where it is empty;
-// 0: the size of an element is enough.
+// The alignment in bytes that `kernel`, or generated code if `kernel` is empty, needs of the address of an argument; 0
+// if the size of an element is enough.
 int64_t CpuArgumentAlignment(std::string_view kernel, Access access);
 
 // Names of all kernels, in order.

@@ -24,7 +24,7 @@ struct MmaBackward {
   static constexpr int kTogether = kWarpgroups ? 64 : 16;  // rows that are multiplied together
   using Rows = SharedPanels<kDim, kRows>;
   using Columns = SharedPanels<kDim, kColumns>;
-  // Of columns that are queries lse and delta.
+  // Bytes of shared memory for lse and delta of a block of columns, which only columns that are queries have.
   static constexpr int kStatisticsBytes = kOfKeys ? 2 * kColumns * 4 : 0;
   using Tile = float[kColumns / 8][4];
   using Sums = float[kDim / 8][4];
@@ -34,7 +34,7 @@ struct MmaBackward {
   int32_t row;             // the warp's first
   Sums with_first;         // ds times the first operand: dk or dq
   Sums with_second;        // p times the second one: dv; not used where rows are queries
-  float lse[2], delta[2];  // of rows that are queries; lse in units of log2(e)
+  float lse[2], delta[2];  // set if rows are queries; lse in units of log2(e)
 
   BOWLINE_DEVICE MmaBackward(const NarrowSize& size, int32_t first)
       : s(size),
@@ -58,7 +58,7 @@ struct MmaBackward {
     return kOfKeys ? s.QueriesOf(begin, end) : s.KeysOf(begin, end);
   }
 
-  // Of rows that are queries. Those beyond the last get p = 0.
+  // Reads lse and delta of the thread's rows where rows are queries. Rows beyond the last query get p = 0.
   BOWLINE_DEVICE void ReadStatistics(const float* head_lse, const float* head_delta) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -226,7 +226,7 @@ struct MmaBackward {
     const int32_t batch = index / row_heads, row_head = index % row_heads;
     // Early keys are seen by more queries under a causal mask, and late queries see more keys: they begin first.
     const int32_t first = (kOfKeys ? place : blocks - 1 - place) * kRows;
-    const int32_t first_head = kOfKeys ? row_head * group : row_head;  // of queries
+    const int32_t first_head = kOfKeys ? row_head * group : row_head;  // the first query head
     const int64_t own_kv = s.KeyOffset(batch, kOfKeys ? row_head : row_head / group);
     const int64_t row_stride = kOfKeys ? s.KeyStride() : s.QueryStride(),
                   column_stride = kOfKeys ? s.QueryStride() : s.KeyStride();
@@ -248,7 +248,7 @@ struct MmaBackward {
     const NarrowSize::Range seen = ColumnsOf(s, first, Smaller(first + kRows, row_count));
     const int32_t of_head = (Larger(0, seen.end - seen.begin) + kColumns - 1) / kColumns;
     const int32_t steps = of_head * (kOfKeys ? group : 1);
-    int32_t next_head = first_head, next_column = seen.begin;  // to be read
+    int32_t next_head = first_head, next_column = seen.begin;  // the next ones to be read
     const auto read = [&](int buffer) {
       const int32_t head = next_head, column = next_column;
       next_column += kColumns;
@@ -290,7 +290,7 @@ struct MmaBackward {
       if (kOfKeys && column >= seen.end) column = seen.begin;
     }
     if (steps == 0) WaitForCopies();
-    // Where rows are multiplied together, others may read those that are written over.
+    // If warps multiply their rows together, other warps may still read the rows that are written over.
     if (kWarpgroups || steps == 0) Barrier();
     first_rows.Write(block.with_first, s.scale, s.scale, block.warp * 16, block.lane, of_first + own, row_stride,
                      block.row, row_count);

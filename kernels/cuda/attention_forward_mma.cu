@@ -41,7 +41,7 @@ struct MmaForward {
     }
   }
 
-  // Of the block's rows, the first that is multiplied together with this warp's.
+  // The index in the block of the first row that is multiplied together with this warp's rows.
   BOWLINE_DEVICE int Begin() const { return warp * kWarpRows / kTogether * kTogether; }
 
   // Scores of keys that a query does not see become minus infinity.
@@ -72,7 +72,7 @@ struct MmaForward {
       }
       larger = Max(larger, ShuffleXor(larger, 1));
       larger = Max(larger, ShuffleXor(larger, 2));
-      // Of no key so far all exponentials are to be zero, and not those of infinity less infinity.
+      // If no key was seen so far, all exponentials must be zero, and not those of infinity less infinity.
       const float base = larger == -kInfinity ? 0.0f : larger * scale;
       const float shrink = Exp2(MulAdd(largest[tile][half], scale, -base));
       largest[tile][half] = larger;
@@ -95,7 +95,7 @@ struct MmaForward {
     }
   }
 
-  // Of a warpgroup, whose tiles of 64 rows are 16 of each warp.
+  // Adds keys by products of a warpgroup, whose tiles of 64 rows have 16 rows of each warp.
   BOWLINE_DEVICE void AddKeysTogether(const Rows& q, const Keys& k, const Keys& v, int32_t key, float scale,
                                       bool hide) {
     Scores scores[kRowTiles];

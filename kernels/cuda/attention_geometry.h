@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CUDA_ATTENTION_GEOMETRY_H_
 #define BOWLINE_KERNELS_CUDA_ATTENTION_GEOMETRY_H_
 
-// Which queries see which keys, and where heads lie, for all attention functions.
+// The keys that each query sees, and the offsets of heads, for all attention functions.
 
 #include "kernels/cuda/device.h"
 
@@ -36,7 +36,7 @@ struct AttentionSize {
 
   BOWLINE_DEVICE int64_t QueryStride() const { return heads * head_dim; }
   BOWLINE_DEVICE int64_t KeyStride() const { return kv_heads * head_dim; }
-  // Of the first query of a head, and of the first key of a key head.
+  // The offset in elements of the first query of a head, and of the first key of a key head.
   BOWLINE_DEVICE int64_t QueryOffset(int64_t batch, int64_t head) const {
     return (batch * queries * heads + head) * head_dim;
   }
@@ -58,8 +58,8 @@ struct AttentionSize {
   }
 };
 
-// Which block of rows of which head block `index` of the grid has. `heads` heads have `blocks` blocks of rows each,
-// whose places are in the order of what they have to do, most first. All heads take a place before any takes the next
+// The block of rows (`place`) and the head that block `index` of the grid computes. `heads` heads have `blocks` blocks
+// of rows each, whose places are ordered by their work, most first. All heads take a place before any takes the next
 // one, so that little is left for the last blocks of the grid; but only so many heads together that the `bytes` of
 // each, which stream past its rows, stay in a cache.
 struct BlockOrder {

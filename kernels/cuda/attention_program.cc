@@ -34,9 +34,9 @@ absl::StatusOr<uint32_t> Blocks(const Signature& signature, const AttentionShape
 // The functions of attention.cu, whose blocks keep `tensors` times rows x head_dim in shared memory.
 absl::StatusOr<DeviceLaunch> General(const Signature& signature, const AttentionShape& s, std::string_view function,
                                      int tensors, int64_t total, int64_t heads, std::vector<Parameter> parameters) {
-  constexpr int64_t kShared = 88 << 10;  // that every device since sm_80 has, beside the tile
+  constexpr int64_t kShared = 88 << 10;  // bytes that every device since sm_80 has beside the tile
   constexpr int64_t kTileBytes = 32 * 65 * 4;
-  constexpr int64_t kRows = 4;  // of a warp
+  constexpr int64_t kRows = 4;  // rows of a warp
   const int64_t warp_bytes = kRows * 4 * tensors * s.head_dim;
   const int64_t warps = std::min<int64_t>(8, kShared / warp_bytes);
   if (warps < 1) {
@@ -54,7 +54,7 @@ absl::StatusOr<DeviceLaunch> General(const Signature& signature, const Attention
 
 // What attention_forward_mma.cu and attention_backward_mma.cu compute.
 bool ByMatrixInstructions(const AttentionShape& s) {
-  constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // for their counts in 32 bits
+  constexpr int64_t kMostKeys = int64_t{1} << 24, kMostHeads = 1 << 10;  // so that counts of them have 32 bits
   return s.element == DType::kBF16 && (s.head_dim == 64 || s.head_dim == 96 || s.head_dim == 128) && s.scale > 0 &&
          std::max(s.queries, s.keys) <= kMostKeys && s.heads <= kMostHeads;
 }
@@ -80,10 +80,10 @@ std::vector<Parameter> Arguments(std::initializer_list<uint32_t> indices) {
 
 absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const AttentionShape& s) {
   const int64_t rows = s.batch * s.queries * s.heads;
-  constexpr int64_t kRows = 8;  // of a block, a warp each
+  constexpr int64_t kRows = 8;  // rows of a block, a warp each
   if (CeilDiv(rows, kRows) > INT32_MAX) return Refuse(signature, "more than 2^34 rows of queries");
   if (ByMatrixInstructions(s)) {
-    const int64_t own_rows = s.head_dim == 64 ? 32 : 16;  // of a block, eight or sixteen lanes each
+    const int64_t own_rows = s.head_dim == 64 ? 32 : 16;  // rows of a block, eight or sixteen lanes each
     return DeviceLaunch{absl::StrCat("bowline_attention_delta_mma_", s.head_dim),
                         {static_cast<uint32_t>(CeilDiv(rows, own_rows)), 1, 1},
                         {256, 1, 1},

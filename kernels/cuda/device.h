@@ -45,7 +45,7 @@ BOWLINE_DEVICE int32_t Larger(int32_t a, int32_t b) { return a > b ? a : b; }
 BOWLINE_DEVICE int32_t Clamped(int32_t x, int32_t low, int32_t high) { return Smaller(Larger(x, low), high); }
 BOWLINE_DEVICE int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Of all threads of the grid, where blocks and grid have one dimension.
+// The index of this thread among all threads of the grid, and their number, if blocks and grid have one dimension.
 BOWLINE_DEVICE int64_t GlobalThread() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 BOWLINE_DEVICE int64_t GlobalThreads() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
@@ -89,7 +89,7 @@ BOWLINE_DEVICE uint32_t PackBf16(float low, float high) {
   return pair;
 }
 
-// At addresses that are multiples of the type's alignment.
+// Loads and stores at addresses that are multiples of the type's alignment.
 template <typename T>
 BOWLINE_DEVICE T LoadAligned(const void* from) {
   return *static_cast<const T*>(from);

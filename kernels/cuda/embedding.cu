@@ -21,7 +21,7 @@ BOWLINE_DEVICE void GatherRows(const Unit* table, const int32_t* ids, Unit* out,
 template <typename Update, typename Result, int kVector>
 BOWLINE_DEVICE void SumRows(const Update* updates, const int32_t* counts, const int32_t* starts, const int32_t* ordered,
                             Result* out, int64_t rows, int64_t columns) {
-  constexpr int kParts = sizeof(Result) * kVector > 16 ? 2 : 1;  // of a store of at most 16 bytes
+  constexpr int kParts = sizeof(Result) * kVector > 16 ? 2 : 1;  // stores of at most 16 bytes each
   using Part = Vector<Result, kVector / kParts>;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += step) {

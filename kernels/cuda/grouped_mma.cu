@@ -17,7 +17,7 @@ struct MmaTile {
   using BRows = SharedRows<kTransposedB ? kDepth : kSide>;
 
   const Bf16 *a, *b;
-  int64_t m, n, k, row, column;  // of the tile's first element
+  int64_t m, n, k, row, column;  // row and column are those of the tile's first element
 
   BOWLINE_DEVICE void Read(int64_t step, SharedAddress tiles) const {
     const int64_t k0 = step * kDepth;

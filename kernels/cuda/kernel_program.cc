@@ -25,7 +25,7 @@ using Program = absl::StatusOr<KernelProgram>;
 
 constexpr int64_t kThreads = 256;
 constexpr int64_t kMaxBlocks = INT32_MAX;
-// Of functions whose threads go on to further elements: enough to fill any device many times.
+// The most blocks of a function whose threads go on to further elements: enough to fill any device many times.
 constexpr int64_t kManyBlocks = int64_t{1} << 20;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -92,7 +92,7 @@ Program ScatterProgram(const Signature& signature) {
   const Parameter counts = take(shape.rows + 1), starts = take(shape.rows), ordered = take(tokens),
                   collected = take(tokens),
                   total = Parameter::Scratch(counts.value + static_cast<uint64_t>(shape.rows) * 4);
-  // Where tokens arrive is not needed any more when they are ordered.
+  // The places at which tokens arrive share memory with `ordered`: no launch reads them once tokens are ordered.
   const Parameter arrivals = ordered, ids = Parameter::Argument(1), token_count = Parameter::I64(tokens);
   const auto for_tokens = [&](std::string function, std::vector<Parameter> parameters) {
     return DeviceLaunch{
@@ -163,7 +163,7 @@ std::vector<Dimension> JoinedDimensions(const ShardShape& shard) {
 
 Program RandomProgram(const Signature& signature, const std::string& function, absl::StatusOr<RandomSpec> parsed) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const RandomSpec spec, std::move(parsed));
-  constexpr size_t kDimensions = 4;  // of the device function
+  constexpr size_t kDimensions = 4;  // that the device function takes
   std::vector<Dimension> dimensions = JoinedDimensions(spec.shard);
   if (dimensions.size() > kDimensions) {
     return Refuse(signature, absl::StrCat("the tensor is divided along dimensions in ", dimensions.size(),

@@ -24,7 +24,7 @@ struct Parameter {
     kConstant,  // the low `bytes` bytes of `value`
   };
   Kind kind = Kind::kConstant;
-  uint32_t index = 0;  // of kArgument
+  uint32_t index = 0;  // the argument of a kArgument
   uint32_t bytes = 8;  // 4 or 8; addresses have 8
   uint64_t value = 0;
 
@@ -56,7 +56,7 @@ struct LibraryProduct {
 struct KernelProgram {
   size_t scratch_bytes = 0;  // a multiple of 256; the workspace begins at one too
   std::vector<DeviceLaunch> launches = {};
-  std::vector<LibraryProduct> products = {};  // of `matmul`: one, and no launches
+  std::vector<LibraryProduct> products = {};  // `matmul` has one, and no launches
 };
 
 // kNotFound where a CUDA device has no such kernel, kInvalidArgument for a signature that it could not execute safely:

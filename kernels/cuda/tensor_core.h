@@ -19,7 +19,7 @@ namespace bowline::device {
 struct SharedAddress {
   uint32_t at;
   BOWLINE_DEVICE SharedAddress operator+(int bytes) const { return {at + static_cast<uint32_t>(bytes)}; }
-  // Of an address whose bits `bytes` are a place within a row.
+  // Flips the bits `bytes` of the address, which lie within its offset in a row.
   BOWLINE_DEVICE SharedAddress operator^(int bytes) const { return {at ^ static_cast<uint32_t>(bytes)}; }
 };
 BOWLINE_DEVICE SharedAddress SharedBase() { return {static_cast<uint32_t>(__cvta_generic_to_shared(SharedMemory()))}; }
@@ -71,7 +71,7 @@ BOWLINE_DEVICE void CopyAsync4(SharedAddress to, const void* from, bool inside) 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to.at), "l"(from), "r"(inside ? 4 : 0) : "memory");
 }
 BOWLINE_DEVICE void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all of the thread's own have happened; a barrier shows them to others.
+// Waits until all copies that this thread started have ended; a barrier makes them visible to other threads.
 BOWLINE_DEVICE void WaitForCopies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
 #else

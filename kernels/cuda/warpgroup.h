@@ -16,7 +16,8 @@ constexpr bool kWarpgroups = true;
 constexpr bool kWarpgroups = false;
 #endif
 
-// Where a matrix of SharedPanels begins, and how its groups of eight rows and its panels follow each other.
+// The hardware's descriptor of a matrix of SharedPanels: its address, and the distances between its groups of eight
+// rows and between its panels.
 using MatrixDescriptor = uint64_t;
 
 #if defined(__CUDACC__)
@@ -32,7 +33,7 @@ BOWLINE_DEVICE MatrixDescriptor DescribeMatrix(SharedAddress at, int panel_bytes
 BOWLINE_DEVICE void ShowToProducts() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 BOWLINE_DEVICE void StartProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 BOWLINE_DEVICE void CommitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most kPending of the groups that were committed still run.
+// Waits until at most kPending of the groups that were committed still run.
 template <int kPending>
 BOWLINE_DEVICE void WaitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
@@ -248,11 +249,13 @@ struct SharedPanels {
     LoadTransposedMatrices(b, (Chunk(row + lane % 16, lane / 16) + n / 4 * kPanelBytes) ^ (n % 4 * 32));
   }
 
-  // Of rows from `row` on, a multiple of 8, and elements [16 k, 16 k + 16), for an A or a B that is not transposed.
+  // The descriptor of rows from `row` on, a multiple of 8, and elements [16 k, 16 k + 16), for an A or a B that is not
+  // transposed.
   BOWLINE_DEVICE MatrixDescriptor Describe(int row, int k) const {
     return DescribeMatrix(at + (k / 4 * kPanelBytes + row * 128 + k % 4 * 32), kPanelBytes);
   }
-  // Of rows [row, row + 16), a multiple of 8, and all elements, for a B that is transposed.
+  // The descriptor of rows [row, row + 16), where `row` is a multiple of 8, and all elements, for a B that is
+  // transposed.
   BOWLINE_DEVICE MatrixDescriptor DescribeTransposed(int row) const {
     return DescribeMatrix(at + row * 128, kPanelBytes);
   }

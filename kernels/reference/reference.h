@@ -22,7 +22,7 @@ struct AttentionSize {
   int64_t batch, queries, keys, heads, kv_heads, head_dim;
   bool causal;
   double scale;
-  int64_t window = 0;  // of keys up to the query's own, with `causal`; 0: all of these
+  int64_t window = 0;  // keys up to the query's own that it sees, with `causal`; 0: all of these
 };
 
 struct AttentionOutput {

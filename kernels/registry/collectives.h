@@ -18,7 +18,7 @@ namespace bowline::collectives {
 // Values are those of runtime/plan/plan.fbs.
 enum class Kind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kPermute };
 
-// What the number says that some kinds have beside, which all members give alike. Others have 0.
+// The meaning of the number that some kinds have in addition, which all members give alike. Other kinds have 0.
 enum class Parameter : uint8_t {
   kNone,
   kReduction,  // how parts are combined: 0 by their sum, 1 by their maximum
@@ -61,16 +61,16 @@ struct Definition {
   Parameter parameter = Parameter::kNone;
   bool alike = false;     // all members' destinations become equal
   bool in_place = false;  // source and destination may be the same bytes
-  // How often the larger of source and destination goes around a ring of the members, but for each one's own part. 0:
-  // it goes once, to one member.
+  // The number of times that the larger of source and destination goes around a ring of the members, but for each
+  // member's own part. 0: it goes once, to one member.
   int rounds = 1;
-  // Of members with the places `from` and `to`, which may be one.
+  // The move from the member at place `from` to the one at place `to`, which may be the same.
   Move (*move)(uint32_t from, uint32_t to, uint32_t members, uint32_t parameter) = nullptr;
 
   constexpr bool reduces() const { return parameter == Parameter::kReduction; }
   // Whether something of every member goes to every other one, so that none has ended before all have begun.
   constexpr bool meetsAll() const { return rounds > 0; }
-  // Elements of a source, or destination, for each that is counted.
+  // The elements of a source, or destination, for each element that a piece counts.
   template <typename Number>
   constexpr Number SourceParts(Number members) const {
     return scatters ? members : Number{1};
@@ -79,7 +79,7 @@ struct Definition {
   constexpr Number DestinationParts(Number members) const {
     return gathers ? members : Number{1};
   }
-  // Of the larger of the two.
+  // The same for the larger one of source and destination.
   template <typename Number>
   constexpr Number WholeParts(Number members) const {
     return scatters || gathers ? members : Number{1};

@@ -50,7 +50,7 @@ inline PhiloxBlock RandomBlock(PhiloxKey key, uint64_t block) {
 
 // The four values of elements 4 * block .. 4 * block + 3.
 
-// In [0, 1): the upper 24 bits, so that every value is a float.
+// Uniform values in [0, 1) from the upper 24 bits of each word, so that every value is a float.
 inline std::array<double, 4> UniformBlock(PhiloxKey key, uint64_t block) {
   const PhiloxBlock words = RandomBlock(key, block);
   std::array<double, 4> values;

@@ -8,8 +8,8 @@
 namespace bowline::kernels {
 
 struct CheckOffsetsShape {
-  int64_t offsets;  // how many
-  int32_t rows;     // that they may say at most
+  int64_t offsets;  // their number
+  int32_t rows;     // the largest offset that is allowed
 };
 absl::StatusOr<CheckOffsetsShape> ParseCheckOffsets(const Signature& signature);
 

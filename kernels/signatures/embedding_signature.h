@@ -10,7 +10,7 @@ namespace bowline::kernels {
 // table [rows, columns...], ids [tokens...], values [tokens..., columns...], flattened.
 struct EmbeddingShape {
   int64_t rows, tokens, columns;
-  DType values, table;  // of the values and of the table
+  DType values, table;  // types of the values and of the table
 };
 
 // A type of types/computed_types.h or i32, of which there is one.

@@ -15,7 +15,8 @@ inline DType FloatTypeOf(const Signature& signature, size_t argument) {
   return IsComputedIn(type) ? type : DType::kF32;
 }
 
-// Of the argument that results from sums in f32 of `operands`: their type, or f32.
+// The type of an argument that receives sums, which kernels compute in f32 from operands of type `operands`: that type
+// if the argument has it, else f32.
 inline DType SumTypeOf(const Signature& signature, size_t argument, DType operands) {
   return FloatTypeOf(signature, argument) == operands ? operands : DType::kF32;
 }

@@ -21,10 +21,11 @@ struct MatmulShape {
   DType result;    // f32 or that of the operands; f32 with an epilogue
 };
 
-// How many arguments are the product's own before those of an epilogue.
+// The number of the product's own operands, which come before those of an epilogue.
 inline constexpr int kEpilogueOperands = 2;
 
-// Of a packed B, whose form each device has its own of, the argument itself is left to the device.
+// Parses and checks a signature of `matmul`. The argument of a packed B is not checked, as each device has a form of
+// its own for it.
 absl::StatusOr<MatmulShape> ParseMatmul(const Signature& signature);
 
 // The attributes and arguments of `pack_matrix`, checked but for the size of the packed one.

@@ -9,7 +9,7 @@ namespace bowline::kernels {
 
 struct PackShape {
   int64_t k, n;
-  int64_t stride_k, stride_n;  // of the source, in elements
+  int64_t stride_k, stride_n;  // strides of the source, in elements
 };
 
 }  // namespace bowline::kernels

@@ -17,7 +17,7 @@ namespace bowline::kernels {
 // says for each of them which shard this is.
 struct ShardShape {
   std::vector<int64_t> shape, global_shape, offsets;
-  std::vector<int> operands;  // by dimension: the operand that says which shard this is, or -1
+  std::vector<int> operands;  // by dimension, the operand that has the shard's place, or -1
   bool padded = false;        // elements may lie beyond the end of the global tensor
 
   // The index along dimension `d` at which the shard begins.

@@ -28,7 +28,7 @@
 
 namespace bowline::kernels {
 
-// For absl::StrCat: where Abseil was built as C++14, its string_view is not std's.
+// `text` as absl::StrCat takes it: where Abseil was built as C++14, its string_view is not std's.
 inline absl::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
 
 struct ArgumentRule {

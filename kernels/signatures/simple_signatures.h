@@ -9,7 +9,7 @@ namespace bowline::kernels {
 
 struct FillShape {
   DType element;  // one of types/computed_types.h, or i32
-  double value;   // for i32 a number that is one
+  double value;   // an integer for i32
   int64_t count;
 };
 absl::StatusOr<FillShape> ParseFill(const Signature& signature);

@@ -46,7 +46,7 @@ namespace {
 
 using Order = std::vector<uint32_t>;
 
-/// Which gap between blocks that are alive together a block takes, and where in it.
+/// The gap between blocks that are alive together with a block that the block takes, and its place in the gap.
 enum class Fit {
   Lowest,   // the first one, at its start
   Smallest, // the smallest one, at its start

@@ -20,11 +20,11 @@ namespace bowline {
 struct MemoryBlock {
   int64_t bytes; // a multiple of the alignment
   Interval alive;
-  int64_t offset = 0; // the answer
+  int64_t offset = 0; // set by packArena
 };
 
 struct PackedArena {
-  /// The end of the highest block.
+  /// The end of the block that ends last.
   int64_t bytes = 0;
   /// The largest sum of blocks alive at one time: no packing is smaller.
   int64_t lowerBound = 0;
@@ -42,8 +42,8 @@ LivePeak findLivePeak(const std::vector<MemoryBlock> &blocks);
 /// Blocks are placed one after the other, each into a gap between those that are alive together with it, in several
 /// orders: by time, by size (Pisarchyk and Lee, 2020, "greedy by size"), by size times lifetime, by lifetime. The best
 /// one is then improved: blocks that end above the lower bound are placed earlier (Joslin and Clements, 1999, "squeaky
-/// wheel optimization"). It ends at the lower bound, or after an amount of work that keeps it near a second whatever
-/// the number of blocks: then only placing by time is sure to be done, in O(n log n).
+/// wheel optimization"). Improvement ends at the lower bound, or after an amount of work that keeps it near a second
+/// whatever the number of blocks; with very many blocks only placing by time is sure to be done, in O(n log n).
 PackedArena packArena(std::vector<MemoryBlock> &blocks);
 
 } // namespace bowline

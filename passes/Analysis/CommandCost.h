@@ -17,13 +17,14 @@
 
 namespace bowline {
 
-/// Seconds of the commands of a module, as the cost model says of their kernels' declarations, bytes and groups.
+/// The seconds that the commands of a module take, as the cost model estimates from their kernels' declarations, bytes
+/// and groups.
 class CommandCost {
 public:
   CommandCost(mlir::ModuleOp module, mlir::SymbolTable &symbols, targets::CostModel model)
       : symbols(symbols), mesh(dist::MeshOp::of(module)), model(std::move(model)) {}
 
-  /// Zero for signals and waits.
+  /// The estimated seconds of a command; zero for signals and waits.
   double seconds(mlir::Operation *command);
 
 private:

@@ -16,7 +16,7 @@
 
 namespace bowline {
 
-/// Whether an operation repeats a scalar along new dimensions: its result may have any shape, and be in any pieces.
+/// Whether an operation repeats a scalar along new dimensions, so that its result may have any shape and any sharding.
 bool repeatsScalar(mlir::Operation *op);
 
 /// Gives every user a copy of its own of a value that says nothing about its dimensions: a scalar that is repeated, and
@@ -37,7 +37,7 @@ public:
 
   Class of(llvm::StringRef variable, int64_t dim);
   Class of(mlir::Value value, int64_t dim);
-  /// Of a constant, the class at this use.
+  /// The class of a dimension of an operand; for a constant, that at this use.
   Class of(mlir::OpOperand &operand, int64_t dim);
 
   /// The dimensions of a tensor that are in \p wanted, in order.
@@ -47,8 +47,8 @@ public:
   /// The classes of all dimensions of an operation's operands and results.
   llvm::SmallSetVector<Class, 8> classesOf(mlir::Operation *op);
 
-  /// Why dimensions of the class cannot change at \p op, as an end of a sentence: it has no rule, keeps the dimension
-  /// whole, or makes it a part of another one. Empty where they can.
+  /// The reason why dimensions of the class cannot change at \p op, as the end of a sentence: the operation has no
+  /// rule, keeps the dimension whole, or makes it a part of another one. Empty if they can.
   std::string findObstacle(mlir::Operation *op, Class wanted);
 
 private:
@@ -62,7 +62,7 @@ private:
   Node nodeOf(llvm::StringRef variable, int64_t rank);
   Class find(Node node);
   void join(Node a, Node b);
-  /// The first nodes of operands and results, in the order of the factor rule; none for what is no tensor.
+  /// The first nodes of operands and results, in the order of the factor rule; none for values that are no tensors.
   llvm::SmallVector<std::optional<Node>> tensorsOf(mlir::Operation *op);
 
   mlir::ModuleOp module;
@@ -71,7 +71,7 @@ private:
   std::vector<Node> parents;
 };
 
-/// The only factor of a dimension beside those of size 1; none where there are several or none.
+/// The only factor of a dimension beside those of size 1; none if there are several or none.
 std::optional<int64_t> soleFactor(const graph::FactorRule &rule, llvm::ArrayRef<int64_t> factors);
 
 } // namespace bowline

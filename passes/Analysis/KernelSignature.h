@@ -15,7 +15,7 @@
 namespace bowline {
 
 /// The signature of the registered kernel `name`, specialised on `config` (integers, integer lists, floats, texts).
-/// `arguments` has no scratch.
+/// `arguments` are those without the scratch operand.
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);
 

@@ -61,7 +61,7 @@ static SmallVector<SegmentRange> segmentRanges(plan::ProgramOp program) {
   return ranges;
 }
 
-/// Segments come back: the timeline does not run them one after the other.
+/// Whether the timeline returns to a segment after a later one, and so does not run them one after the other.
 static bool takesTurnsIn(plan::ProgramOp program) {
   ArrayRef<int64_t> timeline = program.getTimeline();
   for (size_t i = 2; i < timeline.size(); i += 2)

@@ -43,7 +43,7 @@ class Lifetimes {
 public:
   Lifetimes(plan::ProgramOp program, mlir::SymbolTable &symbols);
 
-  /// In the order of first use.
+  /// The lifetime of each buffer, in the order of first use.
   const llvm::MapVector<mlir::Value, Interval> &intervals() const { return alive; }
 
   /// Whether the value of a temporary buffer goes from one run of a segment to the next, or into it or out of it, so
@@ -64,17 +64,17 @@ private:
   void collect(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void reachOverStreams(plan::ProgramOp program, mlir::SymbolTable &symbols);
   void crossRuns(plan::ProgramOp program);
-  /// Whether every run of one segment uses the buffer for itself.
+  /// Whether one segment alone uses the buffer, and each of its runs has a value of its own in it.
   bool staysInRun(mlir::Value buffer) const;
-  /// Whether what is after the position may be before it in another run.
+  /// Whether commands behind the position may run before it in another run of a segment.
   bool repeats(int64_t position) const;
 
-  bool takesTurns = false; // the timeline comes back to segments
+  bool takesTurns = false; // the timeline returns to a segment after others
   llvm::MapVector<mlir::Value, Interval> alive;
   llvm::DenseSet<mlir::Value> crossing;
   llvm::SmallVector<Interval> repeated;                       // positions of segments that run several times
-  llvm::DenseMap<mlir::Value, int64_t> lastUse;               // by position
-  llvm::DenseMap<mlir::Value, mlir::Operation *> onlySegment; // null: several
+  llvm::DenseMap<mlir::Value, int64_t> lastUse;               // position of each buffer's last use
+  llvm::DenseMap<mlir::Value, mlir::Operation *> onlySegment; // null for a buffer that several segments use
   llvm::DenseSet<mlir::Value> readFirst, leavesRun;
   llvm::DenseSet<mlir::Value> besides; // another stream may still use it when its last use begins
   llvm::SmallVector<mlir::Operation *> ordered;

@@ -18,7 +18,8 @@ template <typename OpTy> static Operation *firstOf(ModuleOp module) {
   return found.empty() ? nullptr : (*found.begin()).getOperation();
 }
 
-/// By what the module holds.
+/// Checks the phase of a module without a phase attribute by its contents: passes up to phase Schedule work on
+/// functions, later ones on programs.
 static LogicalResult verifyLevel(ModuleOp module, Phase phase, StringRef pass) {
   if (phase <= Phase::Schedule) {
     if (Operation *program = firstOf<plan::ProgramOp>(module))

@@ -15,12 +15,12 @@
 
 namespace bowline {
 
-/// Fails with a diagnostic that names \p pass unless \p module is where passes of \p phase may run: the module says
-/// that the phase before it ended, or this one, which may run once more. A module that says nothing, as one that a
-/// person wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on.
+/// Fails with a diagnostic that names \p pass unless passes of \p phase may run on \p module: its attribute says that
+/// the phase before ended, or this one, which may run once more. A module without the attribute, as one that a person
+/// wrote for a test, is judged by its contents: functions for passes up to `schedule`, commands for later ones.
 llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
 
-/// A pass of a phase. It does nothing to a module that the phase does not take.
+/// A pass of a phase. It fails on a module that the phase does not take.
 class ProgramPass : public mlir::OperationPass<mlir::ModuleOp> {
 public:
   Phase getPhase() const { return phase; }
@@ -41,7 +41,7 @@ private:
   Phase phase;
 };
 
-/// What Passes.td names as the base of a pass (PhasePass.td).
+/// The base class that Passes.td names for a pass (PhasePass.td).
 template <Phase kPhase> class PhasePass : public ProgramPass {
 protected:
   explicit PhasePass(mlir::TypeID id) : ProgramPass(id, kPhase) {}

@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-/// Applies \p rule to \p module and all operations inside of it, those outside first. Fails with the first that fails.
+/// Applies \p rule to \p module and all operations inside of it, outer operations first. Fails with the first failure.
 llvm::LogicalResult verifyAll(mlir::ModuleOp module, llvm::function_ref<llvm::LogicalResult(mlir::Operation *)> rule);
 
 /// Fails with a diagnostic that \p op must be gone after \p phase, because of \p why.
@@ -23,16 +23,16 @@ llvm::LogicalResult refuse(mlir::Operation *op, Phase phase, llvm::StringRef why
 
 bool isInDialect(mlir::Operation *op, llvm::StringRef dialect);
 
-/// How the program is divided, which later phases may still ask.
+/// Whether \p op says how the program is divided, which later phases may still ask.
 bool isStrategy(mlir::Operation *op);
 
-/// What moves data between ranks, as a communicator does it, and the number that makes ranks differ.
+/// Whether \p op moves data between ranks in a way that a communicator has, or gives the number that tells ranks apart.
 bool isCommunication(mlir::Operation *op);
 
-/// A kernel's body that waits for code generation.
+/// Whether \p op is a kernel's body that waits for code generation.
 bool isKernelBody(mlir::Operation *op);
 
-/// What stays when functions became programs of commands.
+/// Whether \p op stays when functions become programs of commands.
 bool isPlanLevel(mlir::Operation *op);
 
 /// Whether the mesh that \p op sees has more than one rank.
@@ -41,13 +41,14 @@ bool hasSeveralRanks(mlir::Operation *op);
 /// The first argument of \p function that lacks \p attribute.
 std::optional<unsigned> findArgumentWithout(graph::FuncOp function, llvm::StringRef attribute);
 
-/// \p op is of the graph level: on global tensors, of the types that its operations take.
+/// Fails with a diagnostic unless \p op is of the graph level: on global tensors, of the types that its operations
+/// take.
 llvm::LogicalResult verifyGraphLevel(mlir::Operation *op, Phase phase);
 
-/// \p op is of the `plan` dialect.
+/// Fails with a diagnostic unless \p op is of the `plan` dialect.
 llvm::LogicalResult verifyPlanLevel(mlir::Operation *op, Phase phase);
 
-/// Each program of \p module has something that can be run.
+/// Fails with a diagnostic unless each program of \p module has something that can be run.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 
 } // namespace bowline

@@ -22,26 +22,27 @@ class PrepareProgram {
 public:
   PrepareProgram(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 
-  /// Whether there may be one: no entry but `init` writes a parameter, and the module is not that of one stage, whose
-  /// entries are those of all stages.
+  /// Whether the module may have such a program: no entry but `init` writes a parameter, and the module is not that of
+  /// one stage, whose entries are those of all stages.
   bool isPossible() const { return possible; }
 
   /// Whether `program` is neither this one nor that of `init`.
   bool isOther(plan::ProgramOp program) const { return program != prepare && program != init; }
 
-  /// Whether `buffer` holds the same whenever another entry runs: a parameter, a constant, or a result.
+  /// Whether `buffer` holds the same value whenever another entry runs: a parameter, a constant, or a result.
   bool isFixed(mlir::Value buffer) const;
 
-  /// Its only segment; the program and its entry are made on first use.
+  /// The only segment of the program; the program and its entry are created on first use.
   plan::SegmentOp segment();
 
-  /// Moves a launch of another program behind all that are in here.
+  /// Moves a launch of another program behind all launches of this one.
   void take(plan::LaunchOp launch);
 
-  /// `buffer` is written in here from now on.
+  /// Notes that this program writes `buffer` from now on.
   void addResult(mlir::Value buffer) { results.insert(buffer); }
 
-  /// When no launch moves any more: results persist if other programs use them, and are temporary otherwise.
+  /// Chooses the kinds of the results once all launches were moved: results that other programs use become persistent,
+  /// the others temporary.
   void keepResults();
 
 private:

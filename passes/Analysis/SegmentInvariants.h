@@ -14,21 +14,21 @@
 
 namespace bowline {
 
-/// How often a segment runs, and which buffers have the same content in all its runs.
+/// The number of runs of a segment, and the buffers that have the same content in all its runs.
 class SegmentInvariants {
 public:
   SegmentInvariants(plan::SegmentOp segment, mlir::SymbolTable &symbols);
 
-  /// Runs without another segment in between; 0 where its runs are not all together.
+  /// The number of runs of the segment; 0 if another segment runs between them.
   int64_t runs() const { return runCount; }
 
   /// Whether no command of the segment writes `buffer` and every run sees the same slot of it.
   bool isInvariant(mlir::Value buffer) const;
 
-  /// The segment no longer holds the one command that wrote `buffer`.
+  /// Notes that the segment no longer has the one command that wrote `buffer`.
   void forgetWrites(mlir::Value buffer) { writes.erase(buffer); }
 
-  /// How many commands of the segment write `buffer`.
+  /// The number of commands of the segment that write `buffer`.
   unsigned writesOf(mlir::Value buffer) const { return writes.lookup(buffer); }
 
 private:
@@ -36,7 +36,7 @@ private:
   int64_t runCount = 0;
 };
 
-/// The segment that runs once, right before the first run of `segment`: that in front of it, or a new one.
+/// The segment that runs once, right before the first run of `segment`: the one that is there already, or a new one.
 plan::SegmentOp segmentBefore(plan::SegmentOp segment);
 
 } // namespace bowline

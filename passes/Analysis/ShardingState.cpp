@@ -108,12 +108,12 @@ void ShardingState::seed(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op))
     *find(reshard.getResult()) = Cut::from(reshard.getSharding().closed(), "a reshard");
   auto shardings = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kShardingsAttr);
-  // A parameter in another precision is cut as the parameter is: a choice that other tensors do not overrule.
+  // A parameter in another precision has the parameter's sharding, a choice that other tensors do not overrule.
   if (isa<arith::ExtFOp, arith::TruncFOp>(op) && !shardings)
     if (auto read = op->getOperand(0).getDefiningOp<graph::ReadOp>())
       if (Cut *cut = find(read.getVariable()))
         *find(op->getResult(0)) = *cut;
-  if (!shardings || isa<graph::ReadOp>(op)) // a read has the cut of its variable
+  if (!shardings || isa<graph::ReadOp>(op)) // a read has the sharding of its variable
     return;
   auto origin = op->getAttrOfType<StringAttr>(kOriginAttr);
   std::string by = origin ? origin.str() : "the sharding of '" + op->getName().getStringRef().str() + "'";
@@ -195,7 +195,7 @@ struct Proposal {
 } // namespace
 
 /// Divides the axes of a dimension among its factors, the outermost first: a factor takes axes as long as they divide
-/// it, and the next factor takes none unless this one was cut completely.
+/// it, and the next factor takes none unless this one was sharded completely.
 static void divide(dist::MeshOp mesh, const FactorRule &rule, ArrayRef<int64_t> factors, const Cut::Dim &dim,
                    SmallVectorImpl<SmallVector<Proposal, 2>> &proposals) {
   ArrayRef<StringAttr> rest = dim.axes;
@@ -230,7 +230,7 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
   collect(rule.operands, operands);
   collect(rule.results, results);
 
-  // What a closed dimension cuts comes first, then what leaves no result a sum of parts.
+  // Factors that a closed dimension shards come first, then those that leave no result a partial sum.
   SmallVector<std::tuple<bool, bool, int64_t>> order;
   for (auto [factor, offered] : llvm::enumerate(proposals)) {
     // Parts of a maximum are no sum, which is all that a value can be in parts of.
@@ -262,8 +262,8 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
       dropBehindWholeFactors(rule, mesh, tensor);
 }
 
-/// An inner factor of a dimension can be cut only where the outer ones are cut completely: otherwise the pieces of the
-/// dimension would not be contiguous.
+/// Drops axes of inner factors of a dimension unless the outer factors are sharded completely: otherwise the shards of
+/// the dimension would not be contiguous.
 void FactorAxes::dropBehindWholeFactors(const FactorRule &rule, dist::MeshOp mesh,
                                         const FactorRule::TensorFactors &tensor) {
   for (ArrayRef<int64_t> factors : tensor) {

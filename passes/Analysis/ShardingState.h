@@ -16,19 +16,20 @@
 
 namespace bowline {
 
-/// Mesh axes that cut something, the first one outermost.
+/// Mesh axes that shard something, the first one outermost.
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
 
-/// On an operation with `dist.shardings`: who asked for these, for messages. Gone when all shardings are known.
+/// An attribute of an operation with `dist.shardings` that names who asked for them, for messages. It is removed when
+/// all shardings are known.
 inline constexpr llvm::StringLiteral kOriginAttr = "dist.origin";
 inline constexpr llvm::StringLiteral kSequenceParallelism = "sequence parallelism";
 
-/// How one tensor is cut, before it becomes an attribute.
+/// How one tensor is sharded, before this becomes an attribute.
 struct Cut {
   struct Dim {
     Axes axes;
     bool open = true;
-    /// Who cut it: a pattern of the strategy, or the operation it came from. For messages.
+    /// What sharded it, for messages: a pattern of the strategy, or the operation that it was propagated from.
     std::string origin;
   };
   llvm::SmallVector<Dim> dims;
@@ -40,33 +41,36 @@ struct Cut {
   static Cut open(int64_t rank);
 };
 
-/// The factor rule of an operation on tensors: its own, or for a write that of an identity.
-/// None for operations without tensors.
+/// The factor rule of an operation on tensors: its own, or for a write that of an identity. None for operations without
+/// tensors.
 std::optional<graph::FactorRule> factorRuleOf(mlir::Operation *op);
 
-/// Whether the operation of summands gives summands of its result.
+/// Whether the operation, applied to the ranks' summands, gives summands of its result.
 bool isAdditive(mlir::Operation *op);
-/// Whether the operation adds up elements or finds their maximum, so that its results may be parts to be combined.
+/// Whether the operation adds up elements or finds their maximum, so that its results may be partial ones that are
+/// still to be combined.
 bool reduces(mlir::Operation *op);
 
-/// A constant of equal elements: every cut of it is free, so it has none.
+/// Whether the value is a constant of equal elements. Every sharding of it is free, so it has none.
 bool isFreeConstant(mlir::Value value);
 
-/// The cuts of all values and variables of a module. Reads of a variable share its cut.
+/// The shardings of all values and variables of a module. Reads of a variable share its sharding.
 class ShardingState {
 public:
-  /// Starts from the shardings that variables, arguments and operations have; all else is open.
+  /// Starts from the shardings that variables, arguments and operations have; all other shardings are open.
   explicit ShardingState(mlir::ModuleOp module, dist::MeshOp mesh);
 
-  /// The cut of a value, created open; that of its variable for a read. Null for a free constant and for no tensor.
+  /// The sharding of a value, created open; for a read, that of its variable. Null for a free constant and for a value
+  /// that is no tensor.
   Cut *find(mlir::Value value);
-  /// The cut of a parameter or state.
+  /// The sharding of a parameter or state.
   Cut *find(llvm::StringRef variable);
-  /// The operands of `op` as its factor rule counts them; for a write, of the value and of the variable.
+  /// The shardings of the operands of `op` as its factor rule counts them; for a write, those of the value and of the
+  /// variable.
   llvm::SmallVector<Cut *> operandCuts(mlir::Operation *op);
   llvm::SmallVector<Cut *> resultCuts(mlir::Operation *op);
 
-  /// Puts every cut into the IR: `dist.sharding` of variables and arguments, `dist.shardings` of operations.
+  /// Puts every sharding into the IR: `dist.sharding` of variables and arguments, `dist.shardings` of operations.
   void annotate();
 
   mlir::ModuleOp module;
@@ -79,12 +83,12 @@ private:
   llvm::StringMap<std::unique_ptr<Cut>> variables;
 };
 
-/// Which axes cut which factor of one operation.
+/// The axes that shard each factor of one operation.
 class FactorAxes {
 public:
   /// Collects what the tensors of an operation propose. Where proposals disagree, closed dimensions win over open ones,
-  /// then the longer over its prefix, then the earlier tensor. One axis cuts one factor: of those that closed
-  /// dimensions cut, or else of the others, one that is no reduction, if there is one.
+  /// then the longer over its prefix, then the earlier tensor. One axis shards one factor: among those for which closed
+  /// dimensions propose it, or else among the others, one that is no reduction, if there is one.
   FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<Cut *> operands,
              llvm::ArrayRef<Cut *> results);
 
@@ -93,7 +97,7 @@ public:
 
   /// The axes of each dimension of a tensor with these factors.
   llvm::SmallVector<Axes> project(const graph::FactorRule::TensorFactors &tensor) const;
-  /// Axes over which a result with these factors is a sum (or maximum) of parts.
+  /// The axes over which a result with these factors is a partial sum (or maximum).
   Axes combined(const graph::FactorRule &rule, const graph::FactorRule::TensorFactors &result) const;
 
 private:

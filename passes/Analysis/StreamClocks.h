@@ -15,14 +15,15 @@
 
 namespace bowline {
 
-/// Happens-before among commands that are issued one after the other to several streams: vector clocks (Mattern, 1989).
+/// The happens-before order of commands that are issued one after the other to several streams, by vector clocks
+/// (Mattern, 1989).
 /// Commands of a stream run in order, and a wait is for the last signal of its event that was issued before.
 /// O(streams) per signal and wait, O(1) for any other command.
 class StreamClocks {
 public:
   explicit StreamClocks(size_t streams) : streams(streams), clocks(streams * streams) {}
 
-  /// By stream: how many commands of it are over when the next one of `stream` begins.
+  /// For each stream, the number of its commands that are over when the next command of `stream` begins.
   llvm::ArrayRef<uint32_t> clock(int64_t stream) const { return {clocks.data() + stream * streams, streams}; }
 
   /// Issues a command that is no signal or wait; returns its place in the stream, from 1.
@@ -40,8 +41,8 @@ private:
   llvm::MutableArrayRef<uint32_t> mutableClock(int64_t stream) { return {clocks.data() + stream * streams, streams}; }
 
   size_t streams;
-  std::vector<uint32_t> clocks;              // by stream
-  std::vector<std::vector<uint32_t>> events; // the clock at the last signal; empty: none
+  std::vector<uint32_t> clocks;              // the clocks of all streams, one after the other
+  std::vector<std::vector<uint32_t>> events; // the clock at each event's last signal; empty if there was none
 };
 
 /// Calls `visit(command, slot)` for the commands of a program in the order of issue, `newCall(index of the call)`
@@ -52,10 +53,10 @@ void walkTimeline(plan::ProgramOp program, llvm::function_ref<void(int64_t call)
 /// The segments of a program, by index.
 llvm::SmallVector<plan::SegmentOp> segmentsOf(plan::ProgramOp program);
 
-/// One more than the largest number of an event.
+/// One more than the largest number of an event of a program.
 int64_t eventCount(plan::ProgramOp program);
 
-/// The event that a signal or a wait means in a call of `slot`.
+/// The number of the event that a signal or a wait means in a call of `slot`.
 template <typename SignalOrWait> int64_t eventIn(SignalOrWait op, int64_t slot) {
   return op.getEvent() + slot % op.getSlots();
 }

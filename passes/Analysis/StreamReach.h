@@ -14,19 +14,19 @@
 
 namespace bowline {
 
-/// For the buffers of a program of several streams that share memory: the last command in the order of issue that may
-/// run before all uses of the buffer are over. Whatever is issued behind it may have the buffer's memory.
+/// Finds, for each buffer that shares memory in a program of several streams, the last command in the order of issue
+/// that may run before all uses of the buffer are over. Commands that are issued behind it may use the buffer's memory.
 class StreamReach {
 public:
-  /// Of one buffer, over all calls.
+  /// The reach of one buffer, over all calls.
   struct Reach {
-    int64_t last = 0;        ///< position of that command
-    bool leavesCall = false; ///< it is in a later call than the buffer's uses, which are all in one
-    bool endsInOrder = true; ///< all other uses are over when the last one begins
+    int64_t last = 0;        ///< position of that last command
+    bool leavesCall = false; ///< whether it is in a later call than the buffer's uses, which are all in one call
+    bool endsInOrder = true; ///< whether all other uses are over when the last use begins
   };
 
-  /// Commands have their place in `commands` as position. `shares`: buffers to look at; `staysInCall`: of these, what
-  /// every call begins anew.
+  /// The position of a command is its index in `commands`. `shares` is true for the buffers that share memory;
+  /// `staysInCall`, for those of them whose values stay in one call.
   StreamReach(plan::ProgramOp program, mlir::SymbolTable &symbols, llvm::ArrayRef<mlir::Operation *> commands,
               llvm::function_ref<bool(mlir::Value)> shares, llvm::function_ref<bool(mlir::Value)> staysInCall);
 
@@ -38,11 +38,11 @@ private:
     int64_t issue, call, position;
     std::vector<uint32_t> clock; // when it begins
   };
-  /// The uses of a buffer, in one call where it stays in one.
+  /// The uses of a buffer; those of one call if its values stay in one call.
   struct Uses {
     mlir::Value buffer;
     int64_t call, firstIssue, lastIssue, lastPosition;
-    std::vector<uint32_t> places; // by stream: the last use
+    std::vector<uint32_t> places; // the place of the last use in each stream
     bool endsInOrder;
   };
 

@@ -14,11 +14,11 @@
 
 namespace bowline {
 
-/// The bytes of all slots, at least one, rounded up to the alignment of the buffer and of others on the module's
-/// device.
+/// The bytes of all slots of a buffer, at least one, rounded up to the alignment of the buffer and of others on the
+/// module's device.
 int64_t alignedBytes(plan::BufferOp buffer);
 
-/// Whether a buffer has its place for itself: neither temporary nor scratch.
+/// Whether a buffer shares its memory with no other buffer, being neither temporary nor scratch.
 bool isPersistent(plan::BufferOp buffer);
 
 /// The temporary memory of one program in one memory space: buffers that hand their memory on in place form one block.
@@ -30,14 +30,14 @@ public:
   /// Finds a place for every block.
   PackedArena pack();
 
-  /// The same, and sets the buffers' offsets to `base` and their places.
+  /// Finds a place for every block, and sets the buffers' offsets to these places, counted from `base`.
   PackedArena place(int64_t base);
 
 private:
   void takeOver(plan::LaunchOp launch, plan::KernelOp kernel, int64_t position);
   void takeOver(plan::CollectiveOp allReduce, int64_t position);
-  /// Merges the blocks of an output that begins and an input that ends at `position`; `taken`: blocks that outputs of
-  /// this command have already.
+  /// Merges the blocks of an output that begins and an input that ends at `position`. `taken` has the blocks that
+  /// outputs of this command have already.
   void merge(mlir::Value output, mlir::Value input, int64_t position, llvm::DenseSet<size_t> &taken);
 
   Lifetimes lifetimes;
@@ -49,8 +49,8 @@ private:
 /// buffer.
 int64_t arenaBytes(mlir::ModuleOp module);
 
-/// How many of `count` changes the memory allows: the most of the first ones, by bisection, with which the arena is at
-/// most `limit` bytes; all where the limit is 0. `apply` makes the first n changes in a copy of `module`.
+/// The largest number n <= `count`, found by bisection, with which the arena has at most `limit` bytes after the first
+/// n changes; `count` if the limit is 0. `apply` makes the first n changes in a copy of `module`.
 size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
                      llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
 

@@ -40,13 +40,13 @@ public:
       padded.clear();
       masked.clear();
       Block &body = function.getBody().front();
-      // By name: how operands of a product grow together is known of this one, which libraries compute.
+      // By name: this is the product that libraries compute, and align() knows how its operands grow together.
       for (auto product : llvm::to_vector(body.getOps<graph::DotGeneralOp>()))
         align(product);
-      // Where ranks divide the classes, a label may name the one behind the last.
+      // Where ranks divide the classes, a label may be one more than the last class.
       if (dist::MeshOp mesh = dist::MeshOp::of(getOperation()); mesh && mesh.getRankCount() > 1)
         continue;
-      // By name: absent classes are a matter of this loss and its gradient.
+      // By name: this loss and its gradient alone have absent classes.
       for (auto loss : llvm::to_vector(body.getOps<graph::SoftmaxCrossEntropyOp>()))
         if (Value logits = withAbsentClasses(loss.getLogits()))
           loss.getLogitsMutable().assign(logits);
@@ -63,7 +63,7 @@ private:
     SmallVector<int64_t> lhs, rhs, result;
   };
 
-  /// Whether rows of `type` do not begin where wide loads do.
+  /// Whether the rows of `type` begin at addresses that wide loads cannot use.
   bool isMisaligned(Type type) const {
     auto tensor = cast<RankedTensorType>(type);
     int64_t last = tensor.getRank() == 0 ? 0 : tensor.getShape().back();
@@ -132,15 +132,15 @@ private:
     return known;
   }
 
-  /// Where `logits` are a product without the classes that it got in addition: all of it, these with logits so low that
-  /// nothing comes of them. Null elsewhere.
+  /// If `logits` are the slice that align() made of a product with additional classes, the whole product, with logits
+  /// of these classes so low that they contribute nothing; else null.
   Value withAbsentClasses(Value logits) {
-    // By name: what align() leaves behind.
+    // By name: align() puts this slice behind a product.
     auto slice = logits.getDefiningOp<graph::SliceOp>();
     // By name: as above.
     if (!slice || !slice.getInput().getDefiningOp<graph::DotGeneralOp>())
       return {};
-    // Of a program's own slices those that leave out the last classes alone are the same.
+    // A slice of the program itself may be treated alike if it leaves out nothing but the last classes.
     if (llvm::any_of(slice.getOffsets(), [](int64_t offset) { return offset != 0; }))
       return {};
     auto all = cast<RankedTensorType>(slice.getInput().getType()), own = cast<RankedTensorType>(slice.getType());
@@ -162,12 +162,12 @@ private:
     return known = arith::SelectOp::create(b, isClass, slice.getInput(), absent);
   }
 
-  /// The gradient of absent classes is zero, as products that read it have it.
+  /// The gradient of absent classes is zero, as it is in the padded operand that align() gave the products.
   void widen(graph::SoftmaxCrossEntropyGradOp gradient, Value logits) {
     ImplicitLocOpBuilder b(gradient.getLoc(), gradient);
     auto wide = graph::SoftmaxCrossEntropyGradOp::create(b, logits, gradient.getLabels(), gradient.getLogsumexp(),
                                                          gradient.getLossGrad());
-    // By name: what align() put in front of products.
+    // By name: align() puts this pad in front of a product.
     for (Operation *user : llvm::make_early_inc_range(gradient->getUsers()))
       if (auto pad = dyn_cast<graph::PadOp>(user); pad && pad.getType() == wide.getType()) {
         pad.replaceAllUsesWith(wide.getResult());

@@ -239,7 +239,7 @@ graph::FusionOp EpilogueFusion::fuse() {
   for (Value input : inputs)
     body.addArgument(input.getType(), input.getLoc());
   builder.setInsertionPointToStart(&body);
-  // By position: both sides may be one value.
+  // The operands of the clone are set by position, as both sides of the product may be one value.
   Operation *contraction = builder.clone(*product);
   contraction->setOperands(ValueRange(body.getArguments()).take_front(ownInputs));
   IRMapping mapping;

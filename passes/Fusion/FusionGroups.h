@@ -26,20 +26,20 @@ public:
   FusionGroups(mlir::Block &block, bool merge);
 
   struct Group {
-    /// In block order.
+    /// The operations of the group, in block order.
     llvm::SmallVector<mlir::Operation *> operations;
     /// The shape whose rows the group computes.
     llvm::SmallVector<int64_t> domain;
   };
 
-  /// In the order of their last operations.
+  /// All groups, in the order of their last operations.
   llvm::SmallVector<const Group *> groups() const;
 
   /// Whether an operation becomes generated code.
   static bool isFusible(mlir::Operation *op);
 
-  /// Whether an operation is repeated in each group that reads it, rather than stored, or a part of how its reader
-  /// reads.
+  /// Whether an operation is repeated in each group that reads its result, rather than stored, or is absorbed into the
+  /// way in which its reader reads.
   static bool isRepeated(mlir::Operation *op);
 
 private:

@@ -105,7 +105,7 @@ private:
     });
   }
 
-  /// With the members go the repeated operations that only members read.
+  /// Erases the members, and all operations that use their results: repeated ones that only members read.
   void eraseMembers() {
     llvm::SetVector<Operation *> dead(operations.begin(), operations.end());
     for (size_t i = 0; i < dead.size(); ++i)

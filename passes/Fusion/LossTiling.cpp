@@ -47,7 +47,7 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
   for (Operation *user : last->getUsers()) {
     if (user == loss)
       continue;
-    // By name: the pattern is this loss, whose gradient needs the logits and a number per position alone.
+    // By name: the pattern is this loss, whose gradient needs nothing but the logits and a number per position.
     auto gradient = dyn_cast<graph::SoftmaxCrossEntropyGradOp>(user);
     if (!gradient || tiling.gradient || !tiling.matchGradient(gradient))
       return std::nullopt;

@@ -138,12 +138,12 @@ private:
     emitRemark(getOperation().getLoc()) << text;
   }
 
-  /// As the strategy says: none, selective, full or auto.
+  /// The mode that the strategy asks for: none, selective, full or auto.
   StringRef mode;
 
   static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-  /// What the arena holds beside the values of the function: variables, and accumulators that exist before it.
+  /// Bytes of the arena beside the values of the function: variables, and accumulators that exist before it.
   int64_t otherBytes(graph::FuncOp function) {
     int64_t bytes = 0;
     auto add = [&](RankedTensorType type) { bytes += static_cast<int64_t>(plan::byteCount(type)); };

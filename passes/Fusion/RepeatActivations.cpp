@@ -54,7 +54,7 @@ public:
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &block = function.getBody().front();
       Positions positions(block);
-      // Not the copies, which stand where they are read.
+      // The activations are collected first, as copies of them, which repeat() inserts, are not to be repeated.
       SmallVector<Operation *> activations;
       for (Operation &op : block)
         if (graph::repeatCostOf(&op) == graph::RepeatCost::Activation)

@@ -48,8 +48,9 @@ private:
     int64_t count, rows;
   };
 
-  /// As many blocks as keep processors busy, and few enough for their sums to be little beside the rows. Equal ones
-  /// that leave no row, if there are nearly as many: they join the kernel that computes the rows.
+  /// Divides rows into enough blocks to keep processors busy, and few enough for their sums to be little beside the
+  /// rows. If nearly as many blocks of equal size have all rows, these are chosen: they join the kernel that computes
+  /// the rows.
   Blocks divide(int64_t rows) const {
     constexpr int64_t kNearly = 4;
     int64_t most = std::min<int64_t>(maxBlocks, rows / std::max<int64_t>(1, minRows));

@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  /// By kernels and copies of this rank.
+  /// Whether all commands that use the buffer are launches and copies of this rank, and none of them writes it.
   static bool isOnlyRead(plan::BufferOp buffer, SymbolTable &symbols) {
     return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
       if (!isa<plan::Command>(user))

@@ -26,11 +26,11 @@ namespace bowline {
 
 /// A second operand of matrix products that stays the same while a segment runs or repeats, or in all calls.
 struct PackableWeight {
-  plan::SegmentOp segment; // of the first product
+  plan::SegmentOp segment; // the segment of the first product
   bool isFixed = false;    // in all calls: packed when parameters are set
   mlir::Value source;
   mlir::DictionaryAttr layout;           // k, n, b_strides
-  mlir::RankedTensorType packedType;     // of the buffer of pack_matrix
+  mlir::RankedTensorType packedType;     // type of the buffer of pack_matrix
   std::vector<plan::LaunchOp> launches;  // the products
   int64_t calls = 0;                     // of the products, in all runs of the segment; fixed: in a call of each entry
   double savedRows = 0, productRows = 0; // work, in rows of a product with this weight: what packing saves, and all
@@ -90,7 +90,7 @@ private:
   std::optional<size_t> scratchBytes(llvm::StringRef name, mlir::DictionaryAttr config,
                                      llvm::ArrayRef<plan::ArgumentAttr> arguments, bool hasEpilogue);
   targets::Packing::Rows costOf(mlir::DictionaryAttr layout) const;
-  /// Of a weight in panels; null where the target has no panels of such elements.
+  /// The type of a weight of k rows and n columns in panels; null if the target has no panels of such elements.
   mlir::RankedTensorType packedType(int64_t k, int64_t n, mlir::Type element) const;
   void eraseUnused();
   void dropThoseBelow(PackingThresholds least);

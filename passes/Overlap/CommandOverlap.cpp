@@ -20,7 +20,7 @@ using namespace bowline;
 /// A gain below this share of a step is less than the model knows.
 static constexpr double kLeastGain = 0.002;
 
-/// As many as a plan may have.
+/// The most streams that a plan may have.
 static constexpr size_t kMostStreams = 64;
 
 /// New streams by communicator, in the order of first use. One that is used in a segment that is not free stays where

@@ -138,7 +138,7 @@ void EarlyReductions::choosePlaces() {
   for (size_t index = 0; index < commands.size(); ++index) {
     if (!isReduction(commands[index].op) || !places.contains(commands[index].call))
       continue;
-    // With what it needs: where that moved before, no earlier.
+    // The reduction moves together with the commands that it needs, but not before those of them that moved already.
     int64_t place = commands[index].call;
     llvm::SetVector<size_t> needed;
     needed.insert(index);
@@ -154,7 +154,7 @@ void EarlyReductions::choosePlaces() {
 }
 
 //===----------------------------------------------------------------------===//
-// In place
+// Reductions in place
 //===----------------------------------------------------------------------===//
 
 /// Whether nothing but the reduction makes the result, and nothing needs the operand behind it.

@@ -18,12 +18,12 @@
 
 namespace bowline {
 
-/// In a program whose segments take turns, the last call is an update that begins with the reductions of what other
-/// calls added up. What each of them reduces is complete after one of these calls: in a pipeline, the last backward
-/// pass of a stage. The reduction moves there, with the copies and kernels that make its operands of what the calls
-/// leave, so that it can begin behind the command that completes them: into the segment itself where that runs once,
-/// else into a copy of it that takes the place of this one call. All other calls, and the rest of the update, stay as
-/// they are.
+/// Moves reductions of gradients from the update to an earlier call. In a program whose segments take turns, the last
+/// call is an update that begins with reductions of what other calls added up. The operands of each reduction are
+/// complete after one of these calls: in a pipeline, the last backward pass of a stage. The reduction moves to that
+/// call, with the copies and kernels that compute its operands, so that it can begin behind the command that completes
+/// them: into the segment itself if that runs once, else into a copy of it that takes the place of this one call. All
+/// other calls, and the rest of the update, stay as they are.
 ///
 /// What an all-reduce combines becomes its result where nothing else needs it, because where segments take turns a
 /// buffer of several shares its memory with nothing.
@@ -68,8 +68,8 @@ private:
   llvm::SmallVector<plan::SegmentOp> calls; // without the update
   plan::SegmentOp update;
   std::vector<Command> commands;
-  llvm::DenseMap<mlir::Operation *, size_t> indexOf; // in `commands`
-  llvm::DenseMap<mlir::Value, Accesses> accesses;    // in calls
+  llvm::DenseMap<mlir::Operation *, size_t> indexOf; // index in `commands`
+  llvm::DenseMap<mlir::Value, Accesses> accesses;    // accesses by calls
 };
 
 } // namespace bowline

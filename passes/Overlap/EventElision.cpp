@@ -24,7 +24,7 @@ EventElision::Result EventElision::run() {
   return result;
 }
 
-/// By when the signal was issued that the last call waits for, the latest first.
+/// Sorts waits by the time at which the signal was issued for which the wait of the last call waits, the latest first.
 void EventElision::sortWaits() {
   DenseMap<int64_t, int64_t> issued; // by event
   DenseMap<Operation *, int64_t> lastSignal;

@@ -14,10 +14,11 @@
 
 namespace bowline {
 
-/// Where a segment that runs once reduces what the segment in front of it computes, its commands can only begin when
-/// the last run of that one is over. Merging puts the commands of both into one segment, so that they can be scheduled
-/// together: with one run the segment itself, with several a copy for the last run, whose own temporary buffers are
-/// copies too. Programs whose segments take turns, or that have events, stay as they are.
+/// Merges a segment that runs once and reduces what the segment in front of it computes with that one. Otherwise its
+/// commands can only begin when the last run of the other segment is over. The commands of both are in one segment
+/// then, so that they can be scheduled together: the segment in front itself if it runs once, else a copy of it for its
+/// last run, whose temporary buffers are copies too. Programs whose segments take turns, or that have events, stay as
+/// they are.
 class RunMerging {
 public:
   RunMerging(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}

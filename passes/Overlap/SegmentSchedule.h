@@ -63,7 +63,7 @@ private:
     int64_t prefetch = 0;
     std::vector<unsigned> before, after;
     unsigned waitsFor = 0;
-    double ready = 0, end = 0; // in the model; ready: what it needs is there
+    double ready = 0, end = 0; // times in the model; at `ready` all that it needs is there
     bool isIssued = false, isUnused = false;
   };
   struct Stream {

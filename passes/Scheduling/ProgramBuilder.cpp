@@ -41,7 +41,7 @@ Value ProgramBuilder::createBuffer(Location loc, const Twine &name, plan::Buffer
                                 stride, layout);
 }
 
-/// From axes by dimension, and over the flattened shard.
+/// The layout attribute of a tensor from the axes of each dimension, and those of the flattened shard.
 static plan::LayoutAttr makeLayout(Builder &builder, ArrayRef<int64_t> global, ArrayRef<int64_t> view,
                                    ArrayRef<SmallVector<StringAttr>> axes, ArrayRef<StringAttr> flatAxes) {
   auto names = [&](ArrayRef<StringAttr> list) {

@@ -49,7 +49,8 @@ private:
   mlir::Value createBuffer(mlir::Location loc, const llvm::Twine &name, plan::BufferKind kind,
                            mlir::RankedTensorType type, int64_t slots = 1, plan::LayoutAttr layout = {});
   mlir::Value variableBuffer(ProgramState &state, llvm::StringRef symbol);
-  /// With \p share an argument is the input of its name that another function had already.
+  /// Creates an input buffer for each argument. With \p share, an argument uses the input that an argument of another
+  /// function with the same name has already.
   void bindArguments(ProgramState &state, graph::FuncOp function, int64_t repeat, bool share);
   void moveToChannel(ProgramState &state, plan::SegmentOp segment);
   llvm::StringRef channelOf(llvm::StringRef name);
@@ -70,10 +71,10 @@ private:
   /// New buffers go before this marker: after all older ones, before the programs.
   mlir::Operation *firstFunction;
   llvm::StringMap<mlir::Value> variables;
-  /// By variable, in the block of the last read.
+  /// The writes of each variable in the block of the last read.
   llvm::StringMap<llvm::SmallVector<graph::WriteOp, 1>> writes;
   mlir::Block *writesBlock = nullptr;
-  /// By axes.
+  /// Buffers of coordinates, and communicators, by their axes.
   llvm::DenseMap<mlir::ArrayAttr, mlir::Value> coordinates;
   llvm::DenseMap<mlir::ArrayAttr, plan::CommunicatorOp> communicators;
 };

@@ -18,7 +18,7 @@ namespace bowline {
 #define GEN_PASS_REGISTRATION
 #include "passes/Sharding/Passes.h.inc"
 
-/// What phase `shard` leaves: on several ranks every value has a sharding.
+/// Checks what phase `shard` leaves: on several ranks every value has a sharding.
 llvm::LogicalResult verifyShard(mlir::ModuleOp module);
 
 } // namespace bowline

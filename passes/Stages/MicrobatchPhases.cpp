@@ -60,7 +60,7 @@ MicrobatchPhases::MicrobatchPhases(graph::FuncOp function, SymbolTable &symbols)
   llvm::StringSet<> gradients = gradientsIn(function->getParentOfType<ModuleOp>());
   Block &body = function.getBody().front();
   llvm::DenseSet<Operation *> repeatable = repeatableIn(body, symbols);
-  // From the last operation to the first: users have their phase before what they use.
+  // The walk goes from the last operation to the first, so that users have their phase before what they use.
   for (Operation &op : llvm::reverse(body)) {
     auto write = dyn_cast<graph::WriteOp>(op);
     bool forward = op.hasTrait<OpTrait::IsTerminator>() || (write && !gradients.contains(write.getVariable()));

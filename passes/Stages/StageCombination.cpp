@@ -18,7 +18,7 @@ bool StageCombination::run() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
     if (!isa<stage::CrossesStages>(op))
       visit(&op);
-  // Only now: an operation made in between must not be taken for one that was erased.
+  // Erasing comes last: an operation created in the loop above must not be taken for one that was erased.
   while (!dead.empty()) {
     Operation *op = dead.pop_back_val();
     for (Value operand : op->getOperands())

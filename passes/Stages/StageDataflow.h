@@ -33,7 +33,7 @@ public:
   StageDataflow(mlir::ModuleOp module, int64_t count);
 
   int64_t count() const { return numStages; }
-  /// Nothing for what floats.
+  /// The stage of a value or a variable; none if it floats.
   std::optional<int64_t> stageOf(mlir::Value value) const;
   std::optional<int64_t> stageOf(llvm::StringRef variable) const;
   /// The stage in which an operation takes an operand, where it says so itself: a transfer, a sum, a broadcast.
@@ -45,7 +45,7 @@ public:
   OperandStages operandStages(mlir::Operation *op) const;
   /// Whether an operation adds scalars of several stages, alone or together with the additions that only it uses.
   bool isCombination(mlir::Operation *op) const { return combinations.contains(op); }
-  /// Whether it is part of such an addition, and not the last of them.
+  /// Whether an operation is part of such a combination, and not its last addition.
   bool isInnerCombination(mlir::Operation *op) const;
 
   /// The stages that take part in an operation.
@@ -68,7 +68,7 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> values;
   llvm::DenseSet<mlir::Operation *> combinations;
   llvm::StringMap<int64_t> variables;
-  /// Of what floats.
+  /// The stages that need an operation, or a variable, that floats.
   llvm::DenseMap<mlir::Operation *, Stages> needs;
   llvm::StringMap<Stages> variableNeeds;
 };

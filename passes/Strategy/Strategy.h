@@ -64,7 +64,7 @@ public:
   /// None where nothing says it, which is one.
   std::optional<int64_t> microbatches;
   int64_t zeroLevel = 0;
-  /// With level 3: gathers of parameters that may be under way ahead of use.
+  /// The number of gathers of parameters that may be under way ahead of use with level 3.
   int64_t prefetch = 1;
 
 private:

@@ -46,7 +46,7 @@ private:
 
   template <typename LineOp> LineOp find() { return strategy ? strategy.getOnly<LineOp>() : LineOp(); }
 
-  /// At the end of the strategy, which is created for the first line.
+  /// A builder at the end of the strategy, which is created for the first line.
   OpBuilder atEnd() {
     if (!strategy) {
       OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());

@@ -27,13 +27,13 @@ struct StrategyFlags {
   bool sequenceParallel = false;
   std::optional<int64_t> zero; ///< level, 0 to 3
   std::string zeroAxis;
-  std::optional<int64_t> prefetch; ///< with level 3: gathers of parameters that may be under way ahead of use
+  std::optional<int64_t> prefetch; ///< gathers of parameters that may be under way ahead of use with level 3
   std::string schedule;            ///< kScheduleSyntax
   std::optional<int64_t> microbatches;
   std::string stages;                   ///< "balanced", or "[0..5],[6..10],[11]"
   std::string recompute;                ///< none, selective, full or auto
   std::optional<int64_t> bucketBytes;   ///< most that one exchange has; 0: each tensor alone
-  std::optional<int64_t> overlapChunks; ///< of products and the exchanges beside them; 0: the cost model chooses
+  std::optional<int64_t> overlapChunks; ///< chunks of products beside collectives; 0: the cost model chooses
 };
 
 /// Writes what flags say into the module's `dist.strategy`, or into a new one where it has none: a line for each flag

@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// Of the line that says most about stages.
+  /// The location of the line of the strategy that says most about stages.
   static Location locationOf(dist::StrategyOp op) {
     if (auto stages = op.getOnly<dist::StagesOp>())
       return stages.getLoc();

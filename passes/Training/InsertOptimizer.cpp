@@ -295,7 +295,7 @@ private:
     Value decayFactor; // 1 - lr wd
   };
 
-  /// In f64: 1 - beta^t loses most digits of an f32 in the first steps.
+  /// Computes the bias corrections in f64, as 1 - beta^t loses most digits of an f32 in the first steps.
   Moments biasCorrections(ImplicitLocOpBuilder &builder, Arithmetic &math, Value step, Value lrWide) {
     Value one = math.constant(step, 1.0);
     auto correction = [&](double beta) {
@@ -328,9 +328,9 @@ private:
   Value stepCounter;
   /// Accumulators by the name of their parameter.
   llvm::StringMap<graph::StateOp> gradients;
-  /// Those with states of their own, in order.
+  /// The parameters that have states of their own, in order.
   SmallVector<graph::ParamOp> params;
-  /// By the name of their owner.
+  /// The mirrors of each parameter, by its name.
   llvm::StringMap<SmallVector<graph::ParamOp>> mirrors;
 };
 

@@ -118,8 +118,8 @@ public:
   }
 
 private:
-  /// Without training nobody needs more of a parameter than what is computed with, unless the program itself writes it.
-  /// Returns the values that are read.
+  /// Gives parameters the narrow type, for programs that do not train: they need no more precision than the computation
+  /// has, unless the program itself writes them. Returns the values that are read.
   DenseSet<Value> storeParametersNarrow(ModuleOp module) {
     DenseSet<StringRef> written;
     module.walk([&](graph::WriteOp write) { written.insert(write.getVariable()); });

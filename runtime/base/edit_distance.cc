@@ -7,7 +7,7 @@
 namespace bowline {
 
 size_t EditDistance(absl::string_view from, absl::string_view to) {
-  // By length of a prefix of `to`: its distance from the prefix of `from` that was walked so far.
+  // row[j] is the distance between the first j characters of `to` and the characters of `from` that were walked so far.
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < from.size(); ++i) {

@@ -13,7 +13,7 @@
 namespace bowline {
 
 struct JsonLimits {
-  int max_depth = 32;                   // of nested arrays and objects
+  int max_depth = 32;                   // the most nested arrays and objects
   size_t max_values = size_t{1} << 22;  // scalars, arrays and objects; a value costs 16 bytes and more of memory
 };
 

@@ -24,7 +24,7 @@ struct SafetensorsTensor {
   ElementType type = ElementType::kF32;
   std::vector<int64_t> shape;  // empty for a scalar
   int64_t elements = 0;        // product of the shape
-  uint64_t offset = 0;         // of the first byte, from the start of the file
+  uint64_t offset = 0;         // offset of the first byte in the file
   uint64_t bytes = 0;          // elements * SizeOf(type)
 };
 

@@ -47,7 +47,7 @@ class TensorDivision {
   // Elements that lie side by side in the global tensor, in memory, and in the stored shard.
   struct Run {
     int64_t global;
-    int64_t local;  // from the first of the rank's memory
+    int64_t local;  // number in the rank's memory
     int64_t count;
   };
   // All elements of the stored shard, in its order. Stops at the first error and returns it.
@@ -57,7 +57,7 @@ class TensorDivision {
   // there.
   struct Location {
     int64_t place;
-    int64_t offset;  // in the stored shard
+    int64_t offset;  // number in the stored shard
     int64_t count;
   };
   Location Locate(int64_t global) const;
@@ -66,7 +66,7 @@ class TensorDivision {
   // Dimensions that are not sharded are one with those before them.
   struct Dimension {
     int64_t size;
-    int64_t local;  // of a block, with padding
+    int64_t local;  // size in a block, with padding
     uint32_t shards;
   };
   // One shard: the elements [begin, end) of the padded block that begins at `starts`; `sizes` of it are no padding.

@@ -20,7 +20,8 @@ void AppendSized(std::string& text, absl::string_view value) {
   text.append(value.data(), value.size());
 }
 
-// Of what another process sent: never reads past the end.
+// Removes a value that AppendSized wrote from the front of `text`. As another process sent the text, the size in it may
+// be wrong; nothing is read past the end.
 std::string TakeSized(absl::string_view& text) {
   uint64_t size = 0;
   for (size_t i = 0; i < 8 && i < text.size(); ++i)

@@ -16,16 +16,16 @@ class RankGroup {
  public:
   virtual ~RankGroup() = default;
 
-  // This rank, and how many there are.
+  // This rank, and the number of ranks.
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
 
-  // For a communicator `name` of `members`, ranks of the group, this one among them. Each member asks for its own,
-  // once, with the same members in the same order and the same link; any number of communicators may have the same
-  // members. Where ranks are processes, a member waits here for the others, so all members ask for communicators that
-  // they share in the same order. Exchanges must be destroyed before the group. Operations take at least as long as
-  // `link` would. kInvalidArgument saying what is wrong, kDeadlineExceeded naming the members that did not ask for it
-  // in time, or the error that broke the group.
+  // Creates the exchange of a communicator `name` of `members`, ranks of the group, this one among them. Each member
+  // asks for its own, once, with the same members in the same order and the same link; any number of communicators may
+  // have the same members. If ranks are processes, a member waits here for the others, so all members ask for
+  // communicators that they share in the same order. Exchanges must be destroyed before the group. Operations take at
+  // least as long as `link` would. kInvalidArgument saying what is wrong, kDeadlineExceeded naming the members that did
+  // not ask for it in time, or the error that broke the group.
   virtual absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name,
                                                                         absl::Span<const int> members,
                                                                         const LinkOptions& link = {}) = 0;

@@ -9,11 +9,11 @@
 
 namespace bowline {
 
-// "cpu" and "null", which every build has, and nothing else.
+// The drivers "cpu" and "null", which every build has, and no others.
 hal::DriverRegistry BuiltinDrivers();
 
-// Those and plugins, looked for in `folders` (several are divided by ':'; may be empty), those of the environment's
-// BOWLINE_DRIVER_PATH, the folder of this program, and lib beside it.
+// The drivers of BuiltinDrivers and plugins. These are looked for in `folders` (several are divided by ':'; may be
+// empty), in those of the environment's BOWLINE_DRIVER_PATH, in the folder of this program, and in lib beside it.
 hal::DriverRegistry AllDrivers(absl::string_view folders);
 
 }  // namespace bowline

@@ -52,7 +52,7 @@ bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullpt
 // A plan may share bytes between arguments only where the kernel's author said so.
 absl::Status CheckInPlace(const fbs::Kernel& kernel) {
   const absl::StatusOr<const kernels::KernelDefinition*> definition = kernels::FindKernel(kernel.name()->str());
-  if (!definition.ok()) return absl::OkStatus();  // for the device to refuse, or not
+  if (!definition.ok()) return absl::OkStatus();  // the device decides whether it refuses the kernel
   for (uint32_t i = 0; i < SizeOf(kernel.in_place()); ++i) {
     const fbs::InPlace& pair = *kernel.in_place()->Get(i);
     const std::pair<int, int> allowed = {static_cast<int>(pair.output()), static_cast<int>(pair.input())};

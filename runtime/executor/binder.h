@@ -36,7 +36,7 @@ struct BoundCommand {
     hal::Event* event;                // signal, wait
   };
   uint64_t copy_bytes = 0;
-  uint32_t kernel = 0;       // of the plan; for profiles
+  uint32_t kernel = 0;       // index in the plan; for profiles
   hal::Operation operation;  // communication
 };
 
@@ -50,16 +50,17 @@ struct BoundPlan {
   std::vector<std::unique_ptr<hal::Executable>> executables;      // by image; declared first, to go last
   std::vector<std::unique_ptr<hal::Launchable>> launchables;      // by kernel
   std::vector<std::unique_ptr<hal::Communicator>> communicators;  // by communicator of the plan; null: none needed
-  std::vector<std::unique_ptr<hal::Event>> events;                // those of the program with the most
+  std::vector<std::unique_ptr<hal::Event>> events;                // as many as any program of the role needs
   std::vector<std::unique_ptr<hal::Stream>> streams;
   std::vector<BoundCommand> commands;
   std::vector<hal::Geometry> geometries;  // by kernel
   std::vector<hal::DeviceAddress> arguments;
   std::vector<hal::Piece> pieces;
-  // By program: of even runs, and of odd ones where the program's entry has two runs in flight.
+  // The calls of each program's timeline, in even runs and in odd ones; the latter are empty unless the program's entry
+  // has two runs in flight.
   std::vector<std::array<std::vector<BoundCall>, 2>> timelines;
-  // Of space External: by buffer, the arguments whose address begins in it. Until it has memory they are as if it began
-  // at 0.
+  // For each buffer of space External, the arguments whose addresses lie in it. While it has no memory, their addresses
+  // are offsets from its begin.
   std::map<uint32_t, std::vector<uint32_t>> external_arguments;
   std::vector<bool> reads_external;  // by program
 
@@ -68,7 +69,7 @@ struct BoundPlan {
   }
 };
 
-// Where the arenas of a role begin, by fbs::MemorySpace; 0 where the role has none, and for External.
+// The addresses at which the arenas of a role begin, by fbs::MemorySpace; 0 where the role has none, and for External.
 using ArenaAddresses = std::array<hal::DeviceAddress, static_cast<size_t>(fbs::MemorySpace::MAX) + 1>;
 
 class Binder {
@@ -92,7 +93,7 @@ class Binder {
   // The first code of an image that the device runs.
   absl::StatusOr<std::unique_ptr<hal::Executable>> LoadImage(const fbs::Image& image);
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateRegistered(const fbs::Kernel& kernel, bool has_scratch);
-  // By kernel: does any launch of it carry scratch? (All do, or none: VerifyPlan.)
+  // For each kernel, whether its launches have scratch. (VerifyPlan has checked that all of them do, or none.)
   std::vector<bool> FindScratch() const;
   absl::Status BindProgram(uint32_t index);
   absl::Status BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline);
@@ -117,10 +118,10 @@ class Binder {
   const hal::StreamMode compute_;
   const uint32_t role_;
   BoundPlan bound_;
-  uint32_t program_ = 0;  // that is being bound
-  // Of the runs that are being bound: which buffer each port has instead. Empty in even ones.
+  uint32_t program_ = 0;  // the one that is being bound
+  // In the runs that are being bound, the buffer that takes the place of each port's first one. Empty for even runs.
   std::map<uint32_t, uint32_t> seconds_;
-  std::map<std::tuple<const fbs::Segment*, uint32_t, bool>, BoundCall> calls_;  // by slot; whether seconds_ counted
+  std::map<std::tuple<const fbs::Segment*, uint32_t, bool>, BoundCall> calls_;  // by segment, slot, use of seconds_
 };
 
 }  // namespace bowline

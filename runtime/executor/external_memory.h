@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_EXECUTOR_EXTERNAL_MEMORY_H_
 #define BOWLINE_RUNTIME_EXECUTOR_EXTERNAL_MEMORY_H_
 
-// Where the buffers of space External of one role are. Private to runtime/executor.
+// The memory of one role's buffers of space External. Private to runtime/executor.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace bowline {
 
-// Bytes of buffers of space External, by where they are.
+// The bytes of all buffers of space External, by the kind of their memory.
 struct ExternalBytes {
   uint64_t in_place = 0;  // memory of the caller, which the device reads
   uint64_t copied = 0;    // memory of the device, one allocation for each buffer
@@ -27,21 +27,22 @@ class ExternalMemory {
   // `plan` is verified; both outlive it.
   ExternalMemory(const fbs::Plan& plan, uint32_t role, hal::Device& device);
 
-  // Whether the buffer is one of these.
+  // Whether the buffer is one of these buffers.
   bool Has(uint32_t buffer) const { return places_.count(buffer) > 0; }
   // kFailedPrecondition, naming a buffer that has no memory yet.
   absl::Status CheckComplete() const { return missing_ == 0 ? absl::OkStatus() : DescribeMissing(); }
   ExternalBytes bytes() const;
-  // Where commands read it; 0 while it has no memory.
+  // The address at which commands read the buffer; 0 while it has no memory.
   hal::DeviceAddress AddressOf(uint32_t buffer) const { return places_.at(buffer).address; }
 
-  // Lets the buffer be `memory`, of its size, which `owner` keeps as it is. False, and nothing changed, where commands
-  // of the device cannot read it there: the device does not reach it, or it does not lie at a multiple of the buffer's
-  // alignment.
+  // Makes `memory`, which has the buffer's size and which `owner` keeps as it is, the memory of the buffer. Returns
+  // false, and changes nothing, if commands of the device cannot read it there: the device does not reach it, or it
+  // does not lie at a multiple of the buffer's alignment.
   bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, std::shared_ptr<const void> owner);
 
-  // In [offset, offset + size), which the buffer has. What is written is in memory of the device from then on.
-  // kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device has no memory for it.
+  // Read and write [offset, offset + size), which lies in the buffer. A buffer that was written has memory of the
+  // device from then on. kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device
+  // has no memory for it.
   absl::Status Read(uint32_t buffer, uint64_t offset, absl::Span<uint8_t> to) const;
   absl::Status Write(uint32_t buffer, uint64_t offset, absl::Span<const uint8_t> from);
 
@@ -59,7 +60,7 @@ class ExternalMemory {
   const fbs::Plan& plan_;
   hal::Device& device_;
   std::map<uint32_t, Place> places_;  // by buffer
-  size_t missing_ = 0;                // that have no memory
+  size_t missing_ = 0;                // number of buffers without memory
 };
 
 }  // namespace bowline

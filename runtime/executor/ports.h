@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_EXECUTOR_PORTS_H_
 #define BOWLINE_RUNTIME_EXECUTOR_PORTS_H_
 
-// What is behind the ports of a rank's entries. Private to runtime/executor.
+// The buffers behind the ports of a rank's entries. Private to runtime/executor.
 
 #include <cstdint>
 #include <map>
@@ -15,8 +15,8 @@ namespace bowline {
 
 struct TensorRef;
 
-// Callers know a port by its first buffer. Of entries with two runs in flight each port has two, which runs take in
-// turn: what is written is for the next run, and what is read is of the run that was waited for last.
+// Callers know a port by its first buffer. Each port of an entry with two runs in flight has two buffers, which runs
+// take in turn: the host writes the one of the next run, and reads the one of the run that was waited for last.
 class Ports {
  public:
   // `plan` is verified, and outlives this.
@@ -24,39 +24,41 @@ class Ports {
 
   // Whether the runs of an entry take buffers in turn.
   bool Alternates(uint32_t entry) const { return plan_.entries()->Get(entry)->in_flight() > 1; }
-  // Which of its buffers the next run of an entry takes, 0 or 1.
+  // The buffer of each port that the next run of an entry takes: 0 for the first, 1 for the second.
   uint32_t NextParity(uint32_t entry) const { return Alternates(entry) ? begun_[entry] % 2 : 0; }
 
-  // Where a tensor is now: for the host to write, or to read.
+  // The buffer that the host has to write, or to read, for a tensor now.
   struct Place {
     uint32_t buffer = 0;
-    int entry = -1;  // whose runs take the buffer in turn with another; -1: one for all runs
+    int entry = -1;  // the entry whose runs take this buffer and another one in turn; -1: all runs take this one
     uint32_t parity = 0;
   };
   Place PlaceOf(uint32_t buffer) const;
 
-  // Whether a tensor is an input of some entry. Those are written as a whole, within their limits.
+  // Whether a tensor is an input of some entry. Inputs are written as a whole, within their limits.
   bool IsInput(uint32_t buffer) const { return inputs_.count(buffer) > 0; }
-  // kInvalidArgument naming entry, port and element.
+  // Checks that the bytes are all those of the input and its integers lie within the limit. kInvalidArgument naming
+  // entry, port and element.
   absl::Status CheckInput(const TensorRef& tensor, absl::Span<const uint8_t> bytes) const;
   void MarkWritten(const TensorRef& tensor);
 
   // kFailedPrecondition for an input that was neither written since the last run nor computed by it.
   absl::Status CheckInputs(const fbs::Entry& entry, uint32_t index) const;
 
-  // The value of `from` becomes that of `to` before the run that begins now.
+  // A copy that gives `to` the value of `from` before the run that begins now.
   struct Copy {
     uint32_t from = 0, to = 0;  // buffers
   };
-  // Copies for inputs that were not written, in `copies`; then the run has taken the inputs, and others are not written
-  // any more. Allocates nothing once `copies` is large enough.
+  // Begins a run of the entry: sets `copies` to those for its inputs that were not written. From then on no input
+  // counts as written, except those of other entries with two runs in flight. Allocates nothing once `copies` is large
+  // enough.
   void Begin(uint32_t entry, std::vector<Copy>& copies);
-  // The outputs of the run of this parity are those that are read from now on.
+  // Ends the run of this parity: its outputs are those that are read from now on.
   void End(uint32_t entry, uint32_t parity) { ended_[entry] = parity; }
 
  private:
   struct Input {
-    uint32_t entry = 0, port = 0;  // the first with this limit, for messages
+    uint32_t entry = 0, port = 0;  // the first port with this limit, for messages
     int64_t limit = 0;             // 0: none
     std::vector<bool> written;     // by slot
   };
@@ -70,7 +72,7 @@ class Ports {
   const fbs::Plan& plan_;
   std::map<uint32_t, Input> inputs_;             // by buffer
   std::map<uint32_t, Alternating> alternating_;  // by first buffer
-  std::vector<uint64_t> begun_;                  // runs, by entry
+  std::vector<uint64_t> begun_;                  // number of runs that were begun, by entry
   std::vector<uint32_t> ended_;                  // parity of the run that was waited for last, by entry
 };
 

@@ -50,7 +50,7 @@ absl::Status CheckRange(const fbs::Plan& plan, const TensorRef& tensor, uint64_t
                                                  tensor.bytes, " bytes"));
 }
 
-// By which a stream knows a command: its place in a program.
+// The label by which a stream knows a command: the call of the timeline, and the command's index in the segment.
 uint64_t LabelOf(uint32_t call, uint32_t command) { return uint64_t{call} << 32 | command; }
 
 bool TakesTime(const BoundCommand& command) { return command.kind != fbs::CommandBody::Signal; }

@@ -27,8 +27,8 @@ struct BoundCommand;
 struct BoundPlan;
 
 struct SessionOptions {
-  // "NAME" or "NAME:KEY=VALUE,..."; empty: the one that is named as the plan's target is. Plugins are looked for in
-  // `driver_path`, and where AllDrivers does.
+  // "NAME" or "NAME:KEY=VALUE,..."; empty: the driver with the name of the plan's target device. Plugins are looked for
+  // in `driver_path`, and where AllDrivers does.
   std::string driver = {};
   std::string driver_path = {};
   // 0: as many as the plan was compiled for. Anything else must be that number.
@@ -38,8 +38,8 @@ struct SessionOptions {
   // Takes the time of each command on its stream, while they overlap as ever. Off, it costs nothing. Not with
   // `profile`.
   bool trace = false;
-  // How the stream that computes goes on: kWorker beside the caller also on devices that otherwise compute within
-  // calls.
+  // The mode of the stream that computes: with kWorker it runs beside the caller also on devices that otherwise compute
+  // within calls.
   hal::StreamMode compute = hal::StreamMode::kInline;
   // All ranks of the run, of which this session is one; it outlives the session. Null: a run of one rank.
   RankGroup* group = nullptr;
@@ -51,31 +51,31 @@ struct SessionOptions {
 
 // A dense, row-major tensor of a session: one slot of a buffer, for Session::Read and Session::Write.
 struct TensorRef {
-  uint32_t buffer = 0;  // of the plan
+  uint32_t buffer = 0;  // index in the plan
   uint32_t slot = 0;
   uint64_t bytes = 0;
   fbs::DType dtype = fbs::DType::F32;
   absl::Span<const int64_t> shape;  // valid as long as the session
 };
 
-// A run that was begun, until it was waited for.
+// Stands for a run from its begin until it was waited for.
 struct RunTicket {
   uint64_t number = 0;
 };
 
-// What one kernel of the plan, all copies, or all communication took so far.
+// The time that one kernel of the plan, all copies, or all communication took so far.
 struct ProfileRow {
   std::string name;
   bool generated = false;
   uint64_t launches = 0;
   double seconds = 0;
-  double flops = 0;        // of all launches, as the plan states them
+  double flops = 0;        // sum over all launches, as the plan states them
   double bytes_moved = 0;  // likewise
 };
 
-// What one rank of a plan is on its device: its memory, loaded kernels, and for every entry the list of commands with
-// all addresses filled in. The host reaches memory by Read and Write alone. State lives in it between runs and is
-// undefined at first: run the plan's entry of kind Init, or write the states. One thread at a time uses a session.
+// One rank of a plan on its device: its memory, loaded kernels, and for every entry the list of commands with all
+// addresses filled in. The host reaches memory by Read and Write alone. States keep their values between runs and are
+// undefined at first: run the plan's entry of kind Init, or write them. One thread at a time uses a session.
 //
 // Where the plan has an entry of kind Prepare (runtime/plan/preparation.h), the session runs it before an entry that
 // reads its results, if parameters may have changed since: an entry or the caller wrote them.
@@ -97,7 +97,7 @@ class Session {
   // Index of this role's entry. kNotFound listing the plan's entries.
   absl::StatusOr<int> FindEntry(absl::string_view name) const;
   absl::StatusOr<int> FindEntry(fbs::EntryKind kind, uint32_t bucket = 0) const;
-  // Its name.
+  // The name of an entry.
   absl::string_view NameOf(int entry) const { return TextOf(plan().entries()->Get(entry)->name()); }
 
   // Begins a run of an entry: Wait says how it ended. Entries that were compiled with two runs in flight overlap: a
@@ -111,9 +111,9 @@ class Session {
   // kFailedPrecondition, and nothing began, when an input was not written since the last run, for its value is
   // undefined then, or when the run may not overlap with what is under way.
   absl::StatusOr<RunTicket> Start(int entry);
-  // Returns when a run is over, those that began before it too. An error names entry, segment, command and source, and
-  // state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began behind
-  // one that failed has failed as well. In the order of beginning, or not.
+  // Returns when a run, and those that began before it, are over. An error names entry, segment, command and source,
+  // and state may be half updated then. kInvalidArgument where a kernel found its data wrong. A run that began after
+  // one that failed has failed as well. Runs may be waited for in any order.
   absl::Status Wait(RunTicket ticket);
 
   // Runs an entry to its end: Start, and Wait. Without an error it allocates nothing, takes no lock and touches no
@@ -121,7 +121,7 @@ class Session {
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
   // Runs the entry of kind Prepare if it has to run before other entries, so that the first of these does not wait for
-  // it. Nothing where the plan has no such entry.
+  // it. Does nothing if the plan has no such entry.
   absl::Status Prepare();
 
   // The tensor behind a port. Inputs with several slots (microbatches) have one tensor each. kNotFound listing the
@@ -134,21 +134,22 @@ class Session {
   // A parameter or other state by its key in checkpoints. Indices are those of plan().states().
   absl::StatusOr<TensorRef> State(absl::string_view key) const;
   TensorRef StateAt(uint32_t index) const;
-  // Any buffer of this rank's role.
+  // The tensor in a slot of any buffer of this rank's role.
   TensorRef BufferAt(uint32_t buffer, uint32_t slot = 0) const;
 
-  // Between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run that is under way may
-  // use them, see Start. kInvalidArgument for bytes beyond its end; for an input that is not written as a whole; and,
-  // naming entry, port and element, for an integer outside of its port's limit: nothing was written then.
+  // Copy between the host and the bytes of a tensor from `offset` on. kFailedPrecondition while a run that is under way
+  // may use them, see Start. kInvalidArgument for bytes beyond its end; for an input that is not written as a whole;
+  // and, naming entry, port and element, for an integer outside of its port's limit: nothing was written then.
   absl::Status Write(const TensorRef& tensor, absl::Span<const uint8_t> bytes, uint64_t offset = 0);
   absl::Status Read(const TensorRef& tensor, absl::Span<uint8_t> bytes, uint64_t offset = 0) const;
-  // Lets a tensor of space External be `memory`, of its size, without a copy: `owner` keeps it as it is. False where
-  // the device cannot read it there, and for a tensor of another space: Write copies then.
+  // Makes `memory`, which has the tensor's size and which `owner` keeps as it is, the memory of a tensor of space
+  // External, without a copy. False if the device cannot read it there, or the tensor is of another space: it has to be
+  // written then.
   absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
                               std::shared_ptr<const void> owner);
-  // Where tensors of space External are.
+  // The bytes of tensors of space External in the caller's memory and in the device's.
   ExternalBytes external_bytes() const { return external_->bytes(); }
-  // The same for all elements of a tensor.
+  // Write and Read for all elements of a tensor.
   template <typename T>
   absl::Status WriteAll(const TensorRef& tensor, absl::Span<const T> elements) {
     return Write(tensor, {reinterpret_cast<const uint8_t*>(elements.data()), elements.size() * sizeof(T)});
@@ -158,14 +159,15 @@ class Session {
     return Read(tensor, {reinterpret_cast<uint8_t*>(elements.data()), elements.size() * sizeof(T)});
   }
 
-  // Rows of what ran, the slowest first; empty unless SessionOptions.profile.
+  // A row for each kernel that ran, for copies and for communication, the slowest first; empty unless
+  // SessionOptions.profile.
   std::vector<ProfileRow> Profile() const;
 
-  // What the last runs of each entry did; empty unless SessionOptions.trace.
+  // The last runs of each entry with the times of their commands; empty unless SessionOptions.trace.
   std::vector<TracedRun> Trace() const { return tracer_ == nullptr ? std::vector<TracedRun>() : tracer_->Runs(); }
 
   hal::Device& device() { return *device_; }
-  // The arena in space Device.
+  // The arena in space Device, which the caller may write.
   hal::Allocation& arena() {
     is_prepared_ = false;
     return *arenas_[static_cast<size_t>(fbs::MemorySpace::Device)];
@@ -177,8 +179,8 @@ class Session {
   // A run from Start to Wait.
   struct StartedRun {
     bool started = false;
-    bool over = false;    // with `status`
-    bool marked = false;  // `ends` are its last points
+    bool over = false;    // ended with `status`
+    bool marked = false;  // `ends` were recorded behind its last commands
     uint64_t number = 0;
     int entry = 0;
     uint32_t parity = 0;
@@ -186,35 +188,37 @@ class Session {
     std::vector<std::unique_ptr<hal::Event>> ends;  // by stream; empty where no entry has two runs in flight
     std::unique_ptr<hal::Allocation> faults;        // copied behind a marked run, in pinned memory
   };
-  // The call of a label that is of no segment: of copies that feed inputs.
+  // The call in the labels of copies that feed inputs, which are in no segment.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
 
   absl::Status Allocate();
   absl::Status FillConstants();
   hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }
-  // Where commands reach a slot of a buffer in an arena.
+  // The address at which commands reach a slot of a buffer in an arena.
   hal::DeviceAddress AddressOf(const fbs::Buffer& buffer, uint32_t slot) const;
   absl::StatusOr<TensorRef> FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
                                      absl::string_view kind, absl::string_view entry, absl::string_view port,
                                      uint32_t slot) const;
-  // Where the host finds a tensor now. kFailedPrecondition where a run that is under way may use it.
+  // The offset in its arena at which the host finds a tensor now. kFailedPrecondition if a run that is under way may
+  // use it.
   absl::StatusOr<uint64_t> OffsetFor(absl::string_view what, const TensorRef& tensor) const;
 
   absl::Status CreateRunEvents();
   absl::Status CheckMayBegin(int entry) const;
   absl::StatusOr<RunTicket> Begin(int entry, bool marks_end);
   absl::Status Order(const StartedRun& run);
-  // Of the labels of a run's commands: which of the two it is.
+  // The bit of its commands' labels that says which of the two runs this is.
   uint64_t LabelOfRun(const StartedRun& run) const { return uint64_t{&run == &runs_[1]} << 63; }
   StartedRun& RunOf(uint64_t label) { return runs_[label >> 63]; }
-  // Waits for all runs that are under way, and says in each how it ended.
+  // Waits for all runs that are under way, and notes in each how it ended.
   void Drain();
   absl::Status Synchronize(std::optional<uint64_t>* label);
-  // Records the last points of a run, behind the copy of its faults.
+  // Records the ends of a run in its streams, behind the copy of its faults.
   absl::Status MarkEnd(StartedRun& run);
   absl::Status FindFaults();
   absl::Status ClearFaults();
-  // The faults of a run that is over, as an error; they are cleared then, and what began behind it has failed.
+  // Returns the faults of a run that is over as an error. They are cleared then, and the run that began after it has
+  // failed.
   absl::Status CheckFaults(StartedRun& run);
   absl::Status DescribeFault(int entry, uint64_t offset, int32_t fault) const;
 
@@ -225,7 +229,7 @@ class Session {
   absl::Status ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body);
   absl::Status Issue(const BoundCommand& command);
   absl::Status IssueProfiled(const BoundCommand& command);
-  // When all commands were issued and no run is under way: waits until they are over.
+  // Called when all commands were issued and no other run is under way: waits until they are over.
   absl::Status Finish(int entry);
   absl::Status FailedBehind(const absl::Status& status, const StartedRun& run, const StartedRun& failed) const;
   absl::Status FailedRun(const absl::Status& status, int entry, std::optional<uint64_t> label) const;
@@ -237,27 +241,27 @@ class Session {
   uint32_t role_ = 0;
   std::vector<uint32_t> states_;
   std::unique_ptr<hal::Device> device_;
-  // By fbs::MemorySpace; null where the role has none, and for External.
+  // The arena of each fbs::MemorySpace; null where the role has none, and for External.
   std::array<std::unique_ptr<hal::Allocation>, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas_;
   std::unique_ptr<ExternalMemory> external_;
   std::unique_ptr<BoundPlan> bound_;
   std::unique_ptr<const Preparation> preparation_;
-  bool is_prepared_ = false;  // what the entry of kind Prepare computed is that of the parameters
+  bool is_prepared_ = false;  // the entry of kind Prepare has run since parameters changed
   std::unique_ptr<Ports> ports_;
   std::array<StartedRun, 2> runs_;
   uint64_t last_run_ = 0;
-  std::unique_ptr<hal::Event> begin_;  // of a run that follows another one, or takes its outputs
+  std::unique_ptr<hal::Event> begin_;  // the begin of a run that follows another one, or takes its outputs
   absl::optional<uint32_t> faults_;    // this role's buffer of kind Fault
-  std::vector<bool> has_faults_;       // whether an entry writes it
-  std::vector<int32_t> words_;         // of it, as they were read
-  std::vector<Ports::Copy> copies_;    // of the run that begins
-  // By kernel of the plan; the last two are for copies and communication.
+  std::vector<bool> has_faults_;       // whether each entry writes that buffer
+  std::vector<int32_t> words_;         // words of that buffer, as they were read
+  std::vector<Ports::Copy> copies_;    // copies of the run that begins
+  // Times by kernel of the plan; the last two are for copies and communication.
   struct Timing {
     uint64_t launches = 0;
     int64_t nanoseconds = 0;
   };
   std::vector<Timing> timings_;
-  std::unique_ptr<hal::Event> command_begin_, command_end_;  // of the command that is being timed
+  std::unique_ptr<hal::Event> command_begin_, command_end_;  // around the command that is being timed
   std::unique_ptr<Tracer> tracer_;
 };
 

@@ -62,7 +62,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
     Drain();
     BOWLINE_RETURN_IF_ERROR(Prepare());
   }
-  // Also where it fails half-way.
+  // This comes before the run, which may have changed parameters even if it fails half-way.
   if (preparation_->Invalidates(index)) is_prepared_ = false;
   StartedRun& run = runs_[runs_[0].started ? 1 : 0];
   run.started = true;
@@ -82,7 +82,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
   return RunTicket{run.number};
 }
 
-// On the device a run begins when the one before has ended, on all streams.
+// Makes a run begin on the device when the one before has ended on all streams.
 absl::Status Session::Order(const StartedRun& run) {
   const StartedRun& other = runs_[&run == &runs_[0] ? 1 : 0];
   const bool follows = other.started && !other.over;

@@ -10,10 +10,10 @@
 
 namespace bowline {
 
-// When a command ran, in nanoseconds of the steady clock, which all ranks of a machine share.
+// The times of one command, in nanoseconds of the steady clock, which all ranks of a machine share.
 struct TraceEvent {
-  uint32_t call = 0;     // of the program's timeline
-  uint32_t command = 0;  // of that call's segment
+  uint32_t call = 0;     // index in the program's timeline
+  uint32_t command = 0;  // index in that call's segment
   int64_t begin = 0;
   int64_t end = 0;
 };
@@ -24,24 +24,24 @@ struct TracedRun {
   std::vector<TraceEvent> events;  // in the order of issue
 };
 
-// What the last runs of each entry did, by events of the device.
+// Takes the times of all commands in the last runs of each entry, by events of the device.
 class Tracer {
  public:
-  // Runs of each entry that are kept: a long training takes no more memory than a short one.
+  // The number of runs of each entry that are kept, so that a long training takes no more memory than a short one.
   static constexpr size_t kKeptRuns = 2;
 
   // `device` outlives it.
   Tracer(hal::Device* device, size_t entries) : device_(device), runs_(entries) {}
 
-  // Of a run with so many commands.
+  // Begins the trace of a run with this many commands.
   absl::Status Begin(size_t commands);
-  // The points before and after a command of its stream.
+  // Record the points before and after a command in its stream.
   absl::Status StampBegin(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command]); }
   absl::Status StampEnd(hal::Stream& stream, size_t command) { return stream.Record(*points_[2 * command + 1]); }
-  // When the run is over, without an error. `sites`: the command of each pair of points.
+  // Reads the times; called when the run is over, without an error. `sites` has the command of each pair of points.
   absl::Status End(int entry, const std::vector<TraceEvent>& sites);
 
-  // The latest last, entry by entry.
+  // The kept runs, entry by entry, the latest last.
   std::vector<TracedRun> Runs() const;
 
  private:

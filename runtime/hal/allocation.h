@@ -15,18 +15,18 @@ class Allocation {
  public:
   virtual ~Allocation() = default;
 
-  // As asked for, not rounded up.
+  // The size that was asked for, not rounded up.
   virtual size_t bytes() const = 0;
 
   // The first byte as commands of the device see it.
   virtual DeviceAddress address() const = 0;
 
-  // The first byte as the host sees it: of MemorySpace::kPinnedHost. Null for memory that the host reaches by Read and
+  // The first byte as the host sees it, for MemorySpace::kPinnedHost. Null for memory that the host reaches by Read and
   // Write alone.
   virtual uint8_t* host() const = 0;
 
-  // Between host memory and [offset, offset + size). Both wait for nothing: the caller synchronises streams that touch
-  // the bytes.
+  // Copy between host memory and [offset, offset + size). Both wait for nothing: the caller synchronises streams that
+  // touch the bytes.
   virtual absl::Status Write(size_t offset, absl::Span<const uint8_t> from) = 0;
   virtual absl::Status Read(size_t offset, absl::Span<uint8_t> to) const = 0;
 
@@ -36,7 +36,7 @@ class Allocation {
   //   kInvalidArgument and transfer nothing.
 };
 
-// kInvalidArgument unless [offset, offset + size) lies in `bytes`: what Write and Read begin with.
+// kInvalidArgument unless [offset, offset + size) lies in `bytes`. Write and Read begin with this check.
 absl::Status CheckTransfer(size_t offset, size_t size, size_t bytes);
 
 }  // namespace bowline::hal

@@ -7,7 +7,7 @@
 namespace bowline::hal {
 namespace {
 
-// Of all members' parts of all pieces together, so that no product or sum overflows.
+// The most bytes of all pieces of all members together, so that no product or sum overflows.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 60;
 
 }  // namespace

@@ -24,11 +24,11 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  // This rank's place among the members, and how many there are. Peers are places too.
+  // This rank's place among the members, and their number. Peers are places too.
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Makes room for what such an operation needs on its way, so that issuing it allocates nothing.
+  // Allocates the memory that such an operation needs, so that issuing it allocates nothing.
   virtual absl::Status Reserve(const Operation& operation, absl::Span<const Piece> pieces) { return absl::OkStatus(); }
 
   // Puts an operation into the stream; see OperationKind for what it does.

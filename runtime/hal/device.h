@@ -21,7 +21,7 @@
 
 namespace bowline::hal {
 
-// What code was compiled for, as a plan states it.
+// The machine that code was compiled for, as a plan states it.
 struct Target {
   std::string device;  // "cpu"
   std::string arch;    // "x86_64"
@@ -29,13 +29,13 @@ struct Target {
 };
 
 struct DeviceOptions {
-  int threads = 1;  // that a launch may use on the host
-  int rank = 0;     // of the run, whose device it is
-  // Of this driver alone, by name: --driver NAME:KEY=VALUE,...
+  int threads = 1;  // threads that a launch may use on the host
+  int rank = 0;     // the rank of the run whose device it is
+  // Settings of this driver alone, by name: --driver NAME:KEY=VALUE,...
   std::map<std::string, std::string> settings = {};
 };
 
-// One rank's device: where its memory is and its commands run. Everything else is made from it.
+// One rank's device, which has its memory and runs its commands. Everything else is made from it.
 class Device {
  public:
   virtual ~Device() = default;
@@ -49,27 +49,27 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Allocation>> Allocate(size_t bytes,
                                                                MemorySpace space = MemorySpace::kDevice) = 0;
 
-  // Where kernels and copies of the device read `memory`, which the host keeps as it is; nothing where they do not
-  // reach memory of the host.
+  // The address at which kernels and copies of the device read `memory`, which the host keeps as it is; nothing if they
+  // do not reach memory of the host.
   virtual std::optional<DeviceAddress> AddressOfHost(absl::Span<const uint8_t> /*memory*/) const {
     return std::nullopt;
   }
 
   // Whether LoadExecutable knows the format.
   virtual bool KnowsFormat(absl::string_view format) const = 0;
-  // An image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does not
-  // know or an image that does not load.
+  // Loads an image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does
+  // not know or an image that does not load.
   virtual absl::StatusOr<std::unique_ptr<Executable>> LoadExecutable(absl::string_view format,
                                                                      absl::Span<const uint8_t> image) = 0;
 
-  // A kernel of the registry. kNotFound, kInvalidArgument as kernels::CreateKernel.
+  // Creates a kernel of the registry. kNotFound and kInvalidArgument mean what they mean in kernels::CreateKernel.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> CreateKernel(const kernels::Signature& signature) = 0;
 
   // kResourceExhausted when the system has no thread for it.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(StreamMode mode = StreamMode::kInline) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent(EventMode mode = EventMode::kOrder) = 0;
 
-  // Of the members of `exchange`, each of which calls this with its own device.
+  // Creates the communicator of the members of `exchange`, each of which calls this with its own device.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(std::unique_ptr<Exchange> exchange) = 0;
 
   // Contract

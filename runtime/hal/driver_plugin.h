@@ -22,7 +22,7 @@ inline constexpr char kDriverPluginFunction[] = "bowline_driver_plugin";
 
 }  // namespace bowline::hal
 
-// In one source file of a plugin, outside of namespaces.
+// Defines that function. A plugin uses it in one source file, outside of namespaces.
 #define BOWLINE_DRIVER_PLUGIN(create_device)                                                                    \
   extern "C" __attribute__((visibility("default"))) const bowline::hal::DriverPlugin* bowline_driver_plugin() { \
     static const bowline::hal::DriverPlugin plugin = {bowline::hal::kInterfaceHash, create_device};             \

@@ -24,13 +24,14 @@ class DriverRegistry {
   // kAlreadyExists when the name is taken.
   absl::Status Add(const std::string& name, DeviceFactory factory);
 
-  // Where plugins are looked for, the first folder first.
+  // Sets the folders in which plugins are looked for, the first folder first.
   void SearchPluginsIn(std::vector<std::string> folders) { folders_ = std::move(folders); }
 
-  // kUnavailable saying what is there and where was looked, or why a plugin does not load; the driver's own errors.
+  // Creates a device of the driver `name`. kUnavailable, listing the drivers that are there and the folders that were
+  // searched, or saying why a plugin does not load; else the driver's own errors.
   absl::StatusOr<std::unique_ptr<Device>> CreateDevice(const std::string& name, const DeviceOptions& options) const;
 
-  // Those that were added, sorted.
+  // The names of the drivers that were added, sorted.
   std::vector<std::string> Names() const;
 
  private:
@@ -47,7 +48,7 @@ struct DriverChoice {
 // kInvalidArgument saying what is wrong with the text.
 absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
 
-// kInvalidArgument naming driver and setting, and those that there are, for a setting that is not `known`.
+// kInvalidArgument for a setting that is not among `known`, naming the driver, the setting and the known ones.
 absl::Status CheckSettings(absl::string_view driver, const DeviceOptions& options,
                            std::initializer_list<absl::string_view> known);
 

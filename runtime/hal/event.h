@@ -8,8 +8,8 @@
 namespace bowline::hal {
 
 enum class EventMode {
-  kOrder,  // for waiting
-  kTimed,  // also for Event::Time
+  kOrder,  // streams and the host can wait for it
+  kTimed,  // Event::Time is possible, too
 };
 
 // A point in a stream that other streams can wait for: see Stream::Record and Stream::Wait.
@@ -20,13 +20,13 @@ class Event {
   // True once Record was called on some stream.
   virtual bool recorded() const = 0;
 
-  // Returns when the stream has come to the point that was recorded last; at once where none was. What is in the stream
+  // Returns when the stream has come to the point that was recorded last, or at once if none was. What is in the stream
   // behind it may still be under way. An error is one of the device: see Stream::HasFailed for commands.
   virtual absl::Status Await() const = 0;
 
-  // When the stream came to the point that was recorded last, by the device's clock, in nanoseconds of this host's
-  // steady clock, to within what it takes to ask the device. kFailedPrecondition unless the event is timed and the
-  // point was reached.
+  // The time at which the stream came to the point that was recorded last, by the device's clock, in nanoseconds of
+  // this host's steady clock, to within the time that it takes to ask the device. kFailedPrecondition unless the event
+  // is timed and the point was reached.
   virtual absl::StatusOr<int64_t> Time() const = 0;
 
   // Contract

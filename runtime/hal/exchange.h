@@ -19,8 +19,8 @@ struct HostPiece {
 };
 
 // An ordered set of ranks that exchange bytes of the host's memory, as one of them sees it. Devices make their
-// communicators from it (Device::CreateCommunicator): one whose memory is the host's moves everything so; one with a
-// library of its own exchanges what that needs to begin with.
+// communicators from it (Device::CreateCommunicator): a device whose memory is the host's moves everything by it; one
+// with a communication library of its own exchanges what that library needs to begin with.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -31,7 +31,7 @@ class Exchange {
   virtual int self() const = 0;
   int size() const { return static_cast<int>(ranks().size()); }
 
-  // Does an operation, which is a possible one (CheckOperation), from its begin to its end, on the calling thread.
+  // Runs an operation, which is a possible one (CheckOperation), from its begin to its end, on the calling thread.
   // Several pieces are one operation: the cost of starting it is paid once. operation.number is filled in here.
   virtual absl::Status Run(Operation operation, absl::Span<const HostPiece> pieces) = 0;
 
@@ -46,11 +46,10 @@ class Exchange {
   //   Order: one operation at a time, and every rank runs the same ones in the same order; sends and receives concern
   //   two ranks only. Types: reductions take f32, f64, bf16, f16, i32 and i64; all else takes every type. Integer sums
   //   wrap. bf16 and f16 are summed in f32 and rounded once. The maximum of anything and a NaN is a NaN. Determinism:
-  //   the ranks' values are combined in the order of ranks; all ranks get the same bits, in every run. In place is
-  //   kAllReduce with receive
-  //   == send; kAllGather with send == this rank's part of receive; kReduceScatter with receive == this rank's part of
-  //   send. Other overlaps are not allowed. Until the operation ends other members may read `send`. Nothing is
-  //   allocated after the first use. Errors: kInvalidArgument when members run operations that do not belong together
+  //   the ranks' values are combined in the order of ranks; all ranks get the same bits, in every run. In place:
+  //   kAllReduce may have receive == send; kAllGather, send == this rank's part of receive; kReduceScatter, receive ==
+  //   this rank's part of send. Other overlaps are not allowed. Until the operation ends other members may read `send`.
+  //   Nothing is allocated after the first use. Errors: kInvalidArgument when members run operations that do not match
   //   (kind, reduction, type, counts, peer), naming two of them and what each called. kDeadlineExceeded when a member
   //   does not come in time, saying who waits for whom: rank, operation, and its number on this communicator, from 0.
   //   kUnavailable, with the same, when a member's process died, was stopped or cannot be reached. After an error of

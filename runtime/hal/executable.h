@@ -18,8 +18,8 @@ struct Extent {
   int64_t indices = 1;
 };
 
-// A launch is so many blocks of so many threads, x first; those of a block share `shared_bytes` of memory, undefined at
-// first. `constants` follow the arguments, each as the low bits of a word.
+// A launch of blocks of threads; the extents are those of x, y and z. The threads of a block share `shared_bytes` of
+// memory, undefined at first. `constants` follow the arguments, each as the low bits of a word.
 struct Grid {
   std::array<uint32_t, 3> blocks = {1, 1, 1};
   std::array<uint32_t, 3> threads = {1, 1, 1};
@@ -27,7 +27,8 @@ struct Grid {
   std::vector<uint64_t> constants = {};
 };
 
-// Into what a launch is divided. Nothing: the kernel knows, as those of the registry do.
+// The division of a launch into pieces or blocks; nothing (monostate) for a kernel that divides its launches itself, as
+// those of the registry do.
 using Geometry = std::variant<std::monostate, Extent, Grid>;
 
 // Something that a stream can launch: a symbol of an image, or a kernel of the registry.
@@ -35,10 +36,11 @@ class Launchable {
  public:
   virtual ~Launchable() = default;
 
-  // Workspace that every launch needs, 64-byte aligned. 0 for generated code.
+  // The bytes of workspace that every launch needs, 64-byte aligned. 0 for generated code.
   virtual size_t ScratchBytes() const { return 0; }
 
-  // kInvalidArgument, saying which it takes, unless it can be launched so. Asked when a plan is bound, not in a launch.
+  // kInvalidArgument, naming the geometry that it takes, unless it can be launched with this one. Called when a plan is
+  // bound, not in a launch.
   virtual absl::Status CheckGeometry(const Geometry& geometry) const = 0;
 };
 
@@ -52,8 +54,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  // The symbol. `work` is what one launch does, by which a device decides into how many pieces it divides one; zeros
-  // where nobody knows. kNotFound naming the symbol.
+  // The launchable of a symbol. `work` is the work of one launch, by which a device decides into how many pieces it
+  // divides one; zeros if it is not known. kNotFound naming the symbol.
   virtual absl::StatusOr<std::unique_ptr<Launchable>> Resolve(const std::string& symbol, Work work = {}) const = 0;
 
   // The address of code that kernels of the registry call, such as an epilogue; null on a device that runs nothing.

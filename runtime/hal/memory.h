@@ -9,7 +9,7 @@ namespace bowline::hal {
 // knows what it stands for; the host reads and writes through Allocation.
 using DeviceAddress = uint64_t;
 
-// Where an allocation is.
+// The kind of memory in which an allocation is.
 enum class MemorySpace {
   kDevice,      // where kernels run
   kPinnedHost,  // memory of the host that copies of the device reach, and the host itself: see Allocation::host; no

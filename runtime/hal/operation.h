@@ -43,20 +43,20 @@ constexpr OperationKind KindOf(collectives::Kind kind) {
 // Values are those of collectives::Parameter::kReduction.
 enum class ReduceOp : uint8_t { kSum, kMax };
 
-// In one word that other threads may read at any time: see Pack.
+// An operation without its pieces. Pack puts it into one word, which other threads may read at any time.
 struct Operation {
   OperationKind kind = OperationKind::kNone;
   kernels::DType dtype = kernels::DType::kF32;
-  uint16_t parameter = 0;  // of a collective that has one: collectives::Parameter
+  uint16_t parameter = 0;  // the collectives::Parameter of a collective that has one
   int peer = -1;           // place of the other member of a send or receive
-  uint32_t number = 0;     // of this member's operations on this communicator, from 0, modulo 2^32
+  uint32_t number = 0;     // counts this member's operations on this communicator, from 0, modulo 2^32
 
   static Operation Reduction(OperationKind kind, kernels::DType dtype, ReduceOp op) {
     return {kind, dtype, static_cast<uint16_t>(op)};
   }
 
   bool concerns_two() const { return kind == OperationKind::kSend || kind == OperationKind::kReceive; }
-  // Null for what is none.
+  // The definition of the collective; null if the operation is none.
   const collectives::Definition* collective() const {
     const size_t index = static_cast<size_t>(kind) - 1;
     return index < collectives::kCount ? &collectives::kDefinitions[index] : nullptr;
@@ -68,7 +68,7 @@ struct Operation {
     return kind == other.kind && dtype == other.dtype && parameter == other.parameter;
   }
 
-  // Elements of `send` and of `receive` for each that a piece counts, among so many members.
+  // The elements of `send`, and of `receive`, for each element that a piece counts, among `members` members.
   int SendParts(int members) const;
   int ReceiveParts(int members) const;
 
@@ -79,7 +79,7 @@ struct Operation {
 // "all_reduce(sum) of 12 f32", "send of 3 bf16 to rank 2". `peer_rank` is the rank behind operation.peer.
 std::string Describe(const Operation& operation, uint64_t total, int peer_rank);
 
-// Elements of all pieces.
+// The sum of the elements that all pieces count.
 template <typename Piece>
 uint64_t TotalOf(absl::Span<const Piece> pieces) {
   uint64_t total = 0;

@@ -14,15 +14,15 @@
 
 namespace bowline::hal {
 
-// Where commands run.
+// Whether the commands of a stream run beside their caller.
 enum class StreamMode {
   kInline,  // as the device likes; on a CPU each command runs before its call returns
   kWorker,  // beside the caller and other streams, as far as the device can: communication overlaps with compute
 };
 
-// A function of the host in the order of a stream, such as a communicator's. It may block until other streams, threads
-// or processes have done their part, and reaches no memory of a device. Copied when it is issued, so that it needs no
-// allocation.
+// A function of the host that runs in the order of a stream, such as a communicator's. It may block until other
+// streams, threads or processes have done their part, and reaches no memory of a device. It is copied when it is
+// issued, so that it needs no allocation.
 struct HostCall {
   absl::Status (*run)(const HostCall& call) = nullptr;
   void* context = nullptr;  // must live until the stream was synchronised
@@ -34,11 +34,12 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // `geometry` is one that the launchable takes; `scratch` has launchable.ScratchBytes() bytes, 0 for none.
+  // Launches a kernel. `geometry` is one that the launchable takes; `scratch` is the address of
+  // launchable.ScratchBytes() bytes, 0 for none.
   virtual absl::Status Launch(const Launchable& launchable, const Geometry& geometry,
                               absl::Span<const DeviceAddress> arguments, DeviceAddress scratch) = 0;
 
-  // Between memory of the device, or that and pinned memory of the host. The ranges do not overlap.
+  // Copies within memory of the device, or between that and pinned memory of the host. The ranges do not overlap.
   virtual absl::Status Copy(DeviceAddress destination, DeviceAddress source, size_t bytes) = 0;
 
   // Runs call.run(call).
@@ -47,22 +48,22 @@ class Stream {
   // `event` becomes the point after everything that is in the stream now.
   virtual absl::Status Record(Event& event) = 0;
 
-  // Later commands of this stream begin after the point of `event`. kFailedPrecondition when it was never recorded,
-  // for nobody could say what to wait for.
+  // Later commands of this stream begin after the point of `event`. kFailedPrecondition when it was never recorded and
+  // so has no point.
   virtual absl::Status Wait(const Event& event) = 0;
 
-  // Returns when the stream is empty, with the first error of its commands that no call returned. The stream is as new
-  // afterwards.
+  // Returns when the stream is empty, with the first error of its commands that no call returned. The stream is like a
+  // new one afterwards.
   virtual absl::Status Synchronize() = 0;
 
   // Whether a command has failed, when its call had returned, since the stream was synchronised last. Waits for
-  // nothing: of commands before a point that was awaited it is the truth, of later ones it may not be known yet.
+  // nothing: failures of commands before a point that was awaited are known, later ones may not be known yet.
   virtual bool HasFailed() const { return false; }
 
-  // What is issued from now on bears this label, by which its issuer knows it: 0 at first.
+  // Commands that are issued from now on have this label, by which their issuer knows them. It is 0 at first.
   void SetLabel(uint64_t label) { label_ = label; }
 
-  // If the last Synchronize returned an error: the label of what failed. Nothing where the device cannot tell.
+  // The label of the command that failed, after Synchronize returned an error; nothing if the device cannot tell.
   virtual std::optional<uint64_t> FailedLabel() const { return std::nullopt; }
 
   // Contract

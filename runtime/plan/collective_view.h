@@ -15,7 +15,7 @@ static_assert(static_cast<size_t>(fbs::CollectiveKind::MAX) + 1 == collectives::
 inline collectives::Kind KindOf(fbs::CollectiveKind kind) { return static_cast<collectives::Kind>(kind); }
 inline const collectives::Definition& DefinitionOf(fbs::CollectiveKind kind) { return collectives::Of(KindOf(kind)); }
 
-// The number that the kind has beside, from the field where the format has it; 0 for a kind without one.
+// The parameter of a collective, from the field in which the format has it for the kind; 0 for a kind without one.
 inline uint32_t ParameterOf(const fbs::Collective& collective) {
   if (DefinitionOf(collective.kind()).parameter == collectives::Parameter::kShift) return collective.shift();
   return DefinitionOf(collective.kind()).reduces() ? static_cast<uint32_t>(collective.reduction()) : 0;
@@ -24,7 +24,7 @@ inline uint32_t ParameterOf(const fbs::CollectiveT& collective) {
   if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) return collective.shift;
   return DefinitionOf(collective.kind).reduces() ? static_cast<uint32_t>(collective.reduction) : 0;
 }
-// After the kind was set.
+// Sets the field that holds the parameter of a collective whose kind is set; does nothing for a kind without one.
 inline void SetParameter(fbs::CollectiveT& collective, uint32_t parameter) {
   if (DefinitionOf(collective.kind).parameter == collectives::Parameter::kShift) collective.shift = parameter;
   if (DefinitionOf(collective.kind).reduces()) collective.reduction = static_cast<fbs::Reduction>(parameter);

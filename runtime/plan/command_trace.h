@@ -11,18 +11,18 @@ namespace bowline {
 // Adds the commands of one rank to a trace: the rank is a process, each stream of its plan a thread.
 class CommandTrace {
  public:
-  // All outlive it.
+  // The plan and the trace must outlive this.
   CommandTrace(const fbs::Plan& plan, uint32_t rank, ChromeTrace& trace);
 
-  // A command that ran: in the `run`-th run that the trace shows, of an entry, a call of its timeline and a command of
-  // that call's segment.
+  // Adds a command that ran: `command` of the segment of `call` in the timeline of `entry`, in the `run`-th run that
+  // the trace shows.
   void Add(uint64_t run, uint32_t entry, uint32_t call, uint32_t command, double begin_us, double duration_us);
 
  private:
   const fbs::Plan& plan_;
   const uint32_t rank_;
   ChromeTrace& trace_;
-  uint32_t named_ = 0;  // streams
+  uint32_t named_ = 0;  // number of streams that have a name in the trace
 };
 
 }  // namespace bowline

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_DIGEST_H_
 #define BOWLINE_RUNTIME_PLAN_DIGEST_H_
 
-// 128 bits that stand for something, equal in every run and on every machine: XXH3-128. They protect against accidents,
-// not against somebody who looks for two things with one digest.
+// Hashes of 128 bits by XXH3-128, equal in every run and on every machine. They protect against accidents, not against
+// somebody who looks for two things with one digest.
 
 #include <cstdint>
 
@@ -22,7 +22,8 @@ struct Digest {
 
 Digest DigestOfBytes(absl::Span<const uint8_t> bytes);
 
-// The digest of a sequence. `tag` says of what kind it is. Whoever adds a number of things that varies adds that first.
+// Builds the digest of a sequence. `tag` is the kind of the sequence. A caller that adds a variable number of elements
+// adds their number first.
 class DigestBuilder {
  public:
   explicit DigestBuilder(uint64_t tag) { words_.push_back(tag); }

@@ -1,7 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_DIGEST_TAGS_H_
 #define BOWLINE_RUNTIME_PLAN_DIGEST_TAGS_H_
 
-// What a digest is of. The numbers are in certificates: a new tag is appended. Private to runtime/plan.
+// The kinds of things that have a digest. The numbers are in certificates: a new tag is appended. Private to
+// runtime/plan.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_KERNEL_DIGESTS_H_
 #define BOWLINE_RUNTIME_PLAN_KERNEL_DIGESTS_H_
 
-// What the kernels of a verified plan compute, as far as a plan says. Private to runtime/plan.
+// Digests of what the kernels of a verified plan compute, as far as the plan says it. Private to runtime/plan.
 
 #include <cstdint>
 #include <utility>
@@ -16,16 +16,17 @@ namespace bowline {
 
 class KernelDigests {
  public:
-  // Code that is hashed is work.
+  // Hashing code is work that `meter` counts.
   KernelDigests(const fbs::Plan& plan, WorkMeter& meter);
 
-  // Origin, name, attributes, arguments, epilogue, and the bytes of the code. Not its place in the plan, its cost, its
-  // in-place pairs, nor a workspace (HasScratchOperand), whose size is the library's affair.
+  // The digest of a kernel: of its origin, name, attributes, arguments, epilogue, and the bytes of its code. Its place
+  // in the plan, its cost, its in-place pairs and a workspace (HasScratchOperand), whose size the library chooses, do
+  // not matter.
   const Digest& Of(const fbs::Launch& launch);
 
   // Whether the kernel promises that it may be given the same bytes for these two arguments.
   bool MayShare(uint32_t kernel, uint32_t output, uint32_t input);
-  // All such promises of a kernel that is launched like this; absent where there are none.
+  // The digest of all such promises of the kernel of a launch; absent if there are none.
   const absl::optional<Digest>& Promises(const fbs::Launch& launch);
 
  private:
@@ -33,7 +34,7 @@ class KernelDigests {
   struct Known {
     absl::optional<Digest> digest;
     absl::optional<std::vector<Pair>> in_place;  // sorted
-    bool has_promises = false;                   // were computed
+    bool has_promises = false;                   // whether `promises` was computed
     absl::optional<Digest> promises;
   };
   const std::vector<Pair>& InPlace(uint32_t kernel);

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MATCHING_H_
 #define BOWLINE_RUNTIME_PLAN_MATCHING_H_
 
-// Which communications of different roles are one operation. Ranks of one role run the same commands, so within a role
-// there is nothing to match.
+// Matches the communications of different roles that are one operation. Ranks of one role run the same commands, so
+// within a role there is nothing to match.
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace bowline {
 
-// Whether the groups of the communicator have ranks of several roles. Then each has ranks of all roles, for a group has
-// all coordinates along each of its axes. The plan passed VerifyPlan.
+// Whether the groups of the communicator have ranks of several roles. If so, each group has ranks of all roles, for a
+// group has all coordinates along each of its axes. The plan must have passed VerifyPlan.
 bool SpansRoles(const fbs::Plan& plan, uint32_t communicator);
 
 // Whether the command communicates on such a communicator.

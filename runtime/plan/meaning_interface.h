@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MEANING_INTERFACE_H_
 #define BOWLINE_RUNTIME_PLAN_MEANING_INTERFACE_H_
 
-// What callers of a verified plan take for granted, as digests. Private to runtime/plan.
+// Digests of what callers of a verified plan take for granted. Private to runtime/plan.
 
 #include <vector>
 
@@ -10,11 +10,12 @@
 
 namespace bowline {
 
-// By role: threads, seed, mesh, and the states of the role with their types and their places in whole tensors. What
-// else is in the target is compared with the machine at load.
+// A digest for each role: of threads, seed, mesh, and the states of the role with their types and their places in whole
+// tensors. The rest of the target is compared with the machine at load.
 std::vector<Digest> InterfacesOfRoles(const fbs::Plan& plan);
 
-// The ports: names, types, slots, limits, their places in whole tensors, and which of them are one buffer.
+// The digest of the entry's ports: of their names, types, slots and limits, their places in whole tensors, and of which
+// of them are one buffer.
 Digest InterfaceOfEntry(const fbs::Plan& plan, const fbs::Entry& entry);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_MESH_VIEW_H_
 #define BOWLINE_RUNTIME_PLAN_MESH_VIEW_H_
 
-// The ranks of a verified plan: what follows from the mesh for each of them.
+// Functions of the mesh of a verified plan and its ranks.
 
 #include <cstdint>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace bowline {
 
-// The ranks that the plan is for; 1 without a mesh.
+// The number of ranks that the plan is for; 1 without a mesh.
 uint32_t RankCount(const fbs::Plan& plan);
 
-// The ranks along `axes` together.
+// The number of ranks along `axes` together.
 uint32_t SizeAlong(const fbs::Plan& plan, const flatbuffers::Vector<uint8_t>* axes);
 
 // Coordinates of a rank, by axis of the mesh.
@@ -30,7 +30,7 @@ std::vector<int> MembersAlong(const fbs::Plan& plan, const flatbuffers::Vector<u
 // The number of roles, at least 1, and that of a rank.
 uint32_t RoleCount(const fbs::Plan& plan);
 uint32_t RoleOf(const fbs::Plan& plan, uint32_t rank);
-// 0 in a space in which the role has no buffer.
+// The bytes of a role's arena in a space; 0 if the role has no buffer there.
 uint64_t ArenaBytes(const fbs::Plan& plan, uint32_t role, fbs::MemorySpace space = fbs::MemorySpace::Device);
 
 // "pp=2, dp=2, tp=2"; "no mesh".

@@ -35,7 +35,7 @@ class EntryValues {
         role.Advance();
       }
     }
-    if (shared_.meter.exhausted()) return absl::OkStatus();  // for the caller to say
+    if (shared_.meter.exhausted()) return absl::OkStatus();  // the caller returns the error
     for (const auto& role : roles_) {
       if (role->pending() != nullptr) {
         return absl::InvalidArgumentError(

@@ -1,8 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_PLAN_MEANING_H_
 #define BOWLINE_RUNTIME_PLAN_PLAN_MEANING_H_
 
-// What a plan computes, as digests: two plans with equal ones give the same bits, whatever the order of their commands,
-// their streams, events and places in memory.
+// Digests of what a plan computes: two plans with equal digests give the same bits, whatever the order of their
+// commands, their streams, events and places in memory.
 //
 // Each entry is executed, with its timeline expanded, on digests instead of values. What a kernel writes has the digest
 // of the kernel and of all that it reads; a copy or a transfer hands on what is there; a collective gives the digest of
@@ -14,16 +14,16 @@
 //   other        H(kind, axes, dtype, reduction, count, digests of all members), and the place of the member where each
 //   collectives  gets something else
 //
-// Bytes that were written by several commands, or by parts of them, have the digest of the list of their pieces. Bytes
-// that nothing wrote, that are a command's workspace, or that a command writes while it reads them through another
-// operand (save in a declared in-place pair) hold nothing, which is like no value.
+// Bytes that several commands wrote, or that do not begin with the first byte of a value, have the digest of the list
+// of their pieces. Bytes that nothing wrote, that are a command's workspace, or that a command writes while it reads
+// them through another operand (save in a declared in-place pair) hold nothing, which is like no value.
 //
 // Ranks of a role have the same digests: a digest then stands for a function of the rank's place. Roles are told apart,
 // and executed beside each other: the k-th send from one to another is taken by the k-th receive, the k-th collectives
 // of all on a communicator are one.
 //
-// Without races every order that streams and events allow gives the same values; PlanChecker (compiler/Check) proves
-// that there are none.
+// If a plan has no races, every order that streams and events allow gives the same values; PlanChecker (compiler/Check)
+// proves that it has none.
 
 #include <cstdint>
 #include <string>
@@ -40,9 +40,9 @@ struct ValueMeaning {
   Digest digest;
 };
 
-// What an entry leaves behind on the ranks of a role, in this order: its interface, which is what callers and proofs
-// take for granted (threads, seed, mesh, ports, states, in-place pairs of kernels); its outputs, by name; each state
-// that it changes, by key; whatever else that must not change it changes.
+// The digests of what an entry leaves behind on the ranks of a role, in this order: its interface, which is what
+// callers and proofs take for granted (threads, seed, mesh, ports, states, in-place pairs of kernels); its outputs, by
+// name; each state that it changes, by flags and key; other buffers that it changes although they must not change.
 struct RoleMeaning {
   std::vector<ValueMeaning> values;
 };
@@ -53,12 +53,12 @@ struct EntryMeaning {
 };
 
 struct PlanMeaning {
-  std::vector<EntryMeaning> entries;  // by name, in the order in which these come up first
+  std::vector<EntryMeaning> entries;  // one for each name, in the order in which names first occur in the plan
 };
 
-// Of a plan that VerifyPlan accepts as far as certificates. Linear in the expanded commands. kInvalidArgument where a
-// role waits for another for ever; kResourceExhausted for a plan that takes more than kMostMeaningSteps to evaluate,
-// one for each operand and each piece of it.
+// Computes the meaning of a plan that passes all checks of VerifyPlan but those of certificates. Linear in the expanded
+// commands. kInvalidArgument where a role waits for another for ever; kResourceExhausted for a plan that takes more
+// than kMostMeaningSteps steps to evaluate, one for each operand and each piece of it.
 inline constexpr uint64_t kMostMeaningSteps = uint64_t{1} << 26;
 absl::StatusOr<PlanMeaning> ComputeMeaning(const fbs::Plan& plan);
 

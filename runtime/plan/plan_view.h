@@ -1,7 +1,8 @@
 #ifndef BOWLINE_RUNTIME_PLAN_PLAN_VIEW_H_
 #define BOWLINE_RUNTIME_PLAN_PLAN_VIEW_H_
 
-// Small helpers over a plan in its file form. Those that index are safe only after VerifyPlan, unless they say so.
+// Small helpers over a plan in its file form. Those that follow an index are safe only on plans that passed VerifyPlan,
+// unless they say otherwise.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +18,10 @@ namespace bowline {
 
 // Code.format of an ELF shared object.
 inline constexpr char kElfImageFormat[] = "elf";
-// Code.format where no code was generated: without data. The plan can be checked and simulated, but not run.
+// Code.format where no code was generated and there is no data. The plan can be checked and simulated, but not run.
 inline constexpr char kNoImageFormat[] = "none";
 
-// What the address of a buffer or argument may be asked to be a multiple of: arenas begin at multiples of it.
+// The largest alignment in bytes that a buffer or argument may ask for: arenas begin at multiples of it.
 inline constexpr uint32_t kMaxAlignment = 4096;
 
 // Vectors of a FlatBuffer may be absent, which means empty.
@@ -29,10 +30,10 @@ uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// FlatBuffers needs a list of its own; a test compares the names.
+// FlatBuffers needs a list of element types of its own; a test compares the names.
 static_assert(fbs::DType::MAX == static_cast<fbs::DType>(kLastInPlans), "element types of plans have the same values");
 
-// No type (IsElementType) for a value outside the enum.
+// The element type of a dtype; for a value outside the enum, a value that is no type (IsElementType).
 constexpr ElementType ElementTypeOf(fbs::DType dtype) {
   return dtype <= fbs::DType::MAX ? static_cast<ElementType>(dtype) : static_cast<ElementType>(UINT8_MAX);
 }
@@ -55,12 +56,12 @@ inline absl::string_view TextOf(const flatbuffers::String* text) {
 // The text between quotes, with control characters escaped: names come from files. Safe on unverified plans.
 std::string Quoted(const flatbuffers::String* text);
 
-// The bytes of a role, whatever their space, have numbers that differ: those of the first space are their offsets, and
+// All bytes of a role, whatever their space, have different numbers: those of the first space are their offsets, and
 // each space begins 2^62 numbers after the one before it.
 inline constexpr uint64_t kSpaceStride = uint64_t{1} << 62;
 inline fbs::MemorySpace SpaceAt(uint64_t number) { return static_cast<fbs::MemorySpace>(number / kSpaceStride); }
 
-// [begin, end) of the numbers of a role's bytes.
+// The range [begin, end) of the numbers of a role's bytes.
 struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -72,55 +73,57 @@ struct ByteRange {
 // "[128, 256)"; "[0, 64) in PinnedHost".
 std::string DescribeRange(ByteRange range);
 
-// Which slot of the buffer a call at `slot` addresses: see SegmentCall.
+// The slot of the buffer that a call at `slot` addresses: see SegmentCall.
 uint32_t SlotOf(const fbs::Buffer& buffer, uint32_t slot);
-// Where SlotOf(buffer, slot) begins in the arena of the buffer's space.
+// The offset in bytes of SlotOf(buffer, slot) in the arena of the buffer's space.
 uint64_t OffsetOf(const fbs::Buffer& buffer, uint32_t slot);
 // Bytes of SlotOf(buffer, slot).
 ByteRange RangeOf(const fbs::Buffer& buffer, uint32_t slot);
-// From the first byte of the first slot to the last of the last.
+// The bytes from the first one of the first slot to the last one of the last slot.
 ByteRange ExtentOf(const fbs::Buffer& buffer);
 
-// The engine that a copy between two spaces needs; absent where there is none. `destination` is not External.
+// The engine that a copy between two spaces needs; absent if no engine copies between them. `destination` is not
+// External.
 absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySpace destination);
 
-// What the address of an argument is a multiple of.
+// The alignment in bytes of an argument's address.
 inline uint64_t AlignmentOf(const fbs::Argument& argument) {
   return argument.alignment() == 0 ? ElementSize(argument.dtype()) : argument.alignment();
 }
 
-// Lives across runs of entries: nothing else may ever use its bytes.
+// Whether buffers of the kind live across runs of entries, so that nothing else may ever use their bytes.
 bool IsPersistent(fbs::BufferKind kind);
-// Kept by the runtime between entries. What of it checkpoints have, Plan.states says.
+// Whether the runtime keeps the values of buffers of the kind between entries. Plan.states says which of them
+// checkpoints have.
 bool IsState(fbs::BufferKind kind);
 
-// The first entry of this kind, of whatever role and bucket; null where there is none. All roles name it alike.
+// The first entry of this kind, of whatever role and bucket; null if there is none. It has the same name in all roles.
 const fbs::Entry* FindEntry(const fbs::Plan& plan, fbs::EntryKind kind);
 // Whether there may be several entries of the kind, one for each bucket.
 bool HasBuckets(fbs::EntryKind kind);
 
-// What a persistent tensor is for.
+// Whether a persistent tensor has a flag.
 inline bool Has(fbs::StateFlag flags, fbs::StateFlag flag) { return (flags & flag) != fbs::StateFlag::NONE; }
 inline bool Has(const fbs::State& state, fbs::StateFlag flag) { return Has(state.flags(), flag); }
 // "Trained|Saved|Weight"; "none". Safe on unverified plans.
 std::string DescribeFlags(fbs::StateFlag flags);
 
-// Reads or writes of an argument. A register that is read and written counts as both.
+// Whether an access reads, or writes. ReadWrite does both.
 inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }
 inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 2) != 0; }
 
-// False where code that the plan's kernels need was not generated.
+// Whether the plan has all code that its kernels need; false if it was not generated.
 bool HasCode(const fbs::Plan& plan);
 
-// What a command does with one operand.
+// The access of a command to one operand.
 struct OperandUse {
   const fbs::Operand* operand = nullptr;
   uint64_t bytes = 0;
   fbs::Access access = fbs::Access::Read;
 };
 
-// The operands of a collective, send or receive in order, of a collective source before destination; appended to
-// `uses`. None for any other command.
+// Appends the operands of a collective, send or receive to `uses`, in order, and for each piece of a collective its
+// source before its destination. Appends nothing for any other command.
 void AppendCommunicationOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
 // The event of a Signal or Wait in a call at `slot`.
@@ -132,8 +135,8 @@ uint32_t EventOf(const SignalOrWait& command, uint32_t slot) {
 // The communicator of a collective, send or receive; absent for any other command.
 absl::optional<uint32_t> CommunicatorOf(const fbs::Command& command);
 
-// Does the last operand of this launch carry the library workspace that a registered kernel asked for? It then is no
-// argument of the kernel's signature.
+// Whether the last operand of the launch is the library workspace that a registered kernel asked for. It is no argument
+// of the kernel's signature then.
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
 
 // "launch of 'matmul'", "copy", "copy to the host", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"

@@ -12,23 +12,23 @@ namespace bowline {
 // An entry of kind Prepare computes what depends on parameters and constants alone: weights in the order in which
 // products read them, tables of angles. It runs after parameters were set and before any entry that reads its results.
 
-// The operands of any command in order, of a copy source before destination; appended to `uses`.
+// Appends the operands of any command to `uses`, in order, and for a copy its source before its destination.
 void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vector<OperandUse>& uses);
 
-// Whether a buffer holds a result of such an entry: it is of kind State, and not in Plan.states. By buffer. Needs
-// VerifyMemory alone.
+// For each buffer, whether it holds a result of such an entry: it is of kind State, and not in Plan.states. The plan
+// need have passed VerifyMemory alone.
 std::vector<bool> FindPreparedBuffers(const fbs::Plan& plan);
 
-// What the entries of a verified plan have to do with its entry of kind Prepare.
+// How the entries of a verified plan depend on its entry of kind Prepare.
 class Preparation {
  public:
   explicit Preparation(const fbs::Plan& plan);
 
   // The entry of kind Prepare of a role; -1: there is none.
   int EntryOf(uint32_t role) const { return entries_[role]; }
-  // Whether an entry reads what that computed, which must have run since parameters were set.
+  // Whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were set.
   bool Needs(uint32_t entry) const { return needs_[entry]; }
-  // Whether an entry writes what that reads, so that it has to run again.
+  // Whether an entry writes what the entry of kind Prepare reads, so that that one has to run again.
   bool Invalidates(uint32_t entry) const { return invalidates_[entry]; }
 
  private:

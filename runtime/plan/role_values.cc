@@ -57,7 +57,7 @@ RoleValues::RoleValues(PlanDigests& shared, uint32_t entry)
 }
 
 void RoleValues::SetInitial() {
-  // By buffer: the first name of the ports that it is.
+  // Pairs of an input's buffer and name, sorted, so that a buffer with several names has its least name first.
   std::vector<std::pair<uint32_t, absl::string_view>> inputs;
   for (uint32_t i = 0; i < SizeOf(entry_.inputs()); ++i) {
     inputs.emplace_back(entry_.inputs()->Get(i)->buffer(), TextOf(entry_.inputs()->Get(i)->name()));

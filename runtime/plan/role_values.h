@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-// What all entries of a plan have in common.
+// The digests that all entries of a plan have in common.
 struct PlanDigests {
   explicit PlanDigests(const fbs::Plan& plan);
 
@@ -27,8 +27,8 @@ struct PlanDigests {
   KernelDigests kernels;
   std::vector<std::vector<uint32_t>> buffers_of_role;
   std::vector<const fbs::State*> state_of_buffer;  // null: none
-  std::vector<Digest> contents;                    // by buffer: of a constant, or of a coordinate
-  std::vector<Digest> interfaces;                  // by role: InterfacesOfRoles
+  std::vector<Digest> contents;                    // of constants and coordinates, by buffer
+  std::vector<Digest> interfaces;                  // InterfacesOfRoles, by role
 };
 
 class RoleValues {
@@ -37,18 +37,19 @@ class RoleValues {
 
   // Executes commands up to the next one that communicates between roles, or to the end.
   void Advance();
-  // That one; null at the end.
+  // The command at which Advance stopped; null at the end.
   const fbs::Command* pending() const { return pending_; }
   uint32_t role() const { return role_; }
   // "call 3: segment 'forward': command 2, receive from place 0 of 'pp'"
   std::string DescribePlace() const;
 
-  // What the pending one gives to others.
+  // The values that the pending command gives to other roles.
   Offer ReadPending() { return ReadOffer(*pending_); }
-  // Writes what it gets of each piece or part, or nothing of meaning. Then Advance goes on after it.
+  // Writes the values that the pending command gets in each piece or range; if `overlaps`, they become undefined. After
+  // this call Advance goes on behind the command.
   void WriteReceived(absl::Span<const ValuePieces> received, bool overlaps);
 
-  // After the end.
+  // The meaning of the role; called when Advance has come to the end.
   RoleMeaning Finish();
 
  private:
@@ -56,12 +57,12 @@ class RoleValues {
     uint32_t buffer;
     uint64_t offset, bytes;
     fbs::Access access;
-    bool scratch;    // of a buffer that means nothing once the command is over
-    bool workspace;  // and is no argument of the kernel
+    bool scratch;    // whether the buffer's value means nothing once the command is over
+    bool workspace;  // whether it is, in addition, no argument of the kernel
   };
   struct Stored {
     const fbs::Command* command;
-    uint32_t first, count;  // of uses
+    uint32_t first, count;  // range of Segment.uses
     bool between_roles;
   };
   struct Segment {
@@ -96,13 +97,13 @@ class RoleValues {
   const uint32_t role_;
   ValueMap values_;
   std::vector<Initial> initial_;
-  std::set<Digest> promises_;  // of the kernels of segments that are called
+  std::set<Digest> promises_;  // KernelDigests::Promises of the kernels in segments that are called
   std::vector<Segment> segments_;
 
-  uint32_t call_ = 0, next_ = 0;  // where it is
+  uint32_t call_ = 0, next_ = 0;  // the present call, and its next command
   const fbs::Command* pending_ = nullptr;
 
-  // Of the current command.
+  // These belong to the current command.
   absl::Span<const Use> uses_;
   std::vector<ByteRange> ranges_;
   std::vector<uint32_t> order_;

@@ -8,11 +8,11 @@
 
 namespace bowline {
 
-// Limits that keep whoever walks a plan from being led astray by a small file.
+// Limits that keep a small file from making code that walks the plan use much time or memory.
 inline constexpr uint32_t kMaxRank = 32;
 inline constexpr uint32_t kMaxThreads = 4096;
 inline constexpr uint32_t kMaxSlots = 1 << 20;
-// Commands of one program with its timeline expanded.
+// The most commands of one program with its timeline expanded.
 inline constexpr uint64_t kMaxExpandedCommands = uint64_t{1} << 28;
 inline constexpr uint32_t kMaxRoles = 4096;
 inline constexpr uint32_t kMaxEvents = 1 << 20;

@@ -10,7 +10,8 @@
 namespace bowline {
 namespace {
 
-// Of everything but what is offered and how much of it. The name of the communicator does not matter: its ranks do.
+// The digest of all of a collective but its values and their counts. Not the name of the communicator matters, but its
+// axes.
 Digest BaseDigest(const fbs::Plan& plan, const fbs::Collective& collective, size_t offers) {
   const auto* axes = plan.communicators()->Get(collective.communicator())->axes();
   const bool has_parameter = DefinitionOf(collective.kind()).parameter != collectives::Parameter::kNone;

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_VALUE_EXCHANGE_H_
 #define BOWLINE_RUNTIME_PLAN_VALUE_EXCHANGE_H_
 
-// What the members of a communication give each other, as digests. Private to runtime/plan.
+// Digests of the values that the members of a communication give each other. Private to runtime/plan.
 
 #include <cstdint>
 #include <vector>
@@ -12,11 +12,11 @@
 
 namespace bowline {
 
-// What a member gives.
+// The values that a member gives.
 struct Offer {
-  std::vector<ValuePieces> pieces;  // of each piece of a collective or part of a send
-  uint64_t kept = 0;                // in all, as the meter was told
-  bool overlaps = false;            // what it writes overlaps another of its operands as it must not
+  std::vector<ValuePieces> pieces;  // for each piece of a collective or range of a send
+  uint64_t kept = 0;                // number of ValuePieces in all, as WorkMeter::Keep was told
+  bool overlaps = false;            // a range that it writes overlaps another of its operands as it must not
 };
 
 // A collective in which `offers` take part, one per role in order; all were made by commands that match. A group within
@@ -25,9 +25,9 @@ class Exchange {
  public:
   Exchange(const fbs::Plan& plan, const fbs::Collective& collective, absl::Span<const Offer> offers, WorkMeter& meter);
 
-  // Nobody gets anything of meaning.
+  // Whether an offer overlaps, so that all members get undefined values.
   bool overlaps() const { return overlaps_; }
-  // What the member gets of each piece.
+  // The values that the member gets in each piece.
   std::vector<ValuePieces> For(uint32_t member) const;
 
  private:
@@ -38,7 +38,7 @@ class Exchange {
   const absl::Span<const Offer> offers_;
   WorkMeter& meter_;
   bool overlaps_ = false;
-  std::vector<ValuePieces> common_;  // what does not depend on the member
+  std::vector<ValuePieces> common_;  // the values that do not depend on the member
 };
 
 }  // namespace bowline

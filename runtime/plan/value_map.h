@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_PLAN_VALUE_MAP_H_
 #define BOWLINE_RUNTIME_PLAN_VALUE_MAP_H_
 
-// Which values the bytes of an arena hold.
+// A map from the bytes of an arena to the values that they hold.
 
 #include <cstdint>
 #include <map>
@@ -21,17 +21,17 @@ struct ValuePiece {
 };
 using ValuePieces = std::vector<ValuePiece>;
 
-// What bytes hold that nobody wrote, at any offset: never equal to a digest of anything.
+// The value, at any offset, of bytes that nothing wrote. It is never equal to the digest of anything.
 inline constexpr Digest kUndefined = {};
 
-// Appends the piece, or makes the last one longer that it continues.
+// Appends the piece, or extends the last piece if the new one continues it.
 void Append(ValuePieces& pieces, const ValuePiece& piece);
 
-// Of bytes that hold these pieces: the value's own digest if they are its first bytes.
+// The digest of bytes that hold these pieces: the value's own digest if they are its first bytes.
 Digest DigestOf(absl::Span<const ValuePiece> pieces);
 
-// Bounds what a hostile file can make its reader spend. Once exhausted it stays so, and what is computed then means
-// nothing.
+// Bounds the work and memory that a hostile file can make its reader spend. Once exhausted it stays so, and what is
+// computed then means nothing.
 class WorkMeter {
  public:
   WorkMeter(uint64_t steps, uint64_t pieces) : steps_(steps), pieces_(pieces) {}
@@ -39,7 +39,7 @@ class WorkMeter {
     exhausted_ |= steps > steps_;
     steps_ -= exhausted_ ? 0 : steps;
   }
-  // Pieces that are kept: each takes memory.
+  // Counts pieces that are kept, each of which takes memory.
   void Keep(uint64_t count) {
     kept_ += count;
     exhausted_ |= kept_ > pieces_;
@@ -52,7 +52,7 @@ class WorkMeter {
   bool exhausted_ = false;
 };
 
-// DigestOfBytes, as work: a hostile file may hold a million tables that share their data.
+// DigestOfBytes that counts as work, since a hostile file may hold a million tables that share their data.
 Digest DigestOfData(absl::Span<const uint8_t> bytes, WorkMeter& meter);
 
 // Partial map from bytes to values. An operation costs O(log n + number of pieces it meets).
@@ -63,7 +63,7 @@ class ValueMap {
   ValueMap(const ValueMap&) = delete;
   ValueMap& operator=(const ValueMap&) = delete;
 
-  // `range` now holds the first bytes of `value`; these pieces, which have as many bytes; nothing of meaning.
+  // Make `range` hold the first bytes of `value`, or these pieces, which have as many bytes, or undefined values.
   void Write(ByteRange range, const Digest& value);
   void Write(ByteRange range, absl::Span<const ValuePiece> pieces);
   void Erase(ByteRange range);

@@ -14,7 +14,7 @@
 
 namespace bowline::verifier {
 
-// In this order.
+// VerifyPlan calls these in this order.
 absl::Status VerifyHeader(const fbs::Plan& plan);   // names, target, mesh, roles, arenas, communicators, attachments
 absl::Status VerifyMemory(const fbs::Plan& plan);   // buffers, states, constants
 absl::Status VerifyKernels(const fbs::Plan& plan);  // images, kernels
@@ -31,27 +31,27 @@ absl::Status Broken(const Pieces&... pieces) {
 // "index 7 of WHAT, of which there are 3".
 absl::Status VerifyIndex(absl::string_view place, absl::string_view what, uint64_t index, uint64_t count);
 
-// Elements are where the machine may load them. The generated verifier (FlatBuffers 2.0.8) looks at the alignment of a
-// vector's length alone, which is less than what 8-byte elements need.
+// Checks that the elements of a vector are at multiples of 8 bytes. The generated verifier (FlatBuffers 2.0.8) checks
+// the alignment of a vector's length alone, which is less than what 8-byte elements need.
 template <typename T>
 absl::Status VerifyAligned(absl::string_view place, absl::string_view what, const flatbuffers::Vector<T>* vector) {
   if (SizeOf(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0) return absl::OkStatus();
   return Broken(place, ": the ", what, " are not aligned in the file");
 }
 
-// Shape and dtype that have a byte count.
+// Checks that a shape and a dtype have a byte count.
 absl::Status VerifyType(absl::string_view place, fbs::DType dtype, const flatbuffers::Vector<int64_t>* shape);
 
-// A power of two, at most kMaxAlignment.
+// Checks that an alignment is a power of two, at most kMaxAlignment.
 absl::Status VerifyAlignment(absl::string_view place, uint32_t alignment);
 
-// Axes of the mesh, none twice.
+// Checks that the axes are axes of the mesh, and that none is there twice.
 absl::Status VerifyAxes(const fbs::Plan& plan, absl::string_view place, const flatbuffers::Vector<uint8_t>* axes);
 
-// The layout is one of a tensor of which `buffer` is a part.
+// Checks that the layout is one of a tensor of which `buffer` holds a shard.
 absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view place, const fbs::Buffer& buffer);
 
-// A collective, send or receive of a program of `role`, save its operands.
+// Checks a collective, send or receive of a program of `role`, but not its operands.
 absl::Status VerifyCommunication(const fbs::Plan& plan, uint32_t role, const fbs::Command& command);
 
 // Finds names that are empty or appear twice.

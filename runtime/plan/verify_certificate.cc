@@ -41,7 +41,7 @@ class CertificateVerifier {
  private:
   struct Operation {
     const fbs::Command* first = nullptr;
-    uint32_t role = 0;  // of the first
+    uint32_t role = 0;  // the role of the first
     uint32_t members = 0;
   };
 
@@ -51,7 +51,7 @@ class CertificateVerifier {
 
   absl::Status VerifyProgram(const fbs::Program& program) {
     const auto* numbers = certificate_.roles()->Get(program.role())->numbers();
-    // By segment: the commands that communicate between roles.
+    // The commands of each segment that communicate between roles.
     std::vector<std::vector<const fbs::Command*>> commands(SizeOf(program.segments()));
     for (uint32_t s = 0; s < commands.size(); ++s) {
       const fbs::Segment& segment = *program.segments()->Get(s);
@@ -188,7 +188,7 @@ absl::Status VerifyCertificates(const fbs::Plan& plan) {
 absl::Status RequireCertificates(const fbs::Plan& plan) {
   if (RankCount(plan) == 1) return absl::OkStatus();
   const bool has_order = SizeOf(plan.certificates()) > 0;
-  // Those of all roles have values, or none has.
+  // VerifyPlan has checked that the certificates of all roles have values, or none has.
   if (has_order && SizeOf(plan.certificates()->Get(0)->roles()->Get(0)->values()) > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the plan is for ", RankCount(plan), " ranks (", DescribeMesh(plan), ") and carries no proof ",

@@ -43,7 +43,7 @@ class ProgramVerifier {
   absl::Status VerifyTimeline(absl::string_view place, const fbs::Program& program);
 
   const fbs::Plan& plan_;
-  uint32_t role_ = 0;  // of the current program
+  uint32_t role_ = 0;  // the role of the current program
   std::vector<Scratch> scratch_;
   // Per segment of the current program: slots that every buffer with several slots has; the first such buffer.
   std::vector<uint32_t> segment_slots_;

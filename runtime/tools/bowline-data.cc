@@ -94,7 +94,7 @@ absl::Status Tokenize(const TokenizeOptions& options) {
 }
 
 struct Histogram {
-  std::vector<int64_t> counts;  // by id
+  std::vector<int64_t> counts;  // number of tokens, by id
   int64_t distinct = 0;
   int64_t max_id = -1;
   std::vector<std::pair<int32_t, int64_t>> most_frequent;  // (id, count), the most frequent first

@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk, a 
 
 // What the plan is for, after looking at the options for it.
 absl::StatusOr<RunRank> ChooseRun(const LoadedPlan& plan, const RunOptions& options, const RunModes& modes) {
-  // Before thousands of ranks start, of which each would say so.
+  // This check comes before thousands of ranks start, each of which would print the error.
   BOWLINE_RETURN_IF_ERROR(Annotate(RequireCode(plan.plan()), absl::StrCat("'", options.plan, "'")));
   if (FindEntry(plan.plan(), fbs::EntryKind::TrainStep) != nullptr) {
     BOWLINE_RETURN_IF_ERROR(CheckTrainingOptions(options, modes));
@@ -119,7 +119,7 @@ absl::Status WriteTrace(const RunOptions& options, const std::string& suffix) {
   return Annotate(options.trace_log->Write(options.trace + suffix), "--trace");
 }
 
-// Of what is written when the run is over. Whether that will do is said before hours of training.
+// Checks, before hours of training, that the file of --trace, which is written when the run is over, can be written.
 absl::Status CheckTrace(const RunOptions& options, const std::string& suffix) {
   if (options.trace_log == nullptr) return absl::OkStatus();
   return Annotate(AtomicFile::Create(options.trace + suffix).status(), "--trace");

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr char kTool[] = "bowline";
 constexpr char kPrefix[] = "bowline-";
 
-// Where tools are looked for, the first folder that has one wins.
+// The folders in which tools are looked for. The first one that has the tool wins.
 std::vector<fs::path> SearchFolders() {
   std::vector<fs::path> folders;
   std::error_code error;

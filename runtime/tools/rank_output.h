@@ -17,10 +17,10 @@ class RankOutput {
   // Takes what there is to read from the non-blocking `descriptor`. False at its end.
   bool Read(int rank, int descriptor);
 
-  // A line of this process.
+  // Prints a line of this process.
   void Say(absl::string_view text);
 
-  // Prints lines that no line break ended, and the `errors`, if these are wanted.
+  // Prints lines that no line break ended and, if `errors`, the error messages.
   void Finish(bool errors);
 
  private:
@@ -31,7 +31,7 @@ class RankOutput {
 
   void Take(int rank, absl::string_view line);
 
-  std::vector<std::string> pending_;  // by rank: the begin of a line
+  std::vector<std::string> pending_;  // the begin of an incomplete line, by rank
   std::vector<Error> errors_;
 };
 

@@ -21,8 +21,8 @@ struct RunOptions {
   std::string plan;
   std::string driver, driver_path;
   bool profile = false;
-  std::string trace;  // file for what each command of the last runs took
-  // Where all ranks of this process put it.
+  std::string trace;  // file for the time that each command of the last runs took
+  // The trace to which all ranks of this process add their commands; null without --trace.
   std::shared_ptr<ChromeTrace> trace_log;
   bool quiet = false;
   std::string weights;
@@ -63,7 +63,7 @@ struct RunOptions {
 // What runs one rank.
 using RunRank = std::function<absl::Status(LoadedPlan, const RunOptions&)>;
 
-// As a clock counts, at most 30 years.
+// `seconds` as a duration of at most 30 years.
 std::chrono::nanoseconds TimeOf(double seconds);
 
 // The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
@@ -72,7 +72,7 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
 
-// A session as the options say.
+// Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);
 
 // Trains, or evaluates alone when there is no --data.

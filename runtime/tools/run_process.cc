@@ -13,7 +13,8 @@
 namespace bowline {
 namespace {
 
-// Before anything that presumes the plans equal, the communicators of the plan too.
+// Checks that all ranks have the same values. It runs before anything that presumes equal plans, even the communicators
+// of the plan.
 absl::Status Agree(GlooGroup& group, const NamedValues& values) {
   std::vector<int> everyone(static_cast<size_t>(group.ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -61,7 +62,7 @@ absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int l
   }
   const absl::Status status = plan.ok() ? RunIn(*group, options, launch, *std::move(plan), run) : plan.status();
   group->Abort(status);
-  // Where one rank gave up, all have the same words.
+  // If one rank ended the run, all ranks return the same error.
   const absl::Status broken = group->status();
   return RankGaveUp(broken) ? broken : status;
 }

@@ -26,7 +26,7 @@ namespace bowline {
 namespace {
 
 constexpr char kListenerVariable[] = "BOWLINE_SPAWNED_LISTENER";
-// For ranks whose run is broken to hear of it and to say so; longer than the hub's answers take.
+// The time that ranks have to hear that their run is broken and to say so; longer than the hub's answers take.
 constexpr auto kGrace = std::chrono::seconds(12);
 
 using Clock = std::chrono::steady_clock;
@@ -87,7 +87,7 @@ absl::Status Spawner::Start(const std::vector<std::string>& arguments) {
   ::sigemptyset(&handled_);
   for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGTSTP, SIGCONT}) ::sigaddset(&handled_, signal);
   ::sigprocmask(SIG_BLOCK, &handled_, &before_);
-  // Where it was ignored, ends would not be told.
+  // If SIGCHLD stayed ignored, no signal would tell that a rank ended.
   std::signal(SIGCHLD, SIG_DFL);
   signals_ = FileDescriptor(::signalfd(-1, &handled_, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals_.valid()) return ErrnoToStatus(errno, "signalfd");
@@ -175,11 +175,11 @@ int Spawner::Wait() {
     }
     CheckGrace();
   }
-  // What was written last.
+  // Reads what the ranks wrote last.
   for (size_t rank = 0; rank < children_.size(); ++rank) {
     if (children_[rank].output.valid()) output_.Read(static_cast<int>(rank), children_[rank].output.get());
   }
-  // Of ranks that the user ended, some have words about the others.
+  // When the user ended the ranks, their errors are not printed: some would complain about others that ended.
   output_.Finish(/*errors=*/ended_by_ == 0);
   if (ended_by_ != 0) {
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -274,7 +274,7 @@ std::optional<int> ListenerOfSpawner() {
   const char* text = std::getenv(kListenerVariable);
   int listener = -1;
   if (text == nullptr || !absl::SimpleAtoi(text, &listener)) return std::nullopt;
-  // Not for processes that this one may start.
+  // Processes that this one may start must not inherit the variable.
   ::unsetenv(kListenerVariable);
   if (listener >= 0) ::fcntl(listener, F_SETFD, FD_CLOEXEC);
   return listener;

@@ -11,8 +11,7 @@ namespace bowline {
 
 // Starts this program `ranks` times on this machine, as ranks that meet at a socket of the loopback interface, and
 // waits for all. `arguments` are the command line of each, without the program's name; --rank, --world-size,
-// --local-rank and
-// --rendezvous are put before them.
+// --local-rank and --rendezvous are put before them.
 //
 // Rank 0 has this process's standard output; everything else that ranks print comes line by line to this one's standard
 // error with "[rank 3] " before it, and error messages that several ranks have alike once, with the ranks. SIGINT and
@@ -24,8 +23,8 @@ namespace bowline {
 // processes.
 absl::StatusOr<int> SpawnRanks(int ranks, const std::vector<std::string>& arguments);
 
-// In a process that SpawnRanks started: the socket of rank 0 on which it waits for the others, -1 in other ranks.
-// Nothing in a process that somebody else started.
+// In rank 0 of the processes that SpawnRanks started, the socket on which it waits for the others; -1 in the other
+// ranks. Nothing in a process that SpawnRanks did not start.
 std::optional<int> ListenerOfSpawner();
 
 }  // namespace bowline

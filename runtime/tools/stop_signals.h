@@ -9,7 +9,7 @@ namespace bowline {
 // result becomes true with the request.
 const std::atomic<bool>& CatchStopSignals();
 
-// As the first signal would.
+// Makes the same request as the first signal.
 void RequestStop();
 
 }  // namespace bowline

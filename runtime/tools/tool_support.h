@@ -15,11 +15,12 @@ class App;
 
 namespace bowline {
 
-// To be called first: a closed pipe or a file size limit becomes an error of the write instead of ending the process.
+// Makes a closed pipe or a file size limit an error of the write, which would end the process otherwise. To be called
+// first.
 void IgnoreWriteSignals();
 
 // Parses the command line. True when the command is to go on; else `*exit_code` is 0 after --help and 1 for wrong
-// flags. and a message went to stdout or stderr.
+// flags, and a message went to stdout or stderr.
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code);
 
 // Prints "TOOL: error: MESSAGE" to stderr unless `status` is OK; returns the exit code.

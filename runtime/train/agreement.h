@@ -13,14 +13,14 @@
 
 namespace bowline {
 
-// What all ranks of a run decide together, where each knows something of its own: a signal that one of them got, a file
-// that one of them could not write. All ranks call the same methods in the same order; each waits for all. Errors of
-// the methods themselves are those of the group when it is broken.
+// Decisions of all ranks of a run together, where each knows something of its own: a signal that one of them got, a
+// file that one of them could not write. All ranks call the same methods in the same order; each waits for all. Errors
+// of the methods themselves are those of the group when it is broken.
 class Agreement {
  public:
-  // A run of one rank.
+  // The agreement of a run of one rank.
   Agreement() = default;
-  // `group` may be null: a run of one rank. The group outlives the result.
+  // `group` may be null for a run of one rank. The group outlives the result.
   static absl::StatusOr<Agreement> Create(RankGroup* group);
 
   int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }
@@ -29,7 +29,8 @@ class Agreement {
   // Whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
 
-  // The number of rank 0, at least 0; nothing on any rank when one of them does not `go_on`. No allocation.
+  // The number that rank 0 gives, which must be at least 0; nothing, on all ranks, if one of them does not `go_on`. No
+  // allocation.
   absl::StatusOr<std::optional<int32_t>> NumberOfRankZero(int32_t mine, bool go_on);
 
   // OK when `mine` is OK on every rank. Else, on every rank, the error of the first one that has one, naming it.
@@ -39,7 +40,7 @@ class Agreement {
   absl::StatusOr<std::string> FromRankZero(absl::string_view text);
 
  private:
-  // The largest of all ranks' values, in place.
+  // Replaces each value by the largest of all ranks' values.
   absl::Status Max(int32_t* values, size_t count);
   absl::StatusOr<std::string> FromRank(int rank, absl::string_view text);
 

@@ -5,15 +5,15 @@
 //
 //   DIR/step-00000020/            one checkpoint, never changed once it has this name
 //     model.safetensors           parameters under their Hugging Face names
-//     config.json                 of the model, so that the checkpoint is itself a Hugging Face directory
+//     config.json                 the model's, so that the checkpoint is itself a Hugging Face directory
 //     optimizer.safetensors       optimizer state
 //     trainer_state.json          TrainerState
 //
-// Several ranks write, instead of the two files of tensors, each its own, and rank 0 says what is in them:
+// Several ranks write two files each instead of those two files of tensors, and rank 0 writes the index of all:
 //
 //     shards.json                           how tensors are divided among ranks, see shard_index.h
 //     parameters.rank-00003.safetensors     the elements of parameters that rank 3 stores
-//     optimizer.rank-00003.safetensors      and of optimizer state
+//     optimizer.rank-00003.safetensors      the elements of optimizer state that rank 3 stores
 //
 // Either form loads into any plan of the model, for any mesh. Beside the checkpoints is
 //
@@ -40,8 +40,8 @@
 namespace bowline {
 
 enum class CheckpointRole {
-  kParameter,  // a weight: goes into model.safetensors
-  kOptimizer,  // anything else that is saved: goes into optimizer.safetensors
+  kParameter,  // a weight, which goes into model.safetensors
+  kOptimizer,  // anything else that is saved, which goes into optimizer.safetensors
 };
 
 // One tensor, dense and row-major, as a rank sees it.
@@ -49,11 +49,11 @@ struct CheckpointTensor {
   std::string key;  // name in the file
   CheckpointRole role = CheckpointRole::kParameter;
   ElementType type = ElementType::kF32;
-  std::vector<int64_t> shape = {};  // of the whole
-  // The rank's part of it, read by saving and written by Checkpoint::Load. Null: other ranks have it.
+  std::vector<int64_t> shape = {};  // the global shape
+  // The rank's shard, read by saving and written by Checkpoint::Load. Null if only other ranks have one.
   std::shared_ptr<TensorMemory> memory = nullptr;
   Sharding sharding = {};
-  bool is_saved = true;  // false: always equal to another tensor of the same key, which is, but for rounding
+  bool is_saved = true;  // false if it always equals, but for rounding, a saved tensor with the same key
 };
 
 inline constexpr absl::string_view kLatestFile = "latest";
@@ -63,11 +63,11 @@ std::string CheckpointName(int64_t step);
 // "model.safetensors", "optimizer.safetensors"
 absl::string_view WholeFileName(CheckpointRole role);
 
-// Deletes checkpoints of `directory`: of those up to the step that was saved last, all but the `keep` >= 1 latest. Each
+// Deletes all checkpoints of `directory` up to the step that was saved last but the `keep` >= 1 latest of them. Each
 // disappears as a whole.
 absl::Status DeleteOldCheckpoints(const std::string& directory, int64_t keep);
 
-// A checkpoint that exists.
+// A checkpoint that exists on disk.
 class Checkpoint {
  public:
   // `path`: the directory of a run (its latest checkpoint is taken) or of one checkpoint. Errors name the file:
@@ -77,11 +77,11 @@ class Checkpoint {
   const std::string& path() const { return path_; }
   const TrainerState& state() const { return state_; }
 
-  // Reads all of `tensors`, which are those of a plan, into their memory: the parts of this rank, whatever ranks saved
-  // them; padding becomes zero. Before any memory is touched: kFailedPrecondition when a tensor is missing from the
+  // Reads this rank's shards of all `tensors`, which are those of a plan, into their memory, whatever ranks saved them;
+  // padding becomes zero. Returns, before any memory is touched, kFailedPrecondition when a tensor is missing from the
   // checkpoint, has another type or shape there, or is there but not in `tensors`; kInvalidArgument or kDataLoss when
-  // its files are damaged. What is not saved is rounded to its own type. `begin` runs right before memory is touched;
-  // its error ends the loading.
+  // its files are damaged. A tensor that is not saved is rounded to its own type. `begin` runs right before memory is
+  // touched; its error ends the loading.
   absl::Status Load(absl::Span<const CheckpointTensor> tensors, const RankInMesh& self = {},
                     absl::FunctionRef<absl::Status()> begin = absl::OkStatus) const;
 

@@ -4,8 +4,8 @@
 // Files of token ids, as one long sequence. The format is recognised by content:
 //
 //   llm.c .bin          256 x int32 header (magic 20240520, version 1, number of tokens), then u16 tokens
-//   Megatron .bin/.idx  the index says type and lengths of the sequences in .bin; their concatenation is read. The path
-//                       is that of either file, or without extension.
+//   Megatron .bin/.idx  the index has type and lengths of the sequences in .bin; their concatenation is read. The path
+//                       is that of either file, or has no extension.
 //   NumPy .npy          a one-dimensional array of u16 or i32, format version 1 or 2
 //
 // Files are memory-mapped; opening costs the same for any size.
@@ -28,10 +28,10 @@ class TokenDataset {
   // Number of tokens.
   virtual int64_t size() const = 0;
 
-  // No token of the file can be larger, by its type: 65535 for u16.
+  // The largest id that the type of the file's tokens can hold: 65535 for u16.
   virtual int64_t max_possible_id() const = 0;
 
-  // "llm.c, u16", for people.
+  // A description for people, such as "llm.c, u16".
   virtual std::string description() const = 0;
   virtual const std::string& path() const = 0;
 
@@ -45,7 +45,7 @@ class TokenDataset {
 };
 
 struct DatasetOptions {
-  // Token ids must be below it. The default admits every int32.
+  // The vocabulary's size; token ids must be below it. The default admits every int32.
   int64_t vocabulary = int64_t{1} << 31;
 };
 
@@ -53,12 +53,12 @@ struct DatasetOptions {
 // for an unknown or unsupported format.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string& path, DatasetOptions options = {});
 
-// The readers over bytes in memory, which must outlive the result; `name` stands for the path in messages.
-// llm.c or .npy by content:
+// These read bytes in memory, which must outlive the result; `name` stands for the path in messages. The first one
+// takes llm.c or .npy, which it tells apart by content.
 absl::StatusOr<std::unique_ptr<TokenDataset>> TokenDatasetFromBytes(absl::Span<const uint8_t> bytes,
                                                                     const std::string& name,
                                                                     DatasetOptions options = {});
-// Megatron:
+// The second one takes the two files of Megatron.
 absl::StatusOr<std::unique_ptr<TokenDataset>> MegatronDatasetFromBytes(absl::Span<const uint8_t> index,
                                                                        absl::Span<const uint8_t> tokens,
                                                                        const std::string& name,

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_DATASET_FORMATS_H_
 #define BOWLINE_RUNTIME_TRAIN_DATASET_FORMATS_H_
 
-// Headers of the token file formats: each parser validates one and says where the tokens lie.
+// Headers of the token file formats: each parser validates one and finds the tokens.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace bowline {
 
-// Header of llm.c files, as little-endian int32: magic, version, number of tokens; the rest is zero.
+// The header of llm.c files has little-endian int32: magic, version, number of tokens; the rest is zero.
 inline constexpr int32_t kLlmcMagic = 20240520;
 inline constexpr int32_t kLlmcVersion = 1;
 inline constexpr int64_t kLlmcHeaderBytes = 256 * 4;

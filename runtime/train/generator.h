@@ -35,7 +35,7 @@ class Generator {
   // same text. Ends early, without an error, when `stop` becomes true.
   //
   // All ranks of a run call it with the same prompt and options and an agreement of theirs (null: a run of one rank).
-  // Rank 0 chooses the tokens and is the only one to write; a stop of any rank is one of all.
+  // Rank 0 chooses the tokens and is the only one to write; a stop of any rank stops all.
   //
   // kInvalidArgument for an empty prompt or a byte that the vocabulary lacks; kInternal for logits that are no numbers.
   absl::Status Generate(absl::string_view prompt, const GenerateOptions& options,
@@ -55,7 +55,7 @@ class Generator {
 
   Session* session_;
   int entry_ = 0;
-  int init_ = -1;  // where states are per request
+  int init_ = -1;  // the entry of kind Init, if states are per request
   TensorRef tokens_port_, position_port_, logits_port_;
   std::vector<int32_t> tokens_;
   std::vector<float> logits_;

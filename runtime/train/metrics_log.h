@@ -15,16 +15,16 @@ namespace bowline {
 //   {"step":1,"loss":4.8,"grad_norm":1.3,"lr":0.001,"tokens_per_s":51200.0,"step_ms":20.0}
 //   {"step":1,"eval_loss":4.7}
 //
-// Losses are f32 written exactly: equal numbers mean equal bits. What is no number is null.
+// Losses are f32 written exactly: equal numbers mean equal bits. A value that is no number is written as null.
 class MetricsLog {
  public:
-  // Starts a file anew, whatever was in it.
+  // Starts an empty file, whatever was in it.
   static absl::StatusOr<MetricsLog> Create(const std::string& path);
 
-  // Goes on with the file of a run that is resumed after `step`: lines of later steps, which the run will take again,
-  // are cut off. A run that was killed and resumed thus leaves the lines of one that never stopped. Begins a file where
-  // there is none; devices and pipes are only appended to. kInvalidArgument, with the file as it was, when a line up to
-  // that step is no line of metrics.
+  // Continues the file of a run that is resumed after `step`: removes the lines of later steps, which the run will take
+  // again. A run that was killed and resumed thus leaves the lines of one that never stopped. Begins a file if there is
+  // none; devices and pipes are only appended to. kInvalidArgument, with the file as it was, when a line up to that
+  // step is no line of metrics.
   static absl::StatusOr<MetricsLog> Continue(const std::string& path, int64_t step);
 
   absl::Status WriteStep(int64_t step, const StepResult& result, double tokens_per_second, double milliseconds);

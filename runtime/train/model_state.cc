@@ -91,7 +91,7 @@ std::vector<CheckpointTensor> StateTensors(Session& session) {
 }
 
 absl::Status InitializeUnsaved(Session& session) {
-  // Of any role: all ranks run it or none does.
+  // The check covers the states of all roles, so that all ranks run the entry or none does.
   const auto& states = *session.plan().states();
   if (std::all_of(states.begin(), states.end(), [](auto* state) { return IsInCheckpoints(*state); })) {
     return absl::OkStatus();

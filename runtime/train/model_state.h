@@ -13,19 +13,19 @@
 
 namespace bowline {
 
-// The ranks of the plan, and the session's among them.
+// The mesh of the plan, and the session's rank in it.
 RankInMesh RankOf(const Session& session);
 
-// What checkpoints of the plan have, and what is loaded from them: states in the plan's order and of all roles, with
-// their memory where the session, which outlives it, has it. Weights go into model.safetensors under their Hugging Face
-// names, everything else into optimizer.safetensors.
+// The tensors that checkpoints of the plan have, and those that are loaded from them: states of all roles in the plan's
+// order, with their memory if the session, which outlives it, has it. Weights go into model.safetensors under their
+// Hugging Face names, everything else into optimizer.safetensors.
 std::vector<CheckpointTensor> StateTensors(Session& session);
 
-// Gives a value to what no checkpoint has: runs the plan's entry of kind Init, which sets everything, if the plan has
-// such a state. What a checkpoint or weights have is loaded behind it.
+// Gives a value to states that no checkpoint has: runs the plan's entry of kind Init, which sets all states, if the
+// plan has such a state. Checkpoints or weights are loaded after this.
 absl::Status InitializeUnsaved(Session& session);
 
-// The state that counts finished steps. Nothing when the plan counts nothing.
+// The value of the state that counts finished steps; nothing if the plan has no such state.
 absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session);
 
 // The model's config.json as the plan carries it; empty when it does not.

@@ -11,7 +11,7 @@ namespace {
 absl::StatusOr<std::string> Save(const std::string& directory, const TrainerState& state,
                                  absl::Span<const CheckpointTensor> tensors, absl::string_view config_json,
                                  const RankInMesh& self, Agreement& agreement) {
-  std::optional<CheckpointWriter> writer;  // of rank 0
+  std::optional<CheckpointWriter> writer;  // set on rank 0 alone
   const auto begin = [&]() -> absl::Status {
     if (self.rank != 0) return absl::OkStatus();
     BOWLINE_ASSIGN_OR_RETURN(CheckpointWriter begun, CheckpointWriter::Begin(directory, state.step));

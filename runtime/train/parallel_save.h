@@ -11,9 +11,9 @@
 
 namespace bowline {
 
-// SaveCheckpoint by all ranks of a run, which call it with their own tensors and a directory that they share. Each
-// writes its shards; only when all are on disk does the checkpoint get its name. Where a rank fails all return its
-// error, and nothing has changed.
+// Saves a checkpoint as SaveCheckpoint does, by all ranks of a run, which call it with their own tensors and a
+// directory that they share. Each writes its shards; only when all are on disk does the checkpoint get its name. If a
+// rank fails, all return its error, and nothing has changed.
 absl::StatusOr<std::string> SaveCheckpointOfRanks(const std::string& directory, const TrainerState& state,
                                                   absl::Span<const CheckpointTensor> tensors,
                                                   absl::string_view config_json, const RankInMesh& self,

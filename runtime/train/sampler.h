@@ -22,10 +22,10 @@ absl::StatusOr<DataOrder> DataOrderFromName(absl::string_view name);
 // and history.
 class ShufflePermutation {
  public:
-  // size >= 1.
+  // `size` is at least 1.
   ShufflePermutation(int64_t size, uint64_t seed);
 
-  // Returns where `index` in [0, size) goes in `epoch`.
+  // Returns the place of `index` in [0, size) in the permutation of `epoch`.
   int64_t operator()(uint64_t epoch, int64_t index) const;
 
  private:
@@ -36,7 +36,7 @@ class ShufflePermutation {
   int half_bits_;
 };
 
-// Cuts a dataset into samples of `sequence` tokens and says which of them a step trains on.
+// Divides a dataset into samples of `sequence` tokens and chooses those that a step trains on.
 //
 // Sample i is tokens[i*seq .. i*seq+seq] (both ends): inputs are the first seq, labels the last seq. There are
 // n = (tokens - 1) / seq samples; what remains at the end of the file is not used. Draw d (from 0, over the whole run)
@@ -47,7 +47,7 @@ class Sampler {
   // `dataset` is not owned. kInvalidArgument when it is too short for one sample.
   static absl::StatusOr<Sampler> Create(const TokenDataset* dataset, int64_t sequence, DataOrder order, uint64_t seed);
 
-  // Samples in an epoch.
+  // The number of samples in an epoch.
   int64_t samples() const { return samples_; }
   int64_t sequence() const { return sequence_; }
   DataOrder order() const { return order_; }
@@ -59,7 +59,7 @@ class Sampler {
   // Fills `tokens` and `labels`, each [batch, sequence] row-major, for `step` >= 0. No allocation unless it fails.
   absl::Status FillBatch(int64_t step, int64_t batch, int32_t* tokens, int32_t* labels) const;
 
-  // The same for the draws first ... first + count - 1: a rank's or a microbatch's part of a batch.
+  // The same for the draws first ... first + count - 1, such as those of a microbatch or a rank's shard of a batch.
   absl::Status FillDraws(int64_t first, int64_t count, int32_t* tokens, int32_t* labels) const;
 
  private:

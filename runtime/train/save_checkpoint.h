@@ -13,19 +13,19 @@
 
 namespace bowline {
 
-// Saves as one rank into `directory`, which is made if it does not exist, replacing a checkpoint of the same step.
-// `config_json` is the content of config.json; empty for none. Returns the path of the checkpoint. On error nothing has
-// changed.
+// Saves a checkpoint by one rank into `directory`, which is made if it does not exist, and replaces one of the same
+// step. `config_json` is the content of config.json; empty for none. Returns the path of the checkpoint. On error
+// nothing has changed.
 absl::StatusOr<std::string> SaveCheckpoint(const std::string& directory, const TrainerState& state,
                                            absl::Span<const CheckpointTensor> tensors, absl::string_view config_json);
 
-// What SaveCheckpoint is made of. Several ranks save so: one begins; all write their shards into its staging path; when
-// all have, the first writes the rest and commits.
+// The steps of SaveCheckpoint. Several ranks save like this: one begins; all write their shards into its staging path;
+// when all have done so, the first one writes the rest and commits.
 class CheckpointWriter {
  public:
   static absl::StatusOr<CheckpointWriter> Begin(const std::string& directory, int64_t step);
 
-  // Files are written there until Commit.
+  // The folder into which files are written until Commit.
   const std::string& staging_path() const { return target_.staging_path(); }
 
   absl::Status WriteState(const TrainerState& state, absl::string_view config_json) const;
@@ -42,15 +42,14 @@ class CheckpointWriter {
   AtomicDirectory target_;
 };
 
-// Writes the elements of `tensors` that this rank stores into its files in `staging_path`, synced. They say whose they
-// are, and of which step.
+// Writes the elements of `tensors` that this rank stores into its files in `staging_path`, synced. The files contain
+// the rank and the step.
 absl::Status WriteShards(const std::string& staging_path, int64_t step, absl::Span<const CheckpointTensor> tensors,
                          const RankInMesh& self);
 
 // Writes whole tensors of any checkpoint as SaveCheckpoint of one rank would, in little memory: with equal values, the
-// same bytes. The directory `output`, which must not
-// hold anything, appears complete or not at all. With `with_training` it is a checkpoint that
-// training resumes from, else a Hugging Face directory.
+// same bytes. The directory `output`, which must not hold anything, appears complete or not at all. If `with_training`,
+// it is a checkpoint that training resumes from, else a Hugging Face directory.
 absl::Status ExportCheckpoint(const Checkpoint& checkpoint, const std::string& output, bool with_training);
 
 }  // namespace bowline

@@ -15,9 +15,10 @@
 //     "optimizer": {...}
 //   }
 //
-// `view`, `cuts`, `flat`, `role` and `role_axis` may be missing: the shape, no cuts, none, 0, none. They mean what
-// runtime/base/tensor_division.h says; the axes that are not named there, in the order of the mesh and without the
-// role's, are the copies. So the size of the index depends on the number of ranks no more than that of a plan.
+// `view`, `cuts` (the shardings of its dimensions), `flat`, `role` and `role_axis` may be missing; they are then the
+// shape, none, none, 0 and none. They mean what runtime/base/tensor_division.h says; the axes that are not named there,
+// in the order of the mesh and without the role's, are those of the copies. So the size of the index depends on the
+// number of ranks no more than that of a plan.
 
 #include <cstdint>
 #include <map>
@@ -37,7 +38,7 @@ inline constexpr absl::string_view kShardIndexFile = "shards.json";
 
 // The file of a rank, in the directory of the index: "parameters.rank-00003.safetensors".
 std::string ShardFileName(CheckpointRole role, int64_t rank);
-// What such a file says of itself, so that one of another rank or step is noticed.
+// The metadata of such a file, by which a file of another rank or step is noticed.
 std::map<std::string, std::string> ShardMetadata(int64_t step, int64_t rank);
 
 struct ShardIndex {
@@ -53,12 +54,13 @@ struct ShardIndex {
   std::vector<Tensor> tensors;
 };
 
-// Each tensor of `tensors` that is saved.
+// The text of the index, with each tensor of `tensors` that is saved.
 std::string ShardIndexToJson(int64_t step, const RankMesh& mesh, absl::Span<const CheckpointTensor> tensors);
 
-// Every mistake of the file is an error that names it: kInvalidArgument, or as ReadJsonFile.
+// Reads an index. Every mistake in the file is an error that names the file: kInvalidArgument, or those of
+// ReadJsonFile.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
-// The same of a text; `name` stands for the path.
+// Reads the text of an index; `name` stands for the path in messages.
 absl::StatusOr<ShardIndex> ShardIndexFromJson(absl::string_view text, const std::string& name);
 
 }  // namespace bowline

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_TRAIN_SHARDING_H_
 #define BOWLINE_RUNTIME_TRAIN_SHARDING_H_
 
-// Which ranks hold and store which elements of a tensor.
+// The elements of a tensor that each rank holds in memory and stores in checkpoints.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ struct RankMesh {
     bool operator==(const Axis&) const = default;
   };
   std::vector<Axis> axes;
-  int role_axis = -1;  // coordinate r along it has role r; -1: all ranks have role 0
+  int role_axis = -1;  // ranks with coordinate r along it have role r; -1 if all ranks have role 0
 
   int64_t ranks() const;
   bool operator==(const RankMesh&) const = default;
@@ -33,29 +33,30 @@ struct RankInMesh {
   int64_t rank = 0;
 };
 
-// Axes are indices into RankMesh.axes; no axis is there twice, nor is the role's.
+// How a tensor is sharded. Axes are indices into RankMesh.axes; no axis is there twice, and the role's is not there.
 struct Sharding {
   std::vector<int64_t> view = {};  // empty: the tensor's shape
   std::vector<std::vector<uint32_t>> dim_shardings =
       {};                           // by dimension of the view, the first axis outermost; empty: whole
-  std::vector<uint32_t> flat = {};  // of the blocks that result
+  std::vector<uint32_t> flat = {};  // axes that shard the resulting blocks, seen as one dimension
   uint32_t role = 0;
 
   bool operator==(const Sharding&) const = default;
 };
 
-// One tensor of the ranks of a mesh.
+// One tensor and its division among the ranks of a mesh.
 class ShardedTensor {
  public:
   // kInvalidArgument when the sharding is none of the mesh or of the shape.
   static absl::StatusOr<ShardedTensor> Create(const RankMesh& mesh, absl::Span<const int64_t> shape,
                                               const Sharding& sharding);
 
-  // How ranks of the role hold it. Axes that do not divide it have copies.
+  // How the ranks of the role hold the tensor in memory. Ranks along axes that do not divide it have copies.
   const TensorDivision& memory() const { return memory_; }
   int64_t MemoryPlace(int64_t rank) const { return PlaceAlong(memory_axes_, rank); }
 
-  // How they store it: of each copy an equal share, so that every element is stored once.
+  // How the ranks of the role store the tensor: the holders of copies store an equal share each, so that every element
+  // is stored once.
   const TensorDivision& storage() const { return storage_; }
   int64_t StoragePlace(int64_t rank) const { return PlaceAlong(storage_axes_, rank); }
   int64_t RankAt(int64_t storage_place) const;

@@ -130,7 +130,7 @@ class TensorsOfRanks : public StoredTensors {
   std::vector<ShardedTensor> sharded_;
   std::map<int64_t, std::unique_ptr<SafetensorsFile>> files_;  // by rank
   const Tensor* current_ = nullptr;
-  std::map<int64_t, absl::Span<const uint8_t>> parts_;  // of the current tensor, by place
+  std::map<int64_t, absl::Span<const uint8_t>> parts_;  // the shards of the current tensor, by place
 };
 
 bool Exists(const std::string& directory, absl::string_view file) {

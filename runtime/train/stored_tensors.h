@@ -18,8 +18,8 @@
 
 namespace bowline {
 
-// Tensors in files, whole or divided among those of many ranks, read by the positions of their elements. Files are
-// mapped when an element of theirs is asked for. One thread at a time.
+// Tensors in files, whole or divided among the files of many ranks, read by the positions of their elements. A file is
+// mapped when one of its elements is asked for. One thread at a time may use this.
 class StoredTensors {
  public:
   struct Tensor {
@@ -27,7 +27,7 @@ class StoredTensors {
     ElementType type = ElementType::kF32;
     std::vector<int64_t> shape;
     int64_t elements = 0;
-    std::string file;  // for messages: that it is in, or the index
+    std::string file;  // for messages: the file that has the tensor, or the index
   };
 
   virtual ~StoredTensors() = default;
@@ -39,10 +39,10 @@ class StoredTensors {
   // nullptr when there is no such tensor.
   const Tensor* Find(absl::string_view key) const;
 
-  // The bytes of the elements from `first` on, as many as lie in one piece: at least one. `first` is an element of the
-  // tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
+  // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
+  // element of the tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
-  // Whether these bytes stay valid as long as this does.
+  // Whether these bytes stay valid as long as this object.
   virtual bool KeepsBytes() const = 0;
 
  protected:
@@ -64,13 +64,14 @@ absl::Status ForEachPiece(StoredTensors& stored, const StoredTensors::Tensor& te
                           int64_t rank,
                           absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes, int64_t local)> visit);
 
-// Lets `memory` be the bytes of a rank's part of a tensor where they are in the file, which `stored` keeps mapped.
-// False, and nothing changed, where they have to be read: they are no one piece, have another type than `type`, or
-// `memory` cannot be there.
+// Makes `memory` use the bytes of a rank's shard of a tensor in the file, which `stored` keeps mapped, without a copy.
+// Returns false, and changes nothing, if they have to be read: they are not contiguous, have another type than `type`,
+// or `memory` cannot be there.
 absl::StatusOr<bool> BorrowPart(const std::shared_ptr<StoredTensors>& stored, const StoredTensors::Tensor& tensor,
                                 const ShardedTensor& sharded, int64_t rank, ElementType type, TensorMemory& memory);
 
-// Reads a rank's part of a tensor into `memory`, as `type`, to which CanConvert its elements; padding becomes zero.
+// Reads a rank's shard of a tensor into `memory`, converted to `type`, for which CanConvert is true; padding becomes
+// zero.
 absl::Status ReadPart(StoredTensors& stored, const StoredTensors::Tensor& tensor, const ShardedTensor& sharded,
                       int64_t rank, ElementType type, TensorMemory& memory);
 

@@ -15,14 +15,14 @@ namespace bowline {
 
 struct TrainLoopOptions {
   int64_t steps = 0;       // the run ends after this step, counted from its very first
-  int64_t eval_every = 0;  // steps; 0: once, after the last
+  int64_t eval_every = 0;  // in steps; 0: once, after the last step
   std::string save_directory;
-  int64_t save_every = 0;         // steps; 0: after the last alone
+  int64_t save_every = 0;         // in steps; 0: after the last step alone
   int64_t keep_checkpoints = 0;   // delete older ones of the directory once there are more; 0: keep all
   bool allow_non_finite = false;  // go on when loss or gradient are infinite or NaN
 };
 
-// Told what happened, after it is in metrics and on disk.
+// Is told what happened, after it is in metrics and on disk.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
@@ -37,8 +37,8 @@ class TrainObserver {
 // calls this with the same options and an `agreement`: `stop` on any of them stops all after the same step, and they
 // save together.
 //
-// `evaluator` and `metrics` may be null. kInternal naming the step when loss or gradient are not finite; kInternal is
-// also what a fault at run time has, and everything else comes from where it says.
+// `evaluator` and `metrics` may be null. kInternal, naming the step, when loss or gradient are not finite; kInternal
+// also for a fault at run time. Other errors name their origin.
 absl::Status RunTrainLoop(const TrainLoopOptions& options, Trainer& trainer, Evaluator* evaluator, MetricsLog* metrics,
                           TrainObserver& observer, const std::atomic<bool>& stop, Agreement* agreement = nullptr);
 

@@ -15,11 +15,11 @@
 
 namespace bowline {
 
-// What a step reports, before its update of the parameters.
+// The numbers that a step reports; loss and norm are from before its update of the parameters.
 struct StepResult {
   float loss = 0;       // mean over the tokens of the step
   float grad_norm = 0;  // global, before clipping
-  float lr = 0;         // that the step used
+  float lr = 0;         // the learning rate that the step used
 };
 
 // Runs the steps of a training plan: its entry of kind TrainStep with the inputs `tokens` and `labels` and the outputs
@@ -30,17 +30,17 @@ class Trainer {
   // kFailedPrecondition when the plan is no training plan; kInvalidArgument when the dataset is too short.
   static absl::StatusOr<Trainer> Create(Session* session, const TokenDataset* dataset, DataOrder order);
 
-  // Start of a new run: fills parameters and optimizer state as the plan says. Weights may be loaded afterwards.
+  // Starts a new run: fills parameters and optimizer state as the plan says. Weights may be loaded afterwards.
   absl::Status Initialize();
 
-  // Start of a run where another left off, of whatever ranks. kFailedPrecondition, with nothing touched, when the
+  // Starts a run where another one, of whatever ranks, stopped. kFailedPrecondition, with nothing touched, when the
   // checkpoint is of another model, data set, order, seed or global batch; kDataLoss when it contradicts itself.
   absl::Status Resume(const Checkpoint& checkpoint);
 
-  // Reads the data of the next step into the plan's inputs and nothing more: finds unusable data before a run begins.
+  // Reads the data of the next step into the plan's inputs, to find unusable data before a run begins.
   absl::Status CheckNextBatch();
 
-  // One step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
+  // Runs one step. No heap allocation unless it fails. After an error of the run itself the state may be half updated.
   absl::StatusOr<StepResult> Step();
 
   // Saves everything that Resume needs, see checkpoint.h; returns the path of the checkpoint. In a run of several ranks
@@ -56,8 +56,8 @@ class Trainer {
   Trainer(Session* session, const TokenDataset* dataset, TokenPorts ports, Sampler sampler)
       : session_(session), dataset_(dataset), ports_(std::move(ports)), sampler_(std::move(sampler)) {}
 
-  // The step whose inputs are written. Where the plan lets two runs overlap, those of the next step are written while
-  // the device computes.
+  // Runs the step whose inputs are written. If the plan lets two runs overlap, the inputs of the next step are written
+  // while the device computes.
   absl::Status Run();
 
   Session* session_;
@@ -66,7 +66,7 @@ class Trainer {
   Sampler sampler_;
   int entry_ = 0;
   bool fills_ahead_ = false;
-  std::optional<int64_t> filled_;  // the first draw of what is written for the next step
+  std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step
   TensorRef loss_, grad_norm_, lr_;
   int64_t step_ = 0;
   int64_t next_draw_ = 0;

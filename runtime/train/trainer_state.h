@@ -9,15 +9,15 @@
 
 namespace bowline {
 
-// What a run needs, beside its tensors, to go on as if it had never stopped.
+// The numbers that a run needs, beside its tensors, to go on as if it had never stopped.
 struct TrainerState {
   int64_t step = 0;   // optimizer steps done
-  uint64_t seed = 0;  // of the shuffle and of random operations
+  uint64_t seed = 0;  // the seed of the shuffle and of random operations
   DataOrder order = DataOrder::kSequential;
   int64_t next_draw = 0;    // data position: the first draw of the Sampler that was not trained on
   int64_t data_tokens = 0;  // size of the dataset, to notice another one
   std::string plan = {};    // name of the plan, for messages
-  // Sequences and positions of the global batch; 0 where they are not recorded.
+  // The number of sequences of the global batch, and that of positions of a sequence; 0 if they are not recorded.
   int64_t batch = 0;
   int64_t sequence = 0;
 

@@ -10,22 +10,22 @@
 namespace bowline {
 
 struct LoadedWeights {
-  std::string directory;            // that they came from
-  int64_t tensors = 0;              // parameters that were filled: all of the plan
-  ExternalBytes external;           // of parameters in memory space External
+  std::string directory;            // the directory that they came from
+  int64_t tensors = 0;              // the number of parameters that were filled: all of the plan
+  ExternalBytes external;           // the bytes of parameters in memory space External
   std::vector<std::string> unused;  // tensors on disk that the plan has no use for
 };
 
-// Fills every parameter of the plan, the parts of the session's rank, from a Hugging Face directory: model.safetensors,
-// or shards with their index; or from a checkpoint, whatever ranks saved it. A directory that training saved
-// checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys (runtime/base/weight_key.h)
-// and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even. A parameter in memory space
-// External is read where it is in the file, which stays mapped as long as the session, if it has the parameter's type
-// and alignment there, all of the rank's part is in one piece, and the device reads memory of the host; otherwise it is
-// copied too.
+// Fills the shards of the session's rank of every parameter of the plan from a Hugging Face directory:
+// model.safetensors, or shards with their index; or from a checkpoint, whatever ranks saved it. A directory that
+// training saved checkpoints into stands for its latest checkpoint. Tensors are found by the plan's keys
+// (runtime/base/weight_key.h) and converted from f64, f32, f16 or bf16 to the parameter's type, to nearest even. A
+// parameter in memory space External is read where it is in the file, which stays mapped as long as the session, if it
+// has the parameter's type and alignment there, the rank's shard is contiguous, and the device reads memory of the
+// host; otherwise it is copied too.
 //
-// kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, that names every tensor
-// that is missing or has another shape or an unsuitable type.
+// kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, naming every tensor that
+// is missing or has another shape or an unsuitable type.
 absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory);
 
 }  // namespace bowline

@@ -63,7 +63,7 @@ class AttentionBackward : public Kernel {
   AttentionShape shape_;
   const AttentionBackwardTable& table_;
   int threads_;
-  std::array<ParallelLoop, 2> loops_;  // of each part
+  std::array<ParallelLoop, 2> loops_;  // one for each of `parts_`
   std::vector<BackwardPart> parts_ = BackwardPartsFor(shape_, threads_, table_.sizes);
   size_t scratch_floats_ = BackwardScratchFloats(shape_, parts_, table_.sizes);
 };

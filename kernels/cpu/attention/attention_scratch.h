@@ -26,7 +26,8 @@ enum class BackwardPart : uint8_t {
   kQueries,  // dq of a block of queries of one head
 };
 
-// Of an instruction set: units, and floats of the scratch that the thread of one needs.
+// Two functions of an instruction set: the number of units, and the number of floats of scratch that the thread that
+// computes a unit needs.
 struct AttentionForwardSizes {
   int64_t (*units)(const AttentionShape& shape);
   size_t (*scratch_floats)(const AttentionShape& shape);
@@ -148,7 +149,7 @@ struct AttentionBackwardMemory {
     return static_cast<size_t>(AttentionBackwardMemory(shape, part, nullptr).floats);
   }
 
-  // How many pieces a head is cut into.
+  // How many pieces a head is divided into.
   static int64_t Pieces(const AttentionShape& shape, BackwardPart part) {
     return part == BackwardPart::kAll    ? 1
            : part == BackwardPart::kKeys ? Buffers::CeilDiv(shape.keys, kKeyRange)

@@ -129,7 +129,7 @@ struct StripMask {
   int64_t all;        // no key before this one is behind what some query sees; may be negative
   int64_t seen[2];    // end of the keys that some query of the vector sees; 0 for a vector without queries
   int64_t hidden[2];  // end of the keys that are before the window of some query of the vector
-  IntVec first;       // where the window of each query of the first vector begins
+  IntVec first;       // begin of the window of each query of the first vector
   IntVec visible;     // and where it ends; windows of the second begin and end kLanes later if causal
   int step;           // kLanes if causal
 

@@ -13,9 +13,9 @@ namespace bowline::kernels {
 namespace {
 
 // Tokens are first chained by row. Runs of rows without tokens, nearly all of a vocabulary, are then cleared.
-// Each element of the other rows is summed in registers, in the order of
-// tokens whatever the number of threads, and written once; work on them is cut by blocks of columns before rows, so
-// that a row that many tokens share is spread over threads.
+// Each element of the other rows is summed in registers, in the order of tokens whatever the number of threads, and
+// written once; work on them is divided by blocks of columns before rows, so that a row that many tokens share is
+// spread over threads.
 template <typename Update, typename Result>
 class ScatterAddRows : public Kernel {
  public:
@@ -52,7 +52,7 @@ class ScatterAddRows : public Kernel {
 
  private:
   static constexpr int64_t kBlock = 512;  // columns
-  static constexpr int64_t kGroup = 32;   // of which so many are summed at a time, in registers
+  static constexpr int64_t kGroup = 32;   // columns that are summed at a time, in registers
 
   struct Chains {
     int32_t* first;  // [rows] first token of the row, or -1

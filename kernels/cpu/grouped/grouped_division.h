@@ -12,14 +12,14 @@
 
 namespace bowline::kernels {
 
-// Of grouped_matmul: a block of a group's rows by a strip of its matrix's columns.
+// A piece of grouped_matmul is `block` rows of a group by `strip` columns of its matrix.
 struct GroupedMatmulPieces {
   int64_t block, strip;
   size_t scratch_bytes;
 };
 GroupedMatmulPieces DivideGroupedMatmul(const GroupedMatmulShape& shape, int tile_n, const GemmTiles& tiles);
 
-// Of grouped_outer: a strip of rows of a group's matrix.
+// A piece of grouped_outer is `strip` rows of a group's matrix.
 struct GroupedOuterPieces {
   int64_t strip;
   size_t scratch_bytes;

@@ -47,7 +47,7 @@ class GroupedMatmul : public Kernel {
     loop_.RunMembers(blocks * strips, [&](int member, int64_t begin, int64_t end) {
       float* own_scratch =
           reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(member) * pieces_.scratch_bytes);
-      int64_t at = 0;  // of the group's first piece
+      int64_t at = 0;  // number of the group's first piece
       ForEachGroup(operands.offsets, shape_.groups, shape_.rows, [&](RowGroup group) {
         const int64_t count = CeilDiv(group.count, pieces_.block) * strips;
         for (int64_t piece = std::max(begin, at); piece < std::min(end, at + count); ++piece) {

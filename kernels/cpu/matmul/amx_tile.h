@@ -229,7 +229,7 @@ class AmxTiles {
   }
 
   bool streams_ = false;
-  int64_t rows_ = 0;  // that the registers are configured for; 0: they are not
+  int64_t rows_ = 0;  // rows that the registers are configured for; 0: they are not configured
 };
 
 }  // namespace bowline::kernels::BOWLINE_ISA

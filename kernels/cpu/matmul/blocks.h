@@ -1,13 +1,13 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_BLOCKS_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_BLOCKS_H_
 
-// How k is cut into blocks, for the product and for operands that were packed before it. Only for *_isa.cc files.
+// The division of k into blocks, for the product and for operands that were packed before it. Only for *_isa.cc files.
 
 #include <cstdint>
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-constexpr int64_t kBlockWords = 768;  // as GemmScratch has it
+constexpr int64_t kBlockWords = 768;  // the same as in GemmScratch
 
 constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }

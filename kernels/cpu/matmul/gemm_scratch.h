@@ -1,8 +1,9 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_SCRATCH_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_SCRATCH_H_
 
-// Where a product keeps what it packs and its sums. All of it is a template over what an instruction set says of its
-// tiles, so that each one has functions of its own, and whoever plans for a machine counts without its instructions.
+// The scratch in which a product keeps its packed operands and its sums. All of it is a template over the sizes of an
+// instruction set's tiles, so that each instruction set has functions of its own, and a compiler that plans for another
+// machine computes the sizes without that machine's instructions.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +17,12 @@ namespace bowline::kernels {
 //   kPanelColumns              columns of a panel of packed B
 //   kBlockM, kStripN           rows of a block of A, which stays in the second-level cache, with the next one if there
 //                              is room, beside kStripN columns of B
-//   kScratchWords              that a tile needs itself
-//   kPadWords                  what words of k are filled up to a multiple of with zeros when they are packed
+//   kScratchWords              words of scratch that a tile needs itself
+//   kPadWords                  when the words of k are packed, zeros fill them up to a multiple of this number
 //   kSteps                     steps of k in a word
 template <typename Tiles>
 struct GemmScratch {
-  static constexpr int64_t kBlockWords = 768;             // of k: few passes over C, and a panel of A still stays in L1
+  static constexpr int64_t kBlockWords = 768;             // words of k: few passes over C; a panel of A fits into L1
   static constexpr int64_t kBlockN = 8 * Tiles::kStripN;  // packed B stays in the last-level cache
   static constexpr int64_t kPackedN = 4 * kBlockN;
   static constexpr int64_t kSpanM =
@@ -60,7 +61,7 @@ struct GemmScratch {
   }
 };
 
-// Of AMX, for whoever has not its instructions.
+// The sizes of the tiles of AMX, for code that is compiled without its instructions.
 struct AmxSizes {
   static constexpr int64_t kTileM = 32, kPanelColumns = 48, kBlockM = 16 * kTileM, kStripN = 4 * kPanelColumns,
                            kScratchWords = kTileM * kStripN, kPadWords = 16, kSteps = 2;

@@ -5,7 +5,7 @@
 namespace bowline::kernels {
 namespace {
 
-// As tile.h has them for vectors of so many f32.
+// The sizes that tile.h has for vectors of kLanes f32.
 template <int kLanes, int kRows, int kVectors, int kStepsPerWord>
 struct VectorSizes {
   static constexpr int64_t kTileM = kRows, kPanelColumns = int64_t{kVectors} * kLanes, kBlockM = 12 * kTileM,

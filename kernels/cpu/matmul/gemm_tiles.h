@@ -1,7 +1,7 @@
 #ifndef BOWLINE_KERNELS_CPU_MATMUL_GEMM_TILES_H_
 #define BOWLINE_KERNELS_CPU_MATMUL_GEMM_TILES_H_
 
-// The sizes in which an instruction set multiplies (gemm.h). Who plans for a machine that is another one asks
+// The sizes in which an instruction set multiplies (gemm.h). A compiler that plans for another machine asks
 // GemmLevelOf; kernels have the same numbers beside their code, and a test compares the two.
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace bowline::kernels {
 enum class GemmSums : uint8_t { kInC, kInScratch, kFlipped };
 
 struct GemmTiles {
-  int tile_m;      // a natural multiple for cutting m
+  int tile_m;      // a natural multiple for dividing m
   int64_t unit_m;  // the most rows that are multiplied with a strip of B before the next
   // Words of 4 bytes; monotonic in m, n and k; a multiple of 16.
   size_t (*scratch_words)(int64_t m, int64_t n, int64_t k, GemmSums sums, bool b_packed);
 };
 
 struct GemmLevel {
-  int tile_n;       // a natural multiple for cutting n
+  int tile_n;       // a natural multiple for dividing n
   bool bf16_pairs;  // two bf16 to a word; else each is widened
   GemmTiles f32, bf16, f16;
 
@@ -36,7 +36,7 @@ struct GemmLevel {
 // AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.
 constexpr int64_t kLeastForAmx = 16;
 
-// Of kAmx: that of kAvx512Bf16, which it has beside tiles of its own.
+// The sizes of `isa`. kAmx has those of kAvx512Bf16, and in addition the tiles that AmxTilesOfBf16 returns.
 const GemmLevel& GemmLevelOf(Isa isa);
 const GemmTiles& AmxTilesOfBf16();
 

@@ -127,7 +127,7 @@ class PackedMatmul : public Kernel {
         const int64_t m0 = UnitBegin(unit);
         GemmShape gemm = Piece(UnitBegin(unit + 1) - m0, n);
         gemm.packed_n = CeilDiv(n, gemm_.tile_n) * gemm_.tile_n;
-        const int64_t later = unit + 1;  // of the next chunk too: a thread's chunks lie side by side, mostly
+        const int64_t later = unit + 1;  // may be in the next chunk: a thread's chunks lie side by side, mostly
         if (later < sharing_.units) {
           gemm.next_m = UnitBegin(later + 1) - UnitBegin(later);
           gemm.next_a = operands.a + UnitBegin(later) * shape_.a[1] * operand_bytes_;

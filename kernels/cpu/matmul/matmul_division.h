@@ -11,8 +11,8 @@
 
 namespace bowline::kernels {
 
-// Each matrix of the batch in m_parts x n_parts pieces, the unit of work of a thread. How it is cut does not change a
-// bit of the result (gemm.h).
+// The division of each matrix of the batch into m_parts x n_parts pieces, each of which is the work of one thread at a
+// time. It does not change a bit of the result (gemm.h).
 struct MatmulGrid {
   int64_t m_parts = 1, n_parts = 1;
 };
@@ -20,13 +20,13 @@ struct MatmulGrid {
 // How threads share a product whose B is packed: chunks of columns, each packed by all threads together, whose rows are
 // handed out in units. Unlike pieces of a grid, nothing is packed twice, and a thread that was interrupted does less.
 struct MatmulSharing {
-  int64_t chunk_n = 0;  // columns; 0: the product is cut into a grid instead
+  int64_t chunk_n = 0;  // columns; 0: the product is divided into a grid instead
   int64_t units = 0;
   int64_t unit_m = 0;  // rows of the largest unit
 };
 
 struct MatmulDivision {
-  MatmulShape shape;     // as it is computed
+  MatmulShape shape;     // the product as it is computed
   bool swapped = false;  // A and B have changed places
   bool flipped = false;  // and C is contiguous in m
   bool dot = false;      // GemmShape::dot
@@ -34,8 +34,8 @@ struct MatmulDivision {
   MatmulSharing sharing;
   MatmulGrid grid;
   int64_t piece_m = 0, piece_n = 0;
-  size_t scratch_bytes = 0;  // of each thread
-  size_t shared_bytes = 0;   // of a packed chunk
+  size_t scratch_bytes = 0;  // scratch of each thread
+  size_t shared_bytes = 0;   // scratch of a packed chunk, which threads share
 
   size_t ScratchBytes() const;
 };

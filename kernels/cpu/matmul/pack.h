@@ -64,7 +64,7 @@ static void Pack(int64_t extent, int64_t steps, const typename Operand::Source* 
   constexpr int kSteps = Operand::kStepsPerWord;
   const int64_t words = steps / kSteps, all_words = CeilDiv(steps, kSteps);
   const int64_t panels = extent / kWidth, panel_words = panel_rows * kWidth;
-  const typename Operand::Source* last = src + words * kSteps * step_stride;  // of the half word, if there is one
+  const typename Operand::Source* last = src + words * kSteps * step_stride;  // the half word, if there is one
   if (outer_stride == 1) {
     // A few steps of every panel at a time: rows of the source are read in long pieces.
     constexpr int64_t kGroup = 8;

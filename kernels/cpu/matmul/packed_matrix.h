@@ -3,9 +3,9 @@
 
 // An operand B that was copied ("packed") into the order in which the product reads it, once for many products.
 //
-// k is cut into the product's blocks (blocks.h), n into panels of tile_n columns. The panel of columns p * tile_n + [0,
-// tile_n) in the block that begins at word w0 and has wb words is at word w0 * round_up(n, tile_n) + p * wb * tile_n:
-// wb rows of tile_n words, columns beyond n zero. No word depends on how a product is cut into pieces.
+// k is divided into the product's blocks (blocks.h), n into panels of tile_n columns. The panel of columns p * tile_n +
+// [0, tile_n) in the block that begins at word w0 and has wb words is at word w0 * round_up(n, tile_n) + p * wb *
+// tile_n: wb rows of tile_n words, columns beyond n zero. No word depends on how a product is divided into pieces.
 //
 // The buffer (packed_form.h) is large enough for the tiles of every instruction set: n is rounded up to kPackedColumns.
 // bf16 is packed only where the machine multiplies pairs of it, in one word; elsewhere a word would be twice its size.

@@ -131,8 +131,8 @@ class Product {
   }
 
   void Run() {
-    // Where sums are kept in scratch, a block of C is finished before the next; C itself holds all sums, so that B is
-    // packed only once.
+    // If sums are kept in scratch, a block of C is finished before the next one begins. C itself can hold all sums, so
+    // that B is packed only once.
     const int64_t span = direct_c_ ? shape_.m : Scratch::kSpanM;
     for (n0_ = 0; n0_ < shape_.n; n0_ += block_n_) {
       nb_ = Smaller(shape_.n - n0_, block_n_);
@@ -142,7 +142,7 @@ class Product {
   }
 
  private:
-  static constexpr int kWideVecs = 3 * kVecs;  // of a single row
+  static constexpr int kWideVecs = 3 * kVecs;  // vectors of a single row
 
   void RunSpan(int64_t begin, int64_t end) {
     begin_ = begin;
@@ -280,7 +280,7 @@ class Product {
   const Source *a_, *b_;
   GemmOutput output_;  // m0 and n0 of C as it is wanted
   const bool flipped_;
-  const int64_t words_, block_;  // of k
+  const int64_t words_, block_;  // words of k, and of a block of it
   const float* const whole_b_;   // a buffer of pack_matrix; null: B is packed here
   bool direct_c_, direct_b_, direct_a_;
   float *tile_scratch_, *packed_a_, *packed_b_, *sums_, *flip_;
@@ -289,8 +289,8 @@ class Product {
   int64_t n0_, nb_, whole_;   // the block's columns, and how many of them are read in place
   int64_t w0_, wb_, padded_;  // its words
   const Source* b_block_;
-  Panels panels_;         // of the block's columns from whole_ on
-  const float* panel_a_;  // of the tile's rows, unless A is read in place
+  Panels panels_;         // panels of the block's columns from whole_ on
+  const float* panel_a_;  // panel of the tile's rows, unless A is read in place
   Prefetcher prefetcher_;
   Tiles tiles_;
 };

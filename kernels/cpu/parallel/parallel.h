@@ -10,7 +10,7 @@
 // The caller takes part and depends on no helper: it computes whatever nobody else has begun. Where a team gains
 // nothing, because other programs want the processors too or because chunks are too short for what the machine takes to
 // hand them over, loops run on the caller alone, for up to a second at a time (team_ledger.h). Results show nothing of
-// this: how a range is cut depends on the loop and its extent alone.
+// this: how a range is divided depends on the loop and its extent alone.
 //
 // A loop inside the body of another one runs on the thread that comes to it. A body must not throw. Once a thread has
 // its team, nothing is allocated and no lock is taken. In a process that was forked from one with a team, loops run on
@@ -23,22 +23,22 @@
 
 namespace bowline::kernels {
 
-// A loop whose body may run on several threads at once. Of a kernel that runs often it is a member, which learns how
-// long an index takes. Threads may run one loop at the same time.
+// A loop whose body may run on several threads at once. A kernel that runs often has its loop as a member, which learns
+// how long an index takes. Several threads may run one loop at the same time.
 class ParallelLoop {
  public:
   using Body = absl::FunctionRef<void(int64_t begin, int64_t end)>;
   using MemberBody = absl::FunctionRef<void(int member, int64_t begin, int64_t end)>;
 
-  // On so many threads; 1 and less: on the caller, in one chunk.
+  // A loop that runs on `threads` threads; if `threads` <= 1, on the caller and in one chunk.
   explicit ParallelLoop(int threads) : threads_(threads) {}
 
-  // Cuts [0, extent) into min(kChunksPerThread * threads, extent) contiguous chunks whose sizes differ by at most one
-  // and calls `body` once for each, on any thread of the team and in any order; returns when all calls have. No call
-  // with `extent` <= 0.
+  // Divides [0, extent) into min(kChunksPerThread * threads, extent) contiguous chunks whose sizes differ by at most
+  // one and calls `body` once for each, on any thread of the team and in any order; returns when all calls have. If
+  // `extent` <= 0, it makes no call.
   void Run(int64_t extent, Body body) const;
 
-  // With as many, a thread that began late, or was interrupted, does less than the others.
+  // With this many chunks, a thread that began late, or was interrupted, does less than the others.
   static constexpr int kChunksPerThread = 4;
 
   // As above, in fewer chunks where one would take less than kChunkNanoseconds by the caller's estimate: handing a
@@ -47,8 +47,8 @@ class ParallelLoop {
   void Run(int64_t extent, double nanoseconds_per_index, Body body) const;
   static constexpr double kChunkNanoseconds = 5000;
 
-  // As the first; `member` in [0, min(threads, extent)) is unique among concurrent calls of `body` and so selects
-  // private scratch.
+  // Divides [0, extent) as the first Run does; `member` in [0, min(threads, extent)) is unique among concurrent calls
+  // of `body` and so selects private scratch.
   void RunMembers(int64_t extent, MemberBody body) const;
 
  private:

@@ -26,7 +26,7 @@ void Pause() {
 // Looks for `condition` for a while; whether it came true.
 template <typename Condition>
 bool Spin(const Condition& condition) {
-  constexpr int kLooks = 16;  // for each at the clock
+  constexpr int kLooks = 16;  // looks at the condition for each look at the clock
   for (const int64_t begin = Now();;) {
     for (int i = 0; i < kLooks; ++i) {
       if (condition()) return true;
@@ -101,7 +101,8 @@ Team::Times Team::Run(int members, const Division& chunks, Body body) noexcept {
   return {Now() - begin, Worked(own, helped)};
 }
 
-// Of a thread that was off its processor the clock says that it worked for long; so what the faster ones took counts.
+// The clock counts the time that a thread was off its processor as work; so the time per index of the faster of `a` and
+// `b` counts for the indices of both.
 int64_t Team::Worked(const Done& a, const Done& b) {
   if (a.indices == 0 || b.indices == 0) return a.nanoseconds + b.nanoseconds;
   const double of_a = static_cast<double>(a.nanoseconds) / static_cast<double>(a.indices);
@@ -142,7 +143,7 @@ void Team::Help(int member) {
     if (done.chunks == 0) continue;
     helped_indices_.fetch_add(done.indices, std::memory_order_relaxed);
     helped_nanoseconds_.fetch_add(done.nanoseconds, std::memory_order_relaxed);
-    // From here on the region may have ended.
+    // When this thread has counted its chunks as finished, the region may end at any time.
     if (unfinished_.fetch_sub(done.chunks, std::memory_order_acq_rel) == done.chunks) unfinished_.notify_one();
   }
 }

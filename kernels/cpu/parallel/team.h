@@ -3,10 +3,10 @@
 
 // A thread, the caller, and the helpers that it shares regions of work with.
 //
-// A region is cut into chunks before it begins. Each member of the team has a share of them, which lie side by side. It
-// takes them from the front, and then takes from the back of other shares what nobody took. So a helper that sleeps, or
-// that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the caller
-// computes everything. Who computes a chunk depends on timing, what the chunks are does not.
+// A region is divided into chunks before it begins. Each member of the team has a contiguous share of them. It takes
+// these from the front, and then takes chunks that nobody took from the back of other shares. So a helper that sleeps,
+// or that the operating system gives no processor, holds up nobody unless it is within a chunk; without helpers the
+// caller computes everything. Who computes a chunk depends on timing, what the chunks are does not.
 //
 // A share is one word, which names the region that its chunks belong to by the region's number, its round. Whoever
 // takes a chunk of a round knows by that that the region has not ended, and looks at it only then. So there is no
@@ -83,10 +83,10 @@ class Team {
   struct alignas(kCacheLine) Member {
     std::atomic<uint64_t> share{0};
     std::atomic<uint32_t> sleeps{0};  // 1: waits to be woken when its share changes
-    std::thread thread;               // of a helper that could be started
+    std::thread thread;               // the thread of a helper that could be started
   };
 
-  // What a member did in a round.
+  // The work that a member did in a round.
   struct Done {
     uint32_t chunks = 0;
     int64_t indices = 0;
@@ -112,7 +112,7 @@ class Team {
   std::atomic<bool> stopping_{false};
   // Written by the caller when no chunk is taken, read by members that have taken one.
   alignas(kCacheLine) std::optional<Region> region_;
-  // Of the round, written by helpers that have run chunks and find no more.
+  // Counts of the present round. Helpers that have run chunks and find no more write them.
   alignas(kCacheLine) std::atomic<uint32_t> unfinished_{0};  // chunks
   std::atomic<int64_t> helped_indices_{0}, helped_nanoseconds_{0};
 };

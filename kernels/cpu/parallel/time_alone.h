@@ -6,7 +6,7 @@
 
 namespace bowline::kernels {
 
-// What a loop takes its caller without helpers, learned from how long its runs took.
+// The time that a loop takes its caller without helpers, learned from the times of its runs.
 //
 // How long the members of a team work on a loop together is not that: what one of them has written comes to the others
 // from its processor's cache, and where this takes half a microsecond, as on processors that lie far apart, a member
@@ -17,19 +17,20 @@ namespace bowline::kernels {
 class TimeAlone {
  public:
   static constexpr int64_t kShort = 200'000;  // ns
-  static constexpr uint32_t kSamples = 2;     // of so many runs:
+  static constexpr uint32_t kSamples = 2;     // samples of each kRuns runs
   static constexpr uint32_t kRuns = 1000;
 
   // Whether the caller should run the loop over `extent` indices alone and then say how long it took.
   bool TakesSample(int64_t extent);
   void Sample(int64_t extent, int64_t nanoseconds);
 
-  // Of `extent` indices, on which members of a team together worked for `worked` ns.
+  // Estimates the caller's time alone, in ns, for `extent` indices on which members of a team worked for `worked` ns
+  // together.
   int64_t Estimate(int64_t extent, int64_t worked);
 
  private:
-  std::atomic<double> of_index_{0};  // ns; 0: not known
-  std::atomic<uint32_t> runs_{0};    // since it is
+  std::atomic<double> of_index_{0};  // ns for an index; 0: not known
+  std::atomic<uint32_t> runs_{0};    // short runs, modulo kRuns
 };
 
 }  // namespace bowline::kernels

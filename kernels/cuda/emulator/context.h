@@ -1,7 +1,8 @@
 #ifndef BOWLINE_KERNELS_CUDA_EMULATOR_CONTEXT_H_
 #define BOWLINE_KERNELS_CUDA_EMULATOR_CONTEXT_H_
 
-// Where a fiber goes on. On x86-64 without the system calls of ucontext.h, which take most of the time of a switch.
+// The state of a fiber that waits, from which it goes on. On x86-64 a switch makes none of the system calls of
+// ucontext.h, which take most of the time of a switch.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ class Context {
     auto* words = reinterpret_cast<uint64_t*>(top);
     words[0] = reinterpret_cast<uint64_t>(run);  // a call leaves 8 bytes below a multiple of 16
     words[1] = 0;
-    stack_ = words - 6;  // of the registers that a call preserves
+    stack_ = words - 6;  // the six registers that a call preserves
     for (int i = 0; i < 6; ++i) static_cast<uint64_t*>(stack_)[i] = 0;
   }
   static void Switch(Context& from, Context& to);

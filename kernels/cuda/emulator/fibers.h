@@ -27,7 +27,7 @@ struct Place {
   unsigned char* shared;
 };
 const Place& Current();
-// Of the current thread in its warp of 32.
+// The lane of the current thread in its warp of 32.
 uint32_t Lane();
 
 [[noreturn]] void Fail(const std::string& message);

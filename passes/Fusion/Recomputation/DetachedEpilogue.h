@@ -18,7 +18,7 @@ namespace bowline {
 /// results of the group and on its operands. It gives the same values, bit for bit: it does the same operations on what
 /// is stored.
 struct DetachedEpilogue {
-  unsigned result; ///< of the group with the contraction
+  unsigned result; ///< result number of the group with the contraction
   mlir::OwningOpRef<graph::FusionOp> group;
 };
 

@@ -40,8 +40,8 @@ public:
   struct Choice {
     std::vector<bool> kept;   // by value
     int64_t peakBytes = 0;    // the most bytes of values alive at one time
-    double flops = 0;         // of all clones
-    int64_t operations = 0;   // that are cloned
+    double flops = 0;         // operations of all clones
+    int64_t operations = 0;   // number of operations that are cloned
     int64_t droppedBytes = 0; // of values kept without recomputation
   };
 

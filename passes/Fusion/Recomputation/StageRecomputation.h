@@ -29,7 +29,7 @@ public:
 
   struct Result {
     int64_t slots = 0;
-    double totalFlops = 0; // of both functions, before
+    double totalFlops = 0; // of both functions, before recomputation
     Recomputation::Choice none, chosen;
   };
   /// Returns nothing where nothing is kept.
@@ -45,7 +45,7 @@ private:
   mlir::SymbolTable &symbols;
   llvm::DenseSet<mlir::Operation *> forwardOps;
   llvm::SmallVector<mlir::BlockArgument> moved;   // arguments that stand for the backward pass's while both are joined
-  llvm::DenseMap<mlir::Value, mlir::Value> known; // in the backward pass
+  llvm::DenseMap<mlir::Value, mlir::Value> known; // values in the backward pass, by those of the forward pass
   llvm::DenseMap<mlir::Value, llvm::StringRef> stashOf; // what is stashed for others too
   int64_t slots = 0, stashes = 0;
 };

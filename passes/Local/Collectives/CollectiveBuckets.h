@@ -20,21 +20,21 @@ namespace bowline {
 /// program order, so that gradients are together that become ready one after another. A bucket ends before a collective
 /// that depends on a member, or with which its tensors (before they are scattered, after they are gathered) would have
 /// more than the given bytes, or a sixteenth of all that could join it if that is less and at least kLeastBytes: a
-/// bucket is exchanged while the next one is computed, so that there have to be some. What goes along the axis of the
-/// stages stays: there other ranks have other programs, whose order it fits. A bucket stands where its last member
-/// stood; what depends on the earlier ones moves behind it.
+/// bucket is exchanged while the next one is computed, so that there have to be several. Collectives along the axis of
+/// the stages stay as they are, as they have to fit the order of the other stages' programs. A bucket stands where its
+/// last member stood; operations that depend on earlier members move behind it.
 class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
   void run(mlir::Block &block);
 
-  /// Latency costs little beside these.
+  /// The bytes beside whose transfer latency costs little.
   static constexpr int64_t kLeastBytes = 1 << 20;
 
 private:
   int64_t limitFor(mlir::Block &block, mlir::Attribute key) const;
 
-  /// Equal for collectives that may join; null for what is none.
+  /// A key that is equal for collectives that may join; null for other operations.
   static mlir::Attribute keyOf(mlir::Operation *op);
 
   bool isDependent(mlir::Operation *op) const;
@@ -44,11 +44,11 @@ private:
   void close();
 
   int64_t most, limit = 0, bytes = 0;
-  bool linksMove = false; ///< one is among the dependents
+  bool linksMove = false; ///< whether an operation between stages is among the dependents
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;
   llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents
-  llvm::DenseSet<mlir::Attribute> read, written; ///< variables, by dependents
+  llvm::DenseSet<mlir::Attribute> read, written; ///< variables that dependents read and write
 };
 
 } // namespace bowline

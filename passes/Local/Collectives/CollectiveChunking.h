@@ -18,19 +18,19 @@ namespace bowline {
 /// Divides pairs of a matrix product and a collective along the first dimension, so that the collective of one chunk
 /// can run beside the product of another (Wang et al., "Overlap Communication with Dependent Computation via
 /// Decomposition", 2023): a product whose sums over ranks are added up or scattered, and a gather with the products
-/// that need it. Each element is the same sum of the same terms. Chunks are cut out of the operand and joined again,
-/// which are copies.
+/// that need it. Each element is the same sum of the same terms. Chunks are sliced from the operand and concatenated
+/// again, which are copies.
 ///
 /// The first dimension must be a free one of the product's left side, and not the one that the collective gathers or
 /// scatters along.
 class CollectiveChunking {
 public:
-  /// \p chunks: as many, or the most that divide the rows if that is less; 0: the number from 1 to 8 for which the
-  /// cost model says the least time.
+  /// \p chunks is the number of chunks; fewer are made if it does not divide the rows: the most that do. If it is 0,
+  /// the number is the one from 1 to 8 for which the cost model says the least time.
   CollectiveChunking(dist::MeshOp mesh, int64_t chunks, targets::CostModel model)
       : mesh(mesh), chunks(chunks), model(std::move(model)) {}
 
-  /// The number of pairs that were divided.
+  /// Divides the pairs of a block and returns their number.
   int64_t run(mlir::Block &block);
 
 private:

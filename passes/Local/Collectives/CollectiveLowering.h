@@ -15,9 +15,9 @@
 
 namespace bowline {
 
-/// A communicator moves contiguous memory: what ranks exchange are parts of equal size, one behind the other. So the
-/// dimension along which parts are cut or joined becomes the first one, by at most one transpose on each side, and by
-/// none where all dimensions before it are 1.
+/// Lowers collectives to the forms that a communicator has. A communicator moves contiguous memory: ranks exchange
+/// blocks of equal size, one behind the other. So the dimension along which blocks are split or concatenated becomes
+/// the first one, by at most one transpose on each side, and by none if all dimensions before it are 1.
 ///
 /// Afterwards a function has of `dist` only
 ///   all_reduce      over axes in the order of the mesh
@@ -25,7 +25,8 @@ namespace bowline {
 ///   reduce_scatter  dim 0
 ///   all_to_all      split 0 concat 0
 ///   coordinate
-/// each over axes with more than one rank. A slice is a gather of rows: it copies the bytes of the part and no others.
+/// each over axes with more than one rank. A slice is a gather of rows: it copies the bytes of its result and no
+/// others.
 class CollectiveLowering {
 public:
   explicit CollectiveLowering(dist::MeshOp mesh) : mesh(mesh) {}

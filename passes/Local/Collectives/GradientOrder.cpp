@@ -93,7 +93,7 @@ void GradientOrder::sort(Block &block) {
   for (const Exchange &exchange : exchanges)
     if (exchange.chain.front()->isBeforeInBlock(place))
       place = exchange.chain.front();
-  // In front of the first read, and behind the constants there.
+  // The chains move in front of the first read of any of them.
   Operation *before = place->getPrevNode();
   auto move = [&](Operation *op) {
     if (before)

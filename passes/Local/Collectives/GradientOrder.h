@@ -15,14 +15,14 @@
 
 namespace bowline {
 
-/// Orders the collectives of accumulators in a function as an earlier function of the same entry completes what it adds
-/// to them: the backward pass comes to the last layer first, and parameters are listed the other way. Buckets of
-/// neighbours are then ready early.
+/// Orders the collectives of accumulators in a function as an earlier function of the same entry completes the values
+/// that it adds to them: the backward pass begins with the last layer, whereas parameters are listed from the first one
+/// on. Buckets of neighbours are then ready early.
 class GradientOrder {
 public:
   explicit GradientOrder(mlir::SymbolTable &symbols) : symbols(symbols) {}
 
-  /// For every function of the entry.
+  /// Orders the collectives in every function of the entry.
   void run(graph::EntryOp entry);
 
 private:
@@ -30,7 +30,7 @@ private:
   void sort(mlir::Block &block);
 
   mlir::SymbolTable &symbols;
-  /// By accumulator: the position of what computes the last value that is added to it.
+  /// For each accumulator, the position of the operation that computes the last value that is added to it.
   llvm::StringMap<int64_t> ready;
   int64_t next = 0;
 };

@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-/// An addition of scalars, many of which are all-reduced first, becomes an all-reduce of their sum: one per set of
+/// Replaces an addition of scalars, many of which are all-reduced first, by an all-reduce of their sum: one per set of
 /// axes, and where one set contains another, along the difference only. Sums between stages stay. The order of
 /// additions changes.
 ///
@@ -29,7 +29,7 @@ public:
 
 private:
   using Axes = llvm::SmallVector<mlir::StringAttr>;
-  /// The part of a sum that is still to be added up along `axes`, which have the order of the mesh.
+  /// A summand that is still to be summed over the ranks along `axes`, which have the order of the mesh.
   struct Part {
     Axes axes;
     mlir::Value value;

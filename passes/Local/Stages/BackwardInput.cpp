@@ -23,7 +23,7 @@ bool bowline::isInBothPhases(Operation *op) { return phaseOf(op) == StageDialect
 
 llvm::DenseSet<Operation *> bowline::findBackwardInput(graph::FuncOp function, int64_t stage) {
   llvm::DenseSet<Operation *> input;
-  // From the last operation to the first: users are known before what they use.
+  // The walk goes from the last operation to the first, so that users are known before what they use.
   for (Operation &op : llvm::reverse(function.getBody().front())) {
     if (!isBackward(&op) || isa<stage::TransferOp>(op) || !llvm::is_contained(stage::indexOf(&op), stage))
       continue;

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// The operations of a stage's backward pass that the gradients depend on which it sends to the stage before, and no
-/// others; the rest is for the gradients of parameters, and may run later. \p function has labels.
+/// The operations of a stage's backward pass on which the gradients depend that it sends to the stage before. The other
+/// operations are for the gradients of parameters, and may run later. \p function has labels.
 llvm::DenseSet<mlir::Operation *> findBackwardInput(graph::FuncOp function, int64_t stage);
 
 /// Whether an operation is in the backward pass alone.
 bool isBackward(mlir::Operation *op);
-/// Whether each phase makes its own.
+/// Whether both the forward and the backward pass compute the operation for themselves.
 bool isInBothPhases(mlir::Operation *op);
 
 } // namespace bowline

@@ -91,7 +91,7 @@ std::vector<std::string> MicrobatchFragments::functions() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Where values are made
+// The fragment that computes a value
 //===----------------------------------------------------------------------===//
 
 MicrobatchFragments::Fragment *MicrobatchFragments::fragment(int64_t stage, StepKind kind) {

@@ -19,31 +19,33 @@
 
 namespace bowline {
 
-/// What the ranks of a pipeline agree on.
+/// The placement and the timeline that all ranks of a pipeline have in common.
 struct PipelineRanks {
   const Placement &placement;
   const PipelineTimeline &timeline;
 
   int64_t rankOf(int64_t stage) const { return placement.rankOf(static_cast<int>(stage)); }
-  /// The name of the channel on which the activations, or gradients, of a stage leave its rank; empty where the next
-  /// stage is on the same one.
+  /// The name of the channel on which the activations, or gradients, of a stage leave its rank; empty if the next stage
+  /// is on the same rank.
   llvm::StringRef channelOf(StepKind kind, int64_t stage) const;
 };
 
 /// The step of a timeline that a function is for.
 using FragmentKey = std::pair<int64_t, StepKind>; // stage, kind
 
-/// "forward.3".
+/// The name of a fragment's function, such as "forward.3" for stage 3.
 std::string nameOfFragment(FragmentKey key);
 
-/// Divides what runs per microbatch into functions, one per kind of step and stage of one rank, in the module of this
-/// rank. What one of them computes and another one uses is kept in a `graph.state` with the role stash; there is one
-/// per value, whoever uses it, also where two neighbouring stages are on the rank and nothing is sent.
+/// Divides the function that runs per microbatch into functions, one per kind of step and stage of one rank, in the
+/// module of this rank. A value that one of them computes and others use is kept in a `graph.state` with the role
+/// stash. There is one for each value, however many use it, also where two neighbouring stages are on the rank and
+/// nothing is sent.
 ///
-/// Not kept but computed again: what is in both phases, what belongs to no stage, and in a backward pass reshapes,
-/// broadcasts, widenings and activations of what is kept. A write of what belongs to no stage is in the rank's first
-/// stage, so that it runs once per microbatch. What is sent was written by the computation of its own step; what is
-/// received and only passed on is copied there. So slots live as PipelineTimeline.h says.
+/// Operations that are in both phases or belong to no stage are computed again rather than kept, and so are, in a
+/// backward pass, reshapes, broadcasts, widenings and activations of what is kept. A write of a value that belongs to
+/// no stage is in the rank's first stage, so that it runs once per microbatch. What is sent was written by the
+/// computation of its own step; what is received and only passed on is copied there. So slots live as
+/// PipelineTimeline.h says.
 class MicrobatchFragments {
 public:
   /// \p function is labelled and checked. \p symbols is that of the rank's module.
@@ -52,14 +54,14 @@ public:
   /// Creates the functions and the states. Functions without operations are not there.
   void run();
 
-  /// The steps of the rank that have a function, and the names of these. A stage whose backwards are ever divided has
-  /// them divided always.
+  /// A step of the rank that has a function, and the name of this. If a stage has a backward that is divided, all of
+  /// its backwards are.
   struct Step {
     std::string function;
     int64_t microbatch;
   };
   std::vector<Step> steps() const;
-  /// Of steps, by stage and kind.
+  /// The names of the functions of steps, by stage and kind.
   std::vector<std::string> functions() const;
 
 private:
@@ -75,15 +77,15 @@ private:
 
   void chooseSteps();
   Fragment *fragment(int64_t stage, StepKind kind);
-  /// The value itself, or what a neighbour on the same rank has of it.
+  /// The value itself; for a value that was transferred from a stage on the same rank, the value that was sent.
   mlir::Value origin(mlir::Value value) const;
   bool isHere(int64_t stage) const { return ranks.rankOf(stage) == rank; }
   bool floats(mlir::Operation *op) const;
   int64_t stageHere(mlir::Operation *op) const;
   StepKind computationOf(mlir::Operation *op, int64_t stage) const;
-  /// Where a value is made; null for what every function makes itself.
+  /// The fragment that computes or receives a value; null for a value that every function computes itself.
   Fragment *homeOf(mlir::Value origin);
-  /// The value in a function, which reads or makes it where it does not have it.
+  /// The value in the function of `user`, which reads or computes it if it does not have it yet.
   mlir::Value get(mlir::Value value, Fragment *user);
   mlir::Value read(mlir::Value origin, Fragment *writer, Fragment *user);
   void emit(mlir::Operation *op, Fragment *into);
@@ -101,10 +103,11 @@ private:
   mlir::SymbolTable &symbols;
 
   std::vector<TimelineStep> order;
-  std::map<int64_t, llvm::DenseSet<mlir::Operation *>> inputs; ///< of stages whose backwards are divided
+  /// findBackwardInput of each stage whose backwards are divided.
+  std::map<int64_t, llvm::DenseSet<mlir::Operation *>> inputs;
   std::map<FragmentKey, Fragment> fragments;
   llvm::MapVector<std::pair<mlir::Value, Fragment *>, Stash> stashes;
-  std::map<FragmentKey, int64_t> counts; ///< of stashes, for names
+  std::map<FragmentKey, int64_t> counts; ///< numbers of stashes, for names
 };
 
 } // namespace bowline

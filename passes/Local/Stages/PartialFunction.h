@@ -25,14 +25,14 @@ public:
                   mlir::SymbolTable &symbols);
 
   graph::FuncOp get() const { return function; }
-  /// At its end.
+  /// A builder that inserts at the end of the function.
   mlir::OpBuilder &builder() { return body; }
   bool isEmpty() { return function.getBody().front().empty(); }
 
-  /// The clone's value for an original one; null where there is none. Arguments are always there.
+  /// The clone of an original value; null if there is none. Arguments always have one.
   mlir::Value lookup(mlir::Value original);
   void map(mlir::Value original, mlir::Value value) { values.map(original, value); }
-  /// Appends a clone of an operation whose operands are all there.
+  /// Appends a clone of an operation whose operands all have clones.
   mlir::Operation *clone(mlir::Operation *op);
 
   /// Ends the function with the values of the original results, or without any.
@@ -44,7 +44,7 @@ private:
   mlir::IRMapping values;
 };
 
-/// Removes what the labelling wrote on an operation.
+/// Removes the attributes that the labelling put on an operation.
 void removeStageLabels(mlir::Operation *op);
 
 } // namespace bowline

@@ -88,7 +88,7 @@ void RankFunction::transfer(stage::TransferOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where all stages meet
+// Sums over all stages
 //===----------------------------------------------------------------------===//
 
 Value RankFunction::combine(Location location, Value value, Type type, StringRef why) {

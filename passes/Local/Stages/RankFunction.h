@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Makes the part of a function that one rank of a pipeline has, in this rank's module: of what runs once per step,
-/// evaluation or program. Its operations keep their order, so that ranks meet in the same order everywhere:
+/// Creates the part of a function that one rank of a pipeline has, in this rank's module. The function runs once per
+/// step, evaluation or program. Its operations keep their order, so that ranks meet in the same order everywhere:
 ///
 /// | before            | after                                                                              |
 /// |-------------------|------------------------------------------------------------------------------------|
@@ -22,7 +22,7 @@ namespace bowline {
 /// | `stage.sum`       | additions of the rank's own operands, then an all-reduce over the stages' axis      |
 /// | `stage.broadcast` | an all-reduce of the value and of zeros                                             |
 ///
-/// A sum is added up in another order than `stage.sum` says: first each rank's stages, then ranks.
+/// A sum has another order of additions than `stage.sum` says: first over each rank's stages, then over ranks.
 class RankFunction {
 public:
   /// \p function is labelled. \p axis is that of the stages. \p symbols is that of the rank's module.
@@ -36,7 +36,7 @@ private:
   void transfer(stage::TransferOp op);
   void sum(stage::SumOp op);
   void broadcast(stage::BroadcastOp op);
-  /// All-reduces a scalar of this rank, or zero where it has none.
+  /// All-reduces a scalar of this rank, or zero if `value` is null.
   mlir::Value combine(mlir::Location location, mlir::Value value, mlir::Type type, llvm::StringRef why);
   std::string channelOf(stage::TransferOp op);
 
@@ -45,9 +45,9 @@ private:
   mlir::StringAttr axis;
   int64_t rank;
   PartialFunction part;
-  /// The value that a transfer's result is a copy of, on the same rank.
+  /// For the result of a transfer, the value on the same rank of which it is a copy.
   llvm::DenseMap<mlir::Value, mlir::Value> copies;
-  /// Transfers between ranks that someone needs.
+  /// Transfers between ranks whose results are used.
   llvm::DenseSet<mlir::Operation *> moves;
 };
 

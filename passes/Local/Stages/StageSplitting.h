@@ -18,9 +18,9 @@ namespace bowline {
 /// stages, `@stage0`, `@stage1`, ..., in the order of their coordinates. Each is the whole program of the ranks with
 /// this coordinate: mesh and strategy, its variables, its functions, and entries of the same names.
 ///
-/// What runs per microbatch becomes fragments (MicrobatchFragments.h), whose order the entry's timeline is: that of the
-/// strategy's schedule, 1f1b where it has none. All other functions stay, each rank having its part (RankFunction.h).
-/// Every rank keeps what belongs to no stage, such as the step, and has all results.
+/// The function that runs per microbatch becomes fragments (MicrobatchFragments.h). The entry's timeline calls them in
+/// the order of the strategy's schedule, which is 1f1b if it has none. All other functions stay, and each rank has its
+/// part of them (RankFunction.h). Every rank keeps what belongs to no stage, such as the step, and has all results.
 class StageSplitting {
 public:
   /// \p module is that of one rank, labelled. `strategy` is what `lines` say, and outlives the splitting.
@@ -31,10 +31,10 @@ public:
   mlir::LogicalResult run();
 
 private:
-  /// 0 where nothing runs per microbatch.
+  /// The number of microbatches; 0 if nothing runs per microbatch.
   mlir::FailureOr<int64_t> countMicrobatches();
   mlir::FailureOr<Schedule> readSchedule(int64_t microbatches);
-  /// Of the line on the schedule, or else on the mesh.
+  /// The location of the strategy's line on the schedule, or else of that on the mesh.
   mlir::Location scheduleLocation();
   mlir::ModuleOp split(mlir::OpBuilder &builder, const PipelineRanks &ranks, int64_t rank);
   void addEntry(graph::EntryOp entry, const MicrobatchFragments *fragments, mlir::SymbolTable &rankSymbols);

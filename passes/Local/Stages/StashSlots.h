@@ -16,9 +16,9 @@
 
 namespace bowline {
 
-/// How many slots a value needs that the step `writer` (stage and kind) makes and `readers` use, where the steps of a
-/// rank run one after the other: microbatch m has slot m % slots, from its writer until its last reader. Transfers end
-/// later than they are issued; what those need beyond is in StageSlots.
+/// The number of slots that a value needs which the step `writer` (stage and kind) computes and `readers` use, if the
+/// steps of a rank run one after the other: microbatch m has slot m % slots, from its writer until its last reader.
+/// Transfers end later than they are issued; StageSlots has the slots that they need.
 int64_t slotsInOrder(const std::vector<TimelineStep> &steps, std::pair<int64_t, StepKind> writer,
                      const std::set<std::pair<int64_t, StepKind>> &readers);
 

@@ -19,7 +19,7 @@ namespace bowline {
 /// Rewrites a module whose values all have a sharding into the program of one rank: local types, and collectives in the
 /// place of reshards. All ranks run the same program; what differs between them follows from `dist.coordinate`.
 ///
-/// Variables and arguments keep their `dist.sharding` and get `dist.global_shape`: whoever feeds and saves them needs
+/// Variables and arguments keep their `dist.sharding` and get `dist.global_shape`: code that feeds and saves them needs
 /// both.
 class Localization {
 public:
@@ -47,7 +47,7 @@ private:
   mlir::ModuleOp module;
   dist::MeshOp mesh;
   RankContext context;
-  /// Shardings of the values of the present function, while attributes go.
+  /// The shardings of the values of the present function, whose attributes are removed meanwhile.
   llvm::DenseMap<mlir::Value, dist::ShardingAttr> shardings;
 };
 

@@ -16,12 +16,12 @@
 
 namespace bowline {
 
-/// What operations of the graph dialect ask when they become local, in terms of a mesh: places are coordinates, and
-/// values of several ranks are combined by an all-reduce.
+/// Answers what operations of the graph dialect ask when they become local, in terms of a mesh: places are coordinates,
+/// and values of several ranks are combined by an all-reduce.
 class RankContext final : public graph::LocalContext {
 public:
   using ShardingOf = std::function<dist::ShardingAttr(mlir::Value)>;
-  /// Gets to know the values that take the place of an operation's results.
+  /// Is called with the values that replace an operation's results.
   using Replaced = std::function<void(mlir::Value result, mlir::Value other)>;
 
   RankContext(dist::MeshOp mesh, ShardingOf shardingOf, Replaced replaced)

@@ -39,7 +39,7 @@ public:
 private:
   using AxisList = SmallVector<StringAttr>;
 
-  /// The axis by which `dim` is cut next on the way to what is wanted; null if it is not on that way, or there.
+  /// The axis that has to shard `dim` next, behind those that do; null if it has the wanted axes already, or others.
   StringAttr next(size_t dim) const {
     ArrayRef<StringAttr> have = present[dim], want = wanted[dim];
     return have.size() < want.size() && want.take_front(have.size()) == have ? want[have.size()] : StringAttr();
@@ -49,7 +49,7 @@ private:
     return llvm::any_of(present, [&](const AxisList &axes) { return llvm::is_contained(axes, axis); });
   }
 
-  /// Axes that are cut by one after another in one dimension are cut by at once.
+  /// Appends a step. If the last step has the same kind and dimension, the axis joins it.
   void append(ReshardStep::Kind kind, StringAttr axis, size_t dim) {
     if (!steps.empty() && steps.back().kind == kind && steps.back().dim == static_cast<int64_t>(dim))
       steps.back().axes.push_back(axis);
@@ -80,7 +80,7 @@ private:
     }
   }
 
-  /// The dimension whose innermost cut is by `axis`.
+  /// The dimension whose innermost axis is `axis`.
   std::optional<size_t> innermostIn(StringAttr axis) const {
     for (auto [dim, axes] : llvm::enumerate(present))
       if (!axes.empty() && axes.back() == axis)

@@ -16,10 +16,10 @@ namespace bowline {
 struct ReshardStep {
   enum class Kind {
     AllReduce,     ///< completes a sum over `axes` on every rank
-    ReduceScatter, ///< completes it in parts: cuts `dim` by `axes`
-    AllGather,     ///< joins the parts of `dim` that `axes` cut
-    AllToAll,      ///< moves the cut by `axes` from `from` to `dim`
-    Slice          ///< cuts `dim` by `axes`; nothing is sent
+    ReduceScatter, ///< completes a sum over `axes` in shards: `axes` shard `dim` then
+    AllGather,     ///< gathers the shards of `dim` along `axes`
+    AllToAll,      ///< `axes` shard `dim` instead of `from` then
+    Slice          ///< `axes` shard `dim` then; nothing is sent
   };
   Kind kind;
   llvm::SmallVector<mlir::StringAttr> axes;
@@ -28,12 +28,12 @@ struct ReshardStep {
   bool operator==(const ReshardStep &) const = default;
 };
 
-/// The steps from one sharding of a tensor to another, none where they are equal. What makes pieces smaller comes
-/// first, so that later steps move less: slices, sums that are completed in parts, and cuts that move between
-/// dimensions; then sums that nobody wants in parts, and gathers.
+/// The steps from one sharding of a tensor to another, none if they are equal. Steps that make shards smaller come
+/// first, so that later ones move less: slices, reduce-scatters, and axes that move between dimensions; then
+/// all-reduces and gathers.
 ///
 /// Axes within a dimension are ordered, the first outermost, and only the innermost can be removed or added: a change
-/// further out gathers what is inside of it and cuts again.
+/// further out gathers along the axes inside of it and shards along them again.
 llvm::SmallVector<ReshardStep> planReshard(dist::ShardingAttr from, dist::ShardingAttr to);
 
 } // namespace bowline

@@ -15,14 +15,15 @@
 
 namespace bowline {
 
-/// Shards of tensors over a mesh axis of n ranks: the elements in row-major order, zeros at the end up to a multiple of
-/// n, and of that the i-th of n equal parts for the rank at place i. Any tensor divides so; a shard has one dimension.
+/// Flat shards of tensors over a mesh axis of n ranks: the elements in row-major order are padded with zeros at the end
+/// to a multiple of n, and the rank at place i has the i-th of n equal blocks of them. Every tensor can be divided like
+/// this; a shard has one dimension.
 class FlatShards {
 public:
   FlatShards(dist::MeshOp mesh, mlir::StringAttr axis) : axis(axis), count(mesh.getSize(axis)) {}
 
   mlir::StringAttr getAxis() const { return axis; }
-  /// Ranks along the axis.
+  /// The number of ranks along the axis.
   int64_t getCount() const { return count; }
 
   mlir::RankedTensorType shardOf(mlir::RankedTensorType whole) const;
@@ -32,12 +33,12 @@ public:
   mlir::Value flatten(mlir::ImplicitLocOpBuilder &builder, mlir::Value whole) const;
   /// This rank's shard of a tensor that all ranks have.
   mlir::Value slice(mlir::ImplicitLocOpBuilder &builder, mlir::Value whole) const;
-  /// This rank's shard of random values, drawn without the others: null where a shard is no run of the whole tensor's
-  /// elements, because that is cut along an inner dimension or its pieces do not divide.
+  /// This rank's shard of random values, drawn without the others; null if a shard is no contiguous range of the global
+  /// tensor's elements: an inner dimension is sharded, or the first one is and the ranks do not divide the local size.
   mlir::Value draw(mlir::ImplicitLocOpBuilder &builder, graph::RandomOp random) const;
   /// This rank's shard of the sum of the ranks' tensors.
   mlir::Value reduceScatter(mlir::ImplicitLocOpBuilder &builder, mlir::Value summand, llvm::StringRef why) const;
-  /// The tensor of which every rank has its shard. \p gather is the collective, for further attributes.
+  /// The whole tensor, gathered from every rank's shard. \p gather is set to the collective, for further attributes.
   mlir::Value gather(mlir::ImplicitLocOpBuilder &builder, mlir::Value shard, llvm::ArrayRef<int64_t> shape,
                      llvm::StringRef why, dist::AllGatherOp *gather = nullptr) const;
 

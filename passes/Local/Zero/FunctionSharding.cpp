@@ -51,7 +51,7 @@ LogicalResult FunctionSharding::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// Which values become shards
+// Choice of the values that become shards
 //===----------------------------------------------------------------------===//
 
 const ShardedVariable *FunctionSharding::lookup(StringRef variable) const {
@@ -80,7 +80,7 @@ bool FunctionSharding::isSummandAccumulator(Operation *op) const {
          isSummedAlong(state->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr), shards.getAxis());
 }
 
-/// Whether \p all completes, along the axis, what accumulators have.
+/// Whether \p all completes, along the axis, sums of the gradients that accumulators hold.
 bool FunctionSharding::isGradientSum(dist::AllReduceOp all) const {
   return all.getKind() == dist::ReduceKind::Sum && llvm::is_contained(all.getAxes(), shards.getAxis()) &&
          gradients.contains(all.getInput());
@@ -128,7 +128,7 @@ LogicalResult FunctionSharding::findShards() {
   return success();
 }
 
-/// What shards are computed with is computed on shards too, where that is possible.
+/// Finds the values that shards are computed with and that can be computed on shards too.
 void FunctionSharding::findWanted() {
   SmallVector<Operation *> work;
   auto want = [&](Value value) {
@@ -181,7 +181,7 @@ Value FunctionSharding::shardOf(Value whole) {
     shard.setType(shards.shardOf(typeOf(whole)));
     setShard(whole, shard, /*isZeroPadded=*/false);
   } else {
-    // By name: nothing else is made of elements that know only their place in the whole.
+    // By name: no other operation computes each element from nothing but its place in the whole tensor.
     auto random = dyn_cast_or_null<graph::RandomOp>(op);
     Value drawn = random ? shards.draw(builder, random) : Value();
     setShard(whole, drawn ? drawn : shards.slice(builder, whole), /*isZeroPadded=*/true);
@@ -189,7 +189,7 @@ Value FunctionSharding::shardOf(Value whole) {
   return shardOfValue[whole];
 }
 
-/// This rank's shard of the sum of what the ranks have.
+/// This rank's shard of the sum of the ranks' summands.
 Value FunctionSharding::summandShardOf(Value summand, StringRef why) {
   Value &shard = shardOfSummand[summand];
   if (shard)

@@ -20,10 +20,10 @@ namespace bowline {
 /// A variable of which each rank keeps a flat shard from now on.
 struct ShardedVariable {
   mlir::RankedTensorType whole;
-  /// An accumulator in which every rank had a summand; shards are complete sums.
+  /// Whether it is an accumulator in which every rank had a summand; its shards are complete sums.
   bool isSummand = false;
   bool isParameter = false;
-  /// There is never anything but zeros behind its elements, so that a sum over the shard is one over these.
+  /// Whether its padding is always zero, so that a sum over the shard is a sum over its elements.
   bool isZeroPadded = false;
 };
 
@@ -35,10 +35,9 @@ struct ShardedVariable {
 ///   * So is what goes to another stage of a pipeline.
 ///   * A sum of all elements is taken over the shard, then over the ranks.
 ///   * Gradients are reduce-scattered before they are added to an accumulator that is a shard, as soon as they are
-///   known.
+///     known.
 ///   * Where a whole tensor is needed the shards are gathered: a new value as soon as it is known; a parameter before
-///   it
-///     is used, and again before its next use if another parameter is used in between.
+///     it is used, and again before its next use if another parameter is used in between.
 ///
 /// Values rounded on the way to their use are rounded first and gathered then, which gives the same with fewer bytes.
 class FunctionSharding {
@@ -49,11 +48,11 @@ public:
   FunctionSharding(graph::FuncOp function, const FlatShards &shards, const mlir::SymbolTable &symbols,
                    const Variables &variables, int64_t prefetch);
 
-  /// Fails with a diagnostic where parts of a sum are used in a way that shards cannot take part in.
+  /// Fails with a diagnostic where summands are used in a way that shards cannot take part in.
   mlir::LogicalResult run();
 
 private:
-  // Which values become shards.
+  // Choose the values that become shards.
   mlir::LogicalResult findShards();
   mlir::LogicalResult classify(mlir::Operation *op);
   bool isElementwise(mlir::Operation *op) const;
@@ -62,7 +61,7 @@ private:
   const ShardedVariable *lookup(llvm::StringRef variable) const;
   bool isSummandAccumulator(mlir::Operation *op) const;
 
-  // Making them.
+  // Compute the shards.
   void rewrite(mlir::Operation *op);
   void rewriteWrite(graph::WriteOp write);
   void rewriteSummand(mlir::Operation *op);
@@ -75,11 +74,11 @@ private:
   void setShard(mlir::Value whole, mlir::Value shard, bool zeroPadded);
   bool keepsZeros(mlir::Operation *op) const;
 
-  // Whole tensors again.
+  // Gather shards where whole tensors are needed.
   struct Demand {
     mlir::Value whole;
     mlir::OpOperand *operand;
-    int64_t position; ///< of its operation in the function as it was
+    int64_t position; ///< of the operand's operation in the original function
   };
   void gatherAll();
   void gatherParameter(mlir::Value whole, llvm::ArrayRef<Demand> demands, llvm::ArrayRef<Demand> ofAll);
@@ -94,11 +93,12 @@ private:
   int64_t prefetch;
   UniformValues uniform;
 
-  /// Values of the function as it was: sums of what accumulators have of gradients, and those of them that are known in
-  /// shards only; values that are; and further ones that shards are computed with.
+  /// Values of the original function: gradients that are read from accumulators of summands, and sums of them; those of
+  /// these whose sums over ranks are known in shards only; other values that are known in shards; and values of which
+  /// shards are needed to compute those.
   llvm::DenseSet<mlir::Value> gradients, summands, divided, wanted;
   llvm::DenseMap<mlir::Value, mlir::Value> shardOfValue, shardOfSummand;
-  llvm::DenseSet<mlir::Value> zeroPadded; ///< shards
+  llvm::DenseSet<mlir::Value> zeroPadded; ///< shards whose padding is zero
   llvm::MapVector<mlir::Value, llvm::SmallVector<Demand>> demands;
   llvm::SetVector<mlir::Operation *> replaced;
 };

@@ -17,16 +17,16 @@
 
 namespace bowline {
 
-/// For parameters that nothing but their own update needs in full precision, because everything else rounds them to one
-/// narrower type first: they get a whole copy of that type, a mirror (`mirror_of`) that is written together with
-/// them and read in their place. Their wide values may then be divided among ranks without ever being gathered.
+/// Gives a whole copy of a narrower type to each parameter that only its own update needs in full precision, because
+/// everything else rounds it to that type first. The copy is a mirror (`mirror_of`), which is written together with the
+/// parameter and read in its place. The wide values may then be divided among ranks without ever being gathered.
 ///
 /// A mirror in another stage that is only read rounded gets that type itself, and so does what is sent to it.
 class RoundedCopies {
 public:
   RoundedCopies(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 
-  /// The parameters that have a copy now. Those that `keep` holds for stay as they are.
+  /// Makes the copies and returns the parameters that have one now. Those for which `keep` is true stay as they are.
   llvm::StringSet<> run(llvm::function_ref<bool(graph::ParamOp)> keep);
 
 private:

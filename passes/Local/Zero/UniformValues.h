@@ -16,9 +16,9 @@
 
 namespace bowline {
 
-/// The values of a function on local tensors that all ranks along an axis have equal: what follows from constants, from
-/// variables of which they hold copies, from arguments that the axis does not cut, and from what they have exchanged.
-/// A part of such a value can be taken without communication.
+/// The values of a function on local tensors that are equal on all ranks along an axis: those computed from constants,
+/// from variables of which the ranks hold copies, from arguments that the axis does not shard, and by collectives that
+/// give all ranks the same. A shard of such a value can be taken without communication.
 class UniformValues {
 public:
   UniformValues(graph::FuncOp function, mlir::StringAttr axis, const mlir::SymbolTable &symbols);
@@ -32,7 +32,7 @@ private:
   llvm::DenseSet<mlir::Value> uniform;
 };
 
-/// Whether \p sharding, which may be null, cuts a dimension along \p axis.
+/// Whether \p sharding, which may be null, shards a dimension along \p axis.
 bool isCutAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
 /// Whether \p sharding, which may be null, is that of summands along \p axis.
 bool isSummedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);

@@ -20,14 +20,14 @@ class Volumes {
 public:
   explicit Volumes(mlir::ModuleOp module) : module(module) {}
 
-  /// Bytes of all parameters and states; accumulators count.
+  /// The bytes of all parameters and states, accumulators included.
   int64_t ofVariables() const;
 
   /// Bytes that a rank sends in a run of \p entry, repetitions counted, by algorithms that send the least (Patarasuk
   /// and Yuan, 2009). Of n ranks with a tensor of B bytes, before it is scattered or after it is gathered: (n-1)/n B
   /// for gathers, scatters and all-to-all, twice that for all-reduces.
   int64_t sentIn(graph::EntryOp entry) const;
-  /// The same for one operation, 0 for what sends nothing.
+  /// The same for one operation; 0 for one that sends nothing.
   static int64_t sentBy(mlir::Operation *op);
 
 private:

@@ -17,7 +17,7 @@ namespace bowline {
 /// ZeRO (Rajbhandari et al., 2020) on the program of one rank. Along one mesh axis, over which gradients are summed,
 /// ranks keep flat shards (FlatShards.h) instead of copies:
 ///
-/// | level | of                                   | bytes sent per rank and step, M microbatches, P of parameters |
+/// | level | shards of                            | bytes sent per rank and step, M microbatches, P of parameters |
 /// |-------|--------------------------------------|----------------------------------------------------------------|
 /// | 1     | the optimizer's states               | 2 P (n-1)/n: gradients scattered, new values gathered          |
 /// | 2     | also the accumulators of gradients   | (M + 1) P (n-1)/n: gradients scattered in each microbatch      |
@@ -26,7 +26,7 @@ namespace bowline {
 /// New values of parameters that the program rounds before it computes with them are gathered in the narrower type,
 /// from level 1 on in half the bytes for bf16: ranks then keep them whole in that type, and in shards as they are
 /// (RoundedCopies.h). Where gradients are summed over further axes (hybrid sharding), shards are all-reduced along
-/// those. A variable that the axis cuts already stays as it is. How functions change: FunctionSharding.h.
+/// those. A variable that the axis shards already stays as it is. FunctionSharding.h says how functions change.
 class ZeroSharding {
 public:
   /// \p level is 1 to 3; \p prefetch is for the gathers of parameters. \p line is the place of the strategy's line.

@@ -15,22 +15,23 @@
 
 namespace bowline {
 
-/// Gives a dimension of several equal parts side by side, as of a projection to queries, keys and values, two
-/// dimensions [parts, size / parts], with all dimensions of its class: so that all parts are cut alike. No element
-/// moves, and what is computed stays the same; slices that take a part, pads and concatenations that put parts side by
-/// side get a reshape. A variable keeps its shape of before as `dist.global_shape` and has the new one as `dist.view`.
+/// Splits a dimension of several equal parts side by side, as of a projection to queries, keys and values, into two
+/// dimensions [parts, size / parts], with all dimensions of its class, so that all parts can be sharded alike. No
+/// element moves, and the program computes the same; slices that take a part, pads and concatenations that put parts
+/// side by side get a reshape. A variable keeps its former shape as `dist.global_shape` and has the new one as
+/// `dist.view`.
 class DimensionSplit {
 public:
-  /// repeatFreeValues comes first.
+  /// repeatFreeValues must have been called for the module before.
   explicit DimensionSplit(mlir::ModuleOp module) : module(module), classes(module) {}
 
-  /// Before run: asks that a dimension be split into \p parts, which divide it.
+  /// Asks, before run, that a dimension be split into \p parts parts, a number that divides its size.
   void ask(llvm::StringRef variable, int64_t dim, int64_t parts);
-  /// Before run: all dimensions of the variable stay as they are.
+  /// Says, before run, that all dimensions of the variable stay as they are.
   void keep(llvm::StringRef variable, int64_t rank);
   /// Splits all that was asked for, but for dimensions that must stay, or that an operation needs as they are.
   void run();
-  /// After run: whether the dimension, as ask counted it, is split.
+  /// Returns, after run, whether the dimension is split; `dim` is the number that ask got.
   bool isSplit(llvm::StringRef variable, int64_t dim) const;
 
 private:

@@ -24,9 +24,9 @@ public:
   StrategyApplication(mlir::ModuleOp module, const Strategy &strategy) : module(module), strategy(strategy) {}
 
   /// Fails with a diagnostic that names the nearest valid choice: a pattern that matches no parameter or does not fit
-  /// one, a batch or a sequence that its axis does not divide, key heads that ranks can neither divide nor share. What
-  /// stays whole against expectation is a remark. A dimension of a parameter may be cut by axes that do not divide it:
-  /// Padding.h makes it larger.
+  /// one, a batch or a sequence that its axis does not divide, key heads that ranks can neither divide nor share.
+  /// Parameters that stay whole against expectation are a remark. A dimension of a parameter may be sharded by axes
+  /// that do not divide it: Padding.h makes it larger.
   mlir::LogicalResult run();
 
 private:
@@ -40,7 +40,7 @@ private:
                   llvm::ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel);
   void cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut);
   void remarkWhole(llvm::StringRef reason, llvm::ArrayRef<graph::ParamOp> whole);
-  /// Of parameters that a pattern matches, the last one that does.
+  /// For each parameter that patterns match, the last one that does.
   using DeciderMap = llvm::DenseMap<mlir::Operation *, const Strategy::Pattern *>;
   mlir::LogicalResult applyPattern(const Strategy::Pattern &pattern, llvm::ArrayRef<graph::ParamOp> params,
                                    DeciderMap &deciders);
@@ -55,7 +55,8 @@ private:
 
   mlir::ModuleOp module;
   const Strategy &strategy;
-  /// Pieces of key heads, where there are fewer than ranks along the axis of tensor parallelism: it is divided. Else 0.
+  /// TensorParallel::Cut::pieces of the key heads, if they are fewer than the ranks along the axis of tensor
+  /// parallelism, which is divided then; else 0.
   int64_t keyPieces = 0;
 };
 

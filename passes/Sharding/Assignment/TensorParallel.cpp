@@ -1,4 +1,4 @@
-//===- TensorParallel.cpp - Where tensor parallelism cuts a layer's parameters
+//===- TensorParallel.cpp - How tensor parallelism shards a layer's parameters
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,12 +21,12 @@ static StringRef parameterOf(Value value) {
   return read ? read.getVariable() : "";
 }
 
-/// Into how many heads the last dimension of \p projection, with its bias perhaps, or of a part of it, is split; 0 if
-/// it is not.
+/// The number of heads into which the last dimension of \p projection, perhaps with its bias added, or that of one of
+/// its parts, is split; 0 if it is not split.
 static int64_t findHeads(Value projection) {
   int64_t rank = cast<RankedTensorType>(projection.getType()).getRank();
   for (Operation *user : projection.getUsers()) {
-    // By name: what stands between a projection and its heads, as the layers of frontends/hf are written.
+    // By name: the layers of frontends/hf have these operations between a projection and its heads.
     if (isa<arith::AddFOp, arith::TruncFOp, arith::ExtFOp, graph::SliceOp>(user)) {
       if (int64_t heads = findHeads(user->getResult(0)))
         return heads;
@@ -42,7 +42,7 @@ static int64_t findHeads(Value projection) {
   return 0;
 }
 
-/// How many heads \p activations, perhaps rounded, are joined from; 0 if they are not.
+/// The number of heads from which \p activations, perhaps rounded, are joined; 0 if they are not joined from heads.
 static int64_t findJoinedHeads(Value activations) {
   while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(activations.getDefiningOp()))
     activations = activations.getDefiningOp()->getOperand(0);

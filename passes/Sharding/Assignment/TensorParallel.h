@@ -1,4 +1,4 @@
-//===- TensorParallel.h - Where tensor parallelism cuts a layer's parameters
+//===- TensorParallel.h - How tensor parallelism shards a layer's parameters
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,10 +18,10 @@
 
 namespace bowline {
 
-/// Which dimension of a parameter tensor parallelism shards, where a strategy does not say it (Shoeybi et al.,
-/// Megatron-LM, 2019): projections into a layer's inner space along what they produce, so that each rank has heads or
-/// columns of its own; projections back into the residual stream along what they take, which gives sums of parts;
-/// embeddings and the projection to logits along the vocabulary. All else every rank holds whole.
+/// Chooses the dimension of each parameter that tensor parallelism shards, where a strategy does not say it (Shoeybi et
+/// al., Megatron-LM, 2019): projections into a layer's inner space along their output, so that each rank has heads or
+/// columns of its own; projections back into the residual stream along their input, which gives partial sums;
+/// embeddings and the projection to logits along the vocabulary. Every rank holds all other parameters whole.
 ///
 /// | role (#graph.role) | sharded along                                                                   |
 /// |--------------------|---------------------------------------------------------------------------------|
@@ -34,8 +34,8 @@ namespace bowline {
 ///
 /// A parameter without a role, or with one that is not in the table, is held whole, which is a remark. Which dimension
 /// is output and which is input is read from the contraction that uses the parameter: weights are stored as [out, in]
-/// by some families and as [in, out] by others. A parameter of one dimension is a bias, whose output it is. Sizes need
-/// not divide, but numbers of heads.
+/// by some families and as [in, out] by others. The dimension of a parameter with one dimension, a bias, is output. The
+/// number of ranks must divide numbers of heads, but need not divide sizes.
 class TensorParallel {
 public:
   /// \p ranks is the size of the axis \p axis, which is for messages.
@@ -43,27 +43,29 @@ public:
 
   struct Cut {
     int64_t dim;
-    /// The dimension has so many parts side by side, each of which is cut: 3 for queries, keys and values; else 1.
+    /// The number of parts that the dimension has side by side, each of which is sharded: 3 for queries, keys and
+    /// values; else 1.
     int64_t parts = 1;
-    /// Key heads: so many pieces, fewer than ranks, each held by as many ranks in a row; else 0.
+    /// For key heads, if they are fewer than the ranks: the number of pieces, each of which the same number of
+    /// neighbouring ranks holds; else 0.
     int64_t pieces = 0;
   };
 
-  /// None for a parameter that every rank holds whole. Unless its role says that, it is kept for reasons(). Fails with
-  /// a diagnostic where neither of the numbers of ranks and of key heads divides the other.
+  /// The sharding of a parameter; none for one that every rank holds whole, which reasons() has then, unless its role
+  /// says so. Fails with a diagnostic if neither of the numbers of ranks and of key heads divides the other.
   llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param);
 
-  /// That the parameter stays whole after all.
+  /// Notes that the parameter stays whole after all.
   void keepWhole(graph::ParamOp param, llvm::StringRef reason) { whole[reason].push_back(param); }
-  /// Why parameters stay whole, for remarks, each with the parameters.
+  /// The reasons why parameters stay whole, for remarks, each with its parameters.
   const llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> &reasons() const { return whole; }
 
 private:
-  /// How a contraction uses a parameter, or an addition a bias.
+  /// The use of a parameter by a contraction, or of a bias by a broadcast.
   struct Use {
-    std::optional<int64_t> input; ///< dimensions of the parameter
+    std::optional<int64_t> input; ///< dimensions of the parameter; a bias has no input
     int64_t output;
-    /// Of a projection from or to heads: how many; else 0.
+    /// The number of heads that a projection reads and that it produces; 0 if it is not from, or to, heads.
     int64_t inputHeads, outputHeads;
   };
 

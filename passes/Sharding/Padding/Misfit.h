@@ -14,7 +14,7 @@
 
 namespace bowline {
 
-/// Appends ` of 6 does not divide over the 4 ranks along "dp"`. Parts of one axis are named as that axis.
+/// Appends ` of 6 does not divide over the 4 ranks along "dp"`. The two parts of a divided axis are named as that axis.
 void describeMisfit(mlir::InFlightDiagnostic &diagnostic, int64_t size, llvm::ArrayRef<mlir::StringAttr> axes,
                     int64_t ranks);
 

@@ -62,7 +62,7 @@ NeutralPadding::Number NeutralPadding::numberIn(Value value, int64_t dim) const 
 
 void NeutralPadding::require(OpOperand &operand, int64_t dim, double number) {
   Number present = numberIn(operand.get(), dim);
-  // Of a logit any lower number will do as well.
+  // A negative number is required of a logit's padding, for which any lower number will do as well.
   if (present && (*present == number || (number < 0 && *present < number)))
     return;
   operand.set(mask(operand.get(), dim, number));

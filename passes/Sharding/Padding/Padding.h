@@ -18,12 +18,12 @@
 namespace bowline {
 
 /// Grows every dimension of a variable that the axes of its sharding do not divide to the next size that they divide,
-/// with all dimensions of its class (DimensionClasses.h). The variable gets its shape of before as `dist.view`.
+/// with all dimensions of its class (DimensionClasses.h). The variable gets its former shape as `dist.view`.
 ///
-/// The program computes the same, and the padding of every variable is zero at all times. That is shown operation by
-/// operation: of each padded value it is known which one number its padding holds, or that none is known. Variables
-/// hold zeros; a product with zeros, silu and gelu of zero, and AdamW's update from zeros are zero. Where an operation
-/// needs a number that is not known to be there, it gets it by a select:
+/// The program computes the same, and the padding of every variable is zero at all times. This is shown operation by
+/// operation: each padded value has one number in all of its padding that is known, or none is known. Variables hold
+/// zeros; a product with zeros, silu and gelu of zero, and AdamW's update from zeros are zero. Where an operation needs
+/// a number that is not known to be there, a select puts it there:
 ///
 ///  - zero, where padding would be added into a sum or written to a variable;
 ///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist.
@@ -34,7 +34,7 @@ public:
   /// Whether a variable has a dimension that its axes do not divide.
   static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
 
-  /// repeatFreeValues comes first.
+  /// repeatFreeValues must have been called for the module before.
   Padding(mlir::ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh), classes(module) {}
 
   /// Fails with a diagnostic at the variable, having changed nothing, where a dimension cannot grow: it names the
@@ -43,7 +43,7 @@ public:
 
 private:
   using Class = DimensionClasses::Class;
-  /// Of a class that must grow.
+  /// The size to which a class of dimensions must grow, and the dimension of a variable that asks for it.
   struct Growth {
     int64_t to;
     mlir::Operation *variable;
@@ -61,15 +61,15 @@ private:
   dist::MeshOp mesh;
   DimensionClasses classes;
   llvm::MapVector<Class, Growth> growths;
-  /// Why a class cannot grow.
+  /// For each class that cannot grow, the reason.
   llvm::DenseMap<Class, std::string> obstacles;
 };
 
-/// Follows which number the padding of each value holds through one function whose types have grown, and inserts what
-/// Padding promises.
+/// Follows the number that the padding of each value holds through one function whose types have grown, and inserts the
+/// selects and slices that Padding promises.
 class NeutralPadding {
 public:
-  /// By value that has grown: the size that each of its dimensions had.
+  /// For each value that has grown, the sizes that its dimensions had before.
   using OldShapes = llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>>;
 
   explicit NeutralPadding(OldShapes &oldShapes) : oldShapes(oldShapes) {}
@@ -87,7 +87,7 @@ private:
   void restore(graph::ReturnOp op);
 
   OldShapes &oldShapes;
-  /// By value and dimension; no entry where nothing is known.
+  /// The number that the padding of a value's dimension holds; no entry where nothing is known.
   std::map<std::pair<const void *, int64_t>, double> numbers;
   std::map<std::tuple<const void *, int64_t, double>, mlir::Value> masks;
 };

@@ -13,9 +13,9 @@
 
 namespace bowline {
 
-/// Extends the cuts of a state along the factor rules of all operations, forward and backward, until nothing changes.
-/// Cuts only grow, and only open dimensions do, so that it ends. What two neighbours disagree on stays as it is: a
-/// reshard will stand between them.
+/// Extends the shardings of a state along the factor rules of all operations, forward and backward, until nothing
+/// changes. Axes are only added, and only to open dimensions, so that it ends. Where two neighbours disagree, both stay
+/// as they are: a reshard will stand between them.
 class Propagation {
 public:
   explicit Propagation(ShardingState &state);

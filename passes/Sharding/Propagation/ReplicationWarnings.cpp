@@ -31,7 +31,8 @@ static std::string withoutNumbers(StringRef text) {
   return result;
 }
 
-/// Why `user` cannot take a value that is cut along `axis`: who has the axis elsewhere in it, if anybody.
+/// The reason why `user` cannot take a value that is sharded along `axis`: what has the axis elsewhere in it, if
+/// anything.
 std::string ReplicationWarnings::whoNeeds(Operation *user, StringAttr axis) {
   std::string name = user->getName().getStringRef().str();
   if (std::optional<graph::FactorRule> rule = factorRuleOf(user)) {

@@ -14,15 +14,15 @@
 
 namespace bowline {
 
-/// Warns where choices that contradict each other make ranks gather a large tensor that was cut: which tensor, who cut
-/// it, and who needs the axis elsewhere or the dimension whole. One warning for each pair of these. That sequence
-/// parallelism gathers what projections read is its purpose, and no contradiction.
+/// Warns where choices that contradict each other make ranks gather a large tensor that was sharded. A warning names
+/// the tensor, what sharded it, and what needs the axis elsewhere or the dimension whole; there is one for each pair of
+/// these. Sequence parallelism gathers what projections read on purpose, which is no contradiction.
 class ReplicationWarnings {
 public:
-  /// Large: at least \p largeBytes on each rank after the gather.
+  /// A tensor is large if it has at least \p largeBytes on each rank after the gather.
   ReplicationWarnings(ShardingState &state, int64_t largeBytes) : state(state), largeBytes(largeBytes) {}
 
-  /// \p user needs \p value, which is cut as \p from, as \p to.
+  /// Notes that \p user needs \p value, whose sharding is \p from, with sharding \p to.
   void note(mlir::Value value, const Cut &from, const Cut &to, mlir::Operation *user);
   void emit();
 

@@ -69,7 +69,8 @@ static Cut toCut(SmallVector<Axes> dims, Axes unreduced = {}) {
   return cut;
 }
 
-/// A sum over axes has every part whole along them: cuts by them come when the sum is completed.
+/// Removes axes from a sharding. The summands of a sum over axes are whole along these; they can shard the result when
+/// the sum is completed.
 static void dropCuts(Cut &cut, const Axes &axes) {
   for (Cut::Dim &dim : cut.dims)
     dim.axes.erase(llvm::find_if(dim.axes, [&](StringAttr axis) { return llvm::is_contained(axes, axis); }),
@@ -145,7 +146,7 @@ void ReshardInsertion::deferSums() {
     }
     if (!common)
       continue;
-    // An accumulator that is cut along an axis gets complete parts of the sum over it.
+    // An accumulator that is sharded along an axis gets shards of the complete sum over it.
     Cut *cut = state.find(accumulator);
     llvm::erase_if(*common, [&](StringAttr axis) { return cut->uses(axis); });
     if (common->empty())
@@ -268,7 +269,7 @@ void ReshardInsertion::visit(Operation *op) {
   std::optional<graph::FactorRule> rule = factorRuleOf(op);
   if (!rule)
     return visitWhole(op);
-  // What stays a sum on its way through; nothing is cut along it before the sum is complete.
+  // The axes over which results stay partial sums; these shard nothing before the sum is complete.
   Axes through;
   for (Value operand : op->getOperands())
     if (Cut *cut = state.find(operand); cut && takesParts(op))
@@ -296,7 +297,7 @@ void ReshardInsertion::visit(Operation *op) {
   }
 }
 
-/// Users of the result get what its cut promises.
+/// Reshards a result from the sharding in which it was produced to that which its users expect.
 void ReshardInsertion::produce(OpResult result, const Cut &produced) {
   Cut *cut = state.find(result);
   if (!cut)

@@ -14,13 +14,13 @@
 
 namespace bowline {
 
-/// Decides how each operation is computed in parts, from the cuts of its operands and results, and inserts
-/// `dist.reshard` in front of operands and behind results that are cut otherwise. Afterwards every operation has in
-/// `dist.shardings` what it produces.
+/// Decides how each operation is computed on shards, from the shardings of its operands and results, and inserts
+/// `dist.reshard` in front of operands and behind results that are sharded otherwise. Afterwards `dist.shardings` of
+/// every operation has the shardings in which it produces its results.
 ///
-/// A result that is a sum of parts is completed at once, except on its way into an accumulator: gradients, losses and
-/// token counts are summed over microbatches first, and completed where they are read. Parts
-/// that are only added to parts, or summed further, are completed after that.
+/// A result that is a partial sum is completed at once, except on its way into an accumulator: gradients, losses and
+/// token counts are summed over microbatches first, and completed where they are read. Partial sums that are only added
+/// to partial sums, or summed further, are completed after that.
 class ReshardInsertion {
 public:
   /// Warns of gathers that leave at least \p largeBytes on each rank.
@@ -45,11 +45,12 @@ private:
 
   ShardingState &state;
   ReplicationWarnings warnings;
-  /// Results of linear operations on parts: the axes over which they are sums.
+  /// The axes over which the result of a linear operation on partial sums is still to be summed.
   llvm::DenseMap<mlir::Value, Axes> sums;
-  /// What an operation gives; its users get the cut, by a reshard where the two differ.
+  /// The sharding in which an operation produces its result. Users get the value's own sharding, by a reshard where the
+  /// two differ.
   llvm::DenseMap<mlir::Value, Cut> actual;
-  /// By value and sharding.
+  /// The resharded value for each value and sharding.
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> reshards;
 };
 

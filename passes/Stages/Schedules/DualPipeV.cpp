@@ -81,7 +81,8 @@ static std::vector<Action> makeOrder(int rank, int ranks, int microbatches) {
   // Steady: each forward overlaps the backward of the other chunk.
   for (int i = 0; i < microbatches - 2 * ranks + rank + 1; ++i) {
     if (i == 0 && behind == 0) {
-      // At the turn of the V the backward waits for this rank alone: not overlapped it starts, and is sent on, earlier.
+      // At the turn of the V the backward waits for this rank alone. Without overlap it starts earlier, and its result
+      // is sent earlier.
       order.forward(kDown);
       order.backward(kUp);
     } else {

@@ -73,7 +73,7 @@ private:
   const Placement &placement;
   const StageChannels &channels;
   size_t distance;
-  std::vector<size_t> positions; // of F, and of B or I, per stage and microbatch
+  std::vector<size_t> positions; // positions of F, and of B or I, per stage and microbatch
   std::vector<Transfer> transfers;
 };
 
@@ -128,7 +128,7 @@ absl::Status TimelineBuilder::orderTransfers() {
   for (Transfer &transfer : transfers)
     transfer.time = std::max(ends[placement.rankOf(transfer.fromStage)][transfer.sendBefore - 1],
                              starts[placement.rankOf(transfer.toStage)][transfer.receiveBefore]);
-  // Of transfers at one time ranks receive before they send, along the flow of activations, and of gradients.
+  // Among transfers at one time, ranks receive before they send, along the flow of activations, or of gradients.
   std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
     auto keyOf = [](const Transfer &transfer) {
       return std::make_tuple(transfer.time, transfer.gradient,

@@ -79,10 +79,10 @@ struct PipelineChannel {
   bool operator==(const PipelineChannel &) const = default;
 };
 
-/// How many microbatches' buffers of a stage must exist at once. Microbatch m is in slot m % slots; no two that are
-/// alive share one. 0: there is no such value.
+/// The number of microbatches for which a stage must have buffers at once. Microbatch m is in slot m % slots; no two
+/// that are alive share one. 0 if there is no such value.
 ///
-/// Where the neighbouring stage is on the same rank nothing is transferred: F writes what F of the next stage reads.
+/// If the neighbouring stage is on the same rank, nothing is transferred: F writes what F of the next stage reads.
 /// Then sentActivation of a stage and receivedActivation of the next one are the same buffers, and equal; so are
 /// sentGradient and receivedGradient of the stage before.
 struct StageSlots {
@@ -98,7 +98,7 @@ struct StageSlots {
   /// the last rank sends to rank 0 long before that one receives.)
   int sentActivation = 0;
   int sentGradient = 0;
-  /// What I hands to W: from I until the end of W.
+  /// Slots of what I hands to W, which is alive from I until the end of W.
   int weightInputs = 0;
 
   bool operator==(const StageSlots &) const = default;

@@ -40,7 +40,7 @@ struct Action {
   bool operator==(const Action &) const = default;
 };
 
-/// Which stage each rank holds: stages()[rank][chunk], counted from 0 over the whole pipeline ("virtual stages").
+/// The stages that each rank holds, counted from 0 over the whole pipeline ("virtual stages"), by rank and chunk.
 class Placement {
 public:
   Placement() = default;

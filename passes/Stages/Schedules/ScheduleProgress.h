@@ -19,7 +19,7 @@ namespace bowline {
 
 /// The inputs of an action, as the outputs of others: (forward or backward, stage). At most two.
 struct NeededOutput {
-  bool backward; // of B or I; else of F
+  bool backward; // true for the result of B or I, false for that of F
   int stage;
 };
 struct NeededOutputs {
@@ -51,7 +51,7 @@ public:
   int64_t endOf(int rank) const { return ends[rank]; }
 
   struct Wait {
-    Action action;       // of the block that could not start
+    Action action;       // an action of the block that could not start
     NeededOutput needed; // what it waits for
   };
   /// Why the rank stopped. It must have stopped.

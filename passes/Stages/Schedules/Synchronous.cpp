@@ -44,7 +44,7 @@ private:
   void wakeNeighbours(int rank, size_t position);
 
   const Schedule &schedule;
-  std::vector<size_t> positions;     // of the block that a rank is about to start; those before are done
+  std::vector<size_t> positions;     // begin of the block that each rank starts next
   std::vector<size_t> previous;      // the block before it
   std::vector<size_t> makers, users; // first actions of the blocks that make an output, and use it on another rank
   std::vector<int> runnable;
@@ -133,7 +133,7 @@ absl::Status SynchronousRun::run() {
     while (positions[rank] < actions.size() && canAdvance(rank)) {
       previous[rank] = positions[rank];
       positions[rank] = blockEnd(actions, positions[rank]);
-      // Those that wait for what was made, and those that wait for this rank to come and receive.
+      // Wakes the ranks that wait for what this one computed, and those that wait for this one to receive.
       for (size_t position = previous[rank]; position < positions[rank]; ++position)
         wakeNeighbours(rank, position);
       if (positions[rank] < actions.size())

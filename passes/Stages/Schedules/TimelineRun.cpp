@@ -46,7 +46,7 @@ private:
     size_t step;
     int64_t issued;
   };
-  /// Both ends' queues.
+  /// A channel with the queues of both of its ends.
   struct Channel {
     std::vector<Entry> sends, receives;
     size_t done = 0;

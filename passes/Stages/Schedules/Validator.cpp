@@ -143,7 +143,7 @@ using Channel = std::tuple<int, int, bool>;
 /// A transfer by the stage that sends.
 struct Transfer {
   int stage, microbatch;
-  size_t position; // of the action that sends, or consumes
+  size_t position; // position of the action that sends, or consumes
   bool operator==(const Transfer &other) const { return stage == other.stage && microbatch == other.microbatch; }
 };
 

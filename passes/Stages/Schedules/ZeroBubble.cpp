@@ -117,7 +117,7 @@ static RankOrder makeZbVOrder(int rank, int ranks, int microbatches) {
 absl::StatusOr<Schedule> bowline::makeZbV(int ranks, int microbatches) {
   if (absl::Status status = verifyScheduleSize(ranks, microbatches, 2); !status.ok())
     return status;
-  // With fewer microbatches than fill the pipeline the order is that of a full one, without those that are not there.
+  // With fewer microbatches than fill the pipeline the order is that of a full one, without the missing microbatches.
   int planned = std::max(microbatches, 2 * ranks - 1);
   if (absl::Status status = verifyScheduleSize(ranks, planned, 2); !status.ok())
     return status;

@@ -23,7 +23,7 @@ public:
       upTo[layer + 1] = upTo[layer] + costs[layer];
   }
   int64_t layers() const { return static_cast<int64_t>(upTo.size()) - 1; }
-  /// Of the layers from `begin` up to `end`, which is not among them.
+  /// The cost of the layers from `begin` up to `end`, which is not among them.
   double between(int64_t begin, int64_t end) const { return upTo[end] - upTo[begin]; }
 
 private:
@@ -35,7 +35,7 @@ private:
 /// The cost of the most expensive of `stages` ranges, at best.
 static double leastMaximum(const Costs &costs, int64_t stages) {
   const int64_t layers = costs.layers();
-  std::vector<double> best(layers + 1, 0); // of the stages so far, on the first n layers
+  std::vector<double> best(layers + 1, 0); // least cost of the stages so far with the first n layers
   for (int64_t n = 0; n <= layers; ++n)
     best[n] = costs.between(0, n);
   for (int64_t stage = 1; stage < stages; ++stage) {

@@ -47,7 +47,7 @@ LogicalResult StageAssignment::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// Which layers are in which stage
+// Division of the layers among the stages
 //===----------------------------------------------------------------------===//
 
 /// A table holds any number of stages per rank, so it must be read.

@@ -46,9 +46,9 @@ private:
   mlir::SymbolTable symbols;
   const Strategy &strategy;
   mlir::Location location;
-  /// Of each layer.
+  /// The stage of each layer.
   std::vector<int64_t> stageOfLayer;
-  /// Of each activation where it is computed.
+  /// The stage in which each activation is computed.
   llvm::DenseMap<mlir::Value, int64_t> stageOf;
   /// The stages that use a parameter; the first one owns it.
   llvm::MapVector<mlir::Operation *, std::set<int64_t>> users;

@@ -62,7 +62,7 @@ class Inquiry {
     return texts;
   }
 
-  // Of the living ranks that wait, those that wait for one of `causes` first.
+  // Lists the living ranks that wait, those that wait for one of `causes` first.
   std::string WaitsOfTheLiving(const std::vector<int>& causes) const {
     std::vector<std::string> texts, others;
     for (int rank : WithHealth(Health::kAlive)) {

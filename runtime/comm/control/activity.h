@@ -38,7 +38,7 @@ struct RankState {
 // Why the question came up.
 struct Complaint {
   int rank = -1;              // who complains; -1 when nobody did, and a rank was seen to be gone
-  double waited_seconds = 0;  // in `activity`, when that is the complaint
+  double waited_seconds = 0;  // time in `activity`, if that is the complaint
   Activity activity;
   int unreachable = -1;  // the rank a connection to which failed, when that is the complaint
   std::string failure;   // how

@@ -13,7 +13,7 @@
 namespace bowline {
 namespace {
 
-// After a deadline that the hub keeps too, so that it is the one who says what is wrong.
+// The time that the client waits beyond a deadline that the hub keeps too, so that the hub's error comes first.
 constexpr auto kHubsDelay = std::chrono::seconds(2);
 
 }  // namespace

@@ -23,11 +23,11 @@ class ControlOwner {
  public:
   virtual ~ControlOwner() = default;
 
-  // On all communicators.
+  // The activity of this rank on each of its communicators.
   virtual std::vector<Activity> Activities() const = 0;
-  // One that waits for longer than the timeout at `now`.
+  // An operation that has waited for longer than the timeout at `now`; nothing if there is none.
   virtual std::optional<Complaint> Overdue(Clock::time_point now) const = 0;
-  // The run is broken: ends whatever waits. Once.
+  // Ends whatever waits, as the run is broken. Called once.
   virtual void BreakOff() = 0;
 };
 
@@ -40,13 +40,14 @@ class ControlClient {
                                                              const ControlTiming& timing, Clock::time_point deadline);
   ~ControlClient();
 
-  // Before any operation. `owner` must live as long as this.
+  // Starts the client's thread; called before any operation. `owner` must live as long as this.
   void Start(ControlOwner* owner);
 
-  // Of this machine, as other ranks reach it.
+  // The address of this machine, as other ranks reach it.
   const std::string& address() const { return address_; }
 
-  // A text for all ranks to see, and that of another rank. Take waits for it; nothing when the run breaks.
+  // Put publishes a text that all ranks can take. Take waits until some rank has put a text with the key, and returns
+  // nothing when the run breaks.
   void Put(const std::string& key, absl::string_view value);
   std::optional<std::string> Take(const std::string& key);
 
@@ -57,7 +58,7 @@ class ControlClient {
   absl::Status Break(const absl::Status& why);
   absl::Status Fail(Complaint complaint);
 
-  // Says that this rank is done and waits until all are, or the run is broken. At most the timeout.
+  // Says that this rank is done and waits, for at most the timeout, until all ranks are done or the run is broken.
   absl::Status Leave();
 
   // The steady clock less the time in which this process was stopped.
@@ -72,7 +73,7 @@ class ControlClient {
   void CheckTime();
   void Send(MessageType type, absl::string_view payload);
   void Wake() const;
-  // Of rank 0, when it is gone or does not answer.
+  // The error that says that rank 0 is gone or does not answer.
   absl::Status ExplainHub(RankState::Health health) const;
   absl::Status WaitForVerdict(const absl::Status& otherwise);
   void SetBroken(const absl::Status& why);
@@ -86,7 +87,7 @@ class ControlClient {
   std::atomic<int64_t> lost_{0};  // ns
   std::thread thread_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   Connection connection_;
   absl::Status broken_;

@@ -118,7 +118,8 @@ absl::Status Connection::Flush() {
 
 absl::Status Connection::Fill() {
   char buffer[16384];
-  // At most what a message may take, so that a flood of one side does not keep the others waiting.
+  // Takes little more than the bytes of one message at a time, so that a flood of one side does not keep others
+  // waiting.
   for (size_t taken = 0; taken < limit_ + kHeader;) {
     const ssize_t now = ::recv(socket_.get(), buffer, sizeof(buffer), 0);
     if (now == 0) return absl::UnavailableError("the connection was closed");

@@ -45,7 +45,7 @@ struct Message {
 class Connection {
  public:
   static constexpr size_t kMaxMessage = size_t{16} << 20;
-  // Of one whose other side has not said who it is.
+  // The longest message, in bytes, of a connection whose other side has not said who it is.
   static constexpr size_t kMaxStrangerMessage = 1024;
 
   Connection() = default;
@@ -56,7 +56,7 @@ class Connection {
   void Close() { socket_.Close(); }
   void set_limit(size_t limit) { limit_ = limit; }
 
-  // To be sent by Flush.
+  // Appends a message to those that Flush sends.
   void Queue(MessageType type, absl::string_view payload = {});
   bool has_output() const { return !output_.empty(); }
   absl::Status Flush();

@@ -15,10 +15,10 @@
 namespace bowline {
 namespace {
 
-// A stranger has so long to say who it is, and there are so many at once.
+// The time that a stranger has to say who it is, and the most strangers at once.
 constexpr auto kStrangerPatience = std::chrono::seconds(10);
 constexpr size_t kMaxStrangers = 256;
-// For the last words to arrive.
+// The longest time for which the hub keeps connections open at its end, so that its last messages arrive.
 constexpr auto kLinger = std::chrono::milliseconds(300);
 
 }  // namespace
@@ -78,7 +78,7 @@ void Hub::Run() {
     for (const auto& peer : peers_) {
       if (peer->connection.open() && !peer->connection.Flush().ok()) Lose(*peer);
     }
-    // After Lose, which may have closed some.
+    // Lose may have closed connections.
     std::erase_if(peers_, [](const auto& peer) { return !peer->connection.open(); });
   }
   Linger();

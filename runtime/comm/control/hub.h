@@ -16,23 +16,23 @@
 
 namespace bowline {
 
-// First words of a rank to the hub.
+// The first message of a rank to the hub.
 struct Hello {
   static constexpr char kMagic[] = "bowline control 2";
 
   int rank = 0;
   int ranks = 1;
   std::string job;        // tells runs apart that share an address
-  std::string token;      // of the file in which the hub was found; empty without one
+  std::string token;      // the token of the file in which the hub was found; empty without one
   std::string where;      // "host a, pid 7"
   uint64_t patience = 0;  // ns until the rank gives up waiting for the others
 
   std::string Encode() const;
-  // False for what is no hello.
+  // Returns false if the bytes are no hello.
   static bool Decode(absl::string_view bytes, Hello& hello);
 };
 
-// The key under which a rank says what the others need of it for a communicator.
+// The key under which a rank publishes what the others need of it for a communicator.
 std::string CommunicatorKey(absl::string_view communicator, int rank);
 
 // Why a hello was refused: the hub is another run's, the run is broken, the hello does not fit it, or there is a
@@ -46,10 +46,10 @@ struct HubOptions {
   std::chrono::nanoseconds rendezvous_timeout;
 };
 
-// Where all ranks of a run meet: a thread of rank 0's process that keeps a connection to each. It waits for all to
-// come, keeps texts by key, sees which rank died or fell silent, asks all what they do when one complains, and tells
-// all when the run is broken. No data passes through it. Strangers may connect and send anything; they are
-// disconnected.
+// The meeting point of all ranks of a run: a thread of rank 0's process that keeps a connection to each rank. It waits
+// for all ranks to come, keeps texts by key, sees which rank died or fell silent, asks all ranks what they do when one
+// complains, and tells all when the run is broken. No data passes through it. Strangers may connect and send anything;
+// they are disconnected.
 class Hub {
  public:
   static absl::StatusOr<std::unique_ptr<Hub>> Start(FileDescriptor listener, const HubOptions& options);
@@ -84,7 +84,7 @@ class Hub {
   void CheckTime();
 
   void Lose(Peer& peer);
-  // What only the hub knows: who is missing.
+  // Adds to the activity what only the hub knows: which ranks are missing.
   void CompleteWaits(Activity& activity) const;
   void Inquire(const Complaint& complaint);
   void Conclude();
@@ -97,15 +97,15 @@ class Hub {
   std::atomic<bool> stop_{false};
   std::thread thread_;
 
-  // Of the thread alone.
+  // Members from here on are used by the hub's thread alone.
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Rank> ranks_;
   std::map<std::string, std::string> values_;
-  std::map<std::string, std::vector<int>> waiting_;  // by key
-  std::string address_;                              // of this host, as another host sees it
+  std::map<std::string, std::vector<int>> waiting_;  // ranks that wait for a text, by key
+  std::string address_;                              // the address of this host, as another host sees it
   bool welcomed_ = false, broken_ = false, done_ = false;
   absl::Status why_broken_;
-  std::string refused_;  // why a rank was, lately
+  std::string refused_;  // why a rank was refused last
   int refused_rank_ = -1;
   const Clock::time_point give_up_;  // waiting for ranks to come
   Clock::time_point next_beat_;

@@ -11,9 +11,9 @@
 namespace bowline {
 namespace {
 
-// How many ports are tried where the first may be somebody else's.
+// The number of ports that are tried where another program may have the first one.
 constexpr int kPorts = 16;
-// Where derived ports lie: below those that Linux gives to outgoing connections.
+// The range of derived ports, which lies below the ports that Linux gives to outgoing connections.
 constexpr int kFirstDerivedPort = 20000, kDerivedPorts = 10000;
 
 using Text = std::optional<std::string>;

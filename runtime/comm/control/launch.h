@@ -15,19 +15,19 @@ struct LaunchFlags {
   std::optional<std::string> rendezvous = {};
 };
 
-// Which rank of how many this process is, and where they meet.
+// The rank of this process, the number of ranks, and the place where they meet.
 struct Launch {
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;     // among those of this machine; 0 where nobody says
-  std::string source;     // who said so: "--rank", "RANK", ...; empty for one rank by default
-  Rendezvous rendezvous;  // of more than one rank
+  int local_rank = 0;     // the rank among those of this machine; 0 if nothing says it
+  std::string source;     // what said the rank: "--rank", "RANK", ...; empty for one rank by default
+  Rendezvous rendezvous;  // set if there is more than one rank
 };
 
 // The value of an environment variable; nothing when it is not set.
 using Environment = absl::FunctionRef<std::optional<std::string>(const char* name)>;
 
-// From the first of these that says something:
+// Finds the rank and the rendezvous, each from the first line of its list that says something:
 //   rank          --rank and --world-size
 //                 RANK, WORLD_SIZE, LOCAL_RANK                                 torchrun, Kubeflow, by hand
 //                 OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK                     mpirun of Open MPI
@@ -46,7 +46,7 @@ using Environment = absl::FunctionRef<std::optional<std::string>(const char* nam
 // size, two launchers that say different ranks of the same size, nowhere to meet.
 absl::StatusOr<Launch> DetectLaunch(const LaunchFlags& flags, Environment environment);
 
-// Of this process.
+// An environment variable of this process; nothing if it is not set.
 std::optional<std::string> ProcessEnvironment(const char* name);
 
 // "gpu[03-05,9]-a,gpu7" -> "gpu03-a". Empty when it is no list of hosts.

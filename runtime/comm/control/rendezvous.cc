@@ -25,13 +25,13 @@
 namespace bowline {
 namespace {
 
-// Of a file that rank 0 writes; behind it are lines with address, port and token.
+// The first line of the file that rank 0 writes; the next lines are address, port and token.
 constexpr absl::string_view kFileHeader = "bowline rendezvous 2\n";
 constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{200};
-// For one candidate to say that it is the hub.
+// The time that one candidate has to say that it is the hub; the shorter one holds where there may be many candidates.
 constexpr auto kAttempt = std::chrono::seconds(5);
 constexpr auto kAttemptAmongMany = std::chrono::seconds(1);
-// For the hub to notice that the process died in whose place this one was started.
+// The time that the hub has to notice that the process died in whose place this one was started.
 constexpr auto kSuccession = std::chrono::seconds(1);
 
 std::string FirstAddressOfThisMachine() {

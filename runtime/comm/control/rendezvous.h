@@ -10,14 +10,14 @@
 
 namespace bowline {
 
-// Where rank 0 waits for the others: a file that all see, in which rank 0 writes its address and which stays as long as
-// the run does, or an address. Exactly one of `file` and `host` is set.
+// The place where rank 0 waits for the others: a file that all see, in which rank 0 writes its address and which stays
+// as long as the run does, or an address. Exactly one of `file` and `host` is set.
 struct Rendezvous {
   std::string file;
   std::string host;
   int port = 0;
-  // Rank 0 takes the first free port of [port, port + ports), the others look for it in all of them: for a port that
-  // was derived and not given, and may be somebody else's.
+  // Rank 0 takes the first free port of [port, port + ports), and the others look for rank 0 at all of them. It is more
+  // than 1 if another program may have the port, such as one that was derived and not given.
   int ports = 1;
   // All ranks of a run have the same; another run at the same address has another.
   std::string job;
@@ -28,16 +28,17 @@ struct Rendezvous {
 // "file:PATH", "HOST:PORT" or "[IPV6]:PORT". kInvalidArgument saying what is allowed.
 absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text);
 
-// For rank 0: starts listening, and sets the token of `hello` if there is a file. `address` is one of this machine's,
-// which goes into the file; empty takes that of the first interface that is no loopback. kInvalidArgument when rank 0
-// of a run that lives meets the others at this file; a file that nobody answers for is replaced.
+// Rank 0 calls this to start listening; it sets the token of `hello` if there is a file. `address`, one of this
+// machine's, goes into the file; if it is empty, the address of the first interface that is no loopback does.
+// kInvalidArgument when rank 0 of a run that lives meets the others at this file; a file for which no hub answers is
+// replaced.
 absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address, Hello& hello);
 
-// For every rank: a connection to the hub, which has accepted it. kInvalidArgument when another process is this rank,
-// or the numbers of ranks differ; kDeadlineExceeded saying where nobody was.
+// Every rank calls this; it returns a connection that the hub has accepted. kInvalidArgument when another process is
+// this rank, or the numbers of ranks differ; kDeadlineExceeded, naming the place, when no hub was there.
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline);
 
-// For rank 0, when its hub is no longer there: removes the file if it is still that of `token`.
+// Rank 0 calls this when its hub is no longer there; it removes the file if its token is still `token`.
 void RemoveRendezvousFile(const Rendezvous& rendezvous, const std::string& token);
 
 }  // namespace bowline

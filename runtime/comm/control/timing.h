@@ -9,18 +9,18 @@ namespace bowline {
 
 using Clock = std::chrono::steady_clock;
 
-// What follows from how long an operation may wait.
+// Times that follow from `timeout`, the longest time that an operation may wait.
 struct ControlTiming {
   std::chrono::nanoseconds timeout;
 
-  // Between two signs of life.
+  // The time between two signs of life.
   std::chrono::nanoseconds beat() const {
     return std::clamp<std::chrono::nanoseconds>(timeout / 10, std::chrono::milliseconds(10), std::chrono::seconds(1));
   }
-  // Without a sign of life for so long, a rank is asked and then taken for stopped: before operations that wait for it
-  // end by their own timeout, with which less is known about the cause.
+  // The time without a sign of life after which a rank is asked and then taken for stopped. It ends before operations
+  // that wait for the rank end by their own timeout, with which less is known about the cause.
   std::chrono::nanoseconds silence() const { return timeout * 3 / 5; }
-  // For the answers of ranks that are asked what they do. Usually they come at once; a busy machine may need longer.
+  // The time that ranks have to answer what they do. Usually they answer at once; a busy machine may need longer.
   std::chrono::nanoseconds answer() const {
     return std::clamp<std::chrono::nanoseconds>(timeout / 5, std::chrono::milliseconds(300), std::chrono::seconds(5));
   }
@@ -32,7 +32,7 @@ class StallDetector {
  public:
   explicit StallDetector(std::chrono::nanoseconds beat) : beat_(beat), last_(Clock::now()) {}
 
-  // At least once per beat. What to add to every deadline that was set before.
+  // Returns the time to add to every deadline that was set before. Must be called at least once per beat.
   std::chrono::nanoseconds Tick() {
     const Clock::time_point now = Clock::now();
     const auto passed = now - std::exchange(last_, now);

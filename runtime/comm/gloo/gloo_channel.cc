@@ -157,7 +157,7 @@ absl::Status GlooChannel::Greet(const hal::Operation& operation, absl::Span<cons
     BOWLINE_RETURN_IF_ERROR(mesh_->WaitReceived(Lane::kHeader, peer));
     Header& place = incoming_[static_cast<size_t>(peer)];
     const Header theirs = place;
-    // That of the next operation may come before this one has ended here.
+    // The receive for the next header starts now, as a peer may send it before this operation has ended here.
     BOWLINE_RETURN_IF_ERROR(mesh_->Receive(Lane::kHeader, peer, &place, sizeof(Header)));
     BOWLINE_RETURN_IF_ERROR(mesh_->WaitSent(Lane::kHeader, peer));
     return mismatch = Compare(operation, outgoing_, peer, theirs);

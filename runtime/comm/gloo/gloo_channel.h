@@ -48,11 +48,11 @@ class GlooChannel {
   // Runs an operation to its end; operation.number is filled in here.
   absl::Status Run(hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
 
-  // As hal::Exchange.
+  // The functions of hal::Exchange with these names.
   absl::Status Break(const absl::Status& why) { return owner_.Break(why); }
   absl::Status status() const { return owner_.status(); }
 
-  // From any thread.
+  // What this member does on the communicator; may be called from any thread.
   Activity Describe() const;
   // How long the operation, or creation, that is under way takes at `now`; zero for none.
   std::chrono::nanoseconds Elapsed(Clock::time_point now) const;
@@ -60,7 +60,7 @@ class GlooChannel {
 
  private:
   struct Header {
-    uint64_t greeting = 0;  // of this communicator
+    uint64_t greeting = 0;  // the number by which members know this communicator
     uint64_t operation = 0;
     uint64_t total = 0;
     uint64_t pieces = 0;
@@ -74,7 +74,7 @@ class GlooChannel {
   absl::Status Compare(const hal::Operation& operation, const Header& mine, int peer, const Header& theirs) const;
   absl::Status CheckLink(const hal::Operation& operation, uint64_t total);
   std::string WhatOf(int member, const Header& header) const;
-  // The error of the run that follows from one of a transfer.
+  // Breaks the run because of the error of a transfer, and returns the error that broke it.
   absl::Status Fail(const absl::Status& failure);
 
   GlooOwner& owner_;
@@ -87,7 +87,7 @@ class GlooChannel {
   std::vector<Header> incoming_;
   Header outgoing_;
   std::unique_ptr<GlooTransfers> transfers_;
-  std::unique_ptr<GlooMesh> mesh_;  // goes first, for it writes to the others
+  std::unique_ptr<GlooMesh> mesh_;  // destroyed before the members above, to which it writes
   uint32_t next_number_ = 0;
 
   // Read by others at any time.

@@ -100,7 +100,7 @@ GlooGroup::~GlooGroup() {
   if (client_ != nullptr && client_->status().ok()) client_->Leave().IgnoreError();
   // Its thread looks at the channels.
   client_.reset();
-  // Of the rank that wrote one.
+  // Only the rank that wrote the rendezvous file has a token.
   if (!token_.empty()) RemoveRendezvousFile(options_.rendezvous, token_);
 }
 
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<hal::Exchange>> GlooGroup::CreateExchange(absl::s
     }
     channels_.push_back(channel);
   }
-  // Without it the others would wait for this rank.
+  // Without a break the others would wait for this rank.
   if (absl::Status status = channel->Connect(device_); !status.ok()) return Break(status);
   return std::make_unique<GlooEndpoint>(std::move(channel));
 }

@@ -19,14 +19,14 @@ struct GlooOptions {
   int rank = 0;
   int ranks = 1;
   Rendezvous rendezvous = {};  // not needed for one rank
-  // Of rank 0, which takes it: a socket that listens at the rendezvous already. -1: the group makes its own.
+  // For rank 0, a socket that listens at the rendezvous already, which the group takes over; -1: it makes its own.
   int listener = -1;
   // How long an operation waits for another rank. A rank that died is noticed at once, one that was stopped or cut off
   // within this time; then, or when an operation takes longer, all ranks get the same error.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
   // How long a rank waits for all others to start.
   std::chrono::nanoseconds rendezvous_timeout = std::chrono::minutes(5);
-  // Of this machine's interface to the others, numeric; empty takes the one that leads to rank 0.
+  // The numeric address of this machine's interface to the others; empty takes that of the one that leads to rank 0.
   std::string address = {};
 };
 
@@ -54,7 +54,7 @@ class GlooGroup : public RankGroup, private GlooOwner, private ControlOwner {
   int ranks() const override { return options_.ranks; }
   absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(absl::string_view name, absl::Span<const int> members,
                                                                 const LinkOptions& link = {}) override;
-  // On the other ranks, the error names this one.
+  // The error that the other ranks get names this rank.
   void Abort(absl::Status why) override;
   absl::Status status() const override;
 
@@ -77,15 +77,15 @@ class GlooGroup : public RankGroup, private GlooOwner, private ControlOwner {
   void BreakOff() override;
 
   const GlooOptions options_;
-  std::unique_ptr<Hub> hub_;  // of rank 0
-  std::string token_;         // of the file that rank 0 wrote
+  std::unique_ptr<Hub> hub_;  // null on ranks other than 0
+  std::string token_;         // the token of the file, if this rank wrote it
   std::shared_ptr<gloo::transport::Device> device_;
   std::unique_ptr<ControlClient> client_;  // null for one rank
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   // Communicators of ours are gone before others have received all that they sent.
   std::vector<std::shared_ptr<GlooChannel>> channels_;
-  absl::Status broken_;  // of a group of one rank
+  absl::Status broken_;  // the error that broke a group of one rank
 };
 
 // Whether an error of a group is that of a rank that called Abort, and no finding about ranks that do not answer.

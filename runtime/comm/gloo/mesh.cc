@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Create(std::shared_ptr<gloo:
 }
 
 GlooMesh::GlooMesh(int self) : self_(self) {}
-// Before the buffers go, to which Gloo's thread writes.
+// Closes connections before the buffers are destroyed, to which Gloo's thread writes.
 GlooMesh::~GlooMesh() { Close(); }
 
 absl::Status GlooMesh::Connect(int peer, absl::string_view address) {

@@ -36,10 +36,11 @@ class GlooMesh {
   int self() const { return self_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  // Where each member shall connect to. Connect takes what they say of this one, by member; one at a time, in order.
+  // The addresses to which the other members connect, one for each of them. Connect takes the address that member
+  // `peer` has for this one; members are connected one at a time, in order.
   const std::vector<std::string>& addresses() const { return addresses_; }
   absl::Status Connect(int peer, absl::string_view address);
-  // All are.
+  // Says that all members are connected.
   void Connected() { connecting_ = false; }
 
   // Start a transfer, of `bytes` > 0, and wait for the oldest of its kind that was not waited for. At most one thread
@@ -49,7 +50,7 @@ class GlooMesh {
   absl::Status WaitSent(Lane lane, int peer);
   absl::Status WaitReceived(Lane lane, int peer);
 
-  // From any thread: ends waits, now and later.
+  // Ends the waits of now and later; may be called from any thread.
   void Interrupt();
   // Closes all connections. No memory is touched after it.
   void Close();

@@ -47,10 +47,10 @@ GlooTransfers::GlooTransfers(GlooMesh& mesh, std::atomic<int>& waits_for)
       sources_(peers_.size()) {
   chunk_bytes_ = kLargestChunk;
   if (peers_.size() == 1) return;
-  // The same for all members, who have to cut alike.
+  // The size of chunks is the same for all members, who have to divide pieces alike.
   chunk_bytes_ = std::clamp(kStaging / (peers_.size() - 1) / 4096 * 4096, kSmallestChunk, kLargestChunk);
   for (size_t peer = 0; peer < peers_.size(); ++peer) {
-    // Not written to, so that pages which are never used are never there.
+    // The memory is not written to here, so that pages that are never used are never allocated.
     if (peer != self_) peers_[peer].staging.reset(new uint8_t[4 * chunk_bytes_]);
   }
 }

@@ -32,7 +32,7 @@ absl::Status Channel::Run(int self, hal::Operation operation, absl::Span<const h
 }
 
 absl::Status Channel::RunAlone(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces) {
-  // Before anything of this member changes: others may still look at where it was when the group broke.
+  // This check comes before this member changes anything: if the group broke, others may still look at its state.
   BOWLINE_RETURN_IF_ERROR(owner_.status());
   Member& me = *members_[self];
   operation.number = me.next_number++;
@@ -56,7 +56,7 @@ absl::Status Channel::Collective(int self, const hal::Operation& operation) {
   const auto late = [&] { owner_.Break(Late(self)).IgnoreError(); };
   if (!meeting_.Enter(now + owner_.timeout(), late)) return owner_.status();
 
-  // From here on every member goes to the end. All compare the same pairs, so all come to the same conclusion.
+  // After the meeting no member leaves before the end. All compare the same pairs, so all come to the same conclusion.
   absl::Status status;
   for (int other = 1; other < size() && status.ok(); ++other) status = CheckPair(0, other);
   if (status.ok()) status = CheckLink(self, operation);
@@ -64,7 +64,7 @@ absl::Status Channel::Collective(int self, const hal::Operation& operation) {
     const auto start = link_.emulated() ? std::chrono::steady_clock::now() : now;
     Move(self, operation);
     if (link_.emulated()) SleepUntil(start + TimeOnLink(link_, operation, hal::TotalOf(views_[self]), size()));
-    // Before the others can leave and look.
+    // This member shows that its operation is over before the others can leave and look at it.
     members_[self]->current.store(0);
   }
   if (!status.ok()) status = owner_.Break(std::move(status));
@@ -125,7 +125,7 @@ absl::Status Channel::CheckOthers(int self, const hal::Operation& operation) con
 
 absl::Status Channel::CheckPair(int a, int b) const {
   const Member &first = *members_[a], &second = *members_[b];
-  // Not `current`, which a member that is faster may have cleared.
+  // `operation` is read, not `current`, which a member that is faster may have cleared.
   const hal::Operation &ours = first.operation, &theirs = second.operation;
   const bool same = ours.concerns_two() ? ours.dtype == theirs.dtype : ours.Matches(theirs);
   if (!same) return Mismatch(a, b, "");

@@ -43,7 +43,7 @@ class Channel {
   // Runs an operation of member `self` to its end; operation.number is filled in here.
   absl::Status Run(int self, hal::Operation operation, absl::Span<const hal::HostPiece> pieces);
 
-  // As hal::Exchange.
+  // The functions of hal::Exchange with these names.
   absl::Status Break(absl::Status why) { return owner_.Break(std::move(why)); }
   absl::Status status() const { return owner_.status(); }
 

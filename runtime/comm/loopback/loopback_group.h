@@ -36,7 +36,7 @@ class LoopbackGroup : private ChannelOwner {
   // This group as `rank` sees it. Must be destroyed before the group. 0 <= rank < ranks().
   std::unique_ptr<RankGroup> AsRank(int rank);
 
-  // As RankGroup, for `rank`. Waits for nobody.
+  // RankGroup::CreateExchange for `rank`. It does not wait for other members.
   absl::StatusOr<std::unique_ptr<hal::Exchange>> CreateExchange(int rank, absl::string_view name,
                                                                 absl::Span<const int> members,
                                                                 const LinkOptions& link = {});
@@ -63,7 +63,7 @@ class LoopbackGroup : private ChannelOwner {
   const int ranks_;
   const LoopbackOptions options_;
   std::atomic<bool> broken_{false};
-  mutable std::mutex mutex_;  // of what follows; never held by an operation that succeeds
+  mutable std::mutex mutex_;  // guards the members below; never held by an operation that succeeds
   absl::Status status_;
   std::map<std::string, Entry, std::less<>> channels_;
 };

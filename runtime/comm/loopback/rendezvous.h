@@ -9,28 +9,30 @@
 
 namespace bowline {
 
-// Where the members of a communicator meet. Meetings either have all members or none: the same word holds who is there
-// and whether it was broken off, so that no member goes on while another gives up and frees what the first reads.
+// The meeting point of the members of a communicator. Meetings either have all members or none: one word holds the
+// number of members that are there and whether the meeting was broken off, so that no member goes on while another one
+// leaves and frees what the first reads.
 class MeetingPoint {
  public:
   static constexpr int kMaxMembers = 4095;
 
   explicit MeetingPoint(int members) : members_(static_cast<uint32_t>(members)) {}
 
-  // Returns true when all members are there; false when it was broken off, for every member. After the deadline calls
-  // `late` once, which is expected to break off.
+  // Returns true when all members are there, or false, to every member, when the meeting was broken off. After the
+  // deadline it calls `late` once, which is expected to break off.
   bool Enter(std::chrono::steady_clock::time_point deadline, absl::FunctionRef<void()> late);
 
-  // As Enter, where nothing but running to its end keeps a member away: does not break off.
+  // Waits as Enter does, where every member is sure to come; such a meeting is not broken off.
   void Join();
 
   void BreakOff();
 
  private:
-  // From the lowest bit: 12 bits members that are there, 19 bits number of the meeting, 1 bit broken off.
+  // The bits of the word, from the lowest one: 12 for the number of members that are there, 19 for the number of the
+  // meeting, 1 for whether it was broken off.
   static constexpr uint32_t kCount = 0xfff, kMeeting = 0x7ffff000, kBroken = 0x80000000;
 
-  // After this member's arrival on `word`.
+  // The word that follows `word` when one more member arrives.
   uint32_t Arrived(uint32_t word) const {
     if ((word & kCount) + 1 < members_) return word + 1;
     return (word & kBroken) | ((word & kMeeting) + (kCount + 1)) % kBroken;

@@ -14,7 +14,7 @@ absl::Status CpuRunner::Launch(const hal::Launchable& launchable, const hal::Geo
 }
 
 absl::Status CpuRunner::Copy(hal::DeviceAddress destination, hal::DeviceAddress source, size_t bytes) {
-  // Only the checker refuses ranges that overlap, and sessions do not run it: defined all the same.
+  // Only the checker refuses ranges that overlap, and sessions do not run it; memmove is defined for these, too.
   if (bytes > 0) std::memmove(PointerOf(destination), PointerOf(source), bytes);
   return absl::OkStatus();
 }

@@ -9,20 +9,20 @@
 
 namespace bowline {
 
-// What a processor can run, by the names that plans use: "x86-64-v4+avx512bf16" is the level x86-64-v4 of the x86-64
-// psABI and a feature beyond it.
+// The instruction sets of a processor, by the names that plans use: "x86-64-v4+avx512bf16" is the level x86-64-v4 of
+// the x86-64 psABI and a feature beyond it.
 struct CpuFeatures {
   size_t level = 0;  // 0: x86-64, 1: x86-64-v2, 2: x86-64-v3, 3: x86-64-v4
   std::set<std::string> beyond;
 
-  // The most that it runs, as a plan would name it.
+  // The target with most features that the processor runs, as a plan would name it.
   std::string Name() const;
 
   // Whether it runs code for `target`. False for levels and features that this version does not know.
   bool Runs(absl::string_view target) const;
 };
 
-// Those of this machine; level 0 where it is no x86-64.
+// The features of this machine's processor; level 0 if it is no x86-64.
 CpuFeatures HostCpuFeatures();
 
 }  // namespace bowline

@@ -71,7 +71,7 @@ absl::StatusOr<CUfunction> CudaCard::KernelFunction(const std::string& name) {
     absl::StatusOr<CUmodule> module = LoadModule(
         *api_, bowline_cuda_fatbin,
         absl::StrCat("this driver's kernels on '", name_, "' (compute capability ", major_, ".", minor_, ")"));
-    // Not the user's mistake.
+    // The image is part of this driver, so a failure is an internal error, not the user's mistake.
     if (!module.ok()) return absl::InternalError(module.status().message());
     kernels_ = *module;
   }

@@ -17,7 +17,7 @@ namespace bowline {
 // handle of cuBLASLt. It lives until the process ends, because threads keep the context that they made current.
 class CudaCard {
  public:
-  // `number`, or the one that falls to the rank. kInvalidArgument for a number that no card has.
+  // Opens card `number`, or the one that falls to the rank. kInvalidArgument for a number that no card has.
   static absl::StatusOr<CudaCard*> Open(std::optional<uint64_t> number, int rank);
 
   const CudaApi& api() const { return *api_; }
@@ -40,10 +40,10 @@ class CudaCard {
     const CublasLtApi* api = nullptr;
     cublasLtHandle_t handle = nullptr;
   };
-  // `folders` are looked into when it is needed first.
+  // The handle of cuBLASLt. The first call looks for the library in `folders`.
   absl::StatusOr<Blas> OpenBlas(const std::vector<std::string>& folders);
 
-  // Of this card in the host's time.
+  // The clock that converts times of this card into the host's.
   CudaClock& clock() { return *clock_; }
 
  private:
@@ -56,7 +56,7 @@ class CudaCard {
   std::string name_;
   int major_ = 0, minor_ = 0, shared_bytes_ = 0, lowest_priority_ = 0, highest_priority_ = 0;
   std::unique_ptr<CudaClock> clock_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   CUmodule kernels_ = nullptr;
   std::map<std::string, CUfunction> functions_;
   Blas blas_;

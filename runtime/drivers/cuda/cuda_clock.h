@@ -9,15 +9,15 @@
 
 namespace bowline {
 
-// When events of a card happened, in nanoseconds of the host's steady clock. CUDA tells the time between two events, as
-// an f32 in milliseconds, which has microseconds for a few seconds only. So there is a reference event whose time on
-// the host is known, and a newer one when that is old. Thread-safe.
+// Gives the times at which events of a card happened, in nanoseconds of the host's steady clock. CUDA tells the time
+// between two events as an f32 in milliseconds, which is exact to a microsecond for a few seconds only. So there is a
+// reference event whose time on the host is known, and a newer one when that is old. Thread-safe.
 class CudaClock {
  public:
-  // The card's context is current, here and in all calls.
+  // The card's context must be current, here and in all calls.
   static absl::StatusOr<std::unique_ptr<CudaClock>> Create(const CudaApi& api);
 
-  // kFailedPrecondition when the event was not reached.
+  // The time of an event. kFailedPrecondition when the event was not reached.
   absl::StatusOr<int64_t> TimeOf(CUevent event);
 
  private:
@@ -25,7 +25,7 @@ class CudaClock {
 
   // Sets the time of `reference_` by the host's clock.
   absl::Status Calibrate();
-  // Makes now the reference.
+  // Makes an event of now the reference.
   absl::Status Renew();
 
   const CudaApi& api_;

@@ -50,7 +50,7 @@ class CudaEvent : public hal::Event {
   CudaCard* card_;
   std::shared_ptr<CudaEventHandle> handle_;
   bool timed_;
-  std::shared_ptr<ProgressCounter> submitted_;  // of the stream; null: never recorded
+  std::shared_ptr<ProgressCounter> submitted_;  // counts commands of the stream; null: never recorded
   uint64_t position_ = 0;
 };
 

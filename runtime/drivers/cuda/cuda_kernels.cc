@@ -101,8 +101,8 @@ class RegisteredKernel : public CudaLaunchable {
   std::string name_;
   KernelProgram program_;
   size_t arguments_ = 0;
-  std::vector<CudaFunction> functions_;          // of the launches
-  std::vector<std::unique_ptr<Gemm>> products_;  // of the products
+  std::vector<CudaFunction> functions_;          // the functions of the launches
+  std::vector<std::unique_ptr<Gemm>> products_;  // the products, in order
 };
 
 }  // namespace

@@ -33,10 +33,10 @@ class LaunchParameters {
 // What streams of a card can launch.
 class CudaLaunchable : public hal::Launchable {
  public:
-  // For messages.
+  // The name in messages.
   virtual const std::string& name() const = 0;
 
-  // Hands the launch over to CUDA. The card's context is current.
+  // Submits the launch to CUDA. The card's context must be current.
   virtual absl::Status Submit(CUstream stream, const hal::Geometry& geometry,
                               absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch,
                               LaunchParameters& parameters) const = 0;

@@ -94,7 +94,7 @@ absl::Status CudaStream::Call(const hal::HostCall& call) {
 absl::Status CudaStream::Record(hal::Event& event) {
   auto& point = static_cast<CudaEvent&>(event);
   BOWLINE_RETURN_IF_ERROR(Do(Kind::kRecord, [&](Command& command) { command.event = point.handle(); }));
-  // Where the caller handed it over, as many are done as went into the queue.
+  // If the caller submitted the command itself, the queue is empty, and `next_` commands are done.
   point.Record(done_, next_);
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ namespace bowline {
 // waiting stream's queue, until the point was handed over.
 class CudaStream : public hal::Stream {
  public:
-  static constexpr uint64_t kCapacity = 1024;  // of the queue; a caller that is as far ahead waits
+  static constexpr uint64_t kCapacity = 1024;  // size of the queue; a caller that is this far ahead waits
 
   // `blocking`: each command ends before the next begins, so that an error is that of the command.
   static absl::StatusOr<std::unique_ptr<hal::Stream>> Create(CudaCard* card, hal::StreamMode mode, bool blocking);
@@ -60,12 +60,12 @@ class CudaStream : public hal::Stream {
     const CudaLaunchable* launchable = nullptr;
     const hal::Geometry* geometry = nullptr;
     absl::Span<const hal::DeviceAddress> arguments;
-    hal::DeviceAddress destination = 0;  // of a copy, or a launch's scratch
+    hal::DeviceAddress destination = 0;  // a copy's destination, or a launch's scratch
     hal::DeviceAddress source = 0;
     uint64_t size = 0;  // bytes of a copy, or the position that a wait is for
     hal::HostCall call;
-    std::shared_ptr<CudaEventHandle> event;      // of a record or wait
-    std::shared_ptr<ProgressCounter> submitted;  // of the stream that a wait is for
+    std::shared_ptr<CudaEventHandle> event;      // for a record or wait
+    std::shared_ptr<ProgressCounter> submitted;  // counts commands of the stream that a wait is for
   };
 
   CudaStream(CudaCard* card, bool blocking);
@@ -95,7 +95,7 @@ class CudaStream : public hal::Stream {
   // The first error that no call returned, and its command's label; the thread's until it is idle.
   absl::Status status_;
   std::optional<uint64_t> status_label_;
-  std::optional<uint64_t> failed_label_;  // of the last Synchronize
+  std::optional<uint64_t> failed_label_;  // for the last Synchronize
   std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
 
   std::vector<Command> queue_;

@@ -15,7 +15,7 @@ namespace {
 using kernels::DType;
 using kernels::cuda::LibraryProduct;
 
-constexpr int64_t kArgumentAlignment = 64;  // of all that a plan has
+constexpr int64_t kArgumentAlignment = 64;  // bytes, of all arguments of a plan
 constexpr int kCandidates = 8;
 // Partial sums are added in f32, by a second pass.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -186,7 +186,7 @@ class Gemm::Shape {
   uint64_t scratch_bytes_;
   cublasComputeType_t compute_;
   cublasLtMatmulDesc_t operation_ = nullptr;
-  std::array<cublasLtMatrixLayout_t, 3> layouts_ = {};  // of first, second, result
+  std::array<cublasLtMatrixLayout_t, 3> layouts_ = {};  // the layouts of first, second, result
   Algorithm algorithm_ = {};
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using kernels::cuda::LibraryProduct;
 
-constexpr int64_t kLargestBatch = 65535;  // of a grid's last two dimensions
+constexpr int64_t kLargestBatch = 65535;  // the largest extent of a grid's last two dimensions
 
 // A matrix with any strides, as an operand or a result.
 std::optional<ColumnMajor> LayoutOf(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,

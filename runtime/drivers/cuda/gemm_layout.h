@@ -20,7 +20,7 @@ struct ColumnMajor {
   bool transposed = false;  // never of the result
 };
 
-// A loop around calls of the library: how often, and the elements from one to the next.
+// A loop around calls of the library: the number of calls, and the elements from one to the next in each operand.
 struct GemmLoop {
   int64_t count = 1, a = 0, b = 0, c = 0;
 };
@@ -31,18 +31,18 @@ struct GemmCalls {
   // Whether the first operand is A; otherwise it is B, and what is computed is the transposed product.
   bool first_is_a = false;
   ColumnMajor first, second, result;
-  int64_t a = 0, b = 0, c = 0;  // elements before the first call's
+  int64_t a = 0, b = 0, c = 0;  // offsets in elements of the first call's operands
   std::array<GemmLoop, 3> loops = {};
-  // Over the sum. Steps but the first add to the result.
+  // The loop over the sum. Its steps but the first add to the result.
   GemmLoop sum = {};
 
   int64_t Count() const { return loops[0].count * loops[1].count * loops[2].count * sum.count; }
 };
 
-// As few calls as there can be: one (two for batches that are too large for one call) where rows or columns of each
-// operand are contiguous. Otherwise a row, a column or an element of the result at a time. kUnimplemented for a result
-// in bf16 of a product that needs a loop over the sum: an operand that does not change along k, of which each step
-// would be rounded.
+// The fewest calls that compute the product: one (two for batches that are too large for one call) if the rows or the
+// columns of each operand are contiguous; otherwise a call for each row, column or element of the result.
+// kUnimplemented for a result in bf16 of a product that needs a loop over the sum, because an operand does not change
+// along k: the result would be rounded at each step.
 absl::StatusOr<std::vector<GemmCalls>> GemmCallsOf(const kernels::cuda::LibraryProduct& product);
 
 }  // namespace bowline

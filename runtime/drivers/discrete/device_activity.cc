@@ -12,7 +12,7 @@ namespace {
 std::atomic<uint64_t> commands{0};
 
 std::mutex mutex;
-std::multiset<uint64_t> turns;  // of those who wait
+std::multiset<uint64_t> turns;  // the turns of the threads that wait
 
 // Longer than commands of small models take.
 constexpr std::chrono::microseconds kQuiet{400};

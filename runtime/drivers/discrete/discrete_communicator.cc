@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kLateOneOf = 2;
 
-// Of addresses and bytes as StagingCommunicator::Moved has them.
+// Whether the ranges that are sent and received overlap. `Moved` is StagingCommunicator::Moved.
 template <typename Moved>
 bool IsInPlace(const Moved& tensor) {
   return tensor.send_bytes > 0 && tensor.receive_bytes > 0 && tensor.send < tensor.receive + tensor.receive_bytes &&
@@ -59,7 +59,8 @@ absl::Status DiscreteCommunicator::AfterExchange(hal::Stream& stream, const Move
 
 absl::Status DiscreteCommunicator::Wait(const hal::HostCall& call) {
   auto& self = *static_cast<DiscreteCommunicator*>(call.context);
-  // After late commands, whose turns have 32 bits; in any order among operations.
+  // The turn has bit 32 set, which comes after the turns of late commands, which have 32 bits; operations have a random
+  // order among themselves.
   if (self.random_() % kLateOneOf == 0) DeviceActivity::AwaitQuiet(uint64_t{1} << 32 | self.random_() >> 32);
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@ namespace bowline {
 // in place do neither.
 class DiscreteCommunicator : public StagingCommunicator {
  public:
-  // Where a `seed` is given, every second send ends as late as it can: when nothing else of the process goes on.
+  // If `seed` is given, a send ends, with probability 1/2, as late as it can: when nothing else of the process goes on.
   DiscreteCommunicator(hal::Device* device, std::unique_ptr<hal::Exchange> exchange, std::optional<uint64_t> seed)
       : StagingCommunicator(device, std::move(exchange)), is_late_(seed.has_value()), random_(seed.value_or(0)) {}
 
@@ -34,7 +34,7 @@ class DiscreteCommunicator : public StagingCommunicator {
   static absl::Status Compare(const hal::HostCall& call);
 
   const bool is_late_;
-  std::mt19937_64 random_;  // of the stream, which runs one operation at a time
+  std::mt19937_64 random_;  // used by the stream, which runs one operation at a time
   // Memory for what was sent, read again, and of poison. The last of each is the largest; those before may still be
   // used by what was issued.
   std::vector<std::unique_ptr<hal::Allocation>> again_, poison_;

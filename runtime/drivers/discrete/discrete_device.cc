@@ -100,7 +100,7 @@ class DiscreteDevice : public hal::Device {
   }
 
  private:
-  // Which streams wait, by the seed modulo 3.
+  // The streams that wait, chosen by the seed modulo 3.
   enum class WhoWaits : uint8_t { kAllAtRandom, kFirstLate, kOthersLate };
 
   WaitMode WaitsOf(uint32_t stream) const {
@@ -108,7 +108,7 @@ class DiscreteDevice : public hal::Device {
     return (stream == 0) == (who_waits_ == WhoWaits::kFirstLate) ? WaitMode::kLate : WaitMode::kNone;
   }
 
-  std::unique_ptr<hal::Device> cpu_;  // whose code it runs
+  std::unique_ptr<hal::Device> cpu_;  // the device whose code this one runs
   DiscreteMemory memory_;
   const std::optional<uint64_t> seed_;
   const WhoWaits who_waits_;

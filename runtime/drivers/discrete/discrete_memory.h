@@ -15,12 +15,13 @@ namespace bowline {
 // processor takes for a pointer. Numbers are not used again. Thread-safe.
 class DiscreteMemory {
  public:
-  // All its bytes are 0xff. It must be gone before this.
+  // Allocates memory whose bytes are all 0xff. The allocation must be destroyed before this.
   absl::StatusOr<std::unique_ptr<hal::Allocation>> Allocate(size_t bytes, hal::MemorySpace space);
 
-  // Where [address, address + bytes) is; null for 0. kOutOfRange when no allocation has all of these bytes.
+  // The host's pointer to [address, address + bytes); null for address 0. kOutOfRange when no allocation has all of
+  // these bytes.
   absl::StatusOr<void*> Translate(hal::DeviceAddress address, uint64_t bytes) const;
-  // The same for a kernel, which reaches no memory of the host: kOutOfRange.
+  // The same for a kernel, which reaches no memory of the host: kOutOfRange for an address of that.
   absl::StatusOr<void*> TranslateForKernel(hal::DeviceAddress address, uint64_t bytes) const;
 
  private:
@@ -32,7 +33,7 @@ class DiscreteMemory {
   void Remove(hal::DeviceAddress address);
 
   mutable std::shared_mutex mutex_;
-  std::vector<const HostAllocation*> allocations_;  // by number; null: gone
+  std::vector<const HostAllocation*> allocations_;  // by number; null: no longer there
 };
 
 }  // namespace bowline

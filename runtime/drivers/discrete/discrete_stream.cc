@@ -19,7 +19,7 @@ void Waits::Wait() {
 
 void Waits::WaitAtRandom() {
   if (left_-- <= 0) {
-    // From a command to a whole microbatch.
+    // A stretch has between one command and those of a whole microbatch.
     left_ = static_cast<int>(1 + random_() % 64);
     // Half of the stretches are without waits, the others of all magnitudes.
     const uint64_t choice = random_() % 8;
@@ -39,7 +39,7 @@ absl::Status DiscreteRunner::Launch(const hal::Launchable& launchable, const hal
                                     absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) {
   pointers_.clear();
   for (const hal::DeviceAddress argument : arguments) {
-    // Of kernels only the signature knows how much they touch.
+    // The number of bytes is 0, as only the kernel's signature knows how many it touches.
     BOWLINE_ASSIGN_OR_RETURN(void* const pointer, memory_->TranslateForKernel(argument, 0));
     pointers_.push_back(pointer);
   }

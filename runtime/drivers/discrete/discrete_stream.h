@@ -15,17 +15,17 @@ namespace bowline {
 
 // How streams wait between commands. All the choices follow from a seed.
 enum class WaitMode : uint8_t {
-  // At random: for a stretch of commands a stream is slow, then it is fast, so that it falls behind others and
-  // overtakes them by many commands, too.
+  // Streams wait at random. A stream is slow for a stretch of commands and then fast, so that it falls behind others
+  // and overtakes them by many commands.
   kRandom,
-  // As long as anything else of the process goes on, before one of eight commands.
+  // Before one of eight commands, at random, a stream waits as long as anything else of the process goes on.
   kLate,
   kNone,
 };
 
 class Waits {
  public:
-  // `longest`: of kRandom. `turn`: of kLate, see DeviceActivity.
+  // `longest` is the longest wait with kRandom; `turn` is for kLate, see DeviceActivity.
   Waits(WaitMode mode, uint64_t seed, std::chrono::microseconds longest, uint32_t turn)
       : mode_(mode), random_(seed), longest_(longest), turn_(turn) {}
 
@@ -39,7 +39,7 @@ class Waits {
   const std::chrono::microseconds longest_;
   const uint32_t turn_;
   std::chrono::microseconds pace_{0};  // the longest wait of this stretch
-  int left_ = 0;                       // commands of it
+  int left_ = 0;                       // commands that remain of this stretch
 };
 
 // Commands of a discrete device: translates addresses when they run.

@@ -8,8 +8,8 @@
 
 namespace bowline {
 
-// Of a device whose addresses are the host's pointers: an exchange in the order of streams, straight from and to where
-// the data is.
+// The communicator of a device whose addresses are the host's pointers: it runs an exchange in the order of streams,
+// which reads and writes the data where it is.
 class HostCommunicator : public hal::Communicator {
  public:
   explicit HostCommunicator(std::unique_ptr<hal::Exchange> exchange) : exchange_(std::move(exchange)) {}

@@ -1,7 +1,7 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_HOST_HOST_MEMORY_H_
 #define BOWLINE_RUNTIME_DRIVERS_HOST_HOST_MEMORY_H_
 
-// Of devices whose addresses are the host's pointers: a driver that includes this says that its are.
+// Conversions for devices whose addresses are the host's pointers. Only drivers of such devices include this file.
 
 #include <cstddef>
 

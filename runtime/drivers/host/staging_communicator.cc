@@ -7,7 +7,7 @@
 namespace bowline {
 namespace {
 
-// As the allocations of devices, so that copies of large pieces are aligned on both sides.
+// The alignment in bytes of places in staging memory, so that copies of large pieces are aligned on both sides.
 constexpr size_t kAlignment = 256;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -85,7 +85,7 @@ absl::Status StagingCommunicator::Issue(hal::Stream& stream, const hal::Operatio
   call.context = staging_.back().get();
   call.parameters[0] = operation.Pack();
   call.parameters[1] = pieces.size();
-  // Of a single piece, whose array may be gone by then.
+  // The array of a single piece may no longer exist when the call runs, so its count is passed.
   call.parameters[2] = pieces.size() == 1 ? pieces[0].count : reinterpret_cast<uint64_t>(pieces.data());
   BOWLINE_RETURN_IF_ERROR(stream.Call(call));
   BOWLINE_RETURN_IF_ERROR(ForEach(stream, operation, pieces, &StagingCommunicator::AfterExchange));

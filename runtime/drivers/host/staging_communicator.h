@@ -10,8 +10,9 @@
 
 namespace bowline {
 
-// Of any device, also one whose memory the host cannot read: what is sent is copied into pinned memory of the host, an
-// exchange takes and leaves it there, and what was received is copied back, all in the order of the stream.
+// The communicator of any device, also one whose memory the host cannot read. What is sent is copied into pinned memory
+// of the host, an exchange sends from and receives into that memory, and what was received is copied back, all in the
+// order of the stream.
 class StagingCommunicator : public hal::Communicator {
  public:
   // `device` outlives it.
@@ -28,14 +29,15 @@ class StagingCommunicator : public hal::Communicator {
   hal::Device& device() { return *device_; }
   hal::Exchange& exchange() { return *exchange_; }
 
-  // A tensor on its way. Nothing to send or to receive has no bytes.
+  // A tensor on its way. Its bytes are 0 where nothing is sent, or received.
   struct Moved {
     hal::DeviceAddress send, receive;
     size_t send_bytes, receive_bytes;
     const uint8_t* staged;  // the copy of what is sent, as the host sees it
     hal::DeviceAddress staged_send, staged_receive;
   };
-  // Commands of a device for each tensor: when all that is sent was copied, and before what was received is.
+  // Issue further commands for each tensor: after all that is sent was copied, and before what was received is copied
+  // back.
   virtual absl::Status BeforeExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
   virtual absl::Status AfterExchange(hal::Stream& stream, const Moved& tensor) { return absl::OkStatus(); }
 
@@ -46,7 +48,7 @@ class StagingCommunicator : public hal::Communicator {
     std::unique_ptr<hal::Allocation> memory;
     std::vector<hal::HostPiece> pieces;
   };
-  // Where a piece is in it: offsets into the memory, and bytes.
+  // The place of a piece in the memory of a Staging: offsets and sizes, in bytes.
   struct Place {
     size_t send = 0, send_bytes = 0, receive = 0, receive_bytes = 0;
   };

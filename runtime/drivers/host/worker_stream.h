@@ -19,7 +19,7 @@ class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
 
-  // Before each command, waits for events too.
+  // Is called before each command, including waits for events.
   virtual void Begin() {}
   virtual absl::Status Launch(const hal::Launchable& launchable, const hal::Geometry& geometry,
                               absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) = 0;
@@ -61,12 +61,12 @@ class WorkerStream : public hal::Stream {
     const hal::Launchable* launchable = nullptr;
     const hal::Geometry* geometry = nullptr;
     absl::Span<const hal::DeviceAddress> arguments;
-    hal::DeviceAddress destination = 0;  // of a copy, or a launch's scratch
+    hal::DeviceAddress destination = 0;  // a copy's destination, or a launch's scratch
     hal::DeviceAddress source = 0;
     uint64_t size = 0;  // bytes of a copy, or the position that a wait is for
     hal::HostCall call;
-    HostEvent* event = nullptr;                 // of a stamp
-    std::shared_ptr<ProgressCounter> finished;  // of the stream that a wait is for
+    HostEvent* event = nullptr;                 // for a stamp
+    std::shared_ptr<ProgressCounter> finished;  // counts commands of the stream that a wait is for
   };
 
   explicit WorkerStream(std::unique_ptr<CommandRunner> runner);
@@ -85,9 +85,9 @@ class WorkerStream : public hal::Stream {
   std::shared_ptr<ProgressCounter> finished_;
   // The worker's until everything issued is finished, then the caller's.
   absl::Status status_;
-  uint64_t status_label_ = 0;             // of the command that `status_` is of
+  uint64_t status_label_ = 0;             // the label of the command that failed with `status_`
   std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
-  std::optional<uint64_t> failed_label_;  // of the last Synchronize
+  std::optional<uint64_t> failed_label_;  // for the last Synchronize
   std::thread worker_;
 };
 
