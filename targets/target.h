@@ -21,8 +21,8 @@ namespace bowline::targets {
 
 // What may differ among devices of a target: instruction sets, or architectures.
 struct Levels {
-  std::string_view flag;                // that chooses one on the command line, without dashes: "target-cpu"
-  std::string_view help;                // of that flag
+  std::string_view flag;                // the flag that chooses a level, without dashes: "target-cpu"
+  std::string_view help;                // the help text of the flag
   std::vector<std::string_view> names;  // what a plan may say
   std::string_view initial;             // if nobody chooses: one of them, or a word that the backend resolves
 };
@@ -48,24 +48,25 @@ struct Packing {
 
 // Rows of matrices begin where wide loads do.
 struct ProductAlignment {
-  int64_t row_bytes;  // of which a row's bytes become a multiple
-  int64_t multiple;   // of which a dimension that grows becomes one
+  int64_t row_bytes;  // the bytes of a row become a multiple of this
+  int64_t multiple;   // a dimension that grows becomes a multiple of this
   int64_t min_size;   // smaller dimensions stay as they are
 };
 
 struct Target {
-  std::string_view name;  // of the driver, of --target, and in plans: "cpu"
+  std::string_view name;  // name of the driver, in --target and in plans: "cpu"
   std::string_view arch;  // "x86_64"
   Levels levels;
-  int64_t alignment = 64;          // of buffers on the device, in bytes: a power of two from 64 on
+  int64_t alignment = 64;          // alignment of device buffers in bytes: a power of two from 64 on
   bool has_host_threads = true;    // a launch is divided among threads of the host, of which a plan says how many
   bool reads_host_memory = false;  // kernels read memory of the host where it lies, such as mapped files
 
-  // kNotFound, listing the known names, where there is no such kernel; kInvalidArgument for a signature that a device
-  // of the level, or of a better one, could not execute. A plan with such needs runs on all of these devices.
+  // What a kernel needs. Returns kNotFound, listing the known names, where there is no such kernel; kInvalidArgument
+  // for a signature that a device of the level, or of a better one, could not execute. A plan with such needs runs on
+  // all of these devices.
   absl::StatusOr<KernelNeeds> (*needs)(const kernels::Signature& signature, std::string_view level);
-  // Of which the address of an argument is a multiple, in bytes: a power of two, at most `alignment`, or 0 where the
-  // size of an element is enough. `kernel`: its name in the registry, empty for generated code.
+  // The alignment of an argument's address in bytes: a power of two, at most `alignment`, or 0 where the size of an
+  // element is enough. `kernel` is a name in the registry, empty for generated code.
   int64_t (*argument_alignment)(std::string_view kernel, kernels::Access access);
 
   // What may be computed in: some of types/computed_types.h.
@@ -73,8 +74,8 @@ struct Target {
   bool has_epilogues = true;  // generated code that works on the result of a product may be part of its launch
   std::optional<Packing> packing = {};
   std::optional<ProductAlignment> product_alignment = {};
-  int64_t loss_tile_bytes = int64_t{1} << 26;  // of logits that exist at one time
-  int64_t column_sum_blocks = 32;              // into which a sum over rows is divided at most
+  int64_t loss_tile_bytes = int64_t{1} << 26;  // bytes of logits that exist at one time
+  int64_t column_sum_blocks = 32;              // blocks into which a sum over rows is divided at most
 
   // Of a device of the level; of the least one where the level is none of these.
   Costs (*costs)(std::string_view level) = [](std::string_view) { return Costs(); };
@@ -84,7 +85,7 @@ struct Target {
 absl::Span<const Target* const> AllTargets();
 const Target& DefaultTarget();
 
-// kNotFound, listing the names, if there is none.
+// Returns kNotFound, listing the names, if there is none.
 absl::StatusOr<const Target*> FindTarget(std::string_view name);
 
 }  // namespace bowline::targets

@@ -24,7 +24,7 @@ enum class ElementType : uint8_t {
   kI8,
   kU8,
   kBool,
-  // Of files alone.
+  // The following are in files alone.
   kI16,
   kU32,
   kU64,
@@ -46,7 +46,7 @@ enum class ElementKind : uint8_t { kFloat, kSigned, kUnsigned, kBool, kQuantized
 struct ElementTypeInfo {
   ElementType type;
   ElementKind kind;
-  std::string_view name;         // for people and options, and, but for case, of bowline.fbs.DType: "bf16"
+  std::string_view name;         // in messages and options, and, but for case, in bowline.fbs.DType: "bf16"
   std::string_view mlir;         // the builtin type: "bf16", "ui16"; empty: there is none
   std::string_view safetensors;  // in headers: "BF16", "BOOL"; empty: such files have no such type
   std::string_view npy;          // in headers: "<f2"; empty: NumPy has no such type

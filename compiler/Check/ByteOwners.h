@@ -10,24 +10,24 @@
 
 namespace bowline {
 
-/// Bytes that hold a value of (buffer, slot), with the command that wrote it.
+/// The (buffer, slot) whose value some bytes hold, and the command that wrote it.
 struct Owner {
   uint32_t buffer = 0;
   uint32_t slot = 0;
-  /// Absent: the value was there before the entry began (a constant, an input, state).
+  /// Absent where the value was there before the entry began: a constant, an input, state.
   std::optional<CommandSite> writer;
 };
 
-/// Partial map from bytes to owners. An operation costs O(log n + number of ranges it meets).
+/// A partial map from bytes to owners. An operation costs O(log n + number of ranges it meets).
 class ByteOwners {
 public:
-  /// `range` now belongs to `owner`, whoever had it.
+  /// Makes `owner` the owner of `range`, whoever owned it before.
   void assign(ByteRange range, const Owner &owner);
 
-  /// `range` now holds nothing of meaning.
+  /// Removes the owners of `range`: its bytes hold no value any more.
   void erase(ByteRange range);
 
-  /// The first part of `range` that does not hold values of (buffer, slot): its bytes, and who owns them, if anybody.
+  /// The first bytes of `range` that do not hold values of (buffer, slot), and their owner, if they have one.
   struct Mismatch {
     ByteRange range;
     std::optional<Owner> owner;
@@ -42,7 +42,7 @@ private:
   /// Makes `at` a boundary between cells.
   void split(uint64_t at);
 
-  std::map<uint64_t, Cell> cells_; // by first byte; disjoint
+  std::map<uint64_t, Cell> cells_; // key: first byte of the cell; cells are disjoint
 };
 
 } // namespace bowline

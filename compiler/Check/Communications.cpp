@@ -19,7 +19,7 @@ Communications::Communications(const Timeline &timeline, absl::string_view entry
       continue;
     const fbs::Program &program = timeline.programOf(i);
     entries_[program.role()] = i;
-    // By segment, so that calls cost what they communicate.
+    // Commands are found once per segment, so that a call of it costs only what it communicates.
     std::vector<std::vector<uint32_t>> between(SizeOf(program.segments()));
     for (uint32_t s = 0; s < between.size(); ++s) {
       const auto *commands = program.segments()->Get(s)->commands();
@@ -30,7 +30,7 @@ Communications::Communications(const Timeline &timeline, absl::string_view entry
     for (uint32_t call = 0; call < SizeOf(program.timeline()); ++call)
       partCount_ += between[program.timeline()->Get(call)->segment()].size();
     if (partCount_ > kMostParts)
-      return; // for match() to say
+      return; // match() reports it
     for (uint32_t call = 0; call < SizeOf(program.timeline()); ++call) {
       const uint32_t segment = program.timeline()->Get(call)->segment();
       for (const uint32_t c : between[segment])
@@ -143,7 +143,7 @@ std::vector<std::vector<uint32_t>> Communications::predecessors(uint32_t role, I
     return result;
   const fbs::Program &program = timeline_.programOf(entries_[role]);
   StreamOrder order(program, mode);
-  std::vector<std::vector<uint32_t>> byStream(SizeOf(program.streams())); // parts, by place - 1
+  std::vector<std::vector<uint32_t>> byStream(SizeOf(program.streams())); // [stream][place - 1]: index of a part
   uint32_t next = 0;
   for (uint32_t call = 0; call < SizeOf(program.timeline()) && next < parts.size(); ++call) {
     const fbs::SegmentCall &c = *program.timeline()->Get(call);
@@ -153,7 +153,7 @@ std::vector<std::vector<uint32_t>> Communications::predecessors(uint32_t role, I
       if (const fbs::Signal *signal = command.body_as_Signal()) {
         order.signal(command.stream(), EventOf(*signal, c.slot()));
       } else if (const fbs::Wait *wait = command.body_as_Wait()) {
-        order.wait(command.stream(), EventOf(*wait, c.slot())); // that it was signalled is another proof's
+        order.wait(command.stream(), EventOf(*wait, c.slot())); // another proof says that it was signalled
       } else {
         const bool counts = parts[next].command == &command;
         order.issue(command.stream(), counts);

@@ -19,18 +19,18 @@
 
 namespace bowline {
 
-/// What one role does in one operation.
+/// The command by which one role takes part in one operation.
 struct Participation {
   uint32_t role = 0;
   uint32_t index = 0; ///< into Communications::of(role)
 };
 
-/// The communications of the entries of one name on communicators that span roles, each operation one node. Where a
-/// communicator does not span roles, all members of a group run the same commands: they match because they are the
-/// same.
+/// The communications of the entries of one name on communicators that span roles. An operation is what all
+/// members of a group do together. Where a communicator does not span roles, all members of a group run the same
+/// commands, which match because they are the same.
 class Communications {
 public:
-  /// A part that a role has in an operation.
+  /// A command of one role that takes part in an operation.
   struct Part {
     CommandSite site;
     const fbs::Command *command = nullptr;
@@ -41,20 +41,20 @@ public:
 
   Communications(const Timeline &timeline, absl::string_view entry);
 
-  /// Finds the operations. kResourceExhausted for more than kMostParts; kAborted where members of a group do not issue
-  /// the same ones: the k-th collective of each role on a communicator is one operation, so are the k-th send from one
-  /// place to another and the k-th receive there.
+  /// Finds the operations. Returns kResourceExhausted for more than kMostParts parts, and kAborted where members of a
+  /// group do not issue the same ones: the k-th collective of each role on a communicator is one operation, so are the
+  /// k-th send from one place to another and the k-th receive there.
   absl::Status match();
 
   uint32_t roles() const { return static_cast<uint32_t>(parts_.size()); }
   uint32_t operations() const { return static_cast<uint32_t>(members_.size()); }
-  /// In the order of issue.
+  /// The parts of a role, in the order of issue.
   const std::vector<Part> &of(uint32_t role) const { return parts_[role]; }
   const Part &at(Participation member) const { return parts_[member.role][member.index]; }
   const std::vector<Participation> &membersOf(uint32_t operation) const { return members_[operation]; }
 
-  /// For each part of the role, those that a rank must be done with before it begins it, save what follows from others:
-  /// the last one of each stream. Indices into of(role), all smaller than that of the part.
+  /// For each part of the role, the parts that a rank must have finished before it begins this one: of each stream the
+  /// last of them, from which the others follow. They are indices into of(role), all smaller than that of the part.
   std::vector<std::vector<uint32_t>> predecessors(uint32_t role, IssueMode mode) const;
 
   /// "rank 4 (pp=1, dp=0)": the first rank of the role.
@@ -63,7 +63,7 @@ public:
 
 private:
   using Members = std::vector<Participation>;
-  /// Communicator, then places of sender and receiver.
+  /// The communicator, the sender's role and the receiver's role.
   using Channel = std::tuple<uint32_t, uint32_t, uint32_t>;
 
   absl::Status matchCollectives(uint32_t communicator, const std::vector<Members> &byRole);
@@ -73,7 +73,7 @@ private:
 
   const Timeline &timeline_;
   const fbs::Plan &plan_;
-  std::vector<uint32_t> entries_; // by role
+  std::vector<uint32_t> entries_; // index: role
   uint64_t partCount_ = 0;
   std::vector<std::vector<Part>> parts_;
   std::vector<Members> members_;

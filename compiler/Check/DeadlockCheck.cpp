@@ -32,7 +32,7 @@ DeadlockCheck::Successors DeadlockCheck::successorsOn(Machine machine) const {
 
 std::vector<std::optional<uint32_t>> DeadlockCheck::sort(const Successors &successors) const {
   std::vector<std::optional<uint32_t>> numbers(communications_.operations());
-  std::vector<uint32_t> waitsFor(communications_.operations()); // orders into it
+  std::vector<uint32_t> waitsFor(communications_.operations()); // how many orders end at the operation
   for (uint32_t role = 0; role < successors.size(); ++role)
     for (const std::vector<uint32_t> &later : successors[role])
       for (const uint32_t i : later)
@@ -55,14 +55,15 @@ std::vector<std::optional<uint32_t>> DeadlockCheck::sort(const Successors &succe
   return numbers;
 }
 
-// Breadth first by steps: going on within a role is free, passing to another member of an operation begins a step.
+// The search is breadth first by steps: going on within a role is free, passing to another member of an operation
+// begins a step.
 std::vector<WaitCycle::Step> DeadlockCheck::findCycleThrough(uint32_t operation, const Successors &successors,
                                                              const std::vector<std::optional<uint32_t>> &numbers,
                                                              size_t mostSteps, uint64_t *work) const {
   struct Visit {
     Participation member;
     int64_t from; // index of the visit before; -1 for the first
-    bool begins;  // a step
+    bool begins;  // whether the visit begins a step
   };
   std::vector<std::vector<bool>> seen(communications_.roles());
   for (uint32_t role = 0; role < seen.size(); ++role)
@@ -81,7 +82,7 @@ std::vector<WaitCycle::Step> DeadlockCheck::findCycleThrough(uint32_t operation,
     std::reverse(steps.begin(), steps.end());
     return steps;
   };
-  std::vector<size_t> layer, next; // visits that begin a step
+  std::vector<size_t> layer, next; // indices of visits that begin a step
   for (const Participation &member : communications_.membersOf(operation)) {
     seen[member.role][member.index] = true;
     layer.push_back(visits.size());
@@ -160,8 +161,8 @@ std::string DeadlockCheck::describe(const WaitCycle &cycle) const {
     break;
   }
   for (size_t i = 0; i < cycle.steps.size(); ++i) {
-    // In this step's role `after` waits for `before`; `before` waits for the rank of the step before, which is in its
-    // own `after` of the same operation.
+    // In the role of this step, `after` waits for `before`. `before` itself waits for the role of the previous step,
+    // whose `after` belongs to the same operation.
     const WaitCycle::Step &step = cycle.steps[i];
     const WaitCycle::Step &previous = cycle.steps[(i + cycle.steps.size() - 1) % cycle.steps.size()];
     absl::StrAppend(

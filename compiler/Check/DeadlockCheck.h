@@ -2,12 +2,13 @@
 //
 // Private to compiler/Check.
 //
-// A communication ends when all its members have come to it: nothing is buffered. Its members' commands are one node.
-// Within a rank every order goes from an earlier issue to a later one: that of a stream, that of an event (a wait is
-// for a signal issued before), that of a CPU's first stream (issue waits for it), that of a queue that is full (issue
-// waits for what was issued before), and that of a device which starts communications as they are issued. So if one
-// order of all nodes suits the order in which each rank issues its own, then ranks that follow it never wait in a
-// circle, whatever the machine. This is the proof; the numbers of the nodes in that order are the certificate.
+// A communication ends when all its members have come to it: nothing is buffered. The commands of its members are one
+// node of a graph. Within a rank every order goes from an earlier issue to a later one: that of a stream, that of an
+// event (a wait is for a signal issued before), that of a CPU's first stream (issue waits for it), that of a queue that
+// is full (issue waits for what was issued before), and that of a device which starts communications as they are
+// issued. So if one order of all nodes suits the order in which each rank issues its own, then ranks that follow it
+// never wait in a circle, whatever the machine. This is the proof; the numbers of the nodes in that order are the
+// certificate.
 //
 // Rank symmetry: it is enough to look at one rank of each role. Map each operation of each group of ranks to the
 // operation of roles that it is an instance of. Ranks of one role issue the same commands, so what a rank issues
@@ -26,18 +27,19 @@
 
 namespace bowline {
 
-/// Which orders within a rank hold, from the fewest to all. What hangs with fewer hangs with more.
+/// Which orders between its commands a rank keeps, from the fewest to all. What hangs with fewer orders hangs with
+/// more.
 enum class Machine {
-  /// Streams and events.
+  /// Only streams and events order commands.
   AnyMachine,
-  /// Issue waits for the first stream.
+  /// The issue of a command also waits for earlier commands of the first stream.
   InlineCompute,
-  /// Communications start in the order of issue.
+  /// Communications also start in the order of issue.
   IssueOrder,
 };
 
-/// A circle: in the role of each step, `before` must be over before `after` begins. The next step's `before` is the
-/// operation of this step's `after`, in another role.
+/// A cycle of waits: in the role of each step, `before` must be over before `after` begins. The next step's `before` is
+/// the operation of this step's `after`, in another role.
 struct WaitCycle {
   struct Step {
     Participation before, after;
@@ -48,25 +50,25 @@ struct WaitCycle {
 
 class DeadlockCheck {
 public:
-  /// `communications` were matched.
+  /// `communications` must have been matched.
   explicit DeadlockCheck(const Communications &communications) : communications_(communications) {}
 
-  /// kAborted with a circle of as few ranks as possible, on the machine with the fewest orders that has one.
+  /// Returns kAborted with a cycle of few ranks, on the machine with the fewest orders that has one.
   absl::Status check();
 
-  /// After a check that succeeded: by operation, its number; they increase along every order.
+  /// The number of each operation after a check that succeeded. Numbers increase along every order.
   const std::vector<uint32_t> &numbers() const { return numbers_; }
-  /// After one that failed.
+  /// The cycle that was found by a check that failed.
   const WaitCycle &cycle() const { return cycle_; }
 
 private:
-  /// By role, by part: the parts that may begin only after it.
+  /// The element [role][part] holds the parts of the role that may begin only after this one.
   using Successors = std::vector<std::vector<std::vector<uint32_t>>>;
 
   Successors successorsOn(Machine machine) const;
-  /// By operation, its number, for as many as have one.
+  /// The number of each operation in one order that suits all roles; absent for operations on a cycle or behind one.
   std::vector<std::optional<uint32_t>> sort(const Successors &successors) const;
-  /// The circle with the fewest steps among operations without a number.
+  /// A cycle with few steps among operations without a number.
   std::vector<WaitCycle::Step> findCycle(const Successors &successors,
                                          const std::vector<std::optional<uint32_t>> &numbers) const;
   std::vector<WaitCycle::Step> findCycleThrough(uint32_t operation, const Successors &successors,

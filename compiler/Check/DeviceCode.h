@@ -12,15 +12,16 @@
 
 namespace bowline {
 
-/// What a launch of a device function takes.
+/// The resources that a launch of a device function takes.
 struct DeviceFunction {
-  uint32_t registers = 0;   ///< of each thread, 32 bits each
-  uint32_t stackBytes = 0;  ///< of local memory, of each thread: arrays, and registers that were spilled
-  uint64_t sharedBytes = 0; ///< of each block; from sm_90 on, 1024 of them are the system's
+  uint32_t registers = 0;   ///< per thread, of 32 bits each
+  uint32_t stackBytes = 0;  ///< local memory per thread: arrays, and registers that were spilled
+  uint64_t sharedBytes = 0; ///< per block; from sm_90 on, 1024 of them are the system's
 };
 
-/// The functions of a cubin, by symbol. kInvalidArgument where `image` is no 64-bit ELF for NVIDIA's GPUs, or a table
-/// of it lies outside of it. An image may be anything: nothing outside of it is read, and time grows with its size.
+/// The functions of a cubin, by symbol. Returns kInvalidArgument where `image` is no 64-bit ELF for NVIDIA's GPUs, or a
+/// table of it lies outside of it. An image may be anything: nothing outside of it is read, and time grows with its
+/// size.
 absl::StatusOr<std::map<std::string, DeviceFunction>> readCubin(absl::Span<const uint8_t> image);
 
 } // namespace bowline

@@ -24,7 +24,7 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vect
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
     const fbs::BufferKind kind = buffer.kind();
     if (buffer.role() != timeline.programOf(entry).role())
-      continue; // in other ranks' arenas
+      continue; // it is in other ranks' arenas
     if (areResults_[i] ? prepared[i] : IsPersistent(kind) && kind != fbs::BufferKind::Input)
       own(i);
   }

@@ -19,21 +19,21 @@
 
 namespace bowline {
 
-/// Executes an entry on owners of bytes instead of bytes.
+/// Executes an entry symbolically: it tracks which buffer owns each byte, not what the byte is.
 class EntryCheck {
 public:
-  /// `prepared`, by buffer: what is set when the entry begins because the entry of kind Prepare ran.
+  /// `prepared[buffer]` says whether the buffer is set when the entry begins because the entry of kind Prepare ran.
   EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &prepared);
 
   absl::Status check();
 
-  /// After the check: whether all bytes of a buffer are its own.
+  /// Whether all bytes of a buffer hold its own values when the check is over.
   bool holds(uint32_t buffer) const;
 
   uint64_t aliasingFacts() const { return aliasingFacts_; }
   uint64_t readFacts() const { return readFacts_; }
   uint64_t outputFacts() const { return outputFacts_; }
-  /// Parameter and State buffers that commands of this entry write.
+  /// The number of Parameter and State slots that commands of this entry write.
   uint32_t statesWritten() const;
 
 private:
@@ -48,9 +48,9 @@ private:
   const Timeline &timeline_;
   const fbs::Plan &plan_;
   uint32_t entry_;
-  std::vector<bool> areResults_; ///< by buffer: of the entry of kind Prepare
+  std::vector<bool> areResults_; ///< index: buffer; whether the entry of kind Prepare computes it
   ByteOwners owners_;
-  /// Who wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
+  /// The command that wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;
   std::vector<uint32_t> order_; // scratch of checkAliasing
   uint64_t aliasingFacts_ = 0, readFacts_ = 0, outputFacts_ = 0;

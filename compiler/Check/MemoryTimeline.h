@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-/// Of space Device: how many bytes hold values that are still needed, at each command of an entry. Persistent and
+/// How many bytes of space Device hold values that are still needed, at each command of an entry. Persistent and
 /// output buffers count throughout; a temporary counts from the write that begins a value to its last access. A result
 /// that takes the bytes of an operand counts once with it.
 struct MemoryTimeline {
@@ -19,14 +19,14 @@ struct MemoryTimeline {
     uint32_t buffer = 0;
     uint32_t slot = 0;
     uint64_t bytes = 0;
-    uint64_t first = 0, last = 0; ///< commands, timeline expanded; inclusive
+    uint64_t first = 0, last = 0; ///< numbers of commands, timeline expanded; inclusive
   };
 
   uint64_t persistentBytes = 0;
-  std::vector<uint64_t> liveBytes; ///< by command, persistent included
-  uint64_t peakCommand = 0;        ///< the first with the most live bytes
+  std::vector<uint64_t> liveBytes; ///< index: command; persistentBytes included
+  uint64_t peakCommand = 0;        ///< the first command with the most live bytes
   CommandSite peakSite;
-  std::vector<Tensor> atPeak; ///< temporaries alive then, the largest first
+  std::vector<Tensor> atPeak; ///< temporaries that are alive at peakCommand, the largest first
 
   uint64_t peakBytes() const { return liveBytes.empty() ? persistentBytes : liveBytes[peakCommand]; }
 };

@@ -45,7 +45,7 @@ private:
       if (const fbs::Signal *signal = command.body_as_Signal())
         order_.signal(command.stream(), EventOf(*signal, slot));
       else if (const fbs::Wait *wait = command.body_as_Wait())
-        order_.wait(command.stream(), EventOf(*wait, slot)); // that it was signalled is another proof's
+        order_.wait(command.stream(), EventOf(*wait, slot)); // another proof says that it was signalled
       else
         order_.issue(command.stream());
     }
@@ -54,7 +54,7 @@ private:
   const fbs::Program &program_;
   const size_t first_;
   StreamOrder order_;
-  uint32_t call_ = 0, command_ = 0; // the next
+  uint32_t call_ = 0, command_ = 0; // of the next command
 };
 
 } // namespace
@@ -66,7 +66,7 @@ std::optional<OrderThroughRanks> OrderThroughRanks::find(const Timeline &timelin
   for (uint32_t role = 0; role < roles; ++role)
     if (!communications.of(role).empty())
       width += SizeOf(timeline.programOf(communications.of(role).front().site.entry).streams());
-  // Clocks of streams, of events, of parts.
+  // The numbers in the clocks of streams, of events and of parts.
   uint64_t words = uint64_t{width} * width, work = 0;
   std::vector<std::unique_ptr<RoleCursor>> cursors(roles); // null: no order goes through the role
   OrderThroughRanks result;
@@ -104,7 +104,7 @@ std::optional<OrderThroughRanks> OrderThroughRanks::find(const Timeline &timelin
     for (const Participation &member : communications.membersOf(operation)) {
       RoleCursor &cursor = *cursors[member.role];
       cursor.issueNext();
-      // Of a ring the neighbours alone have begun, which says nothing of the others.
+      // On a ring only a member's neighbours must have begun, which says nothing of the other members.
       if (meetsAll)
         cursor.order().join(communications.at(member).command->stream(), begun);
       const absl::Span<const uint32_t> own = absl::MakeConstSpan(begun).subspan(cursor.first(), cursor.streams());

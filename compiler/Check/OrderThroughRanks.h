@@ -28,16 +28,17 @@ namespace bowline {
 
 class OrderThroughRanks {
 public:
-  /// Of communications that were matched, with the numbers that DeadlockCheck gave them. None where that would take too
-  /// much time or memory: then only what a rank orders by itself is known.
+  /// Finds the order that matched communications give; `numbers` are those of DeadlockCheck. Returns nothing where that
+  /// would take too much time or memory: then only what a rank orders by itself is known.
   static std::optional<OrderThroughRanks> find(const Timeline &timeline, const Communications &communications,
                                                absl::Span<const uint32_t> numbers);
 
-  /// By part of the role: how many commands of each of its streams are over when the operation is.
+  /// For each part of the role: how many commands of each of the role's streams are over when the operation is; empty
+  /// where the members of the operation do not all wait for each other.
   const std::vector<std::vector<uint32_t>> &of(uint32_t role) const { return over_[role]; }
 
 private:
-  std::vector<std::vector<std::vector<uint32_t>>> over_; // by role
+  std::vector<std::vector<std::vector<uint32_t>>> over_; // index: role
 };
 
 } // namespace bowline

@@ -1,9 +1,9 @@
 //===- PlanChecker.h - proofs over an emitted plan --------------*- C++ -*-===//
 //
 // VerifyPlan (runtime/plan) says that a plan is well-formed. PlanChecker proves that its commands make sense together.
-// It looks at the emitted plan alone and trusts nothing that the compiler thought.
+// It looks at the emitted plan alone and relies on no analysis of the compiler.
 //
-// Proven, over each entry with its timeline expanded:
+// These properties are proven, over each entry with its timeline expanded:
 //
 //   persistence     constants, inputs, parameters and state share no byte with any other buffer of their role
 //   bounds          every operand lies in its buffer at an address that its kernel takes, and every buffer in the
@@ -33,11 +33,11 @@
 // The proofs cost as much as the programs of the roles, whatever the number of ranks: ranks of a role run the same
 // commands at the same addresses.
 //
-// Assumed: a kernel writes every byte of its written arguments, reads and writes no byte outside of its arguments, and
-// ends; a communication ends when all its members have come to it, and reads and writes nothing else; persistent state
-// is set by the init entry or from weights before it is used; the entry of kind Prepare runs after that, and before an
-// entry that reads its results, which are set by it alone; all ranks run the same other entries in the same order, and
-// an entry begins when the one before has ended on that rank.
+// The proofs assume: a kernel writes every byte of its written arguments, reads and writes no byte outside of its
+// arguments, and ends; a communication ends when all its members have come to it, and reads and writes nothing else;
+// persistent state is set by the init entry or from weights before it is used; the entry of kind Prepare runs after
+// that, and before an entry that reads its results, which are set by it alone; all ranks run the same other entries in
+// the same order, and an entry begins when the one before has ended on that rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,12 +60,12 @@ struct CheckReport {
   struct Entry {
     std::string name;
     uint32_t role = 0;
-    uint64_t calls = 0;
-    uint64_t launches = 0; ///< timeline expanded
+    uint64_t calls = 0;    ///< calls of segments
+    uint64_t launches = 0; ///< with the timeline expanded, as the following counts
     uint64_t copies = 0;
     uint64_t communications = 0; ///< collectives, sends and receives
-    uint32_t streams = 0;        ///< that have commands
-    /// Parameters and state that this entry writes.
+    uint32_t streams = 0;        ///< streams that have commands
+    /// The number of slots of parameters and state that this entry writes.
     uint32_t statesWritten = 0;
   };
   std::vector<Entry> entries;
@@ -75,10 +75,10 @@ struct CheckReport {
     uint64_t facts = 0;
     std::string what; ///< the fact: "reads see values of their own buffer"
   };
-  /// In the order proven; up to the first that failed.
+  /// The proofs in the order in which they were made, up to the first that failed.
   std::vector<Proof> proofs;
 
-  /// What the ranks with one coordinate along the role axis have in common; one of these without such an axis.
+  /// What the ranks with one coordinate along the role axis have in common. Without such an axis there is one role.
   struct Role {
     std::string name; ///< empty where the plan names no roles
     uint32_t states = 0;
@@ -87,11 +87,12 @@ struct CheckReport {
       uint64_t bytes = 0;
       uint64_t highestByte = 0; ///< end of the last byte that is used
       uint32_t buffers = 0;
-      /// Bytes of all buffers by fbs::BufferKind. Temporaries share bytes, so theirs may be more than the arena.
+      /// The bytes of all buffers of each fbs::BufferKind. Temporaries share bytes, so theirs may be more than the
+      /// arena.
       std::array<uint64_t, static_cast<size_t>(fbs::BufferKind::MAX) + 1> bytesByKind = {};
-      uint64_t preparedBytes = 0; ///< results of the entry of kind Prepare; not among those of their kind
+      uint64_t preparedBytes = 0; ///< of results of the entry of kind Prepare, which bytesByKind leaves out
     };
-    /// By fbs::MemorySpace.
+    /// The arena of each fbs::MemorySpace.
     std::array<Arena, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas = {};
     const Arena &in(fbs::MemorySpace space) const { return arenas[static_cast<size_t>(space)]; }
     Arena &in(fbs::MemorySpace space) { return arenas[static_cast<size_t>(space)]; }
@@ -101,25 +102,25 @@ struct CheckReport {
   std::string mesh; ///< "pp=2, dp=2"
   uint32_t ranks = 1;
   uint64_t registeredKernels = 0, generatedKernels = 0;
-  bool hasCode = true;         ///< of the generated kernels: without it nobody can run the plan
-  uint64_t storedCommands = 0; ///< in the file, segments counted once
+  bool hasCode = true;         ///< false where generated kernels lack code: the plan cannot run then
+  uint64_t storedCommands = 0; ///< commands in the file, segments counted once
 };
 
 class OrderThroughRanks;
 
 class PlanChecker {
 public:
-  /// `plan` passed VerifyPlan.
+  /// `plan` must have passed VerifyPlan.
   explicit PlanChecker(const fbs::Plan &plan) : plan_(plan), timeline_(plan) {}
 
-  /// OK, or kAborted with the first counter-example: proof, place, buffers with their bytes, and sources.
+  /// Returns OK, or kAborted with the first counter-example: proof, place, buffers with their bytes, and sources.
   absl::Status check();
 
   /// What was proven so far.
   const CheckReport &report() const { return report_; }
 
-  /// After a check that succeeded: what a loader needs to check again that no ranks wait for each other for ever, and
-  /// that the plan still computes what it computes now.
+  /// What a loader needs to check again that no ranks wait for each other for ever, and that the plan still computes
+  /// what it computes now. Complete after a check that succeeded.
   const std::vector<fbs::CertificateT> &certificates() const { return certificates_; }
 
 private:
@@ -137,28 +138,28 @@ private:
   const fbs::Plan &plan_;
   Timeline timeline_;
   CheckReport report_;
-  /// By role, then space: whose bytes reach highestByte; none without any.
+  /// For each role and space, the buffer whose bytes reach highestByte; none where no byte is used.
   std::vector<std::map<fbs::MemorySpace, uint32_t>> highestBuffer_;
-  std::vector<bool> prepared_; // by buffer: what the entry of kind Prepare sets
+  std::vector<bool> prepared_; // index: buffer; whether the entry of kind Prepare sets it
   std::vector<fbs::CertificateT> certificates_;
-  /// By name of entries, where that was asked for; null: not known.
+  /// The order through other ranks for each name of entries for which it was needed; null where it is not known.
   std::map<std::string, std::shared_ptr<const OrderThroughRanks>> throughRanks_;
   struct {
     uint64_t operands, aliasing, reads, outputs, commands, waits, communicators;
   } facts_ = {};
 };
 
-/// Checks the plan and writes its certificates into it. kAborted with the counter-example; the errors of WritePlan and
-/// VerifyPlan for what is no plan. `report`, if given, is what PlanChecker::report() says.
+/// Checks the plan and writes its certificates into it. Returns kAborted with the counter-example, or the errors of
+/// WritePlan and VerifyPlan for what is no plan. `report`, if given, is what PlanChecker::report() says.
 absl::Status CertifyPlan(fbs::PlanT &plan, CheckReport *report = nullptr);
 
-/// kAborted: "proof of PROOF fails: MESSAGE".
+/// A kAborted error: "the proof of PROOF fails: MESSAGE".
 absl::Status counterexample(absl::string_view proof, absl::string_view message);
 
-/// " in PinnedHost"; nothing for the space in which nearly everything is.
+/// " in PinnedHost"; empty for space Device.
 std::string describeArena(fbs::MemorySpace space);
 
-/// The report for a person, some lines.
+/// The report as lines of text for a person.
 std::string formatReport(const CheckReport &report);
 
 } // namespace bowline

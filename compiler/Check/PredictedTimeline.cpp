@@ -56,7 +56,7 @@ private:
   std::vector<OperandUse> uses_;
 };
 
-/// One rank of a role, as far as it has come.
+/// One rank of a role, with the commands that it has run so far.
 class Rank {
 public:
   Rank(const Timeline &timeline, uint32_t entry, Cost &cost)
@@ -68,13 +68,13 @@ public:
     });
   }
 
-  /// Runs what is in front of a command; all of it without one.
+  /// Runs the commands in front of the one at `site`; all that are left where `site` is null.
   void runTo(const CommandSite *site) {
     for (; next_ < sites_.size() && !(site && isSame(sites_[next_], *site)); ++next_)
       runNext();
   }
 
-  /// When the next command can begin.
+  /// The time in seconds at which the next command can begin.
   double ready() const { return std::max(streamEnd_[streamOf(sites_[next_])], streamEnd_[0]); }
 
   void runNextUntil(double begin, double end) {
@@ -150,7 +150,7 @@ predictTimeline(const Timeline &timeline, absl::string_view entry, const targets
   BOWLINE_RETURN_IF_ERROR(communications.match());
   DeadlockCheck order(communications);
   BOWLINE_RETURN_IF_ERROR(order.check());
-  // One order of all operations suits every rank, so that each finds the ones before done.
+  // One order of all operations suits every rank: when a rank comes to an operation, all earlier ones are done.
   std::vector<uint32_t> operations(communications.operations());
   std::iota(operations.begin(), operations.end(), 0);
   std::sort(operations.begin(), operations.end(),

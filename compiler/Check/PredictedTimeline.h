@@ -1,6 +1,6 @@
 //===- PredictedTimeline.h - when commands would run ------------*- C++ -*-===//
 //
-// No MLIR here: a plan is enough.
+// This uses no MLIR: a plan is enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,15 +24,15 @@ struct PredictedCommand {
 };
 
 /// The cost model of the plan's target, or of the default one if this build does not know it, with the links of
-/// `texts`,
-/// "[AXIS:]LINK" each (targets/costs/link.h). kInvalidArgument naming the plan's axes.
+/// `texts`, "[AXIS:]LINK" each (targets/costs/link.h). Returns kInvalidArgument for texts that are no links of the
+/// plan's axes.
 absl::StatusOr<targets::CostModel> costModelOf(const fbs::Plan &plan, absl::Span<const std::string> texts = {});
 
-/// When the commands of the entries of one name run, by role, on one rank of each: streams run in order, waits as their
-/// events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a communication
-/// begins when all its members have come to it. Commands take what the model says; signals are left out, and waits take
-/// as long as their stream waits. All ranks of a role do the same.
-/// kAborted where the plan's ranks would wait for each other for ever, kNotFound without such an entry.
+/// For each role, when one of its ranks runs the commands of the entry of this name: streams run in order, waits as
+/// their events say, a command is issued when all earlier ones of the first stream are over, as on CPUs, and a
+/// communication begins when all its members have come to it. Commands take the time that the model says; signals are
+/// left out, and waits take as long as their stream waits. All ranks of a role do the same. Returns kAborted where the
+/// plan's ranks would wait for each other for ever, kNotFound where a role has no such entry.
 absl::StatusOr<std::vector<std::vector<PredictedCommand>>>
 predictTimeline(const Timeline &timeline, absl::string_view entry, const targets::CostModel &model);
 

@@ -28,7 +28,8 @@ namespace bowline {
 /// meets.
 class RaceCheck {
 public:
-  /// `through`: what other ranks order, of the entry's name; null: nothing. It outlives the check.
+  /// `through` says what other ranks order in entries of this one's name; null where nothing is known of them. It must
+  /// outlive the check.
   RaceCheck(const Timeline &timeline, uint32_t entry, const OrderThroughRanks *through = nullptr);
 
   absl::Status check();
@@ -47,15 +48,15 @@ private:
   };
   struct Cell {
     uint64_t end = 0;
-    Access writer; // place 0: none
+    Access writer; // none where stamp.place is 0
     std::vector<Access> readers;
   };
-  using Cells = std::map<uint64_t, Cell>; // by first byte; disjoint
+  using Cells = std::map<uint64_t, Cell>; // key: first byte of the cell; cells are disjoint
 
   absl::Status checkCommand(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses);
   absl::Status checkSerial(CommandSite site, uint32_t communicator, StreamOrder::Stamp stamp);
   absl::Status touch(ByteRange range, const Access &access);
-  /// `access` after all that the cell holds.
+  /// Checks that `access` is ordered after the accesses of the cell that it conflicts with.
   absl::Status checkAfter(const Cells::value_type &cell, ByteRange range, const Access &access) const;
   static void addReader(Cell &cell, const Access &access);
   void split(uint64_t at);
@@ -66,13 +67,13 @@ private:
   uint32_t entry_;
   StreamOrder order_;
   const OrderThroughRanks *through_;
-  uint32_t nextPart_ = 0; // of its communications between roles
+  uint32_t nextPart_ = 0; // index of the next communication between roles
   Cells cells_;
   struct LastUse {
     StreamOrder::Stamp stamp;
     CommandSite site;
   };
-  std::vector<LastUse> lastUse_; // by communicator; place 0: none
+  std::vector<LastUse> lastUse_; // index: communicator; none where stamp.place is 0
   uint64_t accessFacts_ = 0, waitFacts_ = 0, communicatorFacts_ = 0;
 };
 

@@ -58,9 +58,9 @@ absl::Status RunOverlap::check() {
   facts_ = all.size();
   if (all.empty())
     return absl::OkStatus();
-  std::map<uint32_t, std::set<uint32_t>> own; // by program
+  std::map<uint32_t, std::set<uint32_t>> own; // key: program; buffers of its ports
   std::map<uint32_t, const fbs::Entry *> entryOf;
-  std::map<uint32_t, const fbs::Entry *> portOf; // by buffer
+  std::map<uint32_t, const fbs::Entry *> portOf; // key: buffer; the entry that it is a port of
   for (const fbs::Entry *entry : *plan_.entries()) {
     const auto [known, isNew] = entryOf.try_emplace(entry->program(), entry);
     if (!isNew && (entry->in_flight() > 1 || known->second->in_flight() > 1))

@@ -17,8 +17,8 @@
 
 namespace bowline {
 
-/// Both buffers of each port of entries with two runs in flight, and outputs that feed the next run. They share bytes
-/// with nothing.
+/// Both buffers of each port of entries with two runs in flight, and outputs that feed the next run. They must share
+/// bytes with no other buffer.
 std::set<uint32_t> findOverlappingPorts(const fbs::Plan &plan);
 
 /// Proves of a verified plan, in which those buffers share no bytes, that the commands of a run touch no buffer that
@@ -28,7 +28,7 @@ public:
   explicit RunOverlap(const fbs::Plan &plan) : plan_(plan) {}
 
   absl::Status check();
-  /// Buffers of ports that the proof is about.
+  /// The number of buffers of ports that the proof is about.
   uint64_t facts() const { return facts_; }
 
 private:

@@ -1,7 +1,7 @@
 //===- Timeline.h - what every command of an entry touches ------*- C++ -*-===//
 //
-// A plan keeps repeated work as segments; this walks an entry with them expanded. No MLIR here: a plan is checked with
-// what it is made of.
+// A plan keeps repeated work as segments; this walks an entry with them expanded. It uses no MLIR: a plan is
+// checked with the definitions of the plan format alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace bowline {
 
-/// Where a command is, in an entry with its timeline expanded.
+/// The place of a command in an entry with its timeline expanded.
 struct CommandSite {
   uint32_t entry = 0;
   uint32_t call = 0;    ///< index into Program.timeline
@@ -31,7 +31,7 @@ struct CommandSite {
 struct OperandAccess {
   uint32_t buffer = 0;
   uint32_t slot = 0; ///< 0 for buffers with one slot
-  ByteRange range;   ///< of the role's bytes, whatever their space
+  ByteRange range;   ///< bytes of the role, numbered over all spaces
   bool reads = false;
   bool writes = false;
 };
@@ -44,7 +44,7 @@ public:
   const fbs::Plan &plan() const { return plan_; }
   const fbs::Program &programOf(uint32_t entry) const;
   const fbs::Command &commandAt(CommandSite site) const;
-  /// With the timeline expanded.
+  /// The number of commands of the entry, with the timeline expanded.
   uint64_t commandCount(uint32_t entry) const;
 
   /// Calls `visit` for each command of the entry in the order of its timeline. `visit` returns false to stop. The
@@ -62,7 +62,7 @@ private:
   void collect(const fbs::Command &command, uint32_t slot, std::vector<OperandAccess> &accesses) const;
 
   const fbs::Plan &plan_;
-  /// By kernel, by argument.
+  /// The element [kernel][argument] is the argument's size in bytes.
   std::vector<std::vector<uint64_t>> argumentBytes_;
 };
 

@@ -24,7 +24,7 @@ std::optional<std::string> Backend::resolveLevel(const targets::Target &target, 
 }
 
 const Backend &bowline::backendOf(const targets::Target &target) {
-  // In the order of targets.
+  // One backend per target, in the order of targets::AllTargets().
   static const std::vector<std::unique_ptr<Backend>> backends = [] {
     std::vector<std::unique_ptr<Backend>> all;
 #define BOWLINE_TARGET(folder) all.push_back(backends::folder());

@@ -24,13 +24,13 @@ class raw_ostream;
 namespace bowline {
 
 struct CodegenOptions {
-  /// As Backend::resolveLevel returned it.
+  /// The level of the target, as Backend::resolveLevel returned it.
   std::string level;
-  /// Where set, the IR of every kernel is printed after each stage.
+  /// Where set, the IR of every kernel is printed to it after each stage.
   llvm::raw_ostream *dump = nullptr;
   /// Where set, kernels that are in it are not compiled again.
   std::shared_ptr<KernelCache> cache;
-  /// Without code kernels are planned all the same.
+  /// When false, kernels are planned, but no machine code is generated for them.
   bool hasCode = true;
 };
 
@@ -48,7 +48,7 @@ public:
 
 const Backend &backendOf(const targets::Target &target);
 
-/// The options for code of the target with its initial level, for who wants no other.
+/// The options for code of the target at its initial level.
 CodegenOptions defaultCodegen(const targets::Target &target);
 
 } // namespace bowline

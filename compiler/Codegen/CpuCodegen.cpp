@@ -39,9 +39,9 @@ struct CpuCodegen::State {
   CpuTarget target;
   std::optional<TargetCpu> cpu;
   llvm::LLVMContext llvmContext;
-  /// Made for the first kernel that is compiled.
+  /// The target machine, made for the first kernel that is compiled.
   std::unique_ptr<llvm::TargetMachine> machine;
-  /// In the order in which they came.
+  /// The object code of the kernels, in the order in which they were added.
   std::vector<KernelObject> objects;
   llvm::StringSet<> names;
   MLIRContext *context = nullptr;
@@ -52,7 +52,7 @@ struct CpuCodegen::State {
   }
 
   void load(MLIRContext *context);
-  /// Code for `kernel`, which is changed. Diagnostics name `original`.
+  /// Compiles `kernel`, which is changed. Diagnostics name `original`.
   FailureOr<CachedKernel> compile(func::FuncOp original, func::FuncOp kernel);
   FailureOr<CachedKernel> compileEpilogue(func::FuncOp original, func::FuncOp epilogue);
   FailureOr<std::string> emit(ModuleOp module);

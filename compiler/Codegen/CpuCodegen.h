@@ -47,7 +47,7 @@ namespace bowline {
 struct CpuTarget {
   /// One of `kTargetCpuNames`; "native" is the most that this machine runs.
   std::string cpu = "native";
-  /// Where set, the IR of every kernel is printed after each stage.
+  /// Where set, the IR of every kernel is printed to it after each stage.
   llvm::raw_ostream *dump = nullptr;
   /// Where set, kernels that are in it are not compiled again.
   std::shared_ptr<KernelCache> cache;
@@ -55,7 +55,7 @@ struct CpuTarget {
   /// and then read once, a result takes 7 % longer with 8 MiB (beside 32 MiB of third-level cache), and 13 % less time
   /// with 16.
   int64_t streamedBytes = int64_t{16} << 20;
-  /// Without code kernels are planned all the same: what `add` says of them does not change.
+  /// When false, kernels are planned, but no machine code is generated; what `add` returns does not change.
   bool hasCode = true;
 };
 

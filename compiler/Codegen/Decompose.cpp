@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace bowline;
 
-/// As in the derivative of gelu.
+/// Whether `erf` is used in 1 + erf(x) alone, as in the derivative of gelu.
 static bool isOnlyAddedToOne(math::ErfOp erf) {
   return llvm::all_of(erf->getUsers(), [&](Operation *user) {
     auto sum = dyn_cast<arith::AddFOp>(user);

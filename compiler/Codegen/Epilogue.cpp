@@ -90,7 +90,7 @@ public:
   LogicalResult emit(ModuleOp module, StringRef symbol, const Nest &planned);
 
 private:
-  /// As many vectors as it takes, the last one masked.
+  /// Stores the elements of [from, to) in vectors of `count` lanes, the last one masked.
   void emitMaskedVectors(const Nest::Segment &segment, int64_t count, Value from, Value to);
 
   KernelFrame frame;

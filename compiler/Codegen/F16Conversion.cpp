@@ -59,7 +59,7 @@ Value bowline::codegen::widenF16(ImplicitLocOpBuilder &b, Value half) {
   Value bits = arith::ExtUIOp::create(b, a.like(b.getI32Type()), raw);
   // The mantissa moves to its place under an exponent that is 112 too small.
   Value magnitude = a.left(a.mask(bits, 0x7FFF), 13), sign = a.left(a.mask(bits, 0x8000), 16);
-  // Where a half has no leading one, f32 gets one by the exponent of 2^-14 and loses it again.
+  // A subnormal half has no leading one. The exponent of 2^-14 gives the f32 a leading one, which is subtracted again.
   Value lifted = a.toFloat(a.add(magnitude, 113U << 23));
   Value subnormal = a.toBits(arith::SubFOp::create(b, lifted, a.number(0x1p-14F)));
   Value finite = a.below(magnitude, 1U << 23, subnormal, a.add(magnitude, 112U << 23));

@@ -36,7 +36,7 @@ static bool isSafe(const Nest &nest, const Nest::Store &store, bool isRowStore, 
     roots.push_back(other.value);
 
   std::optional<unsigned> inner = nest.segments.empty() ? std::nullopt : nest.segments[0].dim;
-  // The same row, read by a reduction over it: the reduction is complete before the row is written.
+  // A reduction may read the same row: it is complete before the row is written.
   auto isSameRow = [&](AffineExpr index) {
     if (isRowStore || !inner)
       return false;

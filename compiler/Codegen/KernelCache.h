@@ -29,7 +29,7 @@
 
 namespace bowline {
 
-/// A kernel without its name.
+/// A compiled kernel without its name.
 struct CachedKernel {
   int64_t parallelExtent = 0;
   llvm::SmallVector<std::pair<int, int>> inPlace;
@@ -56,7 +56,7 @@ public:
   /// The entry, which is then the one used last; none if there is none or its file is damaged.
   std::optional<CachedKernel> find(const Sha256Digest &key);
 
-  /// After an error nothing more is stored.
+  /// Stores the entry. After an error, which `problem` returns, later calls store nothing.
   void store(const Sha256Digest &key, const CachedKernel &kernel);
 
   /// Removes the entries used longest ago while all together are larger than the limit. Does nothing unless something

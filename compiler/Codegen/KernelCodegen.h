@@ -23,14 +23,14 @@ namespace bowline {
 /// Blocks of threads that a kernel is launched with, both in one dimension.
 struct KernelGrid {
   int64_t blocks = 1, threads = 1;
-  llvm::SmallVector<int64_t, 1> constants = {}; ///< arguments behind the addresses
+  llvm::SmallVector<int64_t, 1> constants = {}; ///< values of the arguments that follow the addresses
 };
 
 struct KernelInfo {
   std::string symbol;
-  /// Of kernels that are called on sub-ranges of [0, parallelExtent).
+  /// The kernel is called on sub-ranges of [0, parallelExtent); 0 where it is launched by grid.
   int64_t parallelExtent = 0;
-  /// Of kernels that are launched by grid.
+  /// The grid that the kernel is launched with; none where it is called on ranges.
   std::optional<KernelGrid> grid;
   /// (output index, input index): these two may be exactly the same bytes. Any set of pairs in which no output and no
   /// input occurs twice can be used at once.
@@ -58,7 +58,7 @@ public:
   virtual llvm::StringRef imageFormat() const = 0;
 };
 
-/// Arguments and results of a kernel are tensors that code can be generated for; a diagnostic otherwise.
+/// Fails with a diagnostic unless arguments and results of a kernel are tensors that code can be generated for.
 llvm::LogicalResult checkKernelSignature(mlir::func::FuncOp kernel);
 
 } // namespace bowline

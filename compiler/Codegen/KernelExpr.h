@@ -36,7 +36,7 @@ struct Expr {
     int64_t low, high;
     bool operator==(const Bound &) const = default;
   };
-  /// All bounds hold.
+  /// The points for which all bounds hold.
   using Box = llvm::SmallVector<Bound>;
 
   Kind kind;
@@ -48,12 +48,12 @@ struct Expr {
   mlir::Attribute constant;
   mlir::Operation *op = nullptr;
   bool isSum = false;
-  /// For a maximum: what it is where an element is NaN does not matter.
+  /// Whether a maximum may have any value where an element is NaN.
   bool ignoresNan = false;
   llvm::SmallVector<unsigned> dims;
   llvm::SmallVector<Box> boxes;
 
-  /// Dimensions that the value depends on.
+  /// The dimensions that the value depends on.
   DimSet freeDims = 0;
   /// How many reductions are nested in it at most.
   unsigned reduceDepth = 0;

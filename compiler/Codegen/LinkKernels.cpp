@@ -37,7 +37,7 @@ using namespace llvm;
 using namespace bowline;
 using codegen::KernelObject;
 
-/// Where the linker of the distribution's LLVM packages is, apart from PATH.
+/// The folder in which the distribution's LLVM packages have their linker, which is looked for there besides PATH.
 static constexpr StringLiteral kLlvmTools = "/usr/lib/llvm-22/bin";
 
 static Error errnoError(const Twine &what) {

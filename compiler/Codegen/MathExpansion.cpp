@@ -81,7 +81,7 @@ public:
   Value log(Value x);
   Value tanh(Value x);
   Value erf(Value x);
-  /// What graph::kBesideOne asks for.
+  /// The error function for operands of graph::kBesideOne: its error matters only in comparison with one.
   Value erfBesideOne(Value x);
 
 private:
@@ -175,8 +175,8 @@ Value Lanes::exp(Value x, bool neverAbove) {
   Value power = polynomial(r, {1, 1, kExp[0], kExp[1], kExp[2], kExp[3], kExp[4]});
   if (hasScale())
     return scale(power, n);
-  // In two exact steps, then one that rounds: n may lie outside of the exponents of normal numbers, and the result may
-  // be subnormal. The bits above an exponent's are shifted out.
+  // The power is scaled in two steps, of which only the last one may round: n may lie outside of the exponents of
+  // normal numbers, and the result may be subnormal. The bits above an exponent's are shifted out.
   Value bits = toBits(shifted), half = shiftRight(bits, 1);
   return mul(mul(power, fromBits(shiftLeft(half, 23))), fromBits(shiftLeft(subInt(bits, half), 23)));
 }

@@ -100,7 +100,7 @@ private:
   struct Draft {
     std::unique_ptr<Nest> nest;
     SmallVector<int64_t> shape;
-    /// One per dimension of `shape`.
+    /// The loop dimension of each dimension of `shape`.
     SmallVector<unsigned> dims;
     SmallVector<Nest::Store> full, perRow;
     bool rowsOnly = false;
@@ -117,7 +117,7 @@ private:
 
   /// The first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns].
   static graph::ReduceOp columnSums(Value value) {
-    // By name: reductions and movements are what other operations decompose into, and code generation knows them.
+    // By name: other operations decompose into reductions and movements, which code generation knows one by one.
     auto reduce = value.getDefiningOp<graph::ReduceOp>();
     if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1})
       return {};
@@ -134,7 +134,7 @@ private:
     if (!first || placed.count(output))
       return success();
     ArrayRef<int64_t> shape = shapeOf(first.getInput()), rowShape = shape;
-    // By name: as in columnSums.
+    // By name: the reason is that of columnSums().
     if (auto reshape = first.getInput().getDefiningOp<graph::ReshapeOp>())
       if (ArrayRef<int64_t> before = shapeOf(reshape.getInput()); !before.empty() && before.back() == shape.back())
         rowShape = before;
@@ -288,7 +288,7 @@ private:
     }
   }
 
-  /// Where conditions on the inner dimension change.
+  /// The indices of the inner dimension at which a condition changes, and 0; 0 alone where these are too many.
   static SmallVector<int64_t> segmentStarts(const Draft &draft, unsigned inner) {
     std::set<int64_t> starts{0};
     int64_t size = draft.nest->space.size(inner);

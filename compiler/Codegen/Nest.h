@@ -42,15 +42,15 @@ struct Nest {
   };
   /// A range of the inner dimension in which no condition changes.
   struct Segment {
-    /// Runs over the segment; none if the nest has no inner dimension.
+    /// The dimension that runs over the segment; none if the nest has no inner dimension.
     std::optional<unsigned> dim;
     llvm::SmallVector<Store> stores;
   };
 
-  /// What a reduction over the row computes and the full results need again: kept in a buffer of one row.
+  /// A value that a reduction over the row computes and the full results need again: it is kept in a buffer of one row.
   struct Kept {
     const Expr *inReduction, *inSegment;
-    /// The dimensions along the row of the two.
+    /// The dimensions along the row in `inReduction` and in `inSegment`.
     unsigned reducedDim, inner;
   };
 
@@ -77,14 +77,14 @@ struct Nest {
 
   IndexSpace space;
   ExprBuilder builder;
-  /// Slowest first.
+  /// The outer dimensions, the slowest first.
   llvm::SmallVector<unsigned> outer;
   llvm::SmallVector<Segment> segments;
-  /// One value per row.
+  /// Stores of results with one value per row.
   llvm::SmallVector<Store> rowStores;
   /// The rows of one unit, one after the other, where column sums are made together with what they sum.
   std::optional<unsigned> rows;
-  /// Zeros for the partial sums.
+  /// Stores of zeros in the partial sums.
   Segment initial;
   std::optional<Kept> kept;
   std::optional<Tile> tile;

@@ -33,10 +33,10 @@ public:
 private:
   void emitNest(Value from, Value to);
 
-  /// What units compute at `row` of the outer dimensions.
+  /// Emits what units compute at `row` of the outer dimensions.
   void emitUnit(ArrayRef<const Expr *> roots, Value row, Blocks blocks);
 
-  /// One row, or blocks of one.
+  /// Emits one row, or blocks of one.
   void emitRowOfUnit(ArrayRef<const Expr *> roots, Blocks blocks);
 
   KernelFrame frame;
@@ -104,7 +104,8 @@ void NestEmitter::emitNest(Value from, Value to) {
       Value block = arith::RemUIOp::create(b, unit, blocks);
       emitUnit(roots, arith::DivUIOp::create(b, unit, blocks), {block, arith::AddIOp::create(b, block, b.constant(1))});
     });
-  // Row by row, the blocks of it that are in the range. Signed: a range that ends before this nest is negative.
+  // Rows are taken one by one, with their blocks that are in the range. Divisions are signed: a range that ends before
+  // this nest is negative.
   Value firstRow = arith::DivSIOp::create(b, from, blocks);
   Value endRow = arith::DivSIOp::create(b, arith::AddIOp::create(b, to, b.constant(frame.nest->blocks - 1)), blocks);
   scopes.emitNumbers(firstRow, endRow, 1, [&](Value row) {
@@ -153,7 +154,7 @@ void NestEmitter::emitUnit(ArrayRef<const Expr *> roots, Value row, Blocks block
 
 void NestEmitter::emitRowOfUnit(ArrayRef<const Expr *> roots, Blocks blocks) {
   reductions.prepare(roots);
-  // Before anything is stored: a result may take the place of an argument.
+  // Row values are computed before anything is stored: a result may take the place of an argument.
   SmallVector<Value> rowValues;
   for (const Nest::Store &rowStore : frame.nest->rowStores)
     rowValues.push_back(values.value(rowStore.value));

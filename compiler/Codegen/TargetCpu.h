@@ -19,17 +19,18 @@ namespace bowline::codegen {
 
 /// A set of instructions: a level of the x86-64 psABI, and what is beyond it.
 struct TargetCpu {
-  /// As a plan records it: the level, then "+feature" for each feature. "+amx" changes no generated code: kernels of
-  /// the registry get workspace to use it, and do without where it is not.
+  /// The name that a plan records: the level, then "+feature" for each feature. "+amx" changes no generated code:
+  /// kernels of the registry get workspace to use it, and do without where it is not.
   std::string name;
   /// "x86-64-v2", "x86-64-v3" or "x86-64-v4".
   std::string level;
-  /// Width of the vector registers.
+  /// The width of the vector registers in bits.
   int vectorBits = 0;
-  /// AVX512-BF16: f32 is rounded to bf16 by one instruction, which takes subnormal numbers for zero.
+  /// Whether the processor has AVX512-BF16: f32 is rounded to bf16 by one instruction, which takes subnormal numbers
+  /// for zero.
   bool hasBf16 = false;
 
-  /// Instructions that convert between f16 and f32 (F16C).
+  /// Whether it has instructions that convert between f16 and f32 (F16C).
   bool hasF16() const { return level != "x86-64-v2"; }
 
   /// Features beyond the level, as LLVM writes them.
@@ -44,7 +45,7 @@ inline constexpr llvm::StringLiteral kTargetCpuNames =
 /// runs: LLVM's names of features, with true for those it has.
 std::optional<TargetCpu> targetCpu(llvm::StringRef name, const llvm::StringMap<bool> &host);
 
-/// The same, "native" being this machine.
+/// The processor called `name`, where "native" is that of this machine.
 std::optional<TargetCpu> targetCpu(llvm::StringRef name);
 
 } // namespace bowline::codegen

@@ -222,7 +222,7 @@ static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
   return absl::OkStatus();
 }
 
-/// Of the strategy, or of the program that was divided already; null for one rank.
+/// The mesh of the strategy, or of a program that is sharded already; null for one rank.
 static dist::MeshOp findMesh(ModuleOp module) {
   dist::StrategyOp strategy = dist::StrategyOp::of(module);
   return strategy ? strategy.getMesh() : dist::MeshOp::of(module);
@@ -233,7 +233,7 @@ static int64_t countRanks(ModuleOp module) {
   return mesh ? mesh.getRankCount() : 1;
 }
 
-/// Before anything takes time.
+/// Checks the texts of links, before anything that takes time.
 static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   std::vector<std::string> axes;
   if (dist::MeshOp mesh = findMesh(module))
@@ -242,7 +242,7 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   return targets::ParseLinks(options.links, axes).status();
 }
 
-/// A file that was printed after a phase goes on from there. Writes down the phase of one that does not say it.
+/// Checks that a file that was printed after a phase goes on from there. Records the phase in one that does not say it.
 static absl::Status checkPhase(ModuleOp module, const CompileOptions &options) {
   if (module->hasAttr(kPhaseAttr) && !phaseOf(module))
     return absl::InvalidArgumentError(absl::StrCat(options.model, ": '", kPhaseAttr.str(),
@@ -371,7 +371,7 @@ static absl::Status prove(fbs::PlanT &plan) {
                    status.message()));
 }
 
-/// From a module that has its strategy.
+/// Compiles a module that has its strategy.
 static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
   BOWLINE_ASSIGN_OR_RETURN(ChosenTarget chosen, chooseTarget(options, module));
   CompileResult result;

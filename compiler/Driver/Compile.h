@@ -49,21 +49,21 @@ struct CompileOptions {
   std::string strategyFile;
   StrategyFlags strategy;
 
-  bool codegen = true; // without: plans to check and simulate, which nobody can run
+  bool codegen = true; // false: plans can be checked and simulated, but not run
   std::string target = std::string(targets::DefaultTarget().name); // or another one of targets::AllTargets()
-  std::map<std::string, std::string, std::less<>> levels; // by flag (targets::Levels), of those that were given
+  std::map<std::string, std::string, std::less<>> levels;          // key: flag (targets::Levels) that was given
   std::string kernelCache;        // folder of compiled kernels; empty: none. Plans are the same with and without
   int64_t threads = 0;            // per rank; 0: the processors that this process may use, divided among the ranks
   uint64_t memoryLimit = 0;       // bytes; 0: none
   int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
   bool mapsWeights = false;       // weights are read in place from mapped files
-  std::vector<std::string> links; // that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
+  std::vector<std::string> links; // links that orders are chosen for: "[AXIS:]bandwidth=10GB/s,latency=5us"
 
   Phase from = Phase::Input; // a .mlir file continues after this phase
   Phase to = Phase::Plan;
   std::set<std::string> disabledSteps;
   bool timing = false;
-  bool listsKernels = false; // what every generated kernel becomes, in CompileResult::kernelListing
+  bool listsKernels = false; // whether CompileResult::kernelListing is filled
 };
 
 struct CompileResult {
@@ -73,23 +73,23 @@ struct CompileResult {
   std::unique_ptr<fbs::PlanT> plan;
   /// What the strategy says that the backward pass computes again: none, selective, full or auto.
   std::string recompute;
-  /// Of each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
+  /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
-  /// Per entry the bytes that its operations would read and write if none were fused.
+  /// For each entry, the bytes that its operations would read and write if none were fused.
   std::map<std::string, double> unfusedBytes;
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
   /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;
-  /// Of each generated kernel the IR after each stage; for GPUs then the PTX of all and what ptxas says of them. Empty
-  /// unless it was asked for. Where recomputation is searched for, of every attempt.
+  /// The IR of each generated kernel after each stage; for GPUs also the PTX of all and what ptxas says of them. Empty
+  /// unless it was asked for. Where recomputation is searched for, it has the kernels of every attempt.
   std::string kernelListing;
 };
 
-/// kInvalidArgument for wrong options, models or IR, kNotFound for missing files; messages carry the place in the
-/// model.
+/// Compiles `options.model`. Returns kInvalidArgument for wrong options, models or IR, kNotFound for missing files;
+/// messages carry the place in the model.
 absl::StatusOr<CompileResult> compileModel(const CompileOptions &options);
 
-/// The same from a module in memory, which is the IR after phase `options.from` and becomes the IR after `options.to`;
+/// Compiles a module in memory, which is the IR after phase `options.from` and becomes the IR after `options.to`;
 /// `options.model` is not looked at. The module's context must have all of Bowline's dialects loaded.
 absl::StatusOr<CompileResult> compileModule(mlir::ModuleOp module, const CompileOptions &options);
 

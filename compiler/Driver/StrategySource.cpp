@@ -92,7 +92,7 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> parseFile(MLIRContext *context, con
     bool isExplained = StringRef(message).starts_with("'dist.") && !StringRef(message).contains("satisfy constraint");
     if (place && !isExplained && !StringRef(message).contains("is unknown;"))
       form = describeForm(text, place.getLine(), message);
-    return failure(); // for the collector
+    return failure(); // the collector has the diagnostic
   });
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(context), path);
   if (module)
@@ -160,7 +160,7 @@ static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy,
   return success();
 }
 
-/// With a limit there is something to choose for.
+/// Fails where recomputation is "auto" without a memory limit to choose it for.
 static LogicalResult checkRecompute(dist::StrategyOp lines, const CompileOptions &options) {
   auto line = lines.getOnly<dist::RecomputeOp>();
   if (!line || line.getActivations() != "auto" || options.memoryLimit > 0 || options.to < Phase::Fuse ||

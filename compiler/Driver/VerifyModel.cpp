@@ -38,7 +38,7 @@ static void shrinkLines(dist::StrategyOp lines, const Strategy &strategy, int64_
     line.setCount(microbatches);
 }
 
-/// Where the compiler would choose by sizes, or by a limit that is for others.
+/// Fixes what the compiler would choose by sizes, or by a memory limit that is for other sizes.
 static void chooseForSmallSizes(dist::StrategyOp lines) {
   if (auto chunks = lines.getOnly<dist::OverlapChunksOp>(); chunks && !chunks.getCount())
     chunks.setCount(2); // for these sizes the cost model would choose none
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   pipeline.threads = 1;
   if (options.from == Phase::Input)
     describeTarget(*subject.module, options, pipeline);
-  pipeline.memoryLimit = 0; // of the sizes that were asked for
+  pipeline.memoryLimit = 0; // the limit is for the sizes that were asked for
   pipeline.hasSmallSizes = true;
   if (dist::StrategyOp lines = dist::StrategyOp::of(*subject.module))
     chooseForSmallSizes(lines);

@@ -20,7 +20,7 @@ namespace bowline {
 
 /// The plan file's element type; none where it has no such type.
 std::optional<fbs::DType> toDType(mlir::Type elementType);
-/// Of a type in a plan that the semantic verifier accepted.
+/// The MLIR type of a type in a plan that the semantic verifier accepted.
 mlir::Type fromDType(mlir::MLIRContext *context, fbs::DType dtype);
 
 /// A location as a person reads it: "gradient of model.layers.0.mlp.gate_proj", "model.mlir:3:7"; empty if unknown.

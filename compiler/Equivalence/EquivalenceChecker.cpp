@@ -23,7 +23,7 @@ using Variable = RunnableProgram::Variable;
 // Interpretation
 //===----------------------------------------------------------------------===//
 
-/// What callers may run: entries, and functions that none of them runs.
+/// The names of what callers may run: entries, and functions that none of them runs.
 static std::vector<std::string> outermost(const RunnableProgram &program) {
   std::vector<std::string> names;
   for (const RunnableProgram::Callable &callable : program.callables())

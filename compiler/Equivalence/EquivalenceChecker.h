@@ -22,11 +22,11 @@ namespace bowline {
 /// Interprets a program before and after each pass, all ranks in lockstep, on equal inputs and equal values of
 /// variables, in two arithmetics: f64, and whole numbers modulo a prime (ModularArithmetic.h).
 ///
-/// What was there before must be there after, and be equal: initial values from where `init` gives
-/// them, what every entry and every function without
-/// an entry returns, and parameters, optimizer states and gradients after it, each as the whole tensor that a
-/// checkpoint would have. In f64 equal means: within kRealBound of the tensor's largest element, or of kRealFloor where
-/// all are smaller. Modulo the prime it means equal. Only gradients may disappear, with what accumulates them.
+/// What was there before must be there after, and be equal: initial values, where the program has an entry of kind
+/// `init`, what every entry and every function without an entry returns, and parameters, optimizer states and gradients
+/// after it, each as the whole tensor that a checkpoint would have. In f64 equal means: within kRealBound of the
+/// tensor's largest element, or of kRealFloor where all are smaller. Modulo the prime it means equal. Only gradients
+/// may disappear, with what accumulates them.
 ///
 /// NaN equals nothing: a program that computes NaN in f64 is refused, because nothing could be said about it. Modulo
 /// the prime some elements have no value; the summary counts those that have none on both sides.
@@ -36,30 +36,31 @@ namespace bowline {
 class EquivalenceChecker {
 public:
   static constexpr double kRealBound = 1e-9, kRealFloor = 1e-3, kGradientBound = 1e-5;
-  /// Of RunnableProgram::work: a few minutes.
+  /// The largest RunnableProgram::work of a program that is interpreted; it takes a few minutes.
   static constexpr double kMaxWork = 1e9;
 
   struct Summary {
-    std::vector<std::string> steps; ///< that changed the module, and nothing that can be seen
+    std::vector<std::string> steps; ///< steps that changed the module, and nothing that can be seen
     int64_t unchanged = 0;          ///< steps that left the module as it was
     int64_t tensors = 0;            ///< pairs that were compared, in either arithmetic
-    int64_t elements = 0;           ///< that were compared modulo the prime
+    int64_t elements = 0;           ///< elements that were compared modulo the prime
     int64_t undefined = 0;          ///< of these, pairs that have no value there
-    int64_t gradients = 0;          ///< that were compared with differences
+    int64_t gradients = 0;          ///< gradients that were compared with differences
   };
 
   EquivalenceChecker() : values(kSeedOfValues) {}
 
-  /// The program before the first step. Fails with a diagnostic where it cannot be interpreted, or is too large for it.
+  /// Takes the program before the first step. Fails with a diagnostic where it cannot be interpreted, or is too large
+  /// for it.
   llvm::LogicalResult begin(mlir::ModuleOp module);
 
-  /// The program after a step. Fails with a diagnostic at the module that names the step and the first tensor that
-  /// differs, with an index and both values. What follows is compared with this program.
+  /// Checks the program after a step. Fails with a diagnostic at the module that names the step and the first tensor
+  /// that differs, with an index and both values. What follows is compared with this program.
   llvm::LogicalResult check(llvm::StringRef step, mlir::ModuleOp module);
 
   const Summary &summary() const { return total; }
 
-  /// After a failure: whether a step was found to change the program, rather than that it could not be interpreted.
+  /// Whether a check failed because a step changed the program, rather than because it could not be interpreted.
   bool isRefuted() const { return refuted; }
 
 private:
@@ -77,17 +78,17 @@ private:
     mlir::ModuleOp module;
     RunnableProgram &program;
     Observation seen;
-    /// Begins with "step 'NAME' ".
+    /// A diagnostic at the module that begins with "step 'NAME' ".
     mlir::InFlightDiagnostic emitError() const;
   };
 
   llvm::LogicalResult check(World &world, llvm::StringRef step, mlir::ModuleOp module);
   llvm::LogicalResult examine(const World &world, const After &after);
   llvm::LogicalResult compare(const World &world, const After &after);
-  /// What was seen in one place.
+  /// Compares what was seen in one place.
   llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
                               const SeenTensors &expected, const SeenTensors &actual);
-  /// \p relation stands between the values, as in "was".
+  /// Compares one tensor. \p relation stands between the values in the message, as in "was".
   llvm::LogicalResult compare(const World &world, const After &after, const std::string &where,
                               const SeenTensor &tensor, const graph::HostTensor &expected, llvm::StringRef relation);
 
@@ -96,7 +97,7 @@ private:
   ModularArithmetic modular;
   World worlds[2] = {{&graph::Arithmetic::reals(), true, {}}, {&modular, false, {}}};
   std::optional<mlir::OperationFingerPrint> fingerprint;
-  // Of the last program.
+  /// Whether the last program had an entry of kind init, and the names of its entries.
   bool hadInit = false;
   std::set<std::string> entries;
   Summary total;

@@ -16,7 +16,8 @@ using namespace bowline;
 using graph::HostTensor;
 using Variable = RunnableProgram::Variable;
 
-/// Along a direction of length one. Five points leave an error of the order of its fourth power.
+/// The distance between the points of a difference, along a direction of length one. With five points the error is of
+/// the order of its fourth power.
 static constexpr double kDistance = 1e-3;
 
 static const HostTensor *find(const SeenTensors &tensors, const std::string &name) {

@@ -29,7 +29,7 @@ using SeenTensors = std::vector<std::pair<std::string, SeenTensor>>;
 struct Observation {
   /// Initial values of variables.
   SeenTensors initial;
-  /// By callable: what it returned, and variables after it ran from values of the Inputs' choice.
+  /// For each callable, what it returned, and the variables after it ran from the values of ObservedValues.
   std::map<std::string, SeenTensors> runs;
 };
 
@@ -39,13 +39,13 @@ class ObservedValues {
 public:
   explicit ObservedValues(uint64_t seed) : seed(seed) {}
 
-  /// Of a parameter around its fill, with deviation 0.2; of an optimizer state above zero; of a step counter 3. The
-  /// first program that has a variable decides what it is.
+  /// The value of a variable: around its fill with deviation 0.2 for a parameter, above zero for an optimizer state, 3
+  /// for a step counter. The first program that has a variable decides what it is.
   const graph::HostTensor &valueOf(const RunnableProgram::Variable &variable);
   /// A random direction of length one, of the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
-  /// Normal numbers; integers below the limit, or 2; a fifth of labels is negative. The first program that has an input
-  /// decides what it is.
+  /// The value of an input: normal numbers, or integers below the limit, which is 2 where there is none; a fifth of
+  /// labels is negative. The first program that has an input decides what it is.
   const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
 
 private:

@@ -27,7 +27,7 @@ using graph::HostTensor;
 // What is in a module
 //===----------------------------------------------------------------------===//
 
-/// Whether types are those of one rank's pieces.
+/// Whether types are those of one rank's shards.
 static bool isLocal(ModuleOp module) {
   bool local = false;
   module.walk([&](graph::FuncOp function) {
@@ -47,7 +47,7 @@ static SmallVector<graph::FuncOp> functionsOf(graph::EntryOp entry) {
   return functions;
 }
 
-/// Of an argument on all ranks together.
+/// The shape of an argument on all ranks together.
 static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) {
   auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
   if (auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(index, DistDialect::kGlobalShapeAttr))
@@ -193,7 +193,7 @@ const RunnableProgram::Callable *RunnableProgram::findCallable(graph::FunctionPa
 // One program, for one rank or for all
 //===----------------------------------------------------------------------===//
 
-/// A mesh of one rank where there is none.
+/// Adds a mesh of one rank where there is none.
 static void addMesh(ModuleOp module) {
   if (dist::MeshOp::of(module))
     return;
@@ -201,7 +201,7 @@ static void addMesh(ModuleOp module) {
   dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
 }
 
-/// Gives a module a mesh of one rank, on which nothing is cut: what it computes is on whole tensors.
+/// Gives a module a mesh of one rank, on which nothing is sharded: what it computes is on whole tensors.
 static void makeWhole(ModuleOp module) {
   MLIRContext *context = module.getContext();
   for (auto strategy : llvm::make_early_inc_range(module.getOps<dist::StrategyOp>()))

@@ -53,14 +53,14 @@ public:
     std::string name;
     std::vector<int64_t> shape;
     mlir::Type element;
-    std::optional<int64_t> limit; ///< of integers
+    std::optional<int64_t> limit; ///< integers are below it
     bool isLabels = false;        ///< may be negative, which means none
   };
   struct Callable {
     std::string name;
     bool isEntry = true;
     bool isCalled = false;                   ///< a function that is run by entries
-    std::optional<graph::FunctionPart> part; ///< of a function
+    std::optional<graph::FunctionPart> part; ///< which part of a step a function is; none for entries
     std::vector<Input> inputs;
     std::vector<std::string> results;
   };

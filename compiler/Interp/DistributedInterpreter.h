@@ -17,14 +17,15 @@
 namespace bowline {
 
 /// Runs a module of local tensors on every rank of its mesh, operation by operation, all ranks in step. Callers see
-/// global tensors: arguments are cut by their `dist.sharding`, variables cut and joined by their dist::Layout.
+/// global tensors: arguments are sharded by their `dist.sharding`, variables are sharded and joined by their
+/// dist::Layout.
 class DistributedInterpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = Interpreter::Tensors;
 
-  /// `module` has a mesh, is verified and outlives the interpreter.
-  /// With `fixedAxis`, it has the ranks of one coordinate along that axis alone.
+  /// `module` must have a mesh, be verified and outlive the interpreter. With `fixedAxis`, the interpreter has the
+  /// ranks of one coordinate along that axis alone.
   explicit DistributedInterpreter(mlir::ModuleOp module, llvm::StringRef fixedAxis = {},
                                   const graph::Arithmetic &arithmetic = graph::Arithmetic::reals());
 
@@ -34,23 +35,25 @@ public:
   llvm::LogicalResult initialize();
 
   /// A variable of all ranks, as a checkpoint has it. Fails with a diagnostic where ranks that should hold equal pieces
-  /// do not, or where padding is not zero. A variable that is a sum of parts is added up.
+  /// do not, or where padding is not zero. Partial sums that ranks hold of a variable are added.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
-  /// What one rank holds of a variable, from 0; null if there is no such variable or it has no value yet.
+  /// What rank number `rank`, counted from 0, holds of a variable; null if there is no such variable or it has no value
+  /// yet.
   const HostTensor *getLocal(int64_t rank, llvm::StringRef name) const { return ranks[rank].getVariable(name); }
 
   /// Gives every accumulator its initial value, as before each run of an entry.
   void clearAccumulators();
 
-  /// As Interpreter::run, with global arguments. Fails with a diagnostic where two ranks return different results.
+  /// Runs a function or an entry as Interpreter::run does, with global arguments. Fails with a diagnostic where two
+  /// ranks return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
 
 private:
   friend class PipelinedInterpreter;
   using Environments = std::vector<Interpreter::Environment>;
 
-  /// One repetition's slice of an argument.
+  /// The slice of an argument that belongs to one of `repeat` repetitions.
   static HostTensor sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat);
   /// What each rank has of a function's arguments.
   std::vector<Tensors> divide(graph::FuncOp function, llvm::ArrayRef<HostTensor> arguments) const;
@@ -61,11 +64,11 @@ private:
   std::optional<HostTensor> collect(mlir::Operation *op, unsigned index, int64_t rank,
                                     const Environments &environments) const;
 
-  /// The same of a collective, from the values of its group.
+  /// Result `index` of a collective on the rank at `place` in its group, from the values of the group.
   HostTensor exchange(dist::Collective op, unsigned index, llvm::ArrayRef<const HostTensor *> group,
                       int64_t place) const;
 
-  /// The values of a group combined, in the order of its ranks.
+  /// Combines the values of a group, in the order of its ranks.
   HostTensor combine(llvm::ArrayRef<const HostTensor *> values, dist::ReduceKind kind, mlir::Type element) const;
 
   mlir::ModuleOp module;

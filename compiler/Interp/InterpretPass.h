@@ -31,7 +31,7 @@ struct InterpretOptions {
   std::vector<std::string> inputs;
   /// A folder that gets one NAME.npy per result, f64 or the result's integer type; empty for none.
   std::string outputs;
-  /// Of the initial values of variables.
+  /// The seed of the initial values of variables.
   int64_t seed = 0;
 };
 

@@ -23,14 +23,14 @@ namespace bowline {
 /// programs can still be interpreted: that code computes what its function says is tested where it is generated.
 class KernelBodies {
 public:
-  /// Takes in the kernels of a module and of the modules in it. To be called with every state of a program, in order.
+  /// Keeps the kernels of a module and of the modules in it. Must be called with every state of a program, in order.
   void learn(mlir::ModuleOp module);
 
   /// The function of a kernel of a module that was learned; null where there was none.
   mlir::func::FuncOp of(plan::KernelOp kernel) const;
 
 private:
-  /// Name of the kernel's module, then of the kernel or of the symbol.
+  /// The name of the kernel's module, then that of the kernel or of the symbol.
   using Name = std::pair<std::string, std::string>;
   using Body = std::shared_ptr<mlir::OwningOpRef<mlir::func::FuncOp>>;
   void learnKernels(mlir::ModuleOp module);

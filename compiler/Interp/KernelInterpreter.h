@@ -17,20 +17,21 @@
 
 namespace bowline {
 
-/// Runs what `plan.kernel` operations stand for: a generated kernel's body; of a registered one what the operation that
-/// selects it builds from its configuration, and then the body of its epilogue. A packed matrix is the same matrix,
-/// row-major at the start of its buffer: only kernels know the order that they pack in.
+/// Runs what `plan.kernel` operations stand for: a generated kernel's body; for a registered one what the operation
+/// that selects it builds from its configuration, and then the body of its epilogue. A packed matrix is the same
+/// matrix, row-major at the start of its buffer: only kernels know the order that they pack in.
 class KernelInterpreter {
 public:
   using HostTensor = graph::HostTensor;
   using Tensors = llvm::SmallVector<HostTensor>;
 
-  /// The arithmetic outlives it.
+  /// The arithmetic must outlive the interpreter.
   explicit KernelInterpreter(const graph::Arithmetic &arithmetic) : arithmetic(&arithmetic) {}
 
-  /// Results of a kernel, in the order of the arguments that it writes and of their shapes, from those that it reads;
-  /// both without workspace. `body` is the function that the kernel names, or named before code was generated; null if
-  /// it has none. Fails with a diagnostic at `user` where the kernel has no meaning or its values have none.
+  /// Computes the results of a kernel, in the order of the arguments that it writes and of their shapes, from those
+  /// that it reads; both without workspace. `body` is the function that the kernel names, or named before code was
+  /// generated; null if it has none. Fails with a diagnostic at `user` where the kernel has no meaning or its values
+  /// have none.
   llvm::FailureOr<Tensors> run(mlir::Operation *user, plan::KernelOp kernel, mlir::func::FuncOp body,
                                llvm::ArrayRef<HostTensor> operands);
 
@@ -38,7 +39,7 @@ private:
   llvm::FailureOr<mlir::Block *> operationOf(mlir::Operation *user, plan::KernelOp kernel);
 
   const graph::Arithmetic *arithmetic;
-  /// Graph operations of registered kernels.
+  /// For each registered kernel, a function with the graph operations that it stands for.
   llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::func::FuncOp>> operations;
 };
 
@@ -47,7 +48,7 @@ private:
 llvm::FailureOr<llvm::SmallVector<graph::HostTensor>>
 interpretBlock(mlir::Block &body, llvm::ArrayRef<graph::HostTensor> arguments, const graph::Arithmetic &arithmetic);
 
-/// One such operation.
+/// Executes one such operation.
 llvm::FailureOr<llvm::SmallVector<graph::HostTensor>> interpretOperation(mlir::Operation *op,
                                                                          llvm::ArrayRef<graph::HostTensor> operands,
                                                                          const graph::Arithmetic &arithmetic);

@@ -13,8 +13,9 @@
 
 namespace bowline {
 
-/// Residues.h instead of f64: two programs that only differ in the order of sums and products give equal numbers, and
-/// two that differ in anything else give different ones, but for a chance of the order of 2^-31 per number.
+/// Computes with the numbers of Residues.h instead of f64: two programs that only differ in the order of sums and
+/// products give equal numbers, and two that differ in anything else give different ones, but for a chance of the order
+/// of 2^-31 per number.
 ///
 /// A comparison, `maximumf` and `minimumf` order residues as whole numbers, which keeps the laws of a total order and
 /// nothing else. A maximum over a dimension, or over ranks, is zero: programs need it to shift exponents, which changes

@@ -108,7 +108,7 @@ FailureOr<PipelinedInterpreter::Tensors> PipelinedInterpreter::results(StringRef
 // Tasks
 //===----------------------------------------------------------------------===//
 
-/// Where a function keeps a variable for a microbatch.
+/// The slot in which a function keeps a variable for a microbatch; its number is -1 where the variable is no stash.
 static std::pair<std::string, int64_t> slotOf(SymbolTable &symbols, StringRef variable, int64_t microbatch) {
   auto state = symbols.lookup<StateOp>(variable);
   bool isStash = state && state.isStash();

@@ -45,7 +45,7 @@ public:
   /// A variable of all ranks, as DistributedInterpreter gives it. Fails with a diagnostic where ranks of the pipeline
   /// that both have it do not agree.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
-  /// On every rank of the pipeline that has it. Fails with a diagnostic where none has.
+  /// Sets a variable on every rank of the pipeline that has it. Fails with a diagnostic where none has.
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
   /// Runs an entry. `arguments` has the inputs by name; those of several microbatches have a leading dimension. Fails
@@ -53,7 +53,7 @@ public:
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Arguments &arguments);
 
 private:
-  /// Of all ranks with one coordinate.
+  /// One value for each rank with one coordinate along the axis of the stages.
   using Values = std::vector<HostTensor>;
   using Slot = std::pair<std::string, int64_t>; // variable, slot
 
@@ -61,9 +61,9 @@ private:
   struct Task {
     graph::FuncOp function;
     int64_t microbatch = 0;
-    std::string queue; ///< a channel, or empty
+    std::string queue; ///< the channel of a function that only sends or receives, else empty
     std::vector<Slot> reads, writes;
-    mlir::Operation *next = nullptr; ///< null before it starts
+    mlir::Operation *next = nullptr; ///< the operation to run next; null before the task starts
     DistributedInterpreter::Environments environments;
     bool posted = false; ///< its next operation waits for another rank
     bool done = false;
@@ -74,7 +74,7 @@ private:
     std::map<Slot, Values> stashes;
     std::list<Task> tasks;
   };
-  /// Operands of a collective over the stages, and afterwards its results.
+  /// The operands of a collective over the stages that a rank came to, and its results once all came to it.
   struct Meeting {
     mlir::Operation *op = nullptr;
     std::vector<Values> operands;
@@ -87,7 +87,7 @@ private:
   /// Takes every task of a rank as far as it comes; sets `moved` if one came further.
   llvm::LogicalResult advance(int64_t coordinate, bool &moved);
   llvm::LogicalResult advance(int64_t coordinate, Task &task, bool &moved);
-  /// Runs an operation. False: it waits for another rank.
+  /// Runs an operation. Returns false where it waits for another rank.
   llvm::FailureOr<bool> execute(int64_t coordinate, Task &task, bool &moved);
   bool send(int64_t coordinate, Task &task, stage::SendOp op, bool &moved);
   llvm::FailureOr<bool> receive(int64_t coordinate, Task &task, stage::ReceiveOp op);
@@ -99,9 +99,9 @@ private:
 
   mlir::ModuleOp module;
   std::string axis;
-  std::vector<std::unique_ptr<Rank>> ranks; ///< by coordinate
+  std::vector<std::unique_ptr<Rank>> ranks; ///< index: coordinate
   std::map<Link, std::vector<Values>> messages;
-  std::vector<Meeting> meetings; ///< by coordinate
+  std::vector<Meeting> meetings; ///< index: coordinate
 };
 
 } // namespace bowline

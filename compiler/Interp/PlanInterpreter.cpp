@@ -89,7 +89,8 @@ PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, co
 //===----------------------------------------------------------------------===//
 
 int64_t PlanInterpreter::addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const {
-  // As runtime/plan/plan_view.h: temporary buffers may have fewer slots than there are microbatches.
+  // Slots are those of SlotOf in runtime/plan/plan_view.h: temporary buffers may have fewer slots than there are
+  // microbatches.
   auto slots = static_cast<int64_t>(buffer.getSlots());
   int64_t own = slots == 1 ? 0 : buffer.getKind() == plan::BufferKind::Temporary ? slot % slots : slot;
   return rank.role->offsets.at(buffer) + own * static_cast<int64_t>(buffer.getStride());

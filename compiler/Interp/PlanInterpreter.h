@@ -27,7 +27,7 @@ namespace bowline {
 /// compiler/Check proves.
 ///
 /// Memory is what the plan says: a value lies at the bytes of its buffer and slot, and is gone when one of them is
-/// written. Who reads bytes that hold no element of its type is told so. Buffers without a place get bytes of their
+/// written. A read of bytes that hold no element of its size fails. Buffers without a place get bytes of their
 /// own.
 class PlanInterpreter {
 public:
@@ -35,21 +35,21 @@ public:
   using Tensors = llvm::SmallVector<HostTensor>;
   using Inputs = llvm::StringMap<HostTensor>;
 
-  /// `module` holds programs, or modules with them, one per coordinate along the axis that they name. It has a mesh
-  /// (of one rank, if need be), is verified and outlives the interpreter, as do the other two.
+  /// `module` holds programs, or modules with them, one per coordinate along the axis that they name. It must
+  /// have a mesh (of one rank, if need be), be verified and outlive the interpreter, as must the other two.
   PlanInterpreter(mlir::ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
   /// Fills constants. Fails with a diagnostic where one has no value in this arithmetic.
   llvm::LogicalResult load();
 
-  /// A buffer of parameters or state, by its name: as a checkpoint has it. Fails with a diagnostic where ranks that
-  /// hold equal pieces do not agree.
+  /// The value of a buffer of parameters or state, by its name, as a checkpoint has it. Fails with a diagnostic where
+  /// ranks that hold equal pieces do not agree.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
   /// Runs an entry, and before any but those of kind `init` the one of kind `prepare`, where there is one
-  /// (passes/Analysis/PrepareProgram.h). Inputs by name; those of several microbatches have a leading dimension. Fails
-  /// with a diagnostic where ranks wait for each other, read what nobody wrote, or return different results.
+  /// (passes/Analysis/PrepareProgram.h). `inputs` are by name; those of several microbatches have a leading dimension.
+  /// Fails with a diagnostic where ranks wait for each other, read what nobody wrote, or return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef entry, const Inputs &inputs);
 
   int64_t getRankCount() const { return grid.count(); }
@@ -64,12 +64,12 @@ private:
 
     mlir::ModuleOp module;
     mlir::SymbolTable symbols;
-    RankGrid grid;              ///< of these ranks
+    RankGrid grid;              ///< the grid of these ranks
     std::vector<int64_t> ranks; ///< their numbers in the whole grid
     llvm::DenseMap<mlir::Value, int64_t> offsets;
     int64_t bytes = 0;
   };
-  /// By first byte of each element: its value and size; size 0 where no element begins.
+  /// The value and the size in bytes of the element that begins at each byte; the size is 0 where none begins.
   struct Memory {
     std::vector<double> values;
     std::vector<uint8_t> sizes;
@@ -81,7 +81,7 @@ private:
   struct Rank {
     Role *role = nullptr;
     Memory memory;
-    size_t next = 0; ///< command
+    size_t next = 0; ///< index of the next command
   };
 
   int64_t addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const;
@@ -95,11 +95,11 @@ private:
   static std::vector<Command> expand(plan::ProgramOp program);
   llvm::LogicalResult setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs);
   llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);
-  /// Of a buffer of the role, on all of its ranks.
+  /// Joins what all ranks of the role hold of a buffer into the global tensor.
   llvm::FailureOr<HostTensor> join(Role &role, plan::BufferOp buffer);
   void divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);
 
-  /// Takes the rank's next command. False: it waits for another rank.
+  /// Runs the rank's next command. Returns false where it waits for another rank.
   llvm::FailureOr<bool> step(int64_t rank);
   llvm::LogicalResult launch(Rank &rank, plan::LaunchOp op, int64_t slot);
   llvm::FailureOr<bool> collect(int64_t rank, plan::CollectiveOp op);
@@ -115,7 +115,7 @@ private:
   RankGrid grid;
   std::vector<std::unique_ptr<Role>> roles;
   std::vector<Rank> ranks;
-  std::map<const Role *, std::vector<Command>> commands; ///< of the entry that runs
+  std::map<const Role *, std::vector<Command>> commands; ///< the commands of the entry that runs
 };
 
 } // namespace bowline

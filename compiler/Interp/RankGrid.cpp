@@ -135,7 +135,7 @@ FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<co
                                      function_ref<InFlightDiagnostic()> emitError) const {
   HostTensor padded(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
   std::vector<int64_t> strides = padded.strides();
-  // By place along the axes over which ranks hold summands.
+  // There is one partial sum per place along the axes over which ranks hold summands.
   std::vector<HostTensor> parts(sizeOf(layout.unreduced), padded);
   std::vector<std::vector<bool>> known(parts.size(), std::vector<bool>(padded.data.size(), false));
   for (int64_t rank = 0; rank < count(); ++rank) {

@@ -34,14 +34,15 @@ public:
   /// The ranks of that group, by place.
   llvm::SmallVector<int64_t> groupOf(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
-  /// The part of a tensor whose dimension d is cut over `axes[d]`. No axes at all: the whole.
+  /// The shard that a rank has of a tensor whose dimension d is sharded over `axes[d]`; the whole without any axes.
   HostTensor pieceOf(const HostTensor &whole, llvm::ArrayRef<Axes> axes, int64_t rank) const;
 
-  /// What each rank holds of `whole`, a tensor of the layout's global shape.
+  /// What each rank, by number, holds of `whole`, a tensor of the layout's global shape.
   std::vector<HostTensor> divide(const HostTensor &whole, const dist::Layout &layout) const;
 
-  /// The reverse: the tensor that a checkpoint would have. Summands of ranks are added. Fails with a diagnostic of
-  /// `emitError`, completed, where ranks that should hold equal pieces do not, or where padding is not zero.
+  /// The reverse of `divide`: the tensor that a checkpoint would have. Summands of ranks are added. Fails with a
+  /// diagnostic of `emitError`, completed, where ranks that should hold equal pieces do not, or where padding is not
+  /// zero.
   llvm::FailureOr<HostTensor> join(const dist::Layout &layout,
                                    llvm::function_ref<const HostTensor &(int64_t rank)> heldBy, mlir::Type element,
                                    const graph::Arithmetic &arithmetic,
@@ -55,10 +56,10 @@ private:
   llvm::SmallVector<int64_t> sizes; ///< 1 for the fixed axis
 };
 
-/// Part `part` of `parts` along `dim`.
+/// Block number `part` of `parts` equal blocks of `whole` along `dim`.
 graph::HostTensor partOf(const graph::HostTensor &whole, int64_t dim, int64_t part, int64_t parts);
 
-/// Puts `part` at its place along `dim` of `whole`.
+/// Writes `part` to `whole` as block number `place` along `dim`.
 void putPart(graph::HostTensor &whole, const graph::HostTensor &part, int64_t dim, int64_t place);
 
 } // namespace bowline

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-/// Numbers modulo 2^31 - 1. They are held in a double, as tensors of the interpreters hold theirs.
+/// These are numbers modulo 2^31 - 1. They are held in a double, as tensors of the interpreters hold theirs.
 ///
 /// Sums, products and quotients are those of the field, so that they obey every law that rational numbers obey, in any
 /// order of evaluation, and no rounding hides a difference. x / 0 is 0.

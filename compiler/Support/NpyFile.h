@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As runtime/base/npy.h reads them; with elements of f32, f64, i32 or i64.
+// Reads .npy files as runtime/base/npy.h does, and writes them, with elements of f32, f64, i32 or i64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,10 @@ struct NpyArray {
 llvm::Expected<NpyArray> parseNpyTensor(llvm::StringRef bytes, llvm::StringRef name);
 llvm::Expected<NpyArray> readNpyFile(llvm::StringRef path);
 
-/// Floats are rounded to nearest for f32. The tensor of an integer type must hold integers of that type.
+/// The bytes of a .npy file. Floats are rounded to nearest for f32. The tensor of an integer type must hold integers of
+/// that type.
 std::string formatNpy(const NpyArray &array);
-/// Other processes see the file as it was before or complete.
+/// Writes a file atomically: other processes see it as it was before or complete.
 llvm::Error writeNpyFile(llvm::StringRef path, const NpyArray &array);
 
 } // namespace bowline

@@ -50,7 +50,7 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
     int64_t getRank() const { return static_cast<int64_t>(getDims().size()); }
     bool isReplicated() const;
     ::llvm::ArrayRef<::mlir::StringAttr> getAxes(int64_t dim) const { return getDims()[dim].getAxes(); }
-    /// The same with no open dimension.
+    /// The same sharding with no open dimension.
     ShardingAttr closed() const;
     ShardingAttr withUnreduced(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
   }];

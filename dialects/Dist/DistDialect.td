@@ -42,7 +42,8 @@ def Dist_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRepetitionAttr = "dist.repetition";
     static constexpr ::llvm::StringLiteral kShardingsAttr = "dist.shardings";
 
-    /// Also for operations that this dialect does not have: refuses them, and names the nearest line of a strategy.
+    /// For an operation that this dialect does not have, returns a hook that refuses it and names the nearest line of a
+    /// strategy.
     std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
   }];
 }

@@ -22,15 +22,15 @@
 
 namespace bowline::dist {
 
-/// A collective on local tensors: what a communicator does with the parts of sources that are divided along
-/// `splitDim`, and of destinations that are joined along `joinDim`, where its kind divides or joins them.
+/// What a communicator does in a collective on local tensors: sources are split along `splitDim`, destinations joined
+/// along `joinDim`, where its kind scatters or gathers.
 struct CollectiveForm {
   collectives::Kind kind;
   uint32_t parameter = 0;
   int64_t splitDim = 0, joinDim = 0;
 
   const collectives::Definition &definition() const { return collectives::Of(kind); }
-  /// Whether parts lie one behind the other in memory, as communicators move them.
+  /// Whether the blocks along these dimensions lie one behind the other in memory, as communicators move them.
   bool isContiguous() const {
     return (splitDim == 0 || !definition().scatters) && (joinDim == 0 || !definition().gathers);
   }
@@ -45,22 +45,23 @@ struct CollectiveForm {
 
 namespace bowline::dist {
 
-/// The axis that a person wrote. A pass may divide an axis "tp" into "tp/0" and "tp/1", the first one outermost, so
-/// that a tensor can be cut along a part of its ranks.
+/// The axis of the mesh as the user wrote it. A pass may divide an axis "tp" into "tp/0" and "tp/1", the first one
+/// outermost, so that a tensor can be sharded over some of its ranks: both are of the whole axis "tp".
 inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
 
-/// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
+/// The one of `names` that `name` takes the fewest edits to become; of several the first. Empty where `names` is.
 llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
 
-/// Of a collective.
+/// The definition of the collective `op`.
 const collectives::Definition &definitionOf(mlir::Operation *op);
 
-/// What the strategy of the module that `op` is or is in says; the default where there is no strategy or no such line.
+/// These return what the strategy of the module that `op` is or is in says, or the default where there is no strategy
+/// or no such line.
 int64_t microbatchesOf(mlir::Operation *op);
-/// none, selective, full or auto.
+/// One of "none", "selective", "full" and "auto".
 llvm::StringRef recomputeOf(mlir::Operation *op);
 int64_t bucketBytesOf(mlir::Operation *op);
-/// None: the cost model chooses.
+/// The number of chunks; nothing where the cost model chooses.
 std::optional<int64_t> overlapChunksOf(mlir::Operation *op);
 
 } // namespace bowline::dist

@@ -23,12 +23,12 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static constexpr int64_t kMaxRanks = int64_t{1} << 20;
     /// The number of ranks: the product of all sizes.
     int64_t getRankCount();
-    /// The ranks along `axes` together; an axis that the mesh does not have counts as 1.
+    /// The number of ranks along `axes` together; an axis that the mesh does not have counts as 1.
     int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes);
-    /// What the mesh has of an axis that a person wrote: itself, or the parts that it was divided into, the first one
-    /// outermost. Empty where there is no such axis.
+    /// The axes of the mesh that an axis of the user's program is: itself, or those that it was divided into, the first
+    /// one outermost. Empty where there is no such axis.
     ::llvm::SmallVector<::mlir::StringAttr> getParts(::llvm::StringRef axis);
-    /// Position in the list of axes.
+    /// The position of an axis in the list of axes; none where the mesh does not have it.
     std::optional<unsigned> getAxis(::llvm::StringRef name);
     /// The mesh of the module that `op` is in; null where there is none.
     static MeshOp of(::mlir::Operation *op);
@@ -36,7 +36,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
 }
 
 //===----------------------------------------------------------------------===//
-// On global tensors
+// Operations on global tensors
 //===----------------------------------------------------------------------===//
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
@@ -57,7 +57,7 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 }
 
 //===----------------------------------------------------------------------===//
-// On the local tensors of each rank
+// Operations on the local tensors of each rank
 //===----------------------------------------------------------------------===//
 
 def Dist_Collective : OpInterface<"Collective"> {

@@ -13,24 +13,25 @@
 
 namespace bowline::dist {
 
-/// What the ranks hold of a variable, as its attributes say once types are local. From the tensor in a checkpoint:
+/// What the ranks hold of a variable, as its attributes say once types are local. It follows from the tensor in a
+/// checkpoint:
 ///
 ///   1. its shape is `global` (`dist.global_shape`; else `view`);
 ///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);
 ///   3. zeros are added at the end of every dimension, up to the shape `padded`;
-///   4. dimension d is cut into equal parts over the axes `axes[d]` (`dist.sharding`), the first one outermost: each
+///   4. dimension d is sharded equally over the axes `axes[d]` (`dist.sharding`), the first one outermost: each
 ///      rank has a piece of shape `local`, which is the variable's type unless
-///   5. the piece is divided further over the axes `flatAxes` (`dist.flat_axes`): its elements in row-major order and
-///      zeros at the end are cut into equal parts of `shard` elements, the variable's type.
+///   5. the piece is sharded further over the axes `flatAxes` (`dist.flat_axes`): its elements in row-major order and
+///      zeros at the end are split into equal shards of `shard` elements, the variable's type.
 ///
-/// Along the other axes of the mesh ranks hold equal copies. A variable without these attributes is whole everywhere.
+/// Ranks along the other axes of the mesh hold equal copies. A variable without these attributes is whole everywhere.
 struct Layout {
   llvm::SmallVector<int64_t> global, view, padded, local;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
   /// Empty where a rank has the whole of its piece; the first one is outermost.
   llvm::SmallVector<mlir::StringAttr> flatAxes;
   int64_t shard = 0;
-  /// Of an accumulator, which no checkpoint has: the axes over which ranks hold summands.
+  /// The axes over which ranks hold summands of an accumulator, which no checkpoint has.
   llvm::SmallVector<mlir::StringAttr> unreduced;
 
   /// The layout of a `graph.param` or `graph.state`. Fails with a diagnostic at it where its attributes contradict each

@@ -24,12 +24,12 @@ class Arithmetic {
 public:
   virtual ~Arithmetic() = default;
 
-  /// f64, as the dialects document their operations.
+  /// The arithmetic of f64, in which the dialects document their operations.
   static const Arithmetic &reals();
   /// This arithmetic for elements of floating-point type, and f64, which holds integers exactly, for others.
   const Arithmetic &of(mlir::Type elementType) const;
 
-  /// Ends a sentence that begins with "has no meaning".
+  /// The end of a sentence that begins with "has no meaning".
   virtual llvm::StringRef where() const = 0;
 
   /// A number that the program states or draws. Only zero, one and other small whole numbers are themselves without it.
@@ -52,8 +52,8 @@ public:
   virtual double tanh(double x) const = 0;
   double logistic(double x) const { return divide(1, add(1, exp(negative(x)))); }
 
-  /// Of elements that are reduced, of one dimension or of all ranks. An arithmetic without an order gives zero:
-  /// programs need it to shift exponents, which changes no result, and no shift is as good as any. A NaN wins.
+  /// The maximum of elements that are reduced, over a dimension or over ranks. An arithmetic without an order gives
+  /// zero: programs need it to shift exponents, which changes no result, and no shift is as good as any. A NaN wins.
   virtual double maximum(double a, double b) const = 0;
 
   /// The whole number that is left without the fraction; none where numbers have no fraction to leave out.

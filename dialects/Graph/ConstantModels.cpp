@@ -49,7 +49,7 @@ struct ConstantShardingModel : ShardingModel::ExternalModel<ConstantShardingMode
   }
 
 private:
-  /// After the type has changed.
+  /// Fits the value of a splat constant to its type, which has changed.
   static void resizeSplat(Operation *op) {
     auto constant = cast<arith::ConstantOp>(op);
     auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());

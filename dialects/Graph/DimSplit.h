@@ -14,8 +14,8 @@
 
 namespace bowline::graph {
 
-/// What becomes of a dimension that has equal parts side by side, as that of a projection to queries, keys and values:
-/// two dimensions [parts, rest], in the same order of elements. It stays as it is where `parts` is 0.
+/// How a dimension is split that has equal parts side by side, as that of a projection to queries, keys and values: it
+/// becomes two dimensions [parts, rest], in the same order of elements. It stays as it is where `parts` is 0.
 struct DimSplit {
   int64_t parts = 0, rest = 0;
 
@@ -24,12 +24,13 @@ struct DimSplit {
   bool isPart(int64_t offset, int64_t size) const { return offset % rest == 0 && size == rest; }
 };
 
-/// One per dimension of a tensor.
+/// One split per dimension of a tensor.
 using DimSplits = llvm::SmallVector<DimSplit>;
 
+/// Whether a dimension is split.
 bool hasSplit(llvm::ArrayRef<DimSplit> splits);
 
-/// The dimensions that one, or some, of before have become.
+/// The dimensions that dimension `dim`, or each of `dims` in turn, has become.
 llvm::SmallVector<int64_t, 2> splitDim(llvm::ArrayRef<DimSplit> splits, int64_t dim);
 llvm::SmallVector<int64_t> splitDims(llvm::ArrayRef<DimSplit> splits, llvm::ArrayRef<int64_t> dims);
 

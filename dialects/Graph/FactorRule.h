@@ -18,32 +18,33 @@
 namespace bowline::graph {
 
 /// The index space of an operation as a product of factors, and where each factor is found in operands and results.
-/// A matrix product [M x K] x [K x N] -> [M x N] has three: M and N, which are cut in an operand and the result alike,
-/// and K, whose parts must be added.
+/// A matrix product [M x K] x [K x N] -> [M x N] has three: M and N, which are sharded in an operand and the result
+/// alike, and K, whose partial results must be added.
 ///
-/// To cut a factor of size F into P parts, where P divides F: part p of a tensor that has the factor is block p of P of
-/// it (strided, where the factor is not the outermost of its dimension); a tensor that lacks it is whole in every part.
-/// Each part is computed by the operation's local form: the operation on local types, unless its ShardingModel says
-/// more. The parts of a result that has the factor are blocks of the whole result; those of a result that lacks it are
-/// combined.
+/// A factor of size F can be sharded over P ranks, where P divides F: shard p of a tensor that has the factor is block
+/// p of P of it (strided, where the factor is not the outermost of its dimension); a tensor that lacks it is whole on
+/// every rank. Each rank computes the operation's local form: the operation on local types, unless its ShardingModel
+/// says more. The shards of a result that has the factor are blocks of the whole result; the partial results of one
+/// that lacks it are combined.
 struct FactorRule {
   enum class Kind {
-    Parallel,  ///< cutting it cuts operands and results alike
-    Reduction, ///< in operands only: a cut leaves every result a sum (or maximum) of parts
-    Exchanged, ///< may be cut, but the parts must exchange values: see the operation's ShardingModel
-    Blocked,   ///< stays whole: a part would need elements of the others
+    Parallel,  ///< sharding it shards operands and results alike
+    Reduction, ///< in operands only: sharding it leaves partial sums (or maxima) of every result
+    Exchanged, ///< may be sharded, but ranks must exchange values: see the operation's ShardingModel
+    Blocked,   ///< stays whole: a shard would need elements of the others
   };
 
   struct Factor {
     int64_t size;
     Kind kind;
-    /// How the parts of a result that lacks the factor are combined. Always given for a reduction; for a parallel
-    /// factor only where some results have it and others are combined: query heads that share a key head, in the
-    /// gradients of attention.
+    /// How the partial results are combined where a result lacks the factor. Always given for a reduction; for a
+    /// parallel factor only where some results have it and others are combined: query heads that share a key head, in
+    /// the gradients of attention.
     std::optional<ReduceKind> combine = std::nullopt;
   };
 
-  /// Per dimension of a tensor: the factors that it is made of, outermost first. A dimension of size 1 may have none.
+  /// For each dimension of a tensor, the factors that it is made of, outermost first. A dimension of size 1 may have
+  /// none.
   using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
 
   llvm::SmallVector<Factor> factors;

@@ -24,7 +24,7 @@ enum class FusionRole {
   Absorbed,    ///< a part of how its only reader reads: zeros around an elementwise operand, rows seen as blocks
 };
 
-/// What the operation says, or what follows from its traits.
+/// The role that the operation states, or that follows from its traits.
 FusionRole fusionRoleOf(mlir::Operation *op);
 
 /// Whether `op` can be part of a contraction's epilogue, which is computed on one tile of the result at a time: each
@@ -41,12 +41,13 @@ llvm::ArrayRef<int64_t> fusionDomainOf(mlir::Operation *op);
 FusionRole fusionRoleByTraits(mlir::Operation *op);
 llvm::ArrayRef<int64_t> fusionDomainByTraits(mlir::Operation *op);
 
-/// Attributes by which a decomposition tells the code generator what it need not care for.
-/// On a maximum: its result where an element is NaN does not matter.
+// Attributes by which a decomposition tells the code generator what it need not care for.
+
+/// Set on a maximum whose result does not matter where an element is NaN.
 inline constexpr llvm::StringLiteral kIgnoresNan = "ignores_nan";
-/// On a math.exp: what its result is where the argument is positive does not matter.
+/// Set on a math.exp whose result does not matter where the argument is positive.
 inline constexpr llvm::StringLiteral kNeverAboveZero = "never_above_zero";
-/// On a math.erf: its error matters only beside one, because one is added to it.
+/// Set on a math.erf whose error matters only in comparison with one, because one is added to it.
 inline constexpr llvm::StringLiteral kBesideOne = "beside_one";
 
 } // namespace bowline::graph

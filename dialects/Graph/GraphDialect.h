@@ -17,7 +17,7 @@ namespace bowline::graph {
 
 /// Attaches the interfaces of this dialect to `arith.constant` and the elementwise operations of `arith` and `math`.
 void registerElementwiseModels(mlir::DialectRegistry &registry);
-/// Of these, those of `arith.constant`, to a context that has the dialect.
+/// Attaches those of `arith.constant` alone, to a context that has the `arith` dialect.
 void attachConstantModels(mlir::MLIRContext *context);
 
 } // namespace bowline::graph

@@ -24,25 +24,26 @@
 
 namespace bowline::graph {
 
-/// Bytes of all tensor operands and results.
+/// The number of bytes of all tensor operands and results together.
 double bytesTouched(mlir::Operation *op);
 
-/// What computing results a second time costs beside keeping them.
+/// What computing results a second time costs in comparison with keeping them.
 enum class RepeatCost {
   Full,       ///< as much as the first time
   Activation, ///< a function of one operand, which its derivative keeps anyway
   Free,       ///< no time worth mentioning, and less memory
 };
 
-/// What the operation says, or what follows from its traits.
+/// The cost that the operation states, or that follows from its traits.
 RepeatCost repeatCostOf(mlir::Operation *op);
 RepeatCost repeatCostByTraits(mlir::Operation *op);
 
-/// Whether the result is the only operand, repeated along new dimensions; and which of its dimensions the operand has.
+/// Whether the result is the only operand, repeated along new dimensions; and which of the result's dimensions the
+/// operand has.
 bool isRepetition(mlir::Operation *op);
 llvm::SmallVector<int64_t> repeatedDims(mlir::Operation *repetition);
 
-/// The result has the bytes of the only operand: nothing is computed.
+/// The trait of an operation whose result has the bytes of its only operand: nothing is computed.
 template <typename ConcreteType> class View : public mlir::OpTrait::TraitBase<ConcreteType, View> {
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     static_assert(ConcreteType::template hasTrait<mlir::OpTrait::OneOperand>() &&
@@ -52,7 +53,8 @@ template <typename ConcreteType> class View : public mlir::OpTrait::TraitBase<Co
   }
 };
 
-/// Sums products of the operands' elements: many operations for each element, in a kernel of its own.
+/// The trait of an operation that sums products of the operands' elements: it does many operations for each element, in
+/// a kernel of its own.
 template <typename ConcreteType> class Contraction : public mlir::OpTrait::TraitBase<ConcreteType, Contraction> {};
 
 inline bool isView(mlir::Operation *op) { return op->hasTrait<View>(); }

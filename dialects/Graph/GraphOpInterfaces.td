@@ -47,7 +47,7 @@ def Graph_Interpretable : Graph_Interface<"Interpretable"> {
     InterfaceMethod<"Whether an index below zero in this operand has a meaning: there is nothing.",
     "bool", "takesAbsent", (ins "unsigned":$operand), "", "return false;">];
   let extraClassDeclaration = [{
-    /// In f64.
+    /// Computes the results in f64.
     ::llvm::LogicalResult interpret(::llvm::ArrayRef<::bowline::graph::HostTensor> operands,
                                     ::llvm::MutableArrayRef<::bowline::graph::HostTensor> results) {
       return interpret(operands, results, ::bowline::graph::Arithmetic::reals());
@@ -209,8 +209,8 @@ def Graph_Contraction : NativeOpTrait<"Contraction"> {
 }
 
 //===----------------------------------------------------------------------===//
-// In the traits of an operation: the answers that it gives itself, by the methods' names. The others are the defaults,
-// and methods that have none are always its own.
+// Traits by which an operation implements an interface. They name the methods that the operation defines itself; for
+// the others it has the defaults. It always defines methods without a default.
 //===----------------------------------------------------------------------===//
 
 class Interpretable<list<string> own = []> : DeclareOpInterfaceMethods<Graph_Interpretable, own>;

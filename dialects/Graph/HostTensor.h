@@ -53,7 +53,7 @@ struct HostTensor {
     return product;
   }
 
-  /// Element steps of each dimension.
+  /// The distance in elements of neighbours along each dimension.
   std::vector<int64_t> strides() const {
     std::vector<int64_t> result(shape.size());
     int64_t step = 1;
@@ -64,7 +64,7 @@ struct HostTensor {
     return result;
   }
 
-  /// One step along each of `dims`, for all indices within their sizes in row-major order.
+  /// The offsets in `data` of all indices along `dims`, in row-major order, with 0 for the other dimensions.
   llvm::SmallVector<int64_t> offsetsAlong(llvm::ArrayRef<int64_t> dims) const {
     std::vector<int64_t> sizes, own = strides();
     for (int64_t dim : dims)

@@ -16,7 +16,7 @@
 
 namespace bowline::graph {
 
-/// What a kernel is specialised on, by name: integers (i64), lists of integers, numbers (f64) and texts.
+/// The values that a kernel is specialised on, by name: integers (i64), lists of integers, numbers (f64) and texts.
 class KernelConfig {
 public:
   explicit KernelConfig(mlir::MLIRContext *context) : builder(context) {}
@@ -37,17 +37,17 @@ private:
 struct KernelUse {
   mlir::DictionaryAttr config; ///< null where the kernel has none
   llvm::SmallVector<mlir::RankedTensorType> operands, results;
-  /// The results are those of generated code that is given what the kernel computes, in f32.
+  /// Whether the results are those of generated code that is given what the kernel computes, in f32.
   bool hasEpilogue = false;
 
-  /// What the configuration says; 0 or nothing where it lacks the name.
+  /// The value of `name` in the configuration; 0 or empty where it lacks the name.
   int64_t integer(llvm::StringRef name) const;
   llvm::ArrayRef<int64_t> integers(llvm::StringRef name) const;
   llvm::APFloat real(llvm::StringRef name) const;
 };
 
 /// The operation that selects the kernel of this name; none where it stands for no single operation. The dialects that
-/// have such operations are loaded.
+/// have such operations must be loaded.
 std::optional<mlir::RegisteredOperationName> operationOfKernel(mlir::MLIRContext *context, llvm::StringRef kernel);
 
 } // namespace bowline::graph

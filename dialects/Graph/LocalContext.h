@@ -25,11 +25,11 @@ public:
 
   /// The axes that divide a dimension of an operand or result; none where each rank has all of it.
   virtual Axes axesOf(mlir::Value value, int64_t dim) = 0;
-  /// How many parts these axes make.
+  /// The number of ranks along these axes, which is that of shards.
   virtual int64_t countAlong(Axes axes) = 0;
-  /// Which of the parts is this rank's, from 0: tensor<i32>.
+  /// The number of this rank's shard along these axes, from 0, as a tensor<i32>.
   virtual mlir::Value placeAlong(mlir::ImplicitLocOpBuilder &builder, Axes axes) = 0;
-  /// What all ranks along the axes have, combined element by element; `why` is a part of messages.
+  /// Combines what all ranks along the axes have, element by element; `why` is a part of messages.
   virtual mlir::Value combine(mlir::ImplicitLocOpBuilder &builder, ReduceKind kind, mlir::Value value, Axes axes,
                               const llvm::Twine &why) = 0;
   /// Puts `other` in the place of a result for all users but `except`.

@@ -15,8 +15,8 @@
 
 namespace bowline::graph {
 
-/// One factor of an operation has grown: the dimensions that are this factor have padding behind their elements of
-/// before.
+/// What is known of an operation one factor of which has grown: the dimensions that are this factor have padding behind
+/// the elements that they had before.
 class PaddingContext {
 public:
   using Number = std::optional<double>;
@@ -24,7 +24,7 @@ public:
   virtual ~PaddingContext() = default;
 
   virtual FactorRule::Kind kind() const = 0;
-  /// The dimension that the factor is; none in a tensor that lacks it.
+  /// The dimension of a tensor that is the factor; none where the tensor lacks it.
   virtual std::optional<int64_t> dimOfOperand(unsigned operand) const = 0;
   virtual std::optional<int64_t> dimOfResult(unsigned result) const = 0;
   /// The one number that the padding of an operand holds, or all of a constant. None where it is not known, or the
@@ -40,7 +40,8 @@ double absentLogit(mlir::Type elementType);
 /// The number that an elementwise operation gives for the numbers that its operands' padding holds.
 PaddingContext::Number paddingByEvaluation(mlir::Operation *op, const PaddingContext &context);
 
-/// The default of the interface PaddingModel: an elementwise operation is evaluated, of others nothing is known.
+/// The default of the interface PaddingModel: an elementwise operation is evaluated, of others the padding is not
+/// known.
 PaddingContext::Number paddingByTraits(mlir::Operation *op, const PaddingContext &context);
 
 } // namespace bowline::graph

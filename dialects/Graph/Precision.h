@@ -22,7 +22,7 @@ enum class Precision {
   Keep,     ///< takes and gives what it did before
 };
 
-/// What the operation says, or what follows from its traits.
+/// The precision that the operation states, or that follows from its traits.
 Precision precisionOf(mlir::Operation *op);
 
 /// The default of the interface PrecisionModel: elementwise operations promote, others keep what they have.

@@ -14,9 +14,9 @@
 
 namespace bowline::plan {
 
-/// The most that an address may be asked to be a multiple of.
+/// The largest alignment in bytes that an address may be asked to have.
 inline constexpr int64_t kMaxAlignment = 4096;
-/// A power of two up to that.
+/// Whether `bytes` is a power of two up to kMaxAlignment.
 bool isAlignment(int64_t bytes);
 
 } // namespace bowline::plan

@@ -65,7 +65,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return getResult().getType().getTensor(); }
     int64_t getBytes() { return getResult().getType().getBytes(); }
-    /// From the start of the first slot to the end of the last.
+    /// The number of bytes from the start of the first slot to the end of the last.
     int64_t getExtent() { return getBytes() + (getSlots() - 1) * getStride(); }
   }];
 }
@@ -382,7 +382,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, AttrSizedOperandSegments, DeclareOp
     attr-dict
   }];
   let hasVerifier = 1;
-  // Without a proof.
+  // Builds an entry without `order` and `values`, the certificate.
   let builders = [OpBuilder<(ins "::bowline::EntryKind":$kind, "::llvm::StringRef":$name, "int64_t":$bucket,
                                  "::llvm::StringRef":$program,
                                  "::mlir::ArrayAttr":$inputNames, "::llvm::ArrayRef<int64_t>":$inputLimits,

@@ -14,10 +14,10 @@
 
 namespace bowline::plan {
 
-/// A discardable attribute of commands that communicate: for people, what it is for.
+/// A discardable attribute of commands that communicate, which tells people what the communication is for.
 inline constexpr llvm::StringLiteral kReasonAttr = "plan.reason";
 
-/// The text of `command`; empty where it has none.
+/// The reason of `command`; empty where it has none.
 inline llvm::StringRef reasonOf(mlir::Operation *command) {
   auto reason = command->getAttrOfType<mlir::StringAttr>(kReasonAttr);
   return reason ? reason.getValue() : llvm::StringRef();

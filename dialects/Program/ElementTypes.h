@@ -17,10 +17,10 @@
 
 namespace bowline {
 
-/// The row that has the name of `type`; none where no row has.
+/// The element type that has `type` in its row of the table; none where no row has.
 std::optional<ElementType> elementTypeOf(mlir::Type type);
 
-/// The reverse; null where MLIR has no such type.
+/// The MLIR type of an element type; null where MLIR has none.
 mlir::Type toMlirType(mlir::MLIRContext *context, ElementType type);
 
 /// Whether kernels compute in the type, with sums in f32 (types/computed_types.h).

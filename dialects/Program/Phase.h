@@ -18,13 +18,14 @@
 
 namespace bowline {
 
-/// The single list of phases, in order. Each ends with a verifier of what must be gone, and then the module says so.
+/// The single list of phases, in order. Each ends with a verifier of what must be gone; then the module is marked with
+/// the phase.
 enum class Phase { Input, Graph, Train, Shard, Local, Fuse, Schedule, Codegen, Hoist, Overlap, Memory, Plan };
 
 struct PhaseInfo {
   Phase phase;
-  llvm::StringRef name;        // as on the command line
-  llvm::StringRef folder;      // what runs in it, and its verifier
+  llvm::StringRef name;        // the name on the command line
+  llvm::StringRef folder;      // the folder of what runs in it
   llvm::StringRef description; // the state of the program after it
 };
 
@@ -34,7 +35,7 @@ llvm::ArrayRef<PhaseInfo> allPhases();
 llvm::StringRef nameOf(Phase phase);
 std::optional<Phase> phaseNamed(llvm::StringRef name);
 
-/// For names that phases had and have no more, what to use now; empty for all others.
+/// What to use instead of a name that a phase had and has no more; empty for all others.
 std::string replacementOf(llvm::StringRef name);
 
 /// The phase before \p phase; Input is before itself.
@@ -47,7 +48,7 @@ inline constexpr llvm::StringLiteral kPhaseAttr = "bowline.phase";
 /// that a person wrote.
 std::optional<Phase> phaseOf(mlir::ModuleOp module);
 
-/// Writes down that \p phase of \p module, the outermost one, ended.
+/// Records in \p module, the outermost one, that \p phase ended.
 void setPhase(mlir::ModuleOp module, Phase phase);
 
 /// Fails with a diagnostic where `bowline.phase` of \p module is no name of a phase.

@@ -16,25 +16,26 @@
 
 namespace bowline {
 
-/// Flags with bars between them, "saved|step", in the syntax of operations. Nothing where there are none.
+/// Parses and prints flags with bars between them, "saved|step", in the syntax of operations; nothing where there are
+/// none.
 mlir::ParseResult parseStateFlags(mlir::OpAsmParser &parser, StateFlagsAttr &flags);
 void printStateFlags(mlir::OpAsmPrinter &printer, mlir::Operation *op, StateFlagsAttr flags);
 
 /// Fails with a diagnostic at `variable`, which persists, unless its flags have a meaning together.
 llvm::LogicalResult verifyFlags(mlir::Operation *variable, StateFlags flags);
 
-/// An entry's kind in the syntax of operations, in front of the name; nothing where it is custom.
+/// Parses and prints an entry's kind in the syntax of operations, in front of the name; nothing where it is custom.
 mlir::OptionalParseResult parseEntryKind(mlir::OpAsmParser &parser, EntryKindAttr &kind);
 void printEntryKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, EntryKindAttr kind);
 
 /// Whether there may be several entries of the kind, one for each bucket.
 inline bool hasBuckets(EntryKind kind) { return kind == EntryKind::Step || kind == EntryKind::Embed; }
 
-/// Fails with a diagnostic at `entry` unless its bucket goes with its kind. No bucket: 0.
+/// Fails with a diagnostic at `entry` unless its bucket goes with its kind. `bucket` is 0 for none.
 llvm::LogicalResult verifyBucket(mlir::Operation *entry, EntryKind kind, int64_t bucket);
 
-/// Fails with a diagnostic at `entry` where an operation of its type before it has the same kind and bucket: who looks
-/// for an entry by its kind finds one.
+/// Fails with a diagnostic at `entry` where an operation of its type before it has the same kind and bucket: a
+/// search for an entry by its kind finds one at most.
 template <typename EntryOp> llvm::LogicalResult verifyOnlyOfItsKind(EntryOp entry) {
   if (entry.getKind() == EntryKind::Custom)
     return mlir::success();

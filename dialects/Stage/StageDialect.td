@@ -26,7 +26,7 @@ def Stage_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral kCountAttr = "stage.count";
-    /// On the program of one rank: the axis of the mesh along which the stages lie.
+    /// The attribute of the module of one rank that names the axis of the mesh along which the stages lie.
     static constexpr ::llvm::StringLiteral kAxisAttr = "stage.axis";
     static constexpr ::llvm::StringLiteral kIndexAttr = "stage.index";
     static constexpr ::llvm::StringLiteral kPhaseAttr = "stage.phase";

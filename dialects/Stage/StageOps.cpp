@@ -84,7 +84,8 @@ static LogicalResult checkAscending(Operation *op, const Twine &what, ArrayRef<i
   return success();
 }
 
-/// Of a function that is a pass of a microbatch: who looks for that of a stage finds one.
+/// Fails if another function before `function` is the same pass of a microbatch of the same stage: there must be one
+/// at most.
 static LogicalResult checkOnlyPass(graph::FuncOp function) {
   for (auto other : function->getBlock()->getOps<graph::FuncOp>()) {
     if (other == function)
@@ -199,7 +200,7 @@ double BroadcastOp::flops() { return 0; }
 graph::FactorRule BroadcastOp::factorRule() { return graph::alignedRule(*this); }
 
 //===----------------------------------------------------------------------===//
-// Between which stages
+// Stages of operands and results
 //===----------------------------------------------------------------------===//
 
 int64_t TransferOp::stageOfOperand(unsigned) { return static_cast<int64_t>(getFrom()); }

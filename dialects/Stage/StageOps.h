@@ -35,7 +35,7 @@ struct LinksResource : mlir::SideEffects::Resource::Base<LinksResource> {
 
 namespace bowline::stage {
 
-/// The number of stages that the module of \p op is divided into; nothing where it is not.
+/// The number of stages that the module of \p op is divided into; none where it is not divided.
 std::optional<int64_t> countOf(mlir::Operation *op);
 
 /// The stages in `stage.index`; empty where there is none.
@@ -48,8 +48,8 @@ bool isForAll(mlir::Operation *op);
 /// along the module's `stage.axis`. They have other programs, so such operations keep their order.
 bool isBetweenStages(mlir::Operation *op);
 
-/// \p value of stage \p from in stage \p to, by one transfer between each two neighbours on the way; \p value itself
-/// where both are one.
+/// Brings \p value from stage \p from to stage \p to, by one transfer between each two neighbours on the way. Returns
+/// \p value itself where both are one.
 mlir::Value createTransfers(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, int64_t from,
                             int64_t to);
 

@@ -80,12 +80,12 @@ def Stage_BroadcastOp : Stage_Op<"broadcast"> {
 }
 
 //===----------------------------------------------------------------------===//
-// In the program of one rank
+// Operations in the program of one rank
 //===----------------------------------------------------------------------===//
 
 def Stage_Links : Resource<"::bowline::stage::LinksResource">;
 
-// The other rank counts: they may not be removed, repeated, or change places with each other.
+// These operations have an effect on another rank: they may not be removed, repeated, or change places with each other.
 class Stage_LinkOp<string name> : Op<Stage_Dialect, name, [
     MemoryEffects<[MemRead<Stage_Links>, MemWrite<Stage_Links>]>]> {
   let hasVerifier = 1;

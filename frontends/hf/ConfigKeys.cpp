@@ -68,8 +68,8 @@ static constexpr absl::string_view kTokenIdKeys[] = {
     "pad_token_id", "sep_token_id",           "unk_token_id", "tokenizer_class",
 };
 
-/// Where the file came from, and what a program returns besides logits. `torch_dtype` and `dtype` say how the weights
-/// are stored, which the weights' own files say too.
+/// Keys that say where the file came from, and what a program returns besides logits. `torch_dtype` and `dtype` say how
+/// the weights are stored, which the weights' own files say too.
 static constexpr absl::string_view kBookkeepingKeys[] = {
     "_commit_hash",
     "_name_or_path",

@@ -44,7 +44,7 @@ public:
   /// "head" [V, D] where embeddings are not tied.
   virtual void declareParameters(const ModelConfig &config, ParameterList &parameters) const = 0;
 
-  /// From tokens [B, S] to the hidden states after the last layer [B, S, D], before the final norm.
+  /// Builds the layers: tokens [B, S] to the hidden states after the last layer [B, S, D], before the final norm.
   virtual mlir::Value buildLayers(ModelBuilder &b, const ModelConfig &config, mlir::Value tokens) const = 0;
 
   /// The final norm over the last dimension.

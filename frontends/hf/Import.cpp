@@ -42,7 +42,7 @@ namespace {
 struct Port {
   StringRef name;
   RankedTensorType type;
-  int64_t limit; // of integer values; 0: none
+  int64_t limit; // integer values are below it; 0: no limit
 };
 
 /// Builds the function that the options ask for.

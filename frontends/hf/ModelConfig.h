@@ -26,22 +26,22 @@ struct Family;
 /// enough that no product of two of them overflows; heads divide as they must. Sizes may be set to others that keep
 /// this.
 struct ModelConfig {
-  const Family *family = nullptr; // of parseConfig: never null
+  const Family *family = nullptr; // never null after parseConfig
 
   int64_t vocabulary = 0;      // V
   int64_t hidden = 0;          // D
   int64_t layers = 0;          // L
-  int64_t heads = 0;           // H, of queries
-  int64_t kvHeads = 0;         // K, of keys and values; divides H, and is H where heads are not grouped
+  int64_t heads = 0;           // H, heads of queries
+  int64_t kvHeads = 0;         // K, heads of keys and values; divides H, and is H where heads are not grouped
   int64_t headDim = 0;         // Dh; even where positions are rotary, D / H where they are not
   int64_t intermediate = 0;    // F, width of the feed-forward part
   int64_t maxPositions = 0;    // longest sequence
-  double normEpsilon = 0;      // of RMSNorm or LayerNorm
+  double normEpsilon = 0;      // epsilon of RMSNorm or LayerNorm
   double ropeTheta = 0;        // 0 where positions are not rotary
   double initializerRange = 0; // standard deviation of initial weights
   bool tiedEmbeddings = false; // the output projection is the token embedding
 
-  /// What is computed, with the values that the family alone knows. Of parseConfig: never null.
+  /// What is computed, with the values that the family alone knows. Never null after parseConfig.
   std::shared_ptr<const Architecture> architecture;
 
   /// One sentence per value that was read and does not take effect, for the user to see (dropout rates).

@@ -27,13 +27,13 @@ struct Initial {
 /// What a parameter is to its layer: #graph.role, whose words these are.
 struct Role {
   enum class Kind { None, Column, Row, Keys, Fused, Vocabulary } kind = Kind::None;
-  std::vector<int64_t> parts = {}; // of Fused: sizes along the output
-  int64_t sharedBy = 1;            // of Keys: heads of queries for each of them
+  std::vector<int64_t> parts = {}; // for Fused: sizes along the output
+  int64_t sharedBy = 1;            // for Keys: the heads of queries that share one of keys
 };
 
 struct Parameter {
-  std::string symbol;         // in the graph, without "@": "layers.0.attn.wq"
-  std::string key;            // of the tensor in safetensors: "model.layers.0.self_attn.q_proj.weight"
+  std::string symbol;         // name in the graph, without "@": "layers.0.attn.wq"
+  std::string key;            // name in safetensors: "model.layers.0.self_attn.q_proj.weight"
   std::vector<int64_t> shape; // as stored
   Initial initial;
   Role role;
@@ -49,7 +49,7 @@ public:
   void leaveLayers();
 
   void normal(Role role, absl::string_view symbol, absl::string_view key, std::vector<int64_t> shape, double stddev);
-  /// A vector.
+  /// Adds a vector with one value everywhere.
   void fill(Role role, absl::string_view symbol, absl::string_view key, int64_t size, double value);
 
   std::vector<Parameter> take() { return std::move(parameters); }

@@ -108,7 +108,8 @@ public:
 private:
   /// Declares what attention of one layer reads in front of the output projection.
   virtual void declareAttention(const ModelConfig &config, ParameterList &parameters) const = 0;
-  /// From x [B, S, D], which is normalised, to what heads make of it [B, S, H, Dh].
+  /// Builds attention in front of the output projection: x [B, S, D], which is normalised, to the heads' results
+  /// [B, S, H, Dh].
   virtual Value buildAttention(DecoderLayer &layer, Value x) const = 0;
 };
 

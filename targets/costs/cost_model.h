@@ -9,16 +9,16 @@
 
 namespace bowline::targets {
 
-// What a target does in a second, as it says of itself.
+// The speed of a target, as its description states it.
 struct Costs {
-  double flops = 80e9;            // of a thread; of the whole device where a plan has no threads of the host
-  double bytes = 5e9;             // that the same moves from and to memory
+  double flops = 80e9;            // per second of a thread, or of the device where a plan has no threads of the host
+  double bytes = 5e9;             // per second that the same moves from and to memory
   double command_seconds = 1e-6;  // that any command takes at least
-  LinkOptions link = {.bandwidth = 1e9, .latency = std::chrono::microseconds(20)};  // of which nothing else is known
+  LinkOptions link = {.bandwidth = 1e9, .latency = std::chrono::microseconds(20)};  // where nothing else is known
 };
 
-// Seconds of commands: the one model, by which orders of commands, chunks of collectives and stages are chosen and
-// timelines predicted. Results never depend on it.
+// Predicts the seconds that commands take. It is the one model by which orders of commands, chunks of collectives and
+// stages are chosen and timelines predicted. Results never depend on it.
 class CostModel {
  public:
   explicit CostModel(const Costs& costs, double threads = 1, LinkTable links = {})
@@ -26,15 +26,16 @@ class CostModel {
 
   const Costs& costs() const { return costs_; }
 
-  // The larger of arithmetic and traffic, as kernels state them.
+  // The seconds of a launch: those of the arithmetic or of the traffic that a kernel states, whichever are more, and
+  // those that any command takes.
   double LaunchSeconds(double flops, double bytes) const {
     return costs_.command_seconds + std::max(flops / costs_.flops, bytes / costs_.bytes) / threads_;
   }
   double CopySeconds(double size) const { return costs_.command_seconds + 2 * size / costs_.bytes; }
-  // Floating-point operations in the time of one byte of traffic.
+  // The number of floating-point operations that take as long as one byte of traffic.
   double FlopsPerByte() const { return costs_.flops / costs_.bytes; }
 
-  // Of a communicator along `axes`, which are names: the slowest of theirs.
+  // The link of a communicator along `axes`, which are names: the slowest of theirs.
   template <typename Axes>
   LinkOptions LinkAlong(const Axes& axes) const {
     LinkOptions slowest;
@@ -48,8 +49,8 @@ class CostModel {
     }
     return any ? slowest : costs_.link;
   }
-  // On a ring of the group over `along`; `whole`: bytes of the tensors before they are scattered, after they are
-  // gathered.
+  // The seconds of a collective on a ring of `ranks` members over the link `along`. `whole` is the number of bytes of
+  // the tensors before they are scattered or after they are gathered.
   double CollectiveSeconds(const LinkOptions& along, const collectives::Definition& collective, double whole,
                            double ranks) const {
     return costs_.command_seconds + collective.Steps(ranks) * along.Seconds(collective.BytesOfStep(whole, ranks));

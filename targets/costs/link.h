@@ -13,30 +13,31 @@
 
 namespace bowline::targets {
 
-// A link between neighbours on a ring of a communicator's members, in each direction. Zero: infinitely fast.
+// A link between neighbours on a ring of a communicator's members, in each direction. Zeros mean infinitely fast.
 struct LinkOptions {
   double bandwidth = 0;  // bytes/s
   std::chrono::nanoseconds latency{0};
 
   bool emulated() const { return bandwidth > 0 || latency.count() > 0; }
-  // Of a message.
+  // The time that a message takes.
   double Seconds(double bytes) const {
     return static_cast<double>(latency.count()) * 1e-9 + (bandwidth > 0 ? bytes / bandwidth : 0);
   }
 };
 
-// Of two links in a row, the one that a message of a megabyte takes longer on.
+// The one of two links on which a message of a megabyte takes longer.
 const LinkOptions& SlowestOf(const LinkOptions& a, const LinkOptions& b);
 
-// By axis of the mesh; that of "" is for all other axes. A communicator along several axes has the slowest of theirs.
+// The link of each axis of the mesh; that of "" is for all other axes. A communicator along several axes has the
+// slowest of theirs.
 using LinkTable = std::map<std::string, LinkOptions, std::less<>>;
 
 // "bandwidth=10GB/s,latency=5us": either or both. Bandwidth in B/s, KB/s, MB/s, GB/s or TB/s (powers of 1000), latency
-// in ns, us, ms or s. kInvalidArgument saying what is allowed.
+// in ns, us, ms or s. Returns kInvalidArgument saying what is allowed.
 absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
 
-// "[AXIS:]LINK" each; a later one replaces an earlier one for the same axis. kInvalidArgument with the text and what is
-// wrong, naming `axes`, those of the mesh, where an axis is none of them.
+// "[AXIS:]LINK" each; a later one replaces an earlier one for the same axis. Returns kInvalidArgument with the text and
+// what is wrong, naming `axes`, those of the mesh, where an axis is none of them.
 absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::Span<const std::string> axes);
 
 }  // namespace bowline::targets

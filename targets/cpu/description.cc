@@ -14,7 +14,7 @@ using kernels::Isa;
 // Kernels of the registry take the best instruction set of the machine that runs them, whatever generated code is for.
 struct Level {
   std::string_view name;
-  Isa worst;             // of a machine of this level
+  Isa worst;             // the least that a machine of this level has
   bool has_amx = false;  // workspace for AMX; a machine of the level may do without it
 };
 constexpr Level kLevels[] = {{"x86-64-v2", Isa::kBaseline},
@@ -23,7 +23,7 @@ constexpr Level kLevels[] = {{"x86-64-v2", Isa::kBaseline},
                              {"x86-64-v4+avx512bf16", Isa::kAvx512Bf16},
                              {"x86-64-v4+avx512bf16+amx", Isa::kAvx512Bf16, true}};
 
-// The lowest one if it is unknown.
+// The level of this name; the lowest one if it is unknown.
 const Level& LevelNamed(std::string_view name) {
   for (const Level& level : kLevels) {
     if (level.name == name) return level;

@@ -19,17 +19,18 @@
 namespace bowline::codegen {
 
 /// The folder of the toolkit: $CUDA_HOME or $CUDA_PATH, the first that is set; else where ptxas on the PATH is, or
-/// /usr/local/cuda. None where there is no ptxas in it.
+/// /usr/local/cuda. None where it has no ptxas.
 std::optional<std::string> findCudaToolkit();
 
-/// Longer than ptxas takes for any plan: one that has not ended by then hangs.
+/// The time limit for ptxas in seconds. No plan takes as long: a ptxas that has not ended by then hangs.
 inline constexpr unsigned kPtxasSeconds = 1800;
 
-/// Machine code for `arch` from PTX, by the toolkit's ptxas. `report` receives what ptxas says of registers and spills.
+/// Assembles PTX to machine code for `arch` with the toolkit's ptxas. `report` receives what ptxas says of registers
+/// and spills.
 llvm::Expected<std::vector<char>> assemblePtx(llvm::StringRef toolkit, llvm::StringRef arch, llvm::StringRef ptx,
                                               std::string *report = nullptr, unsigned seconds = kPtxasSeconds);
 
-/// NVIDIA's f64 functions as LLVM bitcode.
+/// The path of libdevice, NVIDIA's f64 functions as LLVM bitcode.
 std::string libdevicePath(llvm::StringRef toolkit);
 
 } // namespace bowline::codegen

@@ -147,7 +147,7 @@ LogicalResult GpuCodegen::State::translate(func::FuncOp kernel, ModuleOp loops, 
   translated->setDataLayout(machine->createDataLayout());
   llvm::Function *function = translated->getFunction(symbol);
   function->addFnAttr("nvvm.reqntid", std::to_string(grid.threads));
-  // Without it ptxas spills a few registers for the sake of more blocks on a processor.
+  // Without this attribute ptxas spills a few registers, so that more blocks fit on a multiprocessor.
   function->addFnAttr("nvvm.minctasm", "1");
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (llvm::Argument &argument : function->args())
@@ -157,7 +157,7 @@ LogicalResult GpuCodegen::State::translate(func::FuncOp kernel, ModuleOp loops, 
   return success();
 }
 
-/// Functions of the C library are those of libdevice there.
+/// Links libdevice, whose functions take the place of those of the C library that kernels call.
 llvm::Error GpuCodegen::State::linkLibrary() {
   SmallVector<llvm::Function *> missing;
   for (llvm::Function &function : *module)

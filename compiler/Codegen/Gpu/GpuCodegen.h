@@ -23,13 +23,13 @@ namespace bowline {
 struct GpuTarget {
   /// One of `kGpuArchNames`.
   std::string arch = "sm_90a";
-  /// Where set, the IR of every kernel is printed after each stage, then PTX of all and what ptxas says of each.
+  /// Where set, the IR of every kernel is printed to it after each stage, then PTX of all and what ptxas says of each.
   llvm::raw_ostream *dump = nullptr;
-  /// Without code kernels are planned all the same.
+  /// When false, kernels are planned, but no machine code is generated for them.
   bool hasCode = true;
 };
 
-/// The names of architectures, for messages.
+/// The names that `isGpuArch` knows, for messages.
 inline constexpr llvm::StringLiteral kGpuArchNames = "sm_80, sm_90a or sm_100";
 
 bool isGpuArch(llvm::StringRef name);

@@ -29,12 +29,12 @@ public:
   FailureOr<KernelGrid> emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
 
 private:
-  /// `block` counts from the range's first.
+  /// Emits what `range` computes in its block number `block`, counted from 0.
   void emitRange(const GridRange &range, Value block);
   void emitThreadOfElements(const GridRange &range, Value block);
   void emitRows(const GridRange &range, Value block);
   void emitUnitRow(const GridRange &range);
-  /// Runs `body` for the vectors of the segment that this thread has.
+  /// Runs `body` for the vectors of the segment that this thread computes.
   void emitSegment(const Nest::Segment &segment, llvm::function_ref<void()> body);
 
   KernelFrame frame;
@@ -81,7 +81,7 @@ FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol, 
       auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
       Block *inside = branch.thenBlock();
       inside->clear();
-      // All that this range computes lies inside, what has no dimensions too.
+      // All that this range computes lies inside of the branch, also values that depend on no dimension.
       scopes.begin(inside);
       emitRange(range, own);
       b.setInsertionPointToEnd(inside);
@@ -115,7 +115,7 @@ void GpuKernelEmitter::emitThreadOfElements(const GridRange &range, Value block)
   else
     item =
         arith::AddIOp::create(b, arith::MulIOp::create(b, b.toI64(block), b.constant(threads.count)), threads.number);
-  // Neighbouring indices.lanes have neighbouring elements; those that share one are further apart.
+  // Neighbouring lanes have neighbouring elements; lanes that share an element are further apart.
   int64_t elementsOfWarp = kWarp / range.lanes;
   Value termLane;
   if (range.lanes > 1) {
@@ -162,8 +162,8 @@ void GpuKernelEmitter::emitThreadOfElements(const GridRange &range, Value block)
   };
   if (range.lanes == 1)
     return scopes.emitWhere(isThere, compute);
-  // Whole warps go on, for their indices.lanes wait for each other: what is not there is the last element, which is not
-  // stored.
+  // Whole warps go on, for their lanes wait for each other: lanes beyond the last element compute that one, and do not
+  // store it.
   item = arith::SelectOp::create(b, isThere, item, b.constant(items - 1));
   scopes.emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), compute);
 }
@@ -217,7 +217,7 @@ void GpuKernelEmitter::emitRows(const GridRange &range, Value block) {
 void GpuKernelEmitter::emitUnitRow(const GridRange &range) {
   SmallVector<const Expr *> roots = rootsOf(*range.nest);
   reductions.prepare(roots);
-  // Before anything is stored: a result may take the place of an argument.
+  // Row values are computed before anything is stored: a result may take the place of an argument.
   SmallVector<Value> rowValues;
   for (const Nest::Store &rowStore : frame.nest->rowStores)
     rowValues.push_back(values.value(rowStore.value));
@@ -228,7 +228,7 @@ void GpuKernelEmitter::emitUnitRow(const GridRange &range) {
     emitSegment(segment, [&] { values.emitStores(segment.stores); });
   if (frame.nest->rowStores.empty())
     return;
-  // The same for what was read once per row.
+  // These stores may take the place of what other threads read once per row, too.
   threads.emitRowBarrier();
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threads.rowOfBlock ? threads.number : threads.lane,
                                         b.constant(0));
@@ -274,7 +274,7 @@ static bool isReadByEachBlock(ArrayRef<std::unique_ptr<Nest>> nests, unsigned ar
 }
 
 FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, StringRef symbol) {
-  // What expansions of functions may use: as on a processor with fused multiply-add and instructions for bf16.
+  // Expansions of functions may use fused multiply-add and instructions for bf16.
   const TargetCpu arithmetic{"gpu", "x86-64-v3", 128, true};
   OwningOpRef<func::FuncOp> own = kernel.clone();
   decomposeLayers(own->getBody().front());
@@ -288,7 +288,7 @@ FailureOr<GpuKernel> bowline::codegen::emitGpuKernel(func::FuncOp kernel, String
   if (failed(grid) || failed(verify(*result.module)))
     return failure();
   result.grid = *grid;
-  // A block does not wait for others, which may have written in its place.
+  // A block does not wait for others: one may have written over what another still reads.
   if (grid->blocks > 1)
     llvm::erase_if(result.inPlace, [&](auto pair) { return isReadByEachBlock(*nests, pair.second); });
   return result;

@@ -16,16 +16,16 @@
 
 namespace bowline::codegen {
 
-/// The threads of one kernel.
+/// The code of one kernel, and the grid that it is launched with.
 struct GpuKernel {
-  /// One function, in the dialects that lowerToLLVM takes.
+  /// A module with one function, in the dialects that lowerToLLVM takes.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelGrid grid;
-  /// As in KernelInfo.
+  /// Pairs (output index, input index) that may be the same bytes, as in KernelInfo.
   llvm::SmallVector<std::pair<int, int>> inPlace;
 };
 
-/// The function of `kernel` on a GPU, for a grid and blocks of one dimension:
+/// Emits the function of `kernel` on a GPU, for a grid and blocks of one dimension:
 ///
 ///   kernel void SYMBOL(pointer to each input, then to each output)
 ///

@@ -13,16 +13,16 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-/// Threads of a block. A thread of a larger one may have too few registers for what it computes.
+/// The most threads in a block. In a larger one a thread may have too few registers for what it computes.
 static constexpr int64_t kMaxThreads = 512;
 
-/// Threads of a block that computes elements, or rows by warps.
+/// The number of threads in a block that computes elements, or rows by warps.
 static constexpr int64_t kThreads = 256;
 
-/// Vectors of a row per lane up to which a warp computes it alone.
+/// A warp computes a row alone that has at most so many vectors per lane.
 static constexpr int64_t kVectorsPerLane = 16;
 
-/// Threads that keep a device busy: with fewer rows than warps for that, each row gets a block.
+/// The number of threads that keep a device busy: with fewer rows than warps for that, each row gets a block.
 static constexpr int64_t kBusyThreads = int64_t{1} << 16;
 
 static int64_t bytesOf(Type elementType) { return memoryType(elementType).getIntOrFloatBitWidth() / 8; }
@@ -86,8 +86,8 @@ static int64_t lanesOfElement(const Nest &nest, ArrayRef<const Expr *> roots, un
   return lanes;
 }
 
-/// Appends what the blocks of `planned` compute, with the number of those that are needed of blocks of one thread, or
-/// of one row.
+/// Appends the ranges of `planned`. Their `blocks` is the number of threads that they need, or of units where these are
+/// rows.
 static void addRanges(func::FuncOp kernel, const Nest &planned, std::vector<GridRange> &ranges) {
   SmallVector<const Expr *> roots = rootsOf(planned);
   DimSet rowDims = planned.rows ? dimBit(*planned.rows) : 0;

@@ -14,43 +14,43 @@
 
 namespace bowline::codegen {
 
-/// Threads of a warp.
+/// The number of threads in a warp.
 inline constexpr int64_t kWarp = 32;
 
 /// Accesses of one thread are this wide at most, in bytes.
 inline constexpr int64_t kAccessBytes = 16;
 
-/// All that a nest stores.
+/// The expressions of all values that a nest stores.
 SmallVector<const Expr *> rootsOf(const Nest &nest);
 
-/// How many elements along `dim`, of `size`, a thread of `kernel` computes at once.
+/// How many elements along `dim`, which has `size`, a thread of `kernel` computes at once.
 int64_t vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> roots, ArrayRef<Nest::Store> stores, unsigned dim,
                  int64_t size);
 
-/// What a range of blocks computes, in one of three forms:
+/// A range of blocks of the grid and what it computes, in one of three forms:
 ///
 ///   elements    a thread computes a vector of elements of the inner dimension, with loops over what is reduced, or
-///               some lanes of a warp do, between which these loops are divided
+///               some lanes of a warp do, among which the terms are divided
 ///   warp rows   a warp computes a unit of the nest: its lanes share the row, and what is reduced over the row
-///   block rows  a block does
+///   block rows  a block computes a unit of the nest in the same way
 struct GridRange {
   enum class Form { Elements, WarpRows, BlockRows };
 
   const Nest *nest;
   Form form;
-  /// Of a nest whose form is Elements: the one segment that is computed.
+  /// The segment that is computed, where the form is Elements.
   unsigned segment = 0;
-  /// Threads of a block that suit it best.
+  /// The number of threads in a block that suits the range best.
   int64_t threads;
   int64_t firstBlock = 0, blocks = 0;
-  /// Of Elements: how many a thread computes, and how many lanes of a warp share the terms of their sums.
+  /// Where the form is Elements: how many elements a thread computes, and how many lanes share the terms of each sum.
   int64_t vector = 1, lanes = 1;
 };
 
 /// The blocks of a kernel's grid.
 struct GridPlan {
   std::vector<GridRange> ranges;
-  /// Of a block.
+  /// The number of threads in a block.
   int64_t threads = 32;
   int64_t blocks = 0;
 };

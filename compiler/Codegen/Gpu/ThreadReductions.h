@@ -14,16 +14,16 @@
 
 namespace bowline::codegen {
 
-/// Reductions by a thread, by lanes that share the terms of an element, by a warp or by a block; sums are made in the
-/// same order in every run: each thread in strides over the row, then pairs of lanes, then warps.
+/// Reductions by a thread, by lanes that share the terms of an element, by a warp or by a block. Sums are made in the
+/// same order in every run: first each thread sums in strides over the row, then pairs of lanes, then warps.
 class ThreadReductions : public Reductions {
 public:
   ThreadReductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values, Threads &threads)
       : Reductions(frame, scopes, indices, values), threads(threads) {}
 
-  /// In the scopes up to the innermost one all threads of a block are together, and in no others.
+  /// Declares that all threads of a block run the scopes up to the innermost one together, and no others.
   void setBlockScopes() { blockScopes = scopes.size(); }
-  /// The same of the threads that share a row.
+  /// Declares the same for the threads that share a row.
   void setRowScopes() { rowScopes = scopes.size(); }
   void begin() { blockScopes = rowScopes = 1; }
 
@@ -34,19 +34,19 @@ protected:
   SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) override;
 
 private:
-  /// Sums of elements whose terms several lanes share.
+  /// Computes sums of elements whose terms several lanes share.
   SmallVector<Value> reduceInLanes(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
   /// Gives `dims` the values of the element with the row-major number `item`.
   void setDims(ArrayRef<unsigned> dims, Value item);
 
-  /// The same value in all threads that share a row: what each has, combined.
+  /// Combines the partial results of the threads that share a row. All of them get the same values.
   SmallVector<Value> combineThreads(ArrayRef<const Expr *> group, SmallVector<Value> partial, bool ofBlock);
   Value combineLanesOfWarp(const Expr *reduction, Value value);
 
   Threads &threads;
-  /// Scopes from the outermost on in which all threads of a block are together, and those in which all of a row are.
+  /// The number of outermost scopes that all threads of a block run together, and of those that all of a row do.
   size_t blockScopes = 0, rowScopes = 0;
-  /// Lanes that share terms, where sums in scope `termScope` are concerned, and this one's place among them.
+  /// The number of lanes that share the terms of sums while there are `termScope` scopes, and this one's place there.
   int64_t termLanes = 1;
   size_t termScope = 0;
   Value termLane;

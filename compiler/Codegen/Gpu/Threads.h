@@ -14,40 +14,42 @@
 
 namespace bowline::codegen {
 
-/// The thread that is programmed: its numbers, and how it meets others.
+/// The thread that runs the code: its numbers, and how it exchanges values with others.
 class Threads {
 public:
   Threads(KernelBuilder &b, Scopes &scopes) : b(b), scopes(scopes) {}
 
-  /// Where the function begins. The memory that warps share gets a name, and is there after `defineShared`.
+  /// Begins a function: reads the numbers of its thread. `nameOfShared` is the symbol of the memory that warps share,
+  /// which `defineShared` adds to the module.
   void begin(int64_t threadsOfBlock, std::string nameOfShared);
 
-  /// The result of an intrinsic; null where `type` is.
+  /// Calls an intrinsic and returns its result, null where `type` is null.
   Value intrinsic(StringRef name, Type type, ValueRange operands = {});
 
-  /// `value` of the lane whose number differs in `distance`.
+  /// Returns `value` of the lane whose number is this lane's XOR `distance`.
   Value shuffle(Value value, int64_t distance);
 
+  /// Adds a barrier for the threads of a block.
   void barrier();
-  /// Of the threads that share a row.
+  /// Adds a barrier for the threads that share a row.
   void emitRowBarrier();
 
-  /// The place in shared memory for value `slot` of a warp.
+  /// The address in shared memory of value `slot` of a warp.
   Value sharedAddress(int64_t slot, Value warp);
-  /// The memory itself, at the begin of `module`, where something was put there.
+  /// Defines the shared memory at the start of `module`, if `sharedAddress` was called.
   void defineShared(ModuleOp module);
 
-  /// This thread and its block, i32, and its lane, warp and number as i64.
+  /// The numbers of this thread in its block and of the block as i32; of its lane, its warp and the thread as i64.
   Value thread, block, lane, warp, number;
-  /// Of a block.
+  /// The number of threads in a block.
   int64_t count = 32;
-  /// Whether a row belongs to a block; otherwise to a warp.
+  /// Whether the threads of a block share a row; otherwise those of a warp do.
   bool rowOfBlock = false;
 
 private:
   KernelBuilder &b;
   Scopes &scopes;
-  /// Values of each warp in shared memory at most.
+  /// The number of values that each warp has in shared memory.
   int64_t sharedSlots = 0;
   std::string sharedName;
 };

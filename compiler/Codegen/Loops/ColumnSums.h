@@ -15,7 +15,7 @@
 
 namespace bowline::codegen {
 
-/// The column sums of a nest, in buffers for the columns of some blocks.
+/// The column sums of a nest. Each is in a buffer with the columns of the blocks that are computed together.
 class ColumnSums : public StackValues {
 public:
   ColumnSums(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory, Reductions &reductions,
@@ -23,16 +23,17 @@ public:
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory), reductions(reductions),
         loops(loops), prefetches(prefetches) {}
 
+  /// Allocates the buffers on the stack.
   void allocate();
 
-  /// All sums of the columns of `blocks`.
+  /// Computes all sums of the columns of `blocks`, or of all columns.
   void emitColumns(Blocks blocks);
 
   bool has(const Expr *expr) const override { return columns.count(expr); }
   Value load(const Expr *expr) override;
 
 private:
-  /// Adds a few rows to the sums.
+  /// Adds the next `rows` rows to the sums.
   void emitColumnsOfRows(int64_t rows, Blocks blocks);
   Value columnAddress(const Expr *reduce);
 
@@ -45,7 +46,7 @@ private:
   VectorLoops &loops;
   Prefetches &prefetches;
   llvm::SmallDenseMap<const Expr *, Argument> columns;
-  /// The first column of the blocks.
+  /// The index of the column that is first in the buffers.
   Value firstColumn;
 };
 

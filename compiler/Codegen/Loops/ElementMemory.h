@@ -20,18 +20,18 @@ public:
 
   Value address(const Argument &argument, Type element, Value index);
 
-  /// `index` in [low, high].
+  /// Limits `index`, or each of its lanes, to [low, high].
   Value clamp(Value index, int64_t low, int64_t high);
 
-  /// A number of bytes that divides the address of element `index` of `argument`, which the lanes begin with.
+  /// An alignment, in bytes, that the address of element `index` of `argument` in the first lane is known to have.
   unsigned alignmentOf(const Argument &argument, AffineExpr index);
 
-  /// Consecutive elements from `pointer` on, one per lane; zero outside of `mask` where it is set. `alignment` is what
-  /// is known of the pointer, in bytes; 0: that of an element.
+  /// Loads consecutive elements from `pointer` on, one per lane; zeros outside of `mask` where it is set. `alignment`
+  /// is what is known of the pointer, in bytes; 0 stands for that of an element.
   Value loadVector(const Argument &argument, Value pointer, Value mask, unsigned alignment = 0);
 
-  /// With `isStreamed`, `pointer` lies a number of whole vectors behind the begin of a cache line. `alignment` as
-  /// above.
+  /// Stores consecutive elements from `pointer` on, one per lane that exists. With `isStreamed`, `pointer` lies a
+  /// number of whole vectors behind the start of a cache line. `alignment` is that of `loadVector`.
   void storeVector(const Argument &argument, Value pointer, Value computed, bool isStreamed = false,
                    unsigned alignment = 0);
 

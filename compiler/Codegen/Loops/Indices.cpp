@@ -87,7 +87,7 @@ Value Indices::emitBinary(AffineExprKind kind, Value lhs, Value rhs) {
     return arith::AddIOp::create(b, lhs, rhs);
   case AffineExprKind::Mul:
     return arith::MulIOp::create(b, lhs, rhs);
-  // Negative only outside of a box, where the value is not used.
+  // The operand is negative only outside of a box, where the value is not used.
   case AffineExprKind::FloorDiv:
     return arith::DivSIOp::create(b, lhs, rhs);
   case AffineExprKind::Mod:

@@ -17,35 +17,37 @@ namespace bowline::codegen {
 struct Lanes {
   DimSet dim = 0;
   int64_t count = 0;
-  /// Which lanes exist; null where all do.
+  /// One i1 per lane that says whether the lane exists; null where all do.
   Value mask;
 };
 
-/// Numbers that follow from where code is: values of affine expressions of the dimensions.
+/// Emits the values of affine expressions of the dimensions at the current place of the code.
 class Indices {
 public:
   Indices(KernelBuilder &b, Scopes &scopes) : b(b), scopes(scopes) {}
 
-  /// The lanes of what is computed now. Who begins vectors sets them, and sets them back.
+  /// The lanes of what is computed now. Code that begins vectors sets them, and resets them at the end.
   Lanes lanes;
 
   bool isVarying(const Expr *expr) const { return expr->freeDims & lanes.dim; }
 
-  /// `count` lanes of which the first `present` exist.
+  /// Lanes along `dim`: `count` of them, of which the first `present` exist.
   Lanes firstLanes(unsigned dim, int64_t count, int64_t present);
 
+  /// Sets `lanes` for the last `rest` elements along `dim`.
   void setTailLanes(unsigned dim, int64_t rest);
 
-  /// The same in all lanes, where there are lanes.
+  /// Broadcasts `scalar` to all lanes, where there are lanes and it is no vector yet.
   Value toLanes(Value scalar);
 
-  /// The index in the first lane.
+  /// The value of `expr` in the first lane, an i64.
   Value scalarIndex(AffineExpr expr);
 
-  /// The indices in all lanes, as integers of `type`, which holds them.
+  /// The values of `expr` in all lanes, as integers of `type`, which is wide enough.
   Value vectorIndex(AffineExpr expr, Type type);
 
-  /// Whether all bounds hold: a condition per lane, or one for all of them.
+  /// Whether all bounds of `box` hold: `count` conditions, one per lane, or a single one where `count` is 0. Null for a
+  /// box without bounds.
   Value holds(const Expr::Box &box, int64_t count);
 
 private:

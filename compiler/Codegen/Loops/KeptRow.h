@@ -13,13 +13,13 @@
 
 namespace bowline::codegen {
 
-/// What a reduction over the row computes and the full results need again, in a buffer of one row.
+/// The values that a reduction over the row computes and the full results need again, in a buffer of one row.
 class KeptRow : public StackValues {
 public:
   KeptRow(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
-  /// The buffer, where the nest keeps a row.
+  /// Allocates the buffer, where the nest keeps a row.
   void allocate();
 
   bool has(const Expr *expr) const override { return frame.nest->kept && expr == frame.nest->kept->inSegment; }

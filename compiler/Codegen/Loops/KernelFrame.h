@@ -40,19 +40,19 @@ namespace func = mlir::func;
 namespace scf = mlir::scf;
 namespace vector = mlir::vector;
 
-/// A vector of `lanes` elements; the element type itself for none.
+/// The type of a vector of `lanes` elements; the element type itself where `lanes` is 0.
 inline Type laneType(Type elementType, int64_t lanes) {
   return lanes == 0 ? elementType : VectorType::get({lanes}, elementType);
 }
 
-/// How an element type is held in memory: i1 in a byte, bf16 as its bits.
+/// The type of an element in memory: i8 for i1, i16 for bf16, else the same type.
 Type memoryType(Type elementType);
 
 inline SmallVector<const Expr *> valuesOf(ArrayRef<Nest::Store> stores) {
   return llvm::to_vector(llvm::map_range(stores, [](const Nest::Store &store) { return store.value; }));
 }
 
-/// Adds operations in one place, at one location, and constants among them.
+/// A builder with one location that also makes constants.
 class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -61,7 +61,7 @@ public:
   Value i32(int64_t number) { return arith::ConstantOp::create(*this, getI32IntegerAttr(number)); }
   Value toI64(Value value) { return arith::ExtUIOp::create(*this, getI64Type(), value); }
 
-  /// A vector of `count` equal elements; one of them for 0.
+  /// A vector of `count` equal elements; a scalar where `count` is 0.
   Value splat(TypedAttr element, int64_t count);
 
   /// `count` elements of `vector`, from `first` on.
@@ -72,32 +72,32 @@ public:
 struct Argument {
   Value pointer;
   RankedTensorType type;
-  /// Elements between rows of a tile; null where the tensor is dense.
+  /// The number of elements from one row of a tile to the next; null where the tensor is dense.
   Value stride = {};
 };
 
-/// The kernel that is being emitted. Parts have state of their own and share only this.
+/// The kernel that is being emitted. The classes that emit it have state of their own and share only this.
 struct KernelFrame {
   KernelFrame(func::FuncOp kernel, Location loc, const TargetCpu &cpu, int64_t vectorAlignment = 0)
       : kernel(kernel), b(loc, kernel.getContext()), cpu(cpu), vectorLanes(cpu.vectorBits / 32),
         vectorAlignment(vectorAlignment) {}
 
-  /// Where the kernel's output `number` lies.
+  /// Output number `number` of the kernel in memory.
   const Argument &output(unsigned number) const { return arguments[inputCount + number]; }
 
   func::FuncOp kernel;
   KernelBuilder b;
   const TargetCpu &cpu;
-  /// f32 in a register.
+  /// The number of f32 in a vector register.
   int64_t vectorLanes;
-  /// What divides the address of every argument, in bytes, and is used of it; 0: the size of an element.
+  /// The alignment of every argument in bytes, as far as accesses use it; 0 where they use that of an element alone.
   int64_t vectorAlignment;
-  /// Inputs, then outputs.
+  /// The inputs, then the outputs.
   SmallVector<Argument> arguments;
   unsigned inputCount = 0;
   /// The nest that is being emitted.
   const Nest *nest = nullptr;
-  /// An operation had no code generation, which was diagnosed.
+  /// Whether an operation had no code generation. A diagnostic was emitted then.
   bool unsupported = false;
 };
 

@@ -13,26 +13,26 @@
 
 namespace bowline::codegen {
 
-/// Prefetches of what loops of a processor read later.
+/// Emits prefetches of what the loops of a CPU kernel read or write later.
 class Prefetches {
 public:
   Prefetches(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
-  /// Asks for the memory that element `index` is in `ahead` steps of `dim` later.
+  /// Prefetches the memory that element `index` is in `ahead` steps of `dim` later.
   void prefetch(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
 
-  /// What lies ahead along `dim` of what `roots` read: a little, or `ahead` elements.
+  /// Prefetches what `roots` read `ahead` elements later along `dim`; without `ahead`, a fixed number of bytes later.
   void prefetchAhead(ArrayRef<const Expr *> roots, unsigned dim, std::optional<int64_t> ahead = std::nullopt);
 
-  /// The scattered loads of the nest, and what is stored beside them.
+  /// Prefetches what the nest's scattered loads read and its stores write `Nest::rowsAhead` positions later.
   void prefetchScattered();
 
-  /// What `bodies` read in the lanes, `ahead` rows later.
+  /// Prefetches what `bodies` read in the lanes `ahead` rows later.
   void prefetchColumns(ArrayRef<const Expr *> bodies, unsigned row, int64_t ahead);
 
 private:
-  /// All cache lines of the lanes.
+  /// Prefetches all cache lines that the lanes are in `ahead` steps of `dim` later.
   void prefetchLanes(const Argument &argument, AffineExpr index, unsigned dim, int64_t ahead);
 
   KernelFrame &frame;

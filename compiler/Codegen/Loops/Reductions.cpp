@@ -16,11 +16,11 @@ using namespace bowline::codegen;
 
 namespace {
 
-/// A sum over one dimension of what is zero but where the dimension's index is `label`: the term there, or zero where
-/// `label` is no index.
+/// A sum over one dimension of terms that are zero except where the dimension's index plus `shift` is `label`. Its
+/// value is `term` there, or zero where no index is.
 struct OneTerm {
   const Expr *term, *label;
-  /// The dimension's index less the label that it is compared with.
+  /// What is added to the dimension's index before it is compared with `label`.
   int64_t shift;
 };
 
@@ -67,7 +67,7 @@ bool Reductions::emitOneTerm(const Expr *reduce) {
   if (label.getType() != b.getI64Type())
     label = arith::ExtSIOp::create(b, b.getI64Type(), label);
   Value at = arith::SubIOp::create(b, label, b.constant(found->shift));
-  // As unsigned numbers negative ones are large.
+  // One unsigned comparison checks both bounds: a negative number is larger than any size.
   Value isIndex =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at, b.constant(frame.nest->space.size(reduce->dims[0])));
   at = arith::SelectOp::create(b, isIndex, at, b.constant(0));
@@ -115,7 +115,7 @@ Value Reductions::combine(const Expr *reduce, Value lhs, Value rhs) {
     return isFloat ? arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract).getResult()
                    : arith::AddIOp::create(b, lhs, rhs).getResult();
   if (reduce->ignoresNan && isFloat) {
-    // One instruction, which gives its second operand where one is NaN.
+    // This is one instruction, which returns its second operand where an operand is NaN.
     Value isGreater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, rhs, lhs);
     return arith::SelectOp::create(b, isGreater, rhs, lhs);
   }
@@ -125,7 +125,7 @@ Value Reductions::combine(const Expr *reduce, Value lhs, Value rhs) {
 Value Reductions::combineLanes(const Expr *reduce, Value vector) {
   bool isFloat = isa<FloatType>(reduce->type);
   if (!reduce->isSum && isFloat && reduce->ignoresNan) {
-    // Halves, because a reduction orders elements that may be NaN one by one.
+    // Halves are combined, because vector.reduction would combine elements that may be NaN one by one.
     int64_t count = cast<VectorType>(vector.getType()).getNumElements();
     while (count > 1) {
       count /= 2;

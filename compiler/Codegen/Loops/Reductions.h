@@ -13,7 +13,7 @@
 
 namespace bowline::codegen {
 
-/// Computes the reductions of a nest. In which loops, and by whom, a target says with `reduce`.
+/// Computes the reductions of a nest. Subclasses implement `reduce`, which decides on loops and threads.
 class Reductions {
 public:
   Reductions(KernelFrame &frame, Scopes &scopes, Indices &indices, Values &values)
@@ -24,28 +24,29 @@ public:
   /// loop unless one needs the other.
   void prepare(ArrayRef<const Expr *> roots);
 
-  /// Computes `group`, over the same dimensions, in the innermost scope.
+  /// Computes the reductions of `group`, which are over the same dimensions, in the innermost scope.
   void emitReductions(ArrayRef<const Expr *> group);
 
-  /// The values before anything is combined, `count` of each.
+  /// The initial accumulators of `group`: vectors of `count` elements, or scalars where `count` is 0.
   SmallVector<Value> identities(ArrayRef<const Expr *> group, int64_t count);
   Value identity(const Expr *reduce, int64_t count);
 
   Value combine(const Expr *reduce, Value lhs, Value rhs);
 
-  /// Combines the bodies' values into the accumulators.
+  /// Combines the values of the bodies with the accumulators, and returns the new accumulators.
   SmallVector<Value> accumulate(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies, ValueRange accumulators);
 
-  /// Loops over `dims`, and `body` inside of them.
+  /// Emits loops over `dims`, with `body` inside of them, and returns the final accumulators.
   SmallVector<Value> emitLoops(ArrayRef<unsigned> dims, SmallVector<Value> accumulators, Scopes::LoopBody body);
 
 protected:
   /// The values of `group`, reductions over the same dimensions that belong in the innermost scope.
   virtual SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) = 0;
 
+  /// Combines the lanes of `vector` into one value.
   Value combineLanes(const Expr *reduce, Value vector);
 
-  /// Values are vectors along another dimension.
+  /// Reduces in plain loops, where values are scalars or vectors along another dimension.
   SmallVector<Value> reduceAcross(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
   KernelFrame &frame;
@@ -55,7 +56,8 @@ protected:
   Values &values;
 
 private:
-  /// Computes a sum of which one term at most is not zero, and known where it is. False if `reduce` is none.
+  /// Computes `reduce` if it is a sum of which at most one term, at an index that is known, is not zero. Returns false
+  /// if it is none.
   bool emitOneTerm(const Expr *reduce);
 };
 

@@ -13,16 +13,17 @@
 
 namespace bowline::codegen {
 
-/// A place for code where some dimensions have values.
+/// A place in a block to add code to, where some dimensions have values.
 struct Scope {
   explicit Scope(Block *block) : block(block) {}
   Scope(Block *block, unsigned dim, Value value) : block(block) { dims[dim] = value; }
 
   Block *block;
-  /// The operation with a block that is being filled: what is added here now must stand before it.
+  /// The operation whose inner block is being filled; what is added to this scope now must stand before it. Null if
+  /// there is none.
   Operation *before = nullptr;
   llvm::SmallDenseMap<unsigned, Value> dims;
-  /// What was computed here.
+  /// The values that were computed in this scope.
   llvm::DenseMap<const Expr *, Value> values;
 };
 
@@ -63,10 +64,10 @@ public:
   using LoopBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;
   using CountedBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
 
-  /// A loop that gives `dim` its values.
+  /// Emits a loop in which `dim` takes the values from `from` on, `step` apart, below `to`. Returns its results.
   SmallVector<Value> emitLoop(unsigned dim, Value from, Value to, int64_t step, ValueRange initial, LoopBody body);
 
-  /// A loop over numbers that are the value of no dimension by themselves.
+  /// Emits such a loop over numbers that are the value of no dimension by themselves.
   SmallVector<Value> emitCounted(Value from, Value to, Value step, ValueRange initial, CountedBody body);
 
   /// Runs `body` for each number in [from, to), `step` apart.

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// Of a square's memory, in bytes: a cache line, the widest vector.
+/// The alignment of a square's buffer in bytes: a cache line, the widest vector.
 static constexpr unsigned kSquareAlignment = 64;
 
 namespace {
@@ -26,7 +26,8 @@ public:
   }
 
   SmallVector<Value> run(ArrayRef<Value> rows) {
-    // Squares of a part a side first: vector i of a group then has in part p the column i + partSize * p of the group.
+    // First, squares with a side of one part are transposed: part p of vector i of a group is then column
+    // i + partSize * p of the group.
     SmallVector<SmallVector<Value>> groups;
     for (int64_t first = 0; first < count; first += partSize)
       groups.push_back(interleave(llvm::to_vector(rows.slice(first, partSize)), 1));
@@ -56,7 +57,7 @@ private:
     return columns;
   }
 
-  /// Runs of both in turns, half of each part of them, from its element `first` on.
+  /// Interleaves runs of both operands: half of each of their parts, from its element `first` on.
   Value interleavePair(Value lhs, Value rhs, int64_t run, int64_t first) {
     SmallVector<int64_t> lanes;
     for (int64_t part = 0; part < count; part += partSize)
@@ -137,7 +138,7 @@ void Squares::transposeSquare(const Expr *load, int64_t rows, int64_t columns) {
                            : LLVM::LoadOp::create(b, type, pointer, alignment).getResult());
   }
   vectors = Transpose(b, type).run(vectors);
-  // No more than a row has: of narrow elements every other row lies between two lines.
+  // Rows of narrow elements are shorter than a cache line, and no better aligned than their size.
   unsigned rowAlignment = std::min<unsigned>(kSquareAlignment, plan.square * alignment);
   for (auto [i, vector] : llvm::enumerate(vectors))
     LLVM::StoreOp::create(b, vector, memory.address(to, element, b.constant(i * plan.square)), rowAlignment);

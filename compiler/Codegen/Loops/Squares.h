@@ -14,19 +14,20 @@
 
 namespace bowline::codegen {
 
-/// How far ahead of a square memory is asked for.
+/// How many squares ahead of the current one memory is prefetched.
 inline constexpr int64_t kSquaresAhead = 2;
 
-/// What a tile reads along its own dimension, transposed a square at a time into buffers.
+/// The loads of a tile that are dense along the tile's dimension, transposed a square at a time into buffers.
 class Squares : public StackValues {
 public:
   Squares(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory, Prefetches &prefetches)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory), prefetches(prefetches) {}
 
-  /// Buffers for what the nest reads transposed.
+  /// Allocates a buffer on the stack for each load that the nest reads transposed.
   void allocate();
 
-  /// Copies a square of all such loads, or a part of one, to its buffer. Returns its first row.
+  /// Transposes `rows` x `columns` elements of a square of all such loads into their buffers. Returns the index of the
+  /// square's first row.
   Value transpose(int64_t rows, int64_t columns);
 
   bool has(const Expr *expr) const override { return squares.count(expr); }

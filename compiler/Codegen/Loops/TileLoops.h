@@ -22,11 +22,11 @@ public:
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), values(values), squares(squares),
         prefetches(prefetches) {}
 
-  /// The rows of `tile`, or blocks of each.
+  /// Computes the rows of `tile`, or `blocks` of each.
   void emitTile(Value tile, Blocks blocks);
 
 private:
-  /// As many rows as a square has at most, square by square.
+  /// Computes `rows` rows, as many as a square has or fewer, square by square.
   void emitSquares(int64_t rows, Blocks blocks);
   void emitSquare(int64_t rows, int64_t columns);
 

@@ -23,7 +23,8 @@ public:
   /// Whether the value of `expr` is read from the buffer.
   virtual bool has(const Expr *expr) const = 0;
   virtual Value load(const Expr *expr) = 0;
-  /// Told of what was computed, which may belong into the buffer.
+  /// Stores `computed`, the value of `expr`, if it belongs in the buffer. Called for every computed value but
+  /// those of reductions.
   virtual void keep(const Expr *expr, Value computed) {}
 };
 
@@ -33,7 +34,7 @@ public:
   Values(KernelFrame &frame, Scopes &scopes, Indices &indices, ElementMemory &memory)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices), memory(memory) {}
 
-  /// Who computes reductions, for these values and with them.
+  /// Sets the object that computes reductions, which uses these values in turn.
   void setReductions(Reductions &computed) { reductions = &computed; }
   void add(StackValues &buffer) { buffers.push_back(&buffer); }
 

@@ -13,21 +13,23 @@
 
 namespace bowline::codegen {
 
-/// Blocks of the inner dimension that are computed together; none where it is not divided.
+/// The blocks [first, end) of the inner dimension that are computed together; both null where it is not
+/// divided.
 struct Blocks {
   Value first, end;
   explicit operator bool() const { return static_cast<bool>(first); }
 };
 
-/// Goes through a segment of a row vector by vector, with a shorter one at its end.
+/// Emits loops over a segment of a row, vector by vector, with a shorter vector at its end.
 class VectorLoops {
 public:
   VectorLoops(KernelFrame &frame, Scopes &scopes, Indices &indices)
       : frame(frame), b(frame.b), scopes(scopes), indices(indices) {}
 
+  /// The number of lanes of the segment's vectors.
   int64_t lanesOf(const Nest::Segment &segment);
 
-  /// Runs `body` for vectors of `count` lanes.
+  /// Runs `body` for the vectors of `count` lanes in [from, to).
   void emitVectors(const Nest::Segment &segment, int64_t count, Value from, Value to, llvm::function_ref<void()> body);
 
   /// Runs `body` for each vector of the segment, or of blocks of it.
@@ -37,7 +39,7 @@ public:
 private:
   void emitBlocks(const Nest::Segment &segment, Blocks blocks, llvm::function_ref<void()> body);
 
-  /// The last `rest` elements, fewer than a vector.
+  /// Runs `body` for the last `rest` elements, from index `from` on.
   void emitTail(const Nest::Segment &segment, int64_t from, int64_t rest, llvm::function_ref<void()> body);
 
   KernelFrame &frame;

@@ -14,7 +14,7 @@
 
 namespace bowline::codegen {
 
-/// Reductions by one thread: with a vector of accumulators along another dimension, along the reduced one, or row by
+/// Reductions by one thread: with a vector of accumulators along another dimension or along the reduced one, or row by
 /// row.
 class VectorReductions : public Reductions {
 public:
@@ -25,10 +25,10 @@ protected:
   SmallVector<Value> reduce(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies) override;
 
 private:
-  /// One row after the other, where inner reductions are dense and what lies along the reduced dimension is not.
+  /// Reduces row after row, where the bodies have reductions that are dense along a row (see reducesRowByRow).
   SmallVector<Value> reduceRows(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
-  /// Vectors along the last reduced dimension.
+  /// Reduces with vectors along the last reduced dimension.
   SmallVector<Value> reduceAlong(ArrayRef<const Expr *> group, ArrayRef<const Expr *> bodies);
 
   Prefetches &prefetches;

@@ -54,7 +54,7 @@ SmallVector<Value> LogisticOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SiluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  // With s = logistic(x): s + x s (1 - s).
+  // The derivative is s + x s (1 - s) with s = logistic(x).
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value one = constantLike(b, getType(), 1.0);
   Value gate = LogisticOp::create(b, getInput());
@@ -83,20 +83,20 @@ SmallVector<Value> SiluOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult GeluOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  // The constants are no numbers of bf16.
+  // The derivative is computed in f32 or wider: bf16 cannot represent its constants.
   TensorMath m(builder, *this);
   Value x = m.wide(getInput());
   auto constant = [&](double value) { return m.constant(x, value); };
   Value square = m.mul(x, x), slope;
   if (getKind() == GeluKind::Erf) {
-    // Phi(x) + x phi(x), with the normal distribution's cumulative and density functions.
+    // The derivative is Phi(x) + x phi(x), with the normal distribution's cumulative and density functions.
     Value erf = m.create<math::ErfOp>(m.mul(x, constant(std::numbers::sqrt2 / 2)));
     Value cumulative = m.mul(constant(0.5), m.add(constant(1), erf));
     Value exponential = m.create<math::ExpOp>(m.mul(constant(-0.5), square));
     Value density = m.mul(constant(1 / std::sqrt(2 * std::numbers::pi)), exponential);
     slope = m.add(cumulative, m.mul(x, density));
   } else {
-    // (1 + t) / 2 + x (1 - t^2) / 2 * u', with t = tanh(u).
+    // The derivative is (1 + t) / 2 + x (1 - t^2) / 2 * u', with t = tanh(u).
     Value inner = m.mul(m.mul(constant(kSqrtTwoOverPi), x), m.add(constant(1), m.mul(constant(kGeluCubic), square)));
     Value tanh = m.create<math::TanhOp>(inner);
     Value innerSlope = m.mul(constant(kSqrtTwoOverPi), m.add(constant(1), m.mul(constant(3 * kGeluCubic), square)));

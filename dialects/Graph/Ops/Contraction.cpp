@@ -74,7 +74,7 @@ namespace {
 struct Side {
   ArrayRef<int64_t> batch, contract;
   SmallVector<int64_t> free;
-  /// Where the batch and this side's free dimensions are in the result.
+  /// The dimensions of the result that are the batch dimensions, and those that are this side's free dimensions.
   SmallVector<int64_t> resultBatch, resultFree;
 };
 } // namespace

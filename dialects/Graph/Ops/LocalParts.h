@@ -13,7 +13,7 @@
 
 namespace bowline::graph {
 
-/// Global indices as seen from the first one of this rank's part, which has `part` of them.
+/// Subtracts from global indices the first one of this rank's shard along `axes`, which has `part` indices.
 Value shiftedToPart(LocalContext &context, mlir::ImplicitLocOpBuilder &builder, Value indices, LocalContext::Axes axes,
                     int64_t part);
 

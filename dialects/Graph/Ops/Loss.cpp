@@ -63,7 +63,7 @@ namespace {
 struct Softmax {
   Value power, sum;
 
-  /// Of the logits whose loss was decomposed, by its logsumexp: maximum + log(sum).
+  /// Finds the softmax of logits whose loss was decomposed, from its logsumexp, maximum + log(sum).
   static std::optional<Softmax> find(Value logsumexp, Value logits) {
     auto total = logsumexp.getDefiningOp<arith::AddFOp>();
     auto log = total ? total.getRhs().getDefiningOp<math::LogOp>() : math::LogOp();

@@ -64,7 +64,7 @@ struct RowMath {
     RankedTensorType wanted = tensorType(value).clone(type.getElementType());
     return value.getType() == wanted ? value : arith::ExtFOp::create(b, wanted, value);
   }
-  /// As the gradient of `operand`.
+  /// Rounds `value`, the gradient of `operand`, to the operand's type.
   Value gradOf(Value operand, Value value) {
     return value.getType() == operand.getType() ? value : arith::TruncFOp::create(b, operand.getType(), value);
   }

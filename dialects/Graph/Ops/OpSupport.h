@@ -40,7 +40,7 @@ mlir::Type statisticsType(mlir::Type elementType);
 /// A splat constant of `type`.
 Value constantLike(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, double value);
 
-/// Sum over `dims`; `input` itself where there are none.
+/// The sum over `dims`; `input` itself where there are none.
 Value sumOver(mlir::ImplicitLocOpBuilder &builder, Value input, llvm::ArrayRef<int64_t> dims);
 
 /// `value` repeated along `newDims` of `type`.

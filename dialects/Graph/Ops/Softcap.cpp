@@ -21,7 +21,7 @@ LogicalResult SoftcapOp::verify() {
 }
 
 LogicalResult SoftcapOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
-  // With t = y / cap = tanh(x / cap): 1 - t^2.
+  // The derivative is 1 - t^2 with t = y / cap = tanh(x / cap).
   TensorMath m(builder, *this);
   Value y = m.wide(getResult());
   Value t = m.mul(y, m.constant(y, 1 / getCap().convertToDouble()));

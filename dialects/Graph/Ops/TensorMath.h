@@ -24,7 +24,7 @@ public:
   template <typename OpTy, typename... Args> Value create(Args &&...args) {
     return OpTy::create(b, std::forward<Args>(args)...)->getResult(0);
   }
-  /// `value`, with a promise (FusionRole.h) to those who generate code for it.
+  /// Returns `value` after setting `promise`, an attribute of FusionRole.h, on its operation for the code generator.
   Value marked(Value value, llvm::StringRef promise);
 
   Value constant(Value like, double value) { return constantLike(b, like.getType(), value); }
@@ -36,9 +36,9 @@ public:
   Value compare(mlir::arith::CmpFPredicate predicate, Value lhs, Value rhs) {
     return create<mlir::arith::CmpFOp>(predicate, lhs, rhs);
   }
-  /// 1 / (1 + exp(-x)), of any x.
+  /// 1 / (1 + exp(-x)), without overflow for any x.
   Value logistic(Value x);
-  /// `x`, with the greatest negative number for minus infinity, so that its product with zero is zero.
+  /// `x`, with the lowest finite number for minus infinity, so that its product with zero is zero.
   Value finiteBelow(Value x);
 
   Value broadcast(Value value, Value like, llvm::ArrayRef<int64_t> dims);
@@ -51,7 +51,7 @@ public:
   Value mean(Value value);
   Value inverseRoot(Value square, double eps);
 
-  /// In f32 or wider.
+  /// Extends `value` to f32 if its element type is narrower.
   Value wide(Value value);
   Value narrow(Value value, mlir::Type type);
 

@@ -61,7 +61,8 @@ StateFlags ParamOp::getFlags() {
          (isMirror() ? StateFlags::Mirror : StateFlags::Saved);
 }
 
-/// As `dist.global_shape` says once types are local, when owner and mirror may be divided in different ways.
+/// The global shape of a parameter. Once types are local, `dist.global_shape` says it: owner and mirror may be sharded
+/// in different ways.
 static ArrayRef<int64_t> wholeShapeOf(ParamOp param) {
   auto whole = param->getAttrOfType<DenseI64ArrayAttr>("dist.global_shape");
   return whole ? whole.asArrayRef() : param.getTensorType().getShape();
