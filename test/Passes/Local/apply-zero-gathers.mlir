@@ -61,18 +61,18 @@ graph.func @activations(%x: tensor<4x4xf32> {dist.sharding = #dist.sharding<[{"d
 // An initial value that is not zero ends with zeros all the same, and pieces of columns are drawn whole.
 // CHECK-LABEL: graph.func @initialize
 // CHECK: %[[TP:.*]] = dist.coordinate over ["tp"]
-// CHECK: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) part %[[TP]] along [1] of [4, 8] : tensor<4x4xf32>
+// CHECK: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) shard %[[TP]] along [1] of [4, 8] : tensor<4x4xf32>
 // CHECK: %[[F:.*]] = graph.reshape %[[R]]
 // CHECK: %[[S:.*]] = dist.slice %[[F]] dim 0 over ["dp"]
 // CHECK: graph.write @b, %[[S]]
 // CHECK: %[[BOTH:.*]] = dist.coordinate over ["tp", "dp"]
-// CHECK: %[[ROWS:.*]] = graph.random normal(1.0) seed(1) stream(8) part %[[BOTH]] along [0] of [32] : tensor<8xf32>
+// CHECK: %[[ROWS:.*]] = graph.random normal(1.0) seed(1) stream(8) shard %[[BOTH]] along [0] of [32] : tensor<8xf32>
 // CHECK: graph.write @a, %[[ROWS]]
 graph.func @initialize() {
   %tp = dist.coordinate over ["tp"] : tensor<i32>
-  %b = graph.random normal(1.0) seed(1) stream(7) part %tp along [1] of [4, 8] : tensor<4x4xf32>
+  %b = graph.random normal(1.0) seed(1) stream(7) shard %tp along [1] of [4, 8] : tensor<4x4xf32>
   graph.write @b, %b : tensor<4x4xf32>
-  %a = graph.random normal(1.0) seed(1) stream(8) part %tp along [0] of [8, 4] : tensor<4x4xf32>
+  %a = graph.random normal(1.0) seed(1) stream(8) shard %tp along [0] of [8, 4] : tensor<4x4xf32>
   graph.write @a, %a : tensor<4x4xf32>
   graph.return
 }

@@ -134,7 +134,7 @@ graph.entry train_step @train_step [@begin, @microbatch, @update] repeat [1, 1, 
 // Random values of the shard alone.
 // THREE-LABEL: graph.func @initialize
 // THREE: %[[PLACE:.*]] = dist.coordinate over ["dp"]
-// THREE: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) part %[[PLACE]] along [0] of [10] : tensor<4xf32>
+// THREE: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) shard %[[PLACE]] along [0] of [10] : tensor<4xf32>
 // THREE: graph.write @w, %[[R]] : tensor<4xf32>
 graph.func @initialize() {
   %w = graph.random normal(1.0) seed(1) stream(7) : tensor<2x5xf32>

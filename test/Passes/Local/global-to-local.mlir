@@ -30,7 +30,7 @@ graph.func @two_products(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{
 // CHECK-LABEL: graph.func @init
 graph.func @init() {
   // CHECK: %[[PLACE:.*]] = dist.coordinate over ["tp"]
-  // CHECK: graph.random normal(0.02) seed(1) stream(2) part %[[PLACE]] along [0] of [64, 16] : tensor<16x16xf32>
+  // CHECK: graph.random normal(0.02) seed(1) stream(2) shard %[[PLACE]] along [0] of [64, 16] : tensor<16x16xf32>
   %0 = graph.random normal(0.02) seed(1) stream(2) : tensor<64x16xf32>
   graph.write @up, %0 : tensor<64x16xf32>
   // A slice keeps whole what is cut.
