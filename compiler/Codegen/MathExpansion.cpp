@@ -166,7 +166,7 @@ Value Lanes::exp(Value x, bool neverAbove) {
   Value bounded = atLeast(x, -104);
   if (!neverAbove)
     bounded = atMost(bounded, 89);
-  // Even, so that half of it is a whole bias.
+  // Twice the bias of f32's exponents: each of the two halves of n below gets one.
   constexpr int32_t kBias = 254;
   double round = hasScale() ? kRound : kRound + kBias;
   Value shifted = add(mul(bounded, constant(kLog2E)), constant(round));
