@@ -74,7 +74,7 @@ public:
     return result;
   }
 
-  /// With `neverAbove`, what the result is where x > 0 does not matter.
+  /// The exponential of x. With `neverAbove`, the result may be anything where x > 0.
   Value exp(Value x, bool neverAbove);
   /// 1 - exp(-x) for 0 <= x < 86 or NaN, exact to rounding near zero too.
   Value oneMinusExp(Value x);

@@ -66,8 +66,8 @@ struct Nest {
     int64_t square = 0;
   };
 
-  /// Units go through blocks of `size` positions of `dim`, one of `outer`: what follows it there is gone through once
-  /// per block, and each position of the block in turn.
+  /// Units go through blocks of `size` positions of `dim`, which is in `outer`: for each block through all positions of
+  /// the dimensions behind `dim` there, and for each of these through the positions of the block.
   struct RowBlocks {
     unsigned dim;
     int64_t size;
