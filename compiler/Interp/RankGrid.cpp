@@ -164,7 +164,7 @@ FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<co
       known[place][offset] = true;
     });
     if (!equal)
-      return emitError() << "has different values on ranks that should hold the same piece, such as rank " << rank;
+      return emitError() << "has different values on ranks that should hold the same shard, such as rank " << rank;
   }
   padded = std::move(summands.front());
   for (const HostTensor &summand : ArrayRef<HostTensor>(summands).drop_front())
