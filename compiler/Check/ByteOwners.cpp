@@ -28,7 +28,7 @@ void ByteOwners::erase(ByteRange range) {
 void ByteOwners::assign(ByteRange range, const Owner &owner) {
   if (range.bytes() == 0)
     return;
-  // The usual case: the same bytes as last time.
+  // Usually the range is a cell already.
   auto cell = cells_.find(range.begin);
   if (cell != cells_.end() && cell->second.end == range.end) {
     cell->second.owner = owner;

@@ -25,7 +25,7 @@ std::string axesOf(const fbs::Plan &plan, uint32_t communicator) {
   return absl::StrJoin(names, ", ");
 }
 
-/// Numbers between dots, of layers, become stars: in texts with several words too.
+/// Replaces numbers between dots, which are those of layers, by stars in every word of a text.
 std::string withoutNumbers(absl::string_view text) {
   std::vector<std::string> words;
   for (absl::string_view word : absl::StrSplit(text, ' ')) {

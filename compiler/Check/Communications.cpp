@@ -143,7 +143,8 @@ std::vector<std::vector<uint32_t>> Communications::predecessors(uint32_t role, I
     return result;
   const fbs::Program &program = timeline_.programOf(entries_[role]);
   StreamOrder order(program, mode);
-  std::vector<std::vector<uint32_t>> byStream(SizeOf(program.streams())); // [stream][place - 1]: index of a part
+  std::vector<std::vector<uint32_t>> byStream(
+      SizeOf(program.streams())); // indices: stream, then place - 1; value: index into parts
   uint32_t next = 0;
   for (uint32_t call = 0; call < SizeOf(program.timeline()) && next < parts.size(); ++call) {
     const fbs::SegmentCall &c = *program.timeline()->Get(call);
@@ -162,7 +163,7 @@ std::vector<std::vector<uint32_t>> Communications::predecessors(uint32_t role, I
         const absl::Span<const uint32_t> clock = order.clock(command.stream());
         byStream[command.stream()].push_back(next);
         for (uint16_t stream = 0; stream < clock.size(); ++stream) {
-          // Its own stream's clock counts the part itself.
+          // The clock of the part's own stream counts the part, too.
           const uint32_t over = clock[stream] - (stream == command.stream());
           if (over > 0)
             result[next].push_back(byStream[stream][over - 1]);

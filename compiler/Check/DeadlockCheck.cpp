@@ -32,7 +32,7 @@ DeadlockCheck::Successors DeadlockCheck::successorsOn(Machine machine) const {
 
 std::vector<std::optional<uint32_t>> DeadlockCheck::sort(const Successors &successors) const {
   std::vector<std::optional<uint32_t>> numbers(communications_.operations());
-  std::vector<uint32_t> waitsFor(communications_.operations()); // how many orders end at the operation
+  std::vector<uint32_t> waitsFor(communications_.operations()); // index: operation; how many edges lead to it
   for (uint32_t role = 0; role < successors.size(); ++role)
     for (const std::vector<uint32_t> &later : successors[role])
       for (const uint32_t i : later)

@@ -19,7 +19,7 @@ EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vect
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
       owners_.assign(RangeOf(buffer, slot), {index, slot, std::nullopt});
   };
-  // What holds values before the first command. An input that is no port of this entry was set by nobody.
+  // Buffers that hold values before the first command. Nobody has set an input that is no port of this entry.
   for (uint32_t i = 0; i < plan_.buffers()->size(); ++i) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(i);
     const fbs::BufferKind kind = buffer.kind();
@@ -48,7 +48,7 @@ bool EntryCheck::isDeclaredInPlace(const fbs::Command &command, uint32_t output,
 
 absl::Status EntryCheck::checkAliasing(CommandSite site, const fbs::Command &command,
                                        absl::Span<const OperandAccess> accesses) {
-  // In the order of first bytes, an operand overlaps only operands that begin before it ends.
+  // Operands are sorted by their first byte: those that overlap one and follow it begin before it ends.
   order_.resize(accesses.size());
   std::iota(order_.begin(), order_.end(), 0);
   std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
@@ -120,7 +120,7 @@ absl::Status EntryCheck::checkCommand(CommandSite site, const fbs::Command &comm
       lastWriter_[{access.buffer, access.slot}] = site;
     }
   }
-  // Workspace means nothing once its command is over.
+  // The contents of workspace are undefined once its command is over.
   for (const OperandAccess &access : accesses)
     if (plan_.buffers()->Get(access.buffer)->kind() == fbs::BufferKind::Scratch)
       owners_.erase(access.range);
@@ -160,8 +160,10 @@ absl::Status EntryCheck::check() {
 
 uint32_t EntryCheck::statesWritten() const {
   uint32_t count = 0;
-  for (const auto &[owner, site] : lastWriter_)
-    count += IsState(plan_.buffers()->Get(owner.first)->kind()) && !areResults_[owner.first];
+  for (const fbs::State *state : *plan_.states()) {
+    const auto first = lastWriter_.lower_bound({state->buffer(), 0});
+    count += first != lastWriter_.end() && first->first.first == state->buffer();
+  }
   return count;
 }
 

@@ -33,7 +33,7 @@ public:
   uint64_t aliasingFacts() const { return aliasingFacts_; }
   uint64_t readFacts() const { return readFacts_; }
   uint64_t outputFacts() const { return outputFacts_; }
-  /// The number of Parameter and State slots that commands of this entry write.
+  /// The number of the plan's states (Plan.states) of which commands of this entry write any byte.
   uint32_t statesWritten() const;
 
 private:

@@ -35,7 +35,7 @@ MemoryTimeline computeMemoryTimeline(const Timeline &timeline, uint32_t entry) {
       const bool begins = access.writes && !access.reads && access.range.bytes() == buffer.bytes();
       if (inserted || (begins && values[found->second].last != index)) {
         found->second = values.size();
-        // What is computed in place takes the bytes of what it replaces, which counts until here.
+        // A value that is computed in place takes over the bytes of another one, which counts up to this command.
         const bool isInPlace = access.writes && std::any_of(accesses.begin(), accesses.end(), [&](const auto &other) {
                                  return other.reads && other.buffer != access.buffer && other.range == access.range;
                                });

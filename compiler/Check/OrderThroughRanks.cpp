@@ -11,6 +11,7 @@
 namespace bowline {
 namespace {
 
+/// The limits beyond which find() returns nothing: numbers in all clocks, and numbers that are compared.
 constexpr uint64_t kMostWords = uint64_t{1} << 26, kMostWork = uint64_t{1} << 31;
 
 /// The commands of a role, in the order of issue.
@@ -54,7 +55,7 @@ private:
   const fbs::Program &program_;
   const size_t first_;
   StreamOrder order_;
-  uint32_t call_ = 0, command_ = 0; // of the next command
+  uint32_t call_ = 0, command_ = 0; // the place of the next command
 };
 
 } // namespace
@@ -66,7 +67,7 @@ std::optional<OrderThroughRanks> OrderThroughRanks::find(const Timeline &timelin
   for (uint32_t role = 0; role < roles; ++role)
     if (!communications.of(role).empty())
       width += SizeOf(timeline.programOf(communications.of(role).front().site.entry).streams());
-  // The numbers in the clocks of streams, of events and of parts.
+  // `words` counts the numbers in the clocks of streams, events and communications.
   uint64_t words = uint64_t{width} * width, work = 0;
   std::vector<std::unique_ptr<RoleCursor>> cursors(roles); // null: no order goes through the role
   OrderThroughRanks result;

@@ -33,8 +33,8 @@ public:
   static std::optional<OrderThroughRanks> find(const Timeline &timeline, const Communications &communications,
                                                absl::Span<const uint32_t> numbers);
 
-  /// For each part of the role: how many commands of each of the role's streams are over when the operation is; empty
-  /// where the members of the operation do not all wait for each other.
+  /// For each command of the role that communicates between roles, in order: how many commands of each of the role's
+  /// streams are over when the communication is; empty where its members do not all wait for each other.
   const std::vector<std::vector<uint32_t>> &of(uint32_t role) const { return over_[role]; }
 
 private:

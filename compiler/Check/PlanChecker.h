@@ -65,7 +65,7 @@ struct CheckReport {
     uint64_t copies = 0;
     uint64_t communications = 0; ///< collectives, sends and receives
     uint32_t streams = 0;        ///< streams that have commands
-    /// The number of slots of parameters and state that this entry writes.
+    /// The number of the plan's states of which this entry writes any byte; at most Role::states.
     uint32_t statesWritten = 0;
   };
   std::vector<Entry> entries;
@@ -80,8 +80,8 @@ struct CheckReport {
 
   /// What the ranks with one coordinate along the role axis have in common. Without such an axis there is one role.
   struct Role {
-    std::string name; ///< empty where the plan names no roles
-    uint32_t states = 0;
+    std::string name;    ///< empty where the plan names no roles
+    uint32_t states = 0; ///< the number of the plan's states (Plan.states) that these ranks have
 
     struct Arena {
       uint64_t bytes = 0;

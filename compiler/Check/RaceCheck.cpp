@@ -78,7 +78,7 @@ absl::Status RaceCheck::touch(ByteRange range, const Access &access) {
   for (auto each = cell; each != cells_.end() && each->first < range.end; ++each)
     BOWLINE_RETURN_IF_ERROR(checkAfter(*each, range, access));
   if (access.writes) {
-    // One cell for all of it; the usual case is that it was one.
+    // The range becomes one cell, which it usually is already.
     if (cell == cells_.end() || cell->first != range.begin || cell->second.end != range.end) {
       cell = cells_.erase(cell, cells_.lower_bound(range.end));
       cell = cells_.emplace_hint(cell, range.begin, Cell{range.end, {}, {}});
@@ -144,7 +144,7 @@ absl::Status RaceCheck::checkCommand(CommandSite site, const fbs::Command &comma
   }
   order_.issue(command.stream());
   if (through_ != nullptr && CommunicatesBetweenRoles(timeline_.plan(), command))
-    order_.join(command.stream(), through_->of(timeline_.programOf(entry_).role())[nextPart_++]);
+    order_.join(command.stream(), through_->of(timeline_.programOf(entry_).role())[nextBetweenRoles_++]);
   return absl::OkStatus();
 }
 

@@ -67,7 +67,8 @@ private:
   uint32_t entry_;
   StreamOrder order_;
   const OrderThroughRanks *through_;
-  uint32_t nextPart_ = 0; // index of the next communication between roles
+  /// The next command of this entry that communicates between roles: an index into through_->of(its role).
+  uint32_t nextBetweenRoles_ = 0;
   Cells cells_;
   struct LastUse {
     StreamOrder::Stamp stamp;

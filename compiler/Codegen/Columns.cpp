@@ -1,4 +1,4 @@
-//===- Columns.cpp - Which nests reduce rows piece by piece
+//===- Columns.cpp - Which nests reduce over rows by blocks of columns
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,14 +12,14 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// Fewer rows are as fast with accumulators in registers.
+/// Reductions over fewer rows are as fast with accumulators in registers, and get no column sums.
 static constexpr int64_t kMinRows = 16;
 
-/// Columns of one unit. A page of f32 keeps prefetchers busy best; fewer, where there would be little to do in
-/// parallel.
+/// One unit has kMaxColumns columns, a page of f32, which hardware prefetchers follow best. It has fewer, but not fewer
+/// than kMinColumns, where that gives kUnits units that can run in parallel.
 static constexpr int64_t kMaxColumns = 1024, kMinColumns = 256, kUnits = 8;
 
-/// Buffers of columns on the stack.
+/// The largest number of reductions for each of which a unit has a buffer of column sums on its stack.
 static constexpr size_t kMaxReductions = 4;
 
 void bowline::codegen::chooseColumns(Nest &nest, int64_t vectorLanes) {

@@ -123,7 +123,7 @@ FailureOr<std::string> CpuCodegen::State::emit(ModuleOp module) {
   return std::move(*object);
 }
 
-/// Marks the body of an epilogue, for the cache too.
+/// The attribute that marks the body of an epilogue. It is in the printed IR, and so in the key of the cache.
 static constexpr StringLiteral kEpilogue = "epilogue";
 
 FailureOr<CachedKernel> CpuCodegen::State::compile(func::FuncOp original, func::FuncOp kernel) {
@@ -199,7 +199,7 @@ FailureOr<KernelInfo> CpuCodegen::add(func::FuncOp kernel, StringRef symbol) {
   Sha256Digest key{};
   KernelCache *cache = state->target.hasCode ? state->target.cache.get() : nullptr;
   if (cache) {
-    // Neither its name nor where it comes from is in the code.
+    // The code does not depend on the kernel's name or locations: they are kept out of the key.
     own->setSymName(kKernelSymbol);
     std::string ir;
     llvm::raw_string_ostream stream(ir);

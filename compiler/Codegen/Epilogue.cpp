@@ -51,7 +51,8 @@ LogicalResult bowline::codegen::checkEpilogue(func::FuncOp epilogue) {
 FailureOr<std::unique_ptr<Nest>> bowline::codegen::planEpilogue(func::FuncOp epilogue) {
   auto nest = std::make_unique<Nest>(epilogue.getContext());
   ArrayRef<int64_t> shape = cast<RankedTensorType>(epilogue.getArgumentTypes()[0]).getShape();
-  // A dimension of one element would disappear from indices, and with it where a tile begins.
+  // IndexSpace leaves dimensions of size 1 out of indices. These two must stay: the loops over them run from the tile's
+  // first row and column, which are arguments of the function.
   SmallVector<AffineExpr> point;
   for (int64_t size : shape)
     point.push_back(nest->space.dim(nest->space.addDim(std::max<int64_t>(size, 2))));
@@ -120,7 +121,8 @@ LogicalResult EpilogueEmitter::emit(ModuleOp module, StringRef symbol, const Nes
   FunctionType signature = frame.kernel.getFunctionType();
   frame.inputCount = signature.getNumInputs();
 
-  // The tile as if it began with the product's first element.
+  // The address is moved back from the tile's first element to that of the product, so that rows and columns of the
+  // product are indices into it.
   Value origin = arith::SubIOp::create(
       b, b.constant(0), arith::AddIOp::create(b, arith::MulIOp::create(b, firstRow, stride), firstColumn));
   Value tile = LLVM::GEPOp::create(b, pointer, b.getF32Type(), body->getArgument(1), ArrayRef<LLVM::GEPArg>{origin});

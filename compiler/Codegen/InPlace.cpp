@@ -25,7 +25,7 @@ static bool reads(const Nest &nest, unsigned argument) {
 
 /// Whether `store` may overwrite `argument`, which only `nest` reads.
 static bool isSafe(const Nest &nest, const Nest::Store &store, bool isRowStore, unsigned argument) {
-  // Pieces of a row are written before others are read.
+  // Segments of a row come one after the other: the first would write before the second has read.
   if (nest.segments.size() > 1)
     return false;
   SmallVector<const Expr *> roots;
@@ -64,7 +64,7 @@ static bool isSafe(const Nest &nest, const Nest::Store &store, bool isRowStore, 
         safe &= expr->index == store.index || isSameRow(expr->index);
       break;
     case Expr::Kind::Reduce:
-      // A reduction inside of the loop that writes the row.
+      // The reduction is computed in the loop that writes the row, so that it may read nothing but what is written.
       if (inner && expr->freeDims & dimBit(*inner))
         forEachExpr(expr->operands, [&](const Expr *load) {
           if (load->kind == Expr::Kind::Load && load->argument == argument)
@@ -93,7 +93,7 @@ SmallVector<std::pair<int, int>> bowline::codegen::findInPlacePairs(func::FuncOp
     if (readers != 1)
       continue;
     auto add = [&](const Nest::Store &store, bool isRowStore) {
-      // Written once per row, from the first on.
+      // A partial sum is written with each row of its unit, before later rows are read.
       if (store.isPartialSum)
         return;
       auto from = cast<RankedTensorType>(inputType), to = cast<RankedTensorType>(type.getResult(store.output));

@@ -38,7 +38,7 @@ public:
 
   int64_t size(unsigned dim) const { return sizes[dim]; }
 
-  /// More dimensions were asked for than a DimSet holds; what was built is unusable.
+  /// Whether more dimensions were added than a DimSet holds; expressions that were built are unusable then.
   bool isExhausted() const { return exhausted; }
 
   /// The index along `dim`: zero where its size is one.

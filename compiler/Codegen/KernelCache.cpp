@@ -39,7 +39,7 @@ static llvm::StringRef text(const Sha256Digest &digest) {
   return {reinterpret_cast<const char *>(digest.data()), digest.size()};
 }
 
-/// What a loaded object's notes say.
+/// The build id that the notes of a loaded object say; empty where they say none.
 static std::string buildIdOf(const dl_phdr_info &object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const ElfW(Phdr) &segment = object.dlpi_phdr[i];
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<KernelCache>> KernelCache::open(const std::string
 
 Sha256Digest KernelCache::keyOf(llvm::StringRef ir, llvm::StringRef target) const {
   Sha256 hash;
-  // Lengths, so that no two lists of parts are the same bytes.
+  // Lengths come first, so that no two lists of strings give the same bytes.
   for (llvm::StringRef part : {llvm::StringRef("kernel cache 1"), llvm::StringRef(build), target, ir})
     hash.Update(absl::StrCat(part.size(), ":", view(part)));
   return hash.Finish();
@@ -170,7 +170,7 @@ std::optional<CachedKernel> KernelCache::find(const Sha256Digest &key) {
     return std::nullopt;
   }
   ++hitCount;
-  // What was used last is removed last. If this fails, the entry is merely older than it should be.
+  // Entries that were used last are removed last. If this fails, the entry is merely older than it should be.
   (void)utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return kernel;
 }

@@ -49,7 +49,7 @@ namespace {
 class MemoryFile {
 public:
   static Expected<MemoryFile> create(StringRef name) {
-    // Without MFD_CLOEXEC, so that the child has it.
+    // The descriptor has no MFD_CLOEXEC, so that the child inherits it.
     int descriptor = memfd_create(name.str().c_str(), 0);
     if (descriptor < 0)
       return errnoError("cannot create the memory file '" + name + "'");
@@ -69,7 +69,7 @@ public:
     return Error::success();
   }
 
-  /// All of it, whoever wrote it.
+  /// Reads the whole contents, also what the child wrote.
   Expected<std::vector<char>> read() const {
     struct stat status;
     if (fstat(get(), &status) != 0)
@@ -102,7 +102,7 @@ static Expected<std::string> findLinker() {
                            "the package lld-22");
 }
 
-/// `object` with its function called `symbol`.
+/// A copy of `object` whose function is called `symbol`.
 static Expected<std::unique_ptr<MemoryBuffer>> rename(StringRef object, StringRef symbol) {
   auto binary = object::createBinary(MemoryBufferRef(object, "kernel"));
   if (!binary)
@@ -116,7 +116,7 @@ static Expected<std::unique_ptr<MemoryBuffer>> rename(StringRef object, StringRe
   return MemoryBuffer::getMemBufferCopy(StringRef(renamed.data(), renamed.size()), symbol);
 }
 
-/// All objects in one file, in order.
+/// An archive of all objects, in order.
 static Expected<std::unique_ptr<MemoryBuffer>> archive(ArrayRef<KernelObject> objects) {
   std::vector<std::unique_ptr<MemoryBuffer>> renamed;
   std::vector<NewArchiveMember> members;
@@ -143,7 +143,7 @@ static Expected<int> run(const std::string &program, ArrayRef<const char *> argu
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, messages.get(), STDERR_FILENO);
-  // The linker removes a file '-' before it writes to its standard output. There is none here.
+  // Before it writes to its standard output, the linker removes a file '-' of its working folder; /proc has none.
   posix_spawn_file_actions_addchdir_np(&actions, "/proc");
   pid_t child;
   errno = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);

@@ -74,7 +74,7 @@ public:
     return result;
   }
 
-  /// With `neverAbove`, what the result is where x > 0 does not matter.
+  /// The exponential of x. With `neverAbove`, the result may be anything where x > 0.
   Value exp(Value x, bool neverAbove);
   /// 1 - exp(-x) for 0 <= x < 86 or NaN, exact to rounding near zero too.
   Value oneMinusExp(Value x);
@@ -166,7 +166,7 @@ Value Lanes::exp(Value x, bool neverAbove) {
   Value bounded = atLeast(x, -104);
   if (!neverAbove)
     bounded = atMost(bounded, 89);
-  // Even, so that half of it is a whole bias.
+  // Twice the bias of f32's exponents: each of the two halves of n below gets one.
   constexpr int32_t kBias = 254;
   double round = hasScale() ? kRound : kRound + kBias;
   Value shifted = add(mul(bounded, constant(kLog2E)), constant(round));

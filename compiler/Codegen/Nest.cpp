@@ -19,13 +19,14 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-/// Elements of a block where blocks are independent: a few pages, so that a block is worth a thread's attention.
+/// The number of elements of a block where blocks are independent: a few pages, enough work to hand to a thread.
 static constexpr int64_t kBlockSize = 8192;
 
-/// Bytes of a row that is kept on the stack: part of the second-level cache, far less than the stack of a thread.
+/// The largest number of bytes of a row that is kept on the stack (Nest::kept): part of the second-level cache, far
+/// less than the stack of a thread.
 static constexpr int64_t kMaxKeptBytes = 640 << 10;
 
-/// More pieces than this of one row are computed with conditions instead.
+/// A row that would have more segments is computed as one, with conditions.
 static constexpr size_t kMaxSegments = 8;
 
 static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
@@ -45,7 +46,8 @@ int64_t bowline::codegen::chooseLanes(ArrayRef<const Expr *> roots, int64_t size
   return std::max<int64_t>(lanes, 1);
 }
 
-/// Whether reductions under `roots` that depend on `inner` read along their own dimension rather than along it.
+/// Whether most loads in reductions that depend on `inner` are contiguous along the reduced dimension rather than along
+/// `inner`.
 static bool readsAlongRows(ArrayRef<const Expr *> roots, unsigned inner) {
   int64_t innerVotes = 0, rowVotes = 0;
   forEachExpr(roots, [&](const Expr *reduce) {
@@ -76,7 +78,7 @@ public:
     Operation *terminator = kernel.getBody().front().getTerminator();
     SmallVector<unsigned> order(terminator->getNumOperands());
     std::iota(order.begin(), order.end(), 0);
-    // Full results first: results per row join them.
+    // Full results come first, so that results with one value per row can join their nests.
     llvm::stable_sort(order, [&](unsigned lhs, unsigned rhs) {
       return shapeOf(terminator->getOperand(lhs)).size() > shapeOf(terminator->getOperand(rhs)).size();
     });
@@ -115,7 +117,8 @@ private:
     return index;
   }
 
-  /// The first stage of a sum over rows: [blocks, rows, columns] to [blocks, columns].
+  /// The operation that defines `value`, if it is the first stage of a sum over rows, from [blocks, rows, columns] to
+  /// [blocks, columns]; null otherwise.
   static graph::ReduceOp columnSums(Value value) {
     // By name: other operations decompose into reductions and movements, which code generation knows one by one.
     auto reduce = value.getDefiningOp<graph::ReduceOp>();
@@ -177,7 +180,7 @@ private:
       (isPerRow ? draft.perRow : draft.full).push_back(store);
       members.push_back(number);
     }
-    // Sums alone are better off with a block of columns in registers.
+    // If nothing else needs the rows, the sums are faster in a nest of their own, with a block of columns in registers.
     if (!saves)
       return success();
     placed.insert(members.begin(), members.end());
@@ -210,7 +213,7 @@ private:
         draft.full.push_back(*store);
         return success();
       }
-      // A result without reductions, or with one across rows, is better off with vectors of its own.
+      // A result without reductions, or with one across rows, is faster in a nest of its own, with vectors of it.
       if (!reducesRows(draft, *store))
         continue;
       draft.perRow.push_back(*store);
@@ -237,7 +240,7 @@ private:
     return std::nullopt;
   }
 
-  /// Whether reductions read along their own dimension rather than along the result's last one.
+  /// Whether the store's reductions are contiguous along the reduced dimension rather than the result's last one.
   static bool prefersRows(const Draft &draft, const Nest::Store &store) {
     auto inner = innerDim(draft);
     if (!inner)
@@ -259,7 +262,7 @@ private:
     return hasReduction && isDense;
   }
 
-  /// Joins adjacent dimensions over which everything is dense.
+  /// Merges adjacent dimensions where every index depends on them as on one dimension.
   void mergeDims(Draft &draft) {
     Nest &nest = *draft.nest;
     SmallVector<const Expr *> roots;
@@ -392,14 +395,14 @@ static std::optional<Nest::Kept> findKept(Nest &nest) {
       llvm::SmallDenseMap<unsigned, AffineExpr> replacements;
       replacements[dim] = nest.space.dim(inner);
       const Expr *again = nest.builder.replace(expr, replacements);
-      // Operands come first: the last one contains most.
+      // Operands are visited before what is computed from them, so that the last match contains the others.
       if (inSegment.contains(again))
         kept = Nest::Kept{expr, again, dim, inner};
     });
   return kept;
 }
 
-/// A row that nothing is reduced over is divided into blocks.
+/// Divides rows into blocks, which become units of their own, unless something is reduced along the row.
 static void divideInner(Nest &nest, int64_t vectorLanes) {
   if (nest.rows || nest.segments.size() > 1 || !nest.rowStores.empty())
     return;

@@ -37,7 +37,7 @@ struct Nest {
     const Expr *value;
     /// The value is added to what is there: the result is a sum over the rows of the unit.
     bool isPartialSum = false;
-    /// Written past the caches, which the result would not fit in.
+    /// The value is written by non-temporal stores, since the result would not fit in the caches.
     bool isStreamed = false;
   };
   /// A range of the inner dimension in which no condition changes.
@@ -66,8 +66,8 @@ struct Nest {
     int64_t square = 0;
   };
 
-  /// Units go through blocks of `size` positions of `dim`, one of `outer`: what follows it there is gone through once
-  /// per block, and each position of the block in turn.
+  /// Units go through blocks of `size` positions of `dim`, which is in `outer`: for each block through all positions of
+  /// the dimensions behind `dim` there, and for each of these through the positions of the block.
   struct RowBlocks {
     unsigned dim;
     int64_t size;
@@ -88,12 +88,12 @@ struct Nest {
   Segment initial;
   std::optional<Kept> kept;
   std::optional<Tile> tile;
-  /// Reductions across rows, over equal dimensions, that are made for all columns of a block at once, so that long
-  /// pieces of few rows are read at a time; their values are in a buffer until they are needed.
+  /// Reductions across rows, over equal dimensions, that are made for all columns of a block at once, so that memory is
+  /// read in long runs of few rows; their values are in a buffer until they are needed.
   llvm::SmallVector<const Expr *> columnSums;
   std::optional<RowBlocks> rowBlocks;
-  /// Loads of short rows that lie apart where units follow each other: prefetchers do not find the next one. What is
-  /// read and written `rowsAhead` positions of `aheadDim` later is asked for.
+  /// Loads of short rows that lie far apart in units that follow each other, so that hardware prefetchers do not find
+  /// the next one. Kernels prefetch what is read and written `rowsAhead` positions of `aheadDim` later.
   llvm::SmallVector<const Expr *> scattered;
   unsigned aheadDim = 0;
   int64_t rowsAhead = 0;

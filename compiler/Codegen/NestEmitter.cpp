@@ -82,7 +82,8 @@ LogicalResult NestEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std:
     first += frame.nest->units;
     scopes.begin(body);
   }
-  // Streamed stores are ordered by nothing else, not by the release with which a caller says that the range is done.
+  // Non-temporal stores are ordered by a fence alone, not by the release operation with which a caller announces that
+  // the range is done.
   if (memory.hasStreamed())
     LLVM::CallIntrinsicOp::create(b, Type(), b.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
   LLVM::ReturnOp::create(b, ValueRange());

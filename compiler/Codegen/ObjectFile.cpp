@@ -49,7 +49,8 @@ void codegen::prepareModule(Module &module, TargetMachine &machine, const Target
     function.addFnAttr("target-cpu", cpu.level);
     if (!cpu.features().empty())
       function.addFnAttr("target-features", cpu.features());
-    // The default is half of the registers, for the sake of scalar code around them.
+    // Where vectors have 512 bits, LLVM prefers 256 by default, since wide ones may lower the clock of scalar code
+    // around them. Kernels are vector code throughout.
     function.addFnAttr("prefer-vector-width", std::to_string(cpu.vectorBits));
     function.addFnAttr(Attribute::NoUnwind);
   }
@@ -67,7 +68,7 @@ void codegen::optimize(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
   ModulePassManager passes;
-  // Nothing to inline and nothing left to vectorise: the loops need only be cleaned.
+  // Kernels have no calls to inline and are vectorised already, so that cleaning up their loops is enough.
   cantFail(builder.parsePassPipeline(
       passes, "function(early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm<allowspeculation>),"
               "early-cse<memssa>,instcombine,simplifycfg)"));

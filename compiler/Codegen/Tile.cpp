@@ -12,24 +12,25 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// Positions on either side of a transposed tile. Two cache lines of every row that is written follow each other, as
-/// the memory gives them; as many rows as it takes for what is asked for ahead to be of the same tile mostly.
+/// The size of a transposed tile in elements. Its 32 columns are, in f32, two cache lines of each row that is written,
+/// which memory transfers as a pair. With 1024 rows, most of what is prefetched belongs to the same tile.
 static constexpr int64_t kTransposedRows = 1024, kTransposedColumns = 32;
 
-/// Rows as long as a page are streams by themselves.
+/// Rows of a page or more need no prefetches: the hardware follows each of them as a stream.
 static constexpr int64_t kMaxRowBytes = 4096;
 
-/// Rows of a block that are next to each other in the result or in what is read, and the bytes of a block: the next one
-/// is asked for while it waits in the second-level cache.
+/// The limits of a block of Nest::RowBlocks: its positions, and the bytes that it reads. The second-level cache holds a
+/// block together with the next one, which is prefetched meanwhile.
 static constexpr int64_t kMaxBlockRows = 8, kMaxBlockBytes = 64 << 10;
 
-/// How far ahead of scattered rows memory is asked for: without blocks, and at least with them.
+/// How many rows ahead scattered rows are prefetched: kRowsAhead without row blocks, with them kMinRowsAhead, rounded
+/// up to whole blocks.
 static constexpr int64_t kRowsAhead = 16, kMinRowsAhead = 4;
 
-/// A smaller square is no faster than a gather.
+/// Transposing squares with a shorter side is no faster than gathering their elements.
 static constexpr int64_t kMinSquare = 4;
 
-/// Loads of one nest that are transposed.
+/// The largest number of loads of one nest that are transposed.
 static constexpr size_t kMaxTransposed = 4;
 
 namespace {
@@ -57,7 +58,8 @@ public:
   }
 
 private:
-  /// Loads along another dimension of the result than its last one.
+  /// Gives the nest a tile if it has loads that are contiguous along an outer dimension and not along `inner`: squares
+  /// of them are read row by row and transposed in registers. Returns whether it gave one.
   bool transpose() {
     std::optional<unsigned> along;
     Nest::Tile tile;
@@ -88,7 +90,7 @@ private:
     return true;
   }
 
-  /// Short rows that are written one after the other and read far from each other.
+  /// Finds loads of short rows that are written one after the other, but lie far apart where they are read.
   void findScattered() {
     int64_t columns = nest.space.size(inner);
     for (const Expr *load : loads) {
@@ -103,8 +105,8 @@ private:
     }
   }
 
-  /// Rows that `load` reads one after the other along another dimension than they are written: in blocks of both
-  /// dimensions what is read and what is written are both several long pieces of memory.
+  /// Rows of `load` may follow each other in memory along another dimension than the rows that are written. The units
+  /// then go through blocks of both dimensions, so that each block reads and writes several rows that are contiguous.
   void chooseRowBlocks(const Expr *load, int64_t rowBytes) {
     unsigned written = nest.outer.back(), read = written;
     for (unsigned dim : nest.outer)

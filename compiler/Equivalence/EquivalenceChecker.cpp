@@ -57,7 +57,7 @@ static LogicalResult checkSize(ModuleOp module, const RunnableProgram &program) 
             "model by itself if it gets the model's directory";
 }
 
-/// "result 'y'[0, 2] after @f": the first NaN that was seen; "" without any.
+/// Where the first NaN was seen, as in "result 'y'[0, 2] after @f"; empty where there is none.
 static std::string findNaN(const Observation &seen);
 
 LogicalResult EquivalenceChecker::begin(ModuleOp module) {
@@ -107,7 +107,7 @@ LogicalResult EquivalenceChecker::check(World &world, StringRef step, ModuleOp m
     return failure();
   if (failed(checkSize(module, **program)))
     return failure();
-  // What is new, and what was run before as far as it is there.
+  // What can be run now, and what was run before the step as far as the program still has it.
   std::vector<std::string> own = outermost(**program), names = own;
   for (const auto &[name, tensors] : world.before.runs)
     if ((*program)->findCallable(name) && !llvm::is_contained(names, name))

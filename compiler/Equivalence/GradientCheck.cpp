@@ -29,6 +29,7 @@ static const HostTensor *find(const SeenTensors &tensors, const std::string &nam
 
 namespace {
 
+/// Central differences of the loss around the values that ObservedValues gives to parameters.
 class Differences {
 public:
   Differences(RunnableProgram &program, ObservedValues &values, const RunnableProgram::Callable &loss,
@@ -38,6 +39,7 @@ public:
       inputs.try_emplace(input.name, values.inputOf(microbatch.name, input));
   }
 
+  /// Gives all parameters these values.
   LogicalResult reset() {
     for (const Variable &variable : program.variables())
       if (variable.has(StateFlags::Weight) && failed(program.setVariable(variable.name, values.valueOf(variable))))
@@ -45,7 +47,7 @@ public:
     return success();
   }
 
-  /// The derivative of the loss by `param` along `direction`.
+  /// The derivative of the loss by `param` along `direction`, by five points. Leaves `param` as it was.
   FailureOr<double> along(const Variable &param, const HostTensor &direction) {
     double sum = 0;
     for (auto [steps, weight] : {std::pair{1, 8.0}, {-1, -8.0}, {2, -1.0}, {-2, 1.0}}) {
@@ -60,6 +62,7 @@ public:
   }
 
 private:
+  /// The loss where `param` is `distance` away from its value along `direction`; it stays there.
   FailureOr<double> lossAt(const Variable &param, const HostTensor &direction, double distance) {
     HostTensor moved = values.valueOf(param);
     for (auto [value, step] : llvm::zip_equal(moved.data, direction.data))

@@ -73,7 +73,7 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
       continue;
     }
     if (entry.getKind() == EntryKind::Prepare || findCallable(entry.getName()))
-      continue; // runs before each of the others; roles have the same inputs and outputs
+      continue; // the interpreter runs Prepare before others; entries of all roles have the same inputs and outputs
     Callable callable{entry.getName().str(), true, false, {}, {}, {}};
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {

@@ -27,7 +27,7 @@ using graph::HostTensor;
 // What is in a module
 //===----------------------------------------------------------------------===//
 
-/// Whether types are those of one rank's shards.
+/// Whether the types in `module` are local ones, of the shards of one rank.
 static bool isLocal(ModuleOp module) {
   bool local = false;
   module.walk([&](graph::FuncOp function) {
@@ -47,7 +47,7 @@ static SmallVector<graph::FuncOp> functionsOf(graph::EntryOp entry) {
   return functions;
 }
 
-/// The shape of an argument on all ranks together.
+/// The global shape of an argument, whether types are local or not.
 static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) {
   auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
   if (auto shape = function.getArgAttrOfType<DenseI64ArrayAttr>(index, DistDialect::kGlobalShapeAttr))
@@ -60,6 +60,7 @@ static std::vector<int64_t> globalShape(graph::FuncOp function, unsigned index) 
   return shape;
 }
 
+/// Whether an operation takes negative elements of the argument as absent labels.
 static bool isLabels(Value argument) {
   return llvm::any_of(argument.getUses(), [](OpOperand &use) {
     auto user = dyn_cast<graph::Interpretable>(use.getOwner());
@@ -67,6 +68,7 @@ static bool isLabels(Value argument) {
   });
 }
 
+/// Adds the function's arguments that `inputs` does not have by name; `count` microbatches add a leading dimension.
 static void addInputs(graph::FuncOp function, int64_t count, std::vector<RunnableProgram::Input> &inputs) {
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
     RunnableProgram::Input input;
@@ -131,7 +133,7 @@ void RunnableProgram::addCallables(ModuleOp of, bool functionsToo) {
     for (auto [function, repeat] : llvm::zip_equal(functions, entry.getRepeat()))
       addInputs(function, entry.getMicrobatches().value_or(repeat), callable.inputs);
     if (known)
-      const_cast<Callable &>(*known) = std::move(callable); // inputs of another stage
+      const_cast<Callable &>(*known) = std::move(callable); // now with the inputs of this stage, too
     else
       allCallables.push_back(std::move(callable));
   }
@@ -201,7 +203,8 @@ static void addMesh(ModuleOp module) {
   dist::MeshOp::create(builder, module.getLoc(), "mesh", builder.getStrArrayAttr({"rank"}), ArrayRef<int64_t>{1});
 }
 
-/// Gives a module a mesh of one rank, on which nothing is sharded: what it computes is on whole tensors.
+/// Gives a module a mesh of one rank and removes shardings and reshards, which leave values of global tensors as they
+/// are.
 static void makeWhole(ModuleOp module) {
   MLIRContext *context = module.getContext();
   for (auto strategy : llvm::make_early_inc_range(module.getOps<dist::StrategyOp>()))
@@ -222,7 +225,7 @@ static void makeWhole(ModuleOp module) {
   });
 }
 
-/// The axis of the stages; "pp" where no strategy says.
+/// The axis along which pipeline stages lie, as the strategy says; "pp" where there is none.
 static std::string stageAxisOf(ModuleOp module) {
   if (dist::StrategyOp op = dist::StrategyOp::of(module))
     if (FailureOr<Strategy> strategy = Strategy::fromOp(op); succeeded(strategy) && !strategy->stageAxis.empty())

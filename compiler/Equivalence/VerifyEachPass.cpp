@@ -18,7 +18,7 @@ using namespace bowline;
 
 namespace {
 
-/// What the instrumentation finds, for the pass that may fail.
+/// What the instrumentation found. It cannot fail a pipeline; the pass Verdict at its end does.
 struct Progress {
   EquivalenceChecker checker;
   bool began = false, failed = false;
@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  /// The outermost one.
+  /// The outermost module around `op`.
   static ModuleOp moduleOf(Operation *op) {
     while (Operation *parent = op->getParentOp())
       op = parent;

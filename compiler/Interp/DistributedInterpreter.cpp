@@ -64,7 +64,7 @@ LogicalResult DistributedInterpreter::initialize() {
       return failure();
   EntryOp init = EntryOp::find(module, EntryKind::Init);
   if (!init)
-    return module.emitError("has no entry of kind init, which would give each rank its part of the initial values");
+    return module.emitError("has no entry of kind init, which would give each rank its shard of the initial values");
   return run(init.getSymName(), {});
 }
 
@@ -106,14 +106,18 @@ FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef
     for (auto [reference, repeat] :
          llvm::zip_equal(entry.getFunctions().getAsRange<FlatSymbolRefAttr>(), entry.getRepeat()))
       calls.push_back({symbols.lookup<FuncOp>(reference.getValue()), repeat});
-    clearAccumulators();
   } else {
     return module.emitError("no graph.func or graph.entry is named @") << name;
   }
+  size_t expected = 0;
+  for (auto [function, repeat] : calls)
+    expected += function.getNumArguments();
+  if (arguments.size() != expected)
+    return callee->emitOpError("takes ") << expected << " arguments but got " << arguments.size();
+  if (isa<EntryOp>(callee))
+    clearAccumulators();
   std::vector<Tensors> results;
   for (auto [function, repeat] : calls) {
-    if (arguments.size() < function.getNumArguments())
-      return callee->emitOpError("got too few arguments");
     ArrayRef<HostTensor> own = arguments.take_front(function.getNumArguments());
     arguments = arguments.drop_front(own.size());
     for (int64_t repetition = 0; repetition < repeat; ++repetition) {

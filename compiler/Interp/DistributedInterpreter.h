@@ -45,8 +45,8 @@ public:
   /// Gives every accumulator its initial value, as before each run of an entry.
   void clearAccumulators();
 
-  /// Runs a function or an entry as Interpreter::run does, with global arguments. Fails with a diagnostic where two
-  /// ranks return different results.
+  /// Runs a function or an entry as Interpreter::run does, with global arguments. Fails with a diagnostic where their
+  /// number is wrong or two ranks return different results.
   llvm::FailureOr<Tensors> run(llvm::StringRef name, llvm::ArrayRef<HostTensor> arguments);
 
 private:

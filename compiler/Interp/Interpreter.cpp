@@ -29,7 +29,7 @@ static std::string shapeText(ArrayRef<int64_t> shape) {
   return text;
 }
 
-/// Whether it has the value of the variable that it names.
+/// Whether the variable always has the value of another one, its owner.
 static bool isMirror(Variable variable) { return variable.has(StateFlags::Mirror); }
 
 /// The type of an argument of a function that an entry runs `repeat` times.
@@ -50,7 +50,7 @@ Interpreter::Interpreter(ModuleOp module, const graph::Arithmetic &arithmetic)
 // Variables
 //===----------------------------------------------------------------------===//
 
-/// The values of `graph.random`, so that there is one definition of them.
+/// Draws `value` as `graph.random` would, so that random values have one definition.
 static LogicalResult drawNormal(Operation *variable, RankedTensorType type, NormalAttr normal, int64_t seed,
                                 uint64_t stream, HostTensor &value) {
   OpBuilder builder(variable->getContext());

@@ -27,7 +27,7 @@ LogicalResult PipelinedInterpreter::initialize() {
   // All ranks have the same entries.
   EntryOp init = ranks.empty() ? EntryOp() : EntryOp::find(ranks.front()->module, EntryKind::Init);
   if (!init)
-    return module.emitError("has no entry of kind init, which would give each rank its part of the initial values");
+    return module.emitError("has no entry of kind init, which would give each rank its shard of the initial values");
   return run(init.getSymName(), {});
 }
 

@@ -101,7 +101,7 @@ void PlanInterpreter::write(Rank &rank, Value value, int64_t slot, const HostTen
   constexpr int64_t kLargest = 8;
   int64_t size = elementBytes(buffer), at = addressOf(rank, buffer, slot);
   auto &[values, sizes] = rank.memory;
-  // Elements that reach into the range are gone.
+  // An element that begins before the range and reaches into it has no value any more.
   for (int64_t before = std::max<int64_t>(0, at - kLargest); before < at; ++before)
     if (before + sizes[before] > at)
       sizes[before] = 0;
@@ -173,14 +173,14 @@ dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &gr
     ArrayRef<int64_t> view = attr->getView().asArrayRef();
     layout.view = view.empty() ? layout.global : llvm::to_vector(view);
     layout.axes.assign(layout.view.size(), {});
-    for (auto [axes, cut] : llvm::zip(layout.axes, attr->getDimShardings().getAsRange<ArrayAttr>()))
-      llvm::append_range(axes, cut.getAsRange<StringAttr>());
+    for (auto [axes, sharding] : llvm::zip(layout.axes, attr->getDimShardings().getAsRange<ArrayAttr>()))
+      llvm::append_range(axes, sharding.getAsRange<StringAttr>());
     llvm::append_range(layout.flatAxes, attr->getFlatAxes().getAsRange<StringAttr>());
   }
   for (auto [size, axes] : llvm::zip_equal(layout.view, layout.axes)) {
-    int64_t parts = grid.sizeOf(axes), part = static_cast<int64_t>(llvm::divideCeil(size, parts));
-    layout.local.push_back(part);
-    layout.padded.push_back(part * parts);
+    int64_t count = grid.sizeOf(axes), local = static_cast<int64_t>(llvm::divideCeil(size, count));
+    layout.local.push_back(local);
+    layout.padded.push_back(local * count);
   }
   layout.shard = layout.isFlat() ? buffer.getTensorType().getNumElements() : 0;
   return layout;
@@ -189,7 +189,7 @@ dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &gr
 FailureOr<HostTensor> PlanInterpreter::join(Role &role, plan::BufferOp buffer) {
   std::vector<HostTensor> parts;
   for (int64_t rank : role.ranks) {
-    // The last microbatch's, where there are several.
+    // A buffer with a slot per microbatch has the value of the last one.
     auto part = read(buffer, ranks[rank], buffer, static_cast<int64_t>(buffer.getSlots()) - 1);
     if (failed(part))
       return failure();
@@ -224,10 +224,23 @@ FailureOr<HostTensor> PlanInterpreter::getVariable(StringRef name) {
   return std::move(*value);
 }
 
+/// Checks that a value that a caller gives to `buffer` has the shape of its global tensor.
+static LogicalResult checkShape(const HostTensor &value, ArrayRef<int64_t> expected, plan::BufferOp buffer) {
+  if (ArrayRef<int64_t>(value.shape) == expected)
+    return success();
+  InFlightDiagnostic error = buffer.emitOpError("'") << buffer.getName() << "' has the global shape [";
+  llvm::interleaveComma(expected, error);
+  error << "], but was given a value of shape [";
+  llvm::interleaveComma(value.shape, error);
+  return error << "]";
+}
+
 LogicalResult PlanInterpreter::setVariable(StringRef name, const HostTensor &value) {
   bool found = false;
   for (auto &role : roles)
     if (plan::BufferOp buffer = role->findState(name)) {
+      if (failed(checkShape(value, layoutOf(buffer, role->grid).global, buffer)))
+        return failure();
       divide(*role, buffer, 0, value);
       found = true;
     }
@@ -241,6 +254,12 @@ LogicalResult PlanInterpreter::setInputs(Role &role, plan::EntryOp entry, const 
       return entry.emitOpError("was not given the input ") << name;
     plan::BufferOp buffer = definition(value);
     auto slots = static_cast<int64_t>(buffer.getSlots());
+    SmallVector<int64_t> expected;
+    if (slots > 1)
+      expected.push_back(slots);
+    llvm::append_range(expected, layoutOf(buffer, role.grid).global);
+    if (failed(checkShape(input->second, expected, buffer)))
+      return failure();
     for (int64_t slot = 0; slot < slots; ++slot) {
       HostTensor own = input->second;
       if (slots > 1) {

@@ -45,6 +45,8 @@ public:
   /// The value of a buffer of parameters or state, by its name, as a checkpoint has it. Fails with a diagnostic where
   /// ranks that hold equal pieces do not agree.
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name);
+  /// Sets such a buffer on all ranks that have it. Fails with a diagnostic where `value` has not the shape of the whole
+  /// tensor, or no rank has the buffer.
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value);
 
   /// Runs an entry, and before any but those of kind `init` the one of kind `prepare`, where there is one
@@ -97,6 +99,7 @@ private:
   llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);
   /// Joins what all ranks of the role hold of a buffer into the global tensor.
   llvm::FailureOr<HostTensor> join(Role &role, plan::BufferOp buffer);
+  /// Gives each rank of the role its shard of a global tensor, whose shape must be the layout's.
   void divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);
 
   /// Runs the rank's next command. Returns false where it waits for another rank.
@@ -115,7 +118,8 @@ private:
   RankGrid grid;
   std::vector<std::unique_ptr<Role>> roles;
   std::vector<Rank> ranks;
-  std::map<const Role *, std::vector<Command>> commands; ///< the commands of the entry that runs
+  /// By role, the commands of the entry that is running, its timeline expanded; Rank::next is an index into them.
+  std::map<const Role *, std::vector<Command>> commands;
 };
 
 } // namespace bowline

@@ -68,7 +68,7 @@ SmallVector<int64_t> RankGrid::groupOf(int64_t rank, ArrayRef<StringAttr> axes) 
 }
 
 //===----------------------------------------------------------------------===//
-// Pieces
+// Shards
 //===----------------------------------------------------------------------===//
 
 HostTensor bowline::partOf(const HostTensor &whole, int64_t dim, int64_t part, int64_t parts) {
@@ -95,9 +95,9 @@ void bowline::putPart(HostTensor &whole, const HostTensor &part, int64_t dim, in
 
 HostTensor RankGrid::pieceOf(const HostTensor &whole, ArrayRef<Axes> axes, int64_t rank) const {
   HostTensor piece = whole;
-  for (auto [dim, cut] : llvm::enumerate(axes))
-    if (!cut.empty())
-      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, cut), sizeOf(cut));
+  for (auto [dim, sharding] : llvm::enumerate(axes))
+    if (!sharding.empty())
+      piece = partOf(piece, static_cast<int64_t>(dim), placeOf(rank, sharding), sizeOf(sharding));
   return piece;
 }
 
@@ -135,9 +135,9 @@ FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<co
                                      function_ref<InFlightDiagnostic()> emitError) const {
   HostTensor padded(std::vector<int64_t>(layout.padded.begin(), layout.padded.end()));
   std::vector<int64_t> strides = padded.strides();
-  // There is one partial sum per place along the axes over which ranks hold summands.
-  std::vector<HostTensor> parts(sizeOf(layout.unreduced), padded);
-  std::vector<std::vector<bool>> known(parts.size(), std::vector<bool>(padded.data.size(), false));
+  // Ranks at different places along `unreduced` hold different summands, each of which is joined by itself.
+  std::vector<HostTensor> summands(sizeOf(layout.unreduced), padded);
+  std::vector<std::vector<bool>> known(summands.size(), std::vector<bool>(padded.data.size(), false));
   for (int64_t rank = 0; rank < count(); ++rank) {
     HostTensor piece(std::vector<int64_t>(layout.local.begin(), layout.local.end()));
     if (layout.isFlat()) {
@@ -157,18 +157,18 @@ FailureOr<HostTensor> RankGrid::join(const dist::Layout &layout, function_ref<co
       for (auto [at, local, axes] : llvm::zip_equal(index, piece.shape, layout.axes))
         at += placeOf(rank, axes) * local;
       int64_t offset = offsetOf(index, strides);
-      double value = piece.data[next++], &part = parts[place].data[offset];
+      double value = piece.data[next++], &summand = summands[place].data[offset];
       if (known[place][offset])
-        equal &= part == value || (value != value && part != part);
-      part = value;
+        equal &= summand == value || (value != value && summand != summand);
+      summand = value;
       known[place][offset] = true;
     });
     if (!equal)
-      return emitError() << "has different values on ranks that should hold the same piece, such as rank " << rank;
+      return emitError() << "has different values on ranks that should hold the same shard, such as rank " << rank;
   }
-  padded = std::move(parts.front());
-  for (const HostTensor &part : ArrayRef<HostTensor>(parts).drop_front())
-    for (auto [sum, value] : llvm::zip_equal(padded.data, part.data))
+  padded = std::move(summands.front());
+  for (const HostTensor &summand : ArrayRef<HostTensor>(summands).drop_front())
+    for (auto [sum, value] : llvm::zip_equal(padded.data, summand.data))
       sum = arithmetic.of(element).add(sum, value);
   HostTensor whole = resized(padded, layout.view);
   for (auto [value, expected] : llvm::zip_equal(padded.data, resized(whole, layout.padded).data))

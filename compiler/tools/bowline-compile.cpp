@@ -77,9 +77,10 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
                  "Ranks by axis, the first outermost: pp stages, dp and fsdp the batch, tp tensors; as "
                  "in pp=2,dp=2,tp=2")
       ->check(isGiven);
-  app.add_option("--microbatches", s.microbatches, "Parts of the batch that run one after another [1]");
+  app.add_option("--microbatches", s.microbatches,
+                 "Microbatches that a batch is divided into, which run one after another [1]");
   app.add_flag("--sequence-parallel", s.sequenceParallel,
-               "Cut what lies between projections along the sequence, over tp");
+               "Shard what lies between projections along the sequence, over tp");
   app.add_option("--zero", s.zero,
                  "What ranks with the same parameters share: 1 optimizer state, 2 gradients, 3 parameters [0]")
       ->check(CLI::Range(0, 3));

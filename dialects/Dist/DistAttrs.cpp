@@ -77,7 +77,7 @@ static LogicalResult checkAxes(function_ref<InFlightDiagnostic()> emitError, Arr
     if (axis.empty())
       return emitError() << "an axis name must not be empty";
     if (!seen.insert(axis).second)
-      return emitError() << "axis " << axis << " is named twice; it can cut one dimension, or be unreduced";
+      return emitError() << "axis " << axis << " is named twice; it can shard one dimension, or be unreduced";
   }
   return success();
 }

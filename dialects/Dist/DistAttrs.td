@@ -10,11 +10,11 @@ class Dist_Attr<string name, string mnemonicName> : AttrDef<Dist_Dialect, name> 
 }
 
 def Dist_DimAttr : Dist_Attr<"Dim", "dim"> {
-  let summary = "Over which mesh axes one dimension of a tensor is cut, the first one outermost";
+  let summary = "Over which mesh axes one dimension of a tensor is sharded, the first one outermost";
   let description = [{
     `{"tp"}` is closed: propagation leaves it as it is. `{"dp", ?}` is open: propagation may add axes behind those that
-    are there. A dimension of size d over axes of n ranks together has parts of ceil(d / n) elements; where n does not
-    divide d, the last parts are short and a pass pads them.
+    are there. A dimension of size d over axes of n ranks together has shards of ceil(d / n) elements; where n does not
+    divide d, the last shards are short and a pass pads them.
 
     **Constraints:** no axis twice.
   }];
@@ -24,16 +24,16 @@ def Dist_DimAttr : Dist_Attr<"Dim", "dim"> {
 }
 
 def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
-  let summary = "Where the pieces of a tensor live";
+  let summary = "Which shard of a tensor each rank has";
   let description = [{
-    One entry per dimension, and the axes over which the value is still a sum of parts: every rank along them holds a
+    One entry per dimension, and the axes over which the value is still a sum to be taken: every rank along them holds a
     summand of full shape. Along all other axes of the mesh the ranks hold equal copies.
 
     ```mlir
     #dist.sharding<[{"dp"}, {}, {"tp", ?} ], unreduced = {"tp"}>
     ```
 
-    **Constraints:** an axis cuts one dimension or is unreduced, and is named once.
+    **Constraints:** an axis shards one dimension or is unreduced, and is named once.
   }];
   let parameters = (ins ArrayRefParameter<"DimAttr">:$dims, ArrayRefParameter<"::mlir::StringAttr">:$unreduced);
   let hasCustomAssemblyFormat = 1;

@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 def Dist_Dialect : Dialect {
   let name = "dist";
   let cppNamespace = "::bowline::dist";
-  let summary = "Where the pieces of a program live and how they move: meshes, shardings, collectives";
+  let summary = "Where the shards of a program's tensors live and how they move: meshes, shardings, collectives";
   let description = [{
     Discardable attributes on operations of other dialects:
 
@@ -14,8 +14,8 @@ def Dist_Dialect : Dialect {
     |---|---|---|
     | `dist.sharding` | `graph.param`, `graph.state`, arguments of a `graph.func` | the sharding of the variable or argument |
     | `dist.global_shape` | the same, once types are local; before, on variables that are viewed otherwise | the shape of the whole tensor, that of a variable in checkpoints |
-    | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are cut; without padding |
-    | `dist.flat_shape`, `dist.flat_axes` | `graph.param`, `graph.state` | the variable is a flat shard: a piece of this shape, its elements in row-major order, zeros at the end, cut over these axes, of which the first is outermost |
+    | `dist.view` | `graph.param`, `graph.state` | the same elements in row-major order, in the dimensions that are sharded; without padding |
+    | `dist.flat_shape`, `dist.flat_axes` | `graph.param`, `graph.state` | the variable is a flat shard: a local tensor of this shape, its elements in row-major order, zeros at the end, sharded over these axes, of which the first is outermost |
     | `dist.prefetch` | gathers of parameters | how many of them may be under way before their results are used |
     | `dist.repetition` | collectives | counts equal ones that are not merged: gathers of one parameter, whose first result is not kept, and chunks |
     | `dist.shardings` | any operation with tensor results | one sharding per result |

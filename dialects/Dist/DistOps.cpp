@@ -165,8 +165,8 @@ static FailureOr<int64_t> countElements(Operation *op, NamedAttribute attribute)
          << attribute.getName() << ", not " << attribute.getValue();
 }
 
-/// What a rank's tensor is a part of, or is: the piece that the sharding gives it, before that is flattened. Null where
-/// there is none.
+/// The type of the shard that `dist.sharding` alone gives to a rank; a flat shard divides it further. Null where the
+/// variable has no tensor type.
 static RankedTensorType pieceOf(Operation *variable) {
   auto type = variable->getAttrOfType<TypeAttr>("type");
   auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
@@ -174,7 +174,7 @@ static RankedTensorType pieceOf(Operation *variable) {
   return tensor && flat ? tensor.clone(flat.asArrayRef()) : tensor;
 }
 
-/// A flat shard has one dimension, with its share of the piece, rounded up.
+/// A flat shard has one dimension, with an equal share of the elements of `dist.flat_shape`, rounded up.
 static LogicalResult checkFlat(Operation *op, NamedAttribute attribute) {
   FailureOr<int64_t> elements = countElements(op, attribute);
   if (failed(elements))
@@ -254,7 +254,7 @@ static LogicalResult checkScaled(Operation *op, RankedTensorType part, RankedTen
     int64_t expected = part.getDimSize(i) * (i == dim ? scale : 1);
     if (i == dim && scale == 0 ? whole.getDimSize(i) % part.getDimSize(i) != 0 : whole.getDimSize(i) != expected)
       return op->emitOpError("between ") << part << " and " << whole << ": dimension " << i << " of the whole must be "
-                                         << (i == dim ? "the group's size times that" : "that") << " of the part";
+                                         << (i == dim ? "the group's size times that" : "that") << " of the shard";
   }
   return success();
 }

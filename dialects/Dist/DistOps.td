@@ -25,8 +25,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     int64_t getRankCount();
     /// The number of ranks along `axes` together; an axis that the mesh does not have counts as 1.
     int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes);
-    /// The axes of the mesh that an axis of the user's program is: itself, or those that it was divided into, the first
-    /// one outermost. Empty where there is no such axis.
+    /// The axes of this mesh that stand for `axis` of the user's mesh, the first one outermost: `axis` itself, or the
+    /// axes "axis/0", "axis/1" that a pass split it into. Empty where the mesh has neither.
     ::llvm::SmallVector<::mlir::StringAttr> getParts(::llvm::StringRef axis);
     /// The position of an axis in the list of axes; none where the mesh does not have it.
     std::optional<unsigned> getAxis(::llvm::StringRef name);
@@ -40,7 +40,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
-  let summary = "The same global tensor, in other pieces";
+  let summary = "The same global tensor, sharded otherwise";
   let description = [{
     `why` says for people which pass asked for it, and what for: `PASS: REASON`. So it does in collectives.
 
@@ -113,7 +113,7 @@ def Dist_AllGatherOp : Dist_Exchange<"all_gather"> {
 }
 
 def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
-  let summary = "Combines the tensors of a group; each rank gets its part along a dimension";
+  let summary = "Combines the tensors of a group; each rank gets its shard along a dimension";
   let description = [{
     ```mlir
     %y = dist.reduce_scatter sum %x dim 0 over ["dp"] : tensor<8x64xf32> -> tensor<4x64xf32>
@@ -131,18 +131,18 @@ def Dist_ReduceScatterOp : Dist_Exchange<"reduce_scatter"> {
 }
 
 def Dist_AllToAllOp : Dist_Exchange<"all_to_all"> {
-  let summary = "Each rank of a group sends its part along one dimension to each other, and joins what it gets along another";
+  let summary = "Each rank of a group sends each other a chunk of one dimension, and joins what it gets along another";
   let description = [{
-    Moves the cut of a tensor from dimension `concat_dim` to `split_dim`. Where both are the same, parts change places
-    and the shape stays: part p of the result is what rank p of the group had as the part of this rank.
+    A tensor that was sharded along `concat_dim` becomes sharded along `split_dim`. Where both are the same, chunks
+    change places and the shape stays: chunk p of the result is the chunk that rank p of the group had for this rank.
 
     ```mlir
     %y = dist.all_to_all %x split 0 concat 1 over ["tp"] : tensor<8x64xf32> -> tensor<4x128xf32>
     %z = dist.all_to_all %x split 0 concat 0 over ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
     ```
 
-    **Constraints:** as `all_reduce`; the operand divides along `split_dim` into as many parts as the group has ranks;
-    the result is so many of these parts along `concat_dim`.
+    **Constraints:** as `all_reduce`; the operand divides along `split_dim` into as many chunks as the group has ranks;
+    the result is so many of these chunks along `concat_dim`.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
                    DefaultValuedAttr<StrAttr, "\"\"">:$why);
@@ -175,7 +175,7 @@ def Dist_PermuteOp : Dist_Exchange<"permute", [SameOperandsAndResultType]> {
 def Dist_BucketOp : Dist_Exchange<"bucket"> {
   let summary = "Several collectives of one kind as one operation";
   let description = [{
-    Each result is what the collective gives for its operand alone; parts are cut and joined along dimension 0. A
+    Each result is what the collective gives for its operand alone; shards are made and joined along dimension 0. A
     communicator starts it once, with one piece per operand, so nothing is copied together.
 
     ```mlir
@@ -195,7 +195,7 @@ def Dist_BucketOp : Dist_Exchange<"bucket"> {
 }
 
 def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
-  let summary = "Each rank of a group keeps its part along a dimension; nothing is sent";
+  let summary = "Each rank of a group keeps its shard along a dimension; nothing is sent";
   let description = [{
     ```mlir
     %y = dist.slice %x dim 1 over ["tp"] : tensor<8x128xf32> -> tensor<8x64xf32>

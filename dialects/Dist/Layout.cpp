@@ -20,7 +20,8 @@ static ArrayRef<int64_t> shapeIn(Operation *variable, StringRef name) {
 
 bool Layout::isPadded() const { return view != padded || (isFlat() && llvm::product_of(local) % shard != 0); }
 
-/// Reads what makes a variable a flat shard, and returns the shape of the piece that it is a part of.
+/// Reads the attributes of a flat shard into `layout`. Returns the shape that the shard has before it is flattened, or
+/// that of `tensor` where the variable is no flat shard.
 static FailureOr<ArrayRef<int64_t>> readFlat(Operation *variable, RankedTensorType tensor, MeshOp mesh,
                                              Layout &layout) {
   ArrayRef<int64_t> piece = shapeIn(variable, DistDialect::kFlatShapeAttr);

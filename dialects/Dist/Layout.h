@@ -20,15 +20,15 @@ namespace bowline::dist {
 ///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);
 ///   3. zeros are added at the end of every dimension, up to the shape `padded`;
 ///   4. dimension d is sharded equally over the axes `axes[d]` (`dist.sharding`), the first one outermost: each
-///      rank has a piece of shape `local`, which is the variable's type unless
-///   5. the piece is sharded further over the axes `flatAxes` (`dist.flat_axes`): its elements in row-major order and
+///      rank has a shard of shape `local`, which is the variable's type unless
+///   5. that shard is sharded further over the axes `flatAxes` (`dist.flat_axes`): its elements in row-major order and
 ///      zeros at the end are split into equal shards of `shard` elements, the variable's type.
 ///
 /// Ranks along the other axes of the mesh hold equal copies. A variable without these attributes is whole everywhere.
 struct Layout {
   llvm::SmallVector<int64_t> global, view, padded, local;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
-  /// Empty where a rank has the whole of its piece; the first one is outermost.
+  /// The axes of step 5, the first one outermost; empty where there is no such step.
   llvm::SmallVector<mlir::StringAttr> flatAxes;
   int64_t shard = 0;
   /// The axes over which ranks hold summands of an accumulator, which no checkpoint has.

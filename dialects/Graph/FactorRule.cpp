@@ -235,12 +235,12 @@ static LogicalResult verifyFactor(Operation *op, const FactorRule &rule, int64_t
   case Kind::Reduction:
     if (inResults > 0)
       return complain("is a reduction, but is in a result");
-    return factor.combine ? success() : complain("is a reduction, but does not say how parts are combined");
+    return factor.combine ? success() : complain("is a reduction, but does not say how partial results are combined");
   case Kind::Parallel:
     if (inResults == 0)
       return complain("is parallel, but in no result");
     if (lacking > 0 && !factor.combine)
-      return complain("is parallel, but a result lacks it and nothing says how its parts are combined");
+      return complain("is parallel, but a result lacks it and nothing says how its partial results are combined");
     return lacking > 0 || !factor.combine ? success() : complain("combines, but every result has it");
   case Kind::Exchanged:
     return factor.combine ? complain("is exchanged, but combines") : success();

@@ -70,7 +70,7 @@ def Graph_CostModel : Graph_Interface<"CostModel"> {
 def Graph_Factored : Graph_Interface<"Factored"> {
   let description = [{
     An operation on tensors that says which dimensions of its operands and results are one, and hence along which of
-    them it can be computed in parts. `FactorRule.h` states what a rule promises.
+    them it can be sharded. `FactorRule.h` states what a rule promises.
   }];
   let methods = [InterfaceMethod<
     "The rule for the operation's present types and attributes.",
@@ -78,17 +78,17 @@ def Graph_Factored : Graph_Interface<"Factored"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Parts on ranks
+// Local forms
 //===----------------------------------------------------------------------===//
 
 def Graph_ShardingModel : Graph_Interface<"ShardingModel"> {
   let description = [{
-    What a rank computes for its part, beyond what the factor rule says. By default the part is the same operation on
+    What a rank computes for its shard, beyond what the factor rule says. By default that is the same operation on
     local types.
   }];
   let methods = [
     InterfaceMethod<[{
-      Makes the operation, whose types are those of one rank already, compute that rank's part: indices and attributes
+      Makes the operation, whose types are those of one rank already, compute that rank's shard: indices and attributes
       that mean the whole tensor are changed, and ranks exchange what the factor rule calls exchanged.
     }],
     "void", "localize", (ins "::bowline::graph::LocalContext &":$context), "", "return;">,

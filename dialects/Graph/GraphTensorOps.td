@@ -243,25 +243,26 @@ def Graph_RandomOp : Graph_ComputeOp<"random", [
     Philox4x32-10 (Salmon et al., SC 2011) keyed by `seed` and `stream`, counted by the global element index, then
     Box-Muller: the value of an element depends on nothing else. `kernels/registry/philox.h` is the definition.
 
-    The result may be a part of a tensor of shape `whole` that is cut along `cut_dims` into parts of the result's sizes;
-    `places` says, per cut dimension, which part it is, from 0. An element that lies outside of the whole is zero: a
-    part may go beyond its end.
+    The result may be a shard of a tensor of shape `whole`, which is sharded along `sharded_dims` into shards of the
+    result's sizes; `places` says, per sharded dimension, which shard it is, from 0. An element that lies outside of the
+    whole is zero: a shard may go beyond its end.
 
     ```mlir
     %w = graph.random normal(0.02) seed(1) stream(7) : tensor<256x384xf32>
-    %p = graph.random normal(0.02) seed(1) stream(7) part %i along [0] of [256, 384] : tensor<128x384xf32>
+    %p = graph.random normal(0.02) seed(1) stream(7) shard %i along [0] of [256, 384] : tensor<128x384xf32>
     %z = graph.random normal(0.02) seed(1) stream(7) of [250, 384] : tensor<256x384xf32>
     ```
 
-    **Constraints:** the standard deviation is finite and not negative; one place per cut dimension, which differ and are
-    in range, and the whole shape with them; along other dimensions the result has at least the size of the whole.
+    **Constraints:** the standard deviation is finite and not negative; one place per sharded dimension, which differ
+    and are in range, and the whole shape with them; along other dimensions the result has at least the size of the
+    whole.
   }];
   let arguments = (ins F64Attr:$stddev, I64Attr:$seed, I64Attr:$stream, Variadic<Graph_Place>:$places,
-                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$cut_dims, OptionalAttr<DenseI64ArrayAttr>:$whole);
+                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$sharded_dims, OptionalAttr<DenseI64ArrayAttr>:$whole);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{
     `normal` `(` custom<Real>($stddev) `)` `seed` `(` $seed `)` `stream` `(` $stream `)`
-    (`part` $places^ `along` $cut_dims)? (`of` $whole^)? attr-dict `:` type($result)
+    (`shard` $places^ `along` $sharded_dims)? (`of` $whole^)? attr-dict `:` type($result)
   }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::FloatAttr":$stddev, "::mlir::IntegerAttr":$seed,
                                  "::mlir::IntegerAttr":$stream), [{

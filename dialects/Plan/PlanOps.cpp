@@ -20,7 +20,7 @@ static collectives::Parameter parameterOf(CollectiveKindAttr kind) {
   return collectives::Of(static_cast<collectives::Kind>(kind.getValue())).parameter;
 }
 
-/// `by max`, or a number; what is 0 need not be said.
+/// Parses `by max`, or `by` and a number. Without it, the parameter is 0.
 static ParseResult parseParameter(OpAsmParser &parser, CollectiveKindAttr kind, IntegerAttr &parameter) {
   collectives::Parameter meaning = parameterOf(kind);
   int64_t value = 0;

@@ -45,7 +45,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     %w = plan.buffer "w" parameter in external : <tensor<64x64xbf16>> at 16384 align 2
     ```
 
-    `layout` says which part of a whole tensor it holds; without it every rank has the whole.
+    `layout` says which shard of a global tensor it holds; without it every rank has the whole.
 
     **Constraints:** the name is not empty; the alignment is a power of two up to 4096; the offset, where there is one, is
     not negative and a multiple of it; slots are positive; the stride is zero for one slot, otherwise a multiple of the
@@ -284,9 +284,9 @@ def Plan_CollectiveOp : Plan_CommandOp<"collective",
   let summary = "Exchanges buffers among the ranks of a group; several pairs are one operation";
   let description = [{
     With n ranks in a group: `all_reduce` combines the sources of all ranks; `all_gather` concatenates them, so that the
-    destination is n times as large; `reduce_scatter` combines the sources and keeps the part of this rank, one n-th;
-    `all_to_all` concatenates the parts for this rank of all sources; `permute` gives this rank the source of the one that
-    is `by` places before it on a ring of the group. Parts lie one after another in memory.
+    destination is n times as large; `reduce_scatter` combines the sources and keeps the chunk of this rank, one n-th;
+    `all_to_all` concatenates the chunks for this rank of all sources; `permute` gives this rank the source of the one
+    that is `by` places before it on a ring of the group. Chunks lie one after another in memory.
 
     `by` is the parameter that some kinds have: the reduction of `all_reduce` and `reduce_scatter`, `sum` where there is
     none, and the shift of `permute`, from 1 to the group's size less one. What kinds are is defined in `kernels/registry/collectives.h`.

@@ -225,7 +225,7 @@ static CommunicatorOp findCommunicator(Operation *op, FlatSymbolRefAttr name, Sy
   return communicator;
 }
 
-/// More than a group can have: how many it has is in the mesh.
+/// An upper bound of the ranks in a group. Their number is in the mesh, which a single operation does not see.
 static constexpr uint64_t kMostMembers = uint64_t{1} << 32;
 
 static RankedTensorType tensorOf(Value buffer) { return cast<BufferType>(buffer.getType()).getTensor(); }

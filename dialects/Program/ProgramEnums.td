@@ -10,17 +10,19 @@ include "mlir/IR/EnumAttr.td"
 // matters to it.
 def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor is for", [
     I32BitEnumAttrCaseNone<"None", "none">,
-    // A training step computes its gradient and updates it.
+    // A training step computes the tensor's gradient and updates the tensor.
     I32BitEnumAttrCaseBit<"Trained", 0, "trained">,
-    // A checkpoint has it, and is refused without it.
+    // Checkpoints contain the tensor; one that does not is refused.
     I32BitEnumAttrCaseBit<"Saved", 1, "saved">,
-    // A model's weights have it under its key.
+    // The files of a model's weights contain the tensor, under its key.
     I32BitEnumAttrCaseBit<"Weight", 2, "weight">,
-    // It always equals the saved tensor of its key, rounded where it is narrower: loaded from that, never saved.
+    // A copy of the Saved tensor with the same key, rounded where the copy's type is narrower. Loading a checkpoint
+    // sets it from that tensor; it is never saved itself.
     I32BitEnumAttrCaseBit<"Mirror", 3, "mirror">,
     // The number of finished steps, as one i32.
     I32BitEnumAttrCaseBit<"Step", 4, "step">,
-    // It belongs to the request that is served, as a cache does: each begins with the initial value, no checkpoint has it.
+    // It belongs to one request that is served, as a cache of keys and values does: every request begins with the
+    // initial value, and no checkpoint contains it.
     I32BitEnumAttrCaseBit<"PerRequest", 5, "per_request">]> {
   let cppNamespace = "::bowline";
   let separator = "|";
@@ -28,17 +30,18 @@ def Program_StateFlags : I32BitEnumAttr<"StateFlags", "what a persistent tensor 
 
 // What an entry does for those who run a plan; they find it by this. Its name is for people.
 def Program_EntryKind : I32EnumAttr<"EntryKind", "what an entry does", [
-    // Whatever its name says: who runs it asks for it by name.
+    // None of the kinds below: callers look it up by its name.
     I32EnumAttrCase<"Custom", 0, "custom">,
     // Gives every persistent tensor its initial value.
     I32EnumAttrCase<"Init", 1, "init">,
-    // One update of what is trained.
+    // One training step: updates every Trained tensor once.
     I32EnumAttrCase<"TrainStep", 2, "train_step">,
     // The loss of a batch, without an update.
     I32EnumAttrCase<"EvalStep", 3, "eval_step">,
     // The next token's logits, of one sequence that is computed whole.
     I32EnumAttrCase<"Generate", 4, "generate">,
-    // What depends on weights and constants alone: run by the session itself, when weights were set.
+    // Computes what depends on weights and constants alone, such as packed weights. After weights were set, the session
+    // runs it by itself before the next entry.
     I32EnumAttrCase<"Prepare", 5, "prepare">,
     // A step of serving, of as many tokens as its bucket has.
     I32EnumAttrCase<"Step", 6, "step">,

@@ -11,18 +11,18 @@
 namespace bowline::kernels {
 namespace {
 
-absl::Status ParseCuts(const Signature& signature, absl::Span<const int64_t> cut_dims, ShardShape& s) {
+absl::Status ParseShardedDims(const Signature& signature, absl::Span<const int64_t> sharded_dims, ShardShape& s) {
   int64_t previous = -1;
   int count = 0;
-  for (const int64_t d : cut_dims) {
+  for (const int64_t d : sharded_dims) {
     if (d <= previous || d >= static_cast<int64_t>(s.shape.size())) {
       return Refuse(signature,
-                    absl::StrCat("attribute 'cut_dims' must name dimensions of argument 'out' in increasing ",
+                    absl::StrCat("attribute 'sharded_dims' must name dimensions of argument 'out' in increasing ",
                                  "order, but has ", d));
     }
     previous = d;
     if (s.offsets[d] != 0 || (!s.padded && s.global_shape[d] % s.shape[d] != 0)) {
-      return Refuse(signature, absl::StrCat("dimension ", d, ": parts of extent ", s.shape[d], " from offset ",
+      return Refuse(signature, absl::StrCat("dimension ", d, ": shards of extent ", s.shape[d], " from offset ",
                                             s.offsets[d], " do not make up the global extent ", s.global_shape[d]));
     }
     s.operands[d] = count++;
@@ -30,7 +30,7 @@ absl::Status ParseCuts(const Signature& signature, absl::Span<const int64_t> cut
   return absl::OkStatus();
 }
 
-absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<const int64_t> cut_dims) {
+absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<const int64_t> sharded_dims) {
   ShardShape s;
   s.shape = signature.arguments.back().shape;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(s.global_shape, signature.Ints("global_shape"));
@@ -53,22 +53,22 @@ absl::StatusOr<ShardShape> ParseShard(const Signature& signature, absl::Span<con
     elements *= s.global_shape[d];
     if (elements > INT64_MAX) return Refuse(signature, "'global_shape' has more than 2^63 elements");
   }
-  BOWLINE_KERNEL_RETURN_IF_ERROR(ParseCuts(signature, cut_dims, s));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(ParseShardedDims(signature, sharded_dims, s));
   if (s.shape.empty()) s = {{1}, {1}, {0}, {-1}, false};
   return s;
 }
 
-// The operands that say which part this is, one for each of 'cut_dims', then the result.
+// The operands that say which shard this is, one for each of 'sharded_dims', then the result.
 absl::StatusOr<ShardShape> CheckShard(const Signature& signature, DType element,
                                       std::initializer_list<std::string_view> attributes) {
-  std::vector<int64_t> cut_dims;
-  if (signature.Find("cut_dims") != nullptr) {
-    BOWLINE_KERNEL_ASSIGN_OR_RETURN(cut_dims, signature.Ints("cut_dims"));
+  std::vector<int64_t> sharded_dims;
+  if (signature.Find("sharded_dims") != nullptr) {
+    BOWLINE_KERNEL_ASSIGN_OR_RETURN(sharded_dims, signature.Ints("sharded_dims"));
   }
-  std::vector<ArgumentRule> rules(cut_dims.size(), {"place", Access::kRead, DType::kI32, 0});
+  std::vector<ArgumentRule> rules(sharded_dims.size(), {"place", Access::kRead, DType::kI32, 0});
   rules.push_back({"out", Access::kWrite, element});
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(signature, rules, attributes));
-  return ParseShard(signature, cut_dims);
+  return ParseShard(signature, sharded_dims);
 }
 
 DType ResultType(const Signature& signature) {
@@ -85,9 +85,9 @@ absl::StatusOr<PhiloxKey> ParseKey(const Signature& signature) {
 
 absl::StatusOr<RandomSpec> ParseRandomNormal(const Signature& signature) {
   const DType element = ResultType(signature);
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(
-      ShardShape shard, CheckShard(signature, element,
-                                   {"seed", "key", "mean", "stddev", "global_shape", "offsets", "cut_dims", "padded"}));
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(ShardShape shard, CheckShard(signature, element,
+                                                               {"seed", "key", "mean", "stddev", "global_shape",
+                                                                "offsets", "sharded_dims", "padded"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double mean, FiniteFloat(signature, "mean"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double stddev, FiniteFloat(signature, "stddev"));
@@ -98,7 +98,7 @@ absl::StatusOr<RandomSpec> ParseRandomNormal(const Signature& signature) {
 absl::StatusOr<RandomSpec> ParseRandomUniform(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(
       ShardShape shard,
-      CheckShard(signature, DType::kF32, {"seed", "key", "lo", "hi", "global_shape", "offsets", "cut_dims"}));
+      CheckShard(signature, DType::kF32, {"seed", "key", "lo", "hi", "global_shape", "offsets", "sharded_dims"}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const PhiloxKey key, ParseKey(signature));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double lo, FiniteFloat(signature, "lo"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const double hi, FiniteFloat(signature, "hi"));

@@ -6,9 +6,9 @@ include "passes/Analysis/PhasePass.td"
 def GlobalToLocal : PhasePass<"global-to-local", "Local"> {
   let summary = "The program of one rank: local tensors, collectives in the place of reshards";
   let description = [{
-    Every value has a sharding; its type becomes that of the piece which a rank holds, and each `dist.reshard` the
+    Every value has a sharding; its type becomes that of the shard which a rank holds, and each `dist.reshard` the
     collectives that it takes. All ranks run the same program; random numbers are those of the whole tensor. Where an
-    embedding or the classes of the loss are cut, indices and labels are seen from the part that the rank has.
+    embedding or the classes of the loss are sharded, indices and labels count from the first one of the rank's shard.
 
     Diagnosed: a variable, argument or result without a sharding, or whose axes do not divide it.
   }];
@@ -19,10 +19,10 @@ def ApplyZero : PhasePass<"apply-zero", "Local"> {
   let summary = "Ranks divide optimizer states, gradients and parameters instead of keeping copies";
   let description = [{
     ZeRO at the level and along the axis that the module's `dist.strategy` says, on the program of one rank. Variables
-    become flat shards: all elements in row-major order, zeros at the end, an equal part for each rank, so that any size
-    divides. Gradients are reduce-scattered, updates computed on shards, new values gathered; from level 2 on gradients
-    are accumulated in shards, and with level 3 parameters are gathered before they are used, in the forward and again in
-    the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
+    become flat shards: all elements in row-major order, zeros at the end, an equal number for each rank, so that any
+    size divides. Gradients are reduce-scattered, updates computed on shards, new values gathered; from level 2 on
+    gradients are accumulated in shards, and with level 3 parameters are gathered before use, in the forward and again
+    in the backward pass. Where gradients are summed over further axes, shards are all-reduced along those.
 
     A parameter that all but its update round to one narrower type, as bf16 training does with the weights of products,
     becomes a shard with levels 1 and 2 too, and gets a whole rounded copy, a mirror, which is what is gathered.
@@ -75,9 +75,9 @@ def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {
 def LowerCollectives : PhasePass<"lower-collectives", "Local"> {
   let summary = "Collectives on contiguous memory, and slices as local operations";
   let description = [{
-    After it, parts are cut and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
+    After it, shards are made and joined along the first dimension: `all_gather` and `reduce_scatter` have `dim 0`,
     `all_to_all` `split 0 concat 0`, with at most one transpose around each, and none where all dimensions before the
-    one in question are 1. `dist.slice` gathers the rows of this rank's part. What goes over axes of one rank is gone.
+    one in question are 1. `dist.slice` gathers the rows of this rank's shard. What goes over axes of one rank is gone.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }

@@ -10,10 +10,10 @@ def ApplyStrategy : PhasePass<"apply-strategy", "Shard"> {
     is. Replaces the mesh, puts `dist.sharding` on every parameter and on every argument with the batch, and with
     sequence parallelism `dist.shardings` on the lookup of embeddings. The strategy stays, for the passes that follow.
 
-    Parameters are cut as the patterns say, else as tensor parallelism cuts them by default, also where their axes do
-    not divide them: `pad-for-divisibility` comes next. A projection to queries, keys and values side by side is seen as
-    three, in `dist.view`. Where there are fewer key heads than ranks along the axis of tensor parallelism, the mesh has
-    this axis in two parts, "tp/0" and "tp/1", the second of which holds copies of the same key heads.
+    Parameters are sharded as the patterns say, else as tensor parallelism shards them by default, also where their axes
+    do not divide them: `pad-for-divisibility` comes next. A projection to queries, keys and values side by side is seen
+    as three, in `dist.view`. Where there are fewer key heads than ranks along the axis of tensor parallelism, the mesh
+    has two axes in its place, "tp/0" and "tp/1", along the second of which there are copies of the same key heads.
 
     Diagnosed: a pattern without a match, or with none that a later pattern leaves it, an axis that is not there, a batch
     or sequence that does not divide, numbers of key heads and ranks of which neither divides the other; each with the
@@ -23,7 +23,7 @@ def ApplyStrategy : PhasePass<"apply-strategy", "Shard"> {
 }
 
 def PadForDivisibility : PhasePass<"pad-for-divisibility", "Shard"> {
-  let summary = "Dimensions grow until the axes that cut them divide them";
+  let summary = "Dimensions grow until the axes that shard them divide them";
   let description = [{
     A dimension of a variable that the axes of its sharding do not divide grows to the next size that they divide, and
     with it the dimension of everything that is computed from it or goes into it. The variable gets its shape without
@@ -43,8 +43,8 @@ def PropagateShardings : PhasePass<"propagate-shardings", "Shard"> {
     Starts from `dist.sharding` on variables and arguments and `dist.shardings` on operations, and extends open
     dimensions along the factor rule of every operation, forward and backward, until nothing changes (the idea of Xu et
     al., GSPMD, 2021). What a person wrote stays; an axis goes only where it divides. Then inserts `dist.reshard`
-    wherever an operation needs an operand, or gives a result, in other pieces than those of the value. Sums of parts
-    are completed at once, but those on their way into an accumulator where it is read.
+    wherever an operation needs an operand, or gives a result, with another sharding than that of the value. Partial
+    sums are completed at once, but those on their way into an accumulator where it is read.
 
     Warned of: gathers of large tensors that no choice asked for, with the two choices that contradict each other.
   }];

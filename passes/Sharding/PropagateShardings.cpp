@@ -47,8 +47,8 @@ private:
             sharding && !sharding.isReplicated())
           return function.emitOpError()
                  << "result '" << function.getResultName(index)
-                 << "' cannot be divided: results are whole on every rank; write what is to stay "
-                    "in parts to a variable with this sharding";
+                 << "' cannot be sharded: results are whole on every rank; write what is to stay "
+                    "sharded to a variable with this sharding";
     return success();
   }
 

@@ -65,7 +65,7 @@ struct GpuCodegen::State {
   GpuTarget target;
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::TargetMachine> machine;
-  /// All kernels.
+  /// The module that all kernels are added to.
   std::unique_ptr<llvm::Module> module;
   llvm::StringSet<> names;
   MLIRContext *context = nullptr;
@@ -222,7 +222,7 @@ llvm::Expected<std::vector<char>> GpuCodegen::State::finish() {
     return image;
   }
   isPtx = true;
-  // The driver reads it up to a zero.
+  // The driver reads PTX up to a zero.
   ptx.push_back('\0');
   return std::vector<char>(ptx.begin(), ptx.end());
 }

@@ -70,7 +70,7 @@ FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol, 
 
   for (const GridRange &range : plan.ranges) {
     frame.nest = range.nest;
-    // Values without dimensions belong to one nest, whose expressions they are.
+    // Scopes are begun anew: values that depend on no dimension are those of one nest's expressions.
     scopes.begin(body);
     reductions.begin();
     Value own = arith::SubIOp::create(b, threads.block, b.i32(range.firstBlock));

@@ -70,7 +70,7 @@ int64_t bowline::codegen::vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> r
 
 /// How many lanes share the terms of the sums of one element, so that enough threads have something to do.
 static int64_t lanesOfElement(const Nest &nest, ArrayRef<const Expr *> roots, unsigned inner, int64_t items) {
-  // The shortest sum: with fewer terms than lanes some would have none.
+  // `terms` is the length of the shortest sum: with fewer terms than lanes, some lanes would have none.
   int64_t terms = 1;
   forEachExpr(roots, [&](const Expr *expr) {
     if (expr->kind != Expr::Kind::Reduce || !(expr->freeDims & dimBit(inner)))
@@ -86,14 +86,14 @@ static int64_t lanesOfElement(const Nest &nest, ArrayRef<const Expr *> roots, un
   return lanes;
 }
 
-/// Appends the ranges of `planned`. Their `blocks` is the number of threads that they need, or of units where these are
-/// rows.
+/// Appends the ranges of `planned`. Their `blocks` is not final: it is the number of threads that they need, or of
+/// units where these are rows.
 static void addRanges(func::FuncOp kernel, const Nest &planned, std::vector<GridRange> &ranges) {
   SmallVector<const Expr *> roots = rootsOf(planned);
   DimSet rowDims = planned.rows ? dimBit(*planned.rows) : 0;
   for (unsigned dim : planned.outer)
     rowDims |= dimBit(dim);
-  // The most vectors that a row has, of those that are reduced and of those that are written.
+  // `vectors` is the number of vectors of the longest row that is reduced or written.
   int64_t vectors = 1;
   bool reducesRow = false;
   forEachExpr(roots, [&](const Expr *expr) {

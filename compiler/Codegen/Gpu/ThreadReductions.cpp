@@ -125,7 +125,7 @@ SmallVector<Value> ThreadReductions::combineThreads(ArrayRef<const Expr *> group
   int64_t warps = threads.count / kWarp;
   if (!ofBlock || warps == 1)
     return partial;
-  // What was there before has been read.
+  // All threads have read what the slots held before.
   threads.barrier();
   // Every lane of a warp has the same value.
   for (auto [slot, value] : llvm::enumerate(partial))

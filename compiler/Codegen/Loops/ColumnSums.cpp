@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// Rows that are read at a time: as many streams as prefetchers follow, and few loads and stores of the sums beside
-/// those of the rows.
+/// The number of rows that are read at a time: as many streams as hardware prefetchers follow, and enough rows that the
+/// sums are seldom loaded and stored.
 static constexpr int64_t kRowsTogether = 8;
 
 void ColumnSums::allocate() {
@@ -68,7 +68,7 @@ void ColumnSums::emitColumnsOfRows(int64_t rows, Blocks blocks) {
     bodies.push_back(reduce->operands[0]);
   loops.emitElements(frame.nest->segments[0], blocks, [&] {
     scopes.insertHere();
-    // Sums of a few rows first: more exact than one running sum.
+    // The rows are added up by themselves before they are added to the sums: more exact than one running sum.
     SmallVector<Value> current = reductions.identities(sums, indices.lanes.count);
     for (int64_t i = 0; i < rows; ++i) {
       scopes.insertHere();

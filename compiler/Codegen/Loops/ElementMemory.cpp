@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace bowline::codegen;
 
-/// Stores of fewer bytes are streamed a few at a time.
+/// Stores of fewer bytes are not made non-temporal.
 static constexpr int64_t kMinStreamedBytes = 16;
 
 Value ElementMemory::address(const Argument &argument, Type element, Value index) {
@@ -126,7 +126,7 @@ void ElementMemory::streamVector(Type elementType, Value pointer, Value raw) {
                           /*isNonTemporal=*/true);
     return;
   }
-  // LLVM 22 drops the hint from stores of vectors of bf16, which it recognises behind other types too.
+  // LLVM 22 drops the non-temporal hint from stores of vectors of bf16, also where they are cast to other types.
   int64_t width = std::min<int64_t>(type.getNumElements(), frame.cpu.vectorBits / 16);
   for (int64_t first = 0; first < type.getNumElements(); first += width) {
     Value part = raw;

@@ -24,7 +24,7 @@ Lanes Indices::firstLanes(unsigned dim, int64_t count, int64_t present) {
 }
 
 void Indices::setTailLanes(unsigned dim, int64_t rest) {
-  // One element is a vector of two with one missing: a vector of one is nobody's fast path.
+  // A single element is computed as a vector of two with one lane masked: vectors of one are compiled to slow code.
   lanes = firstLanes(dim, std::max<int64_t>(llvm::PowerOf2Ceil(rest), 2), rest);
 }
 

@@ -1,4 +1,4 @@
-//===- Prefetches.h - Memory that is asked for ahead of its use
+//===- Prefetches.h - Prefetches of memory that is used later
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

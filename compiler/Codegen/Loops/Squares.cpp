@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  /// The columns of `rows` within each part, where runs of `run` elements stay together.
+  /// Transposes `rows` within each part; runs of `run` elements are in their final order and stay together.
   SmallVector<Value> interleave(SmallVector<Value> rows, int64_t run) {
     if (rows.size() == 1)
       return rows;
@@ -68,7 +68,7 @@ private:
     return vector::ShuffleOp::create(b, type, lhs, rhs, lanes);
   }
 
-  /// Vector p has part p of each of `vectors`.
+  /// Returns as many vectors as are given: vector p consists of part p of each of `vectors`, in order.
   SmallVector<Value> gatherParts(SmallVector<Value> vectors) {
     if (vectors.size() == 1)
       return vectors;
@@ -87,6 +87,7 @@ private:
     return result;
   }
 
+  /// Every second part of `lhs` followed by `rhs`, from the one that begins at element `first` on.
   Value everySecondPart(Value lhs, Value rhs, int64_t first) {
     SmallVector<int64_t> lanes;
     for (int64_t part = first; part < 2 * count; part += 2 * partSize)

@@ -61,7 +61,8 @@ Value Values::compute(const Expr *expr, SmallVectorImpl<Value> &operands) {
   case Expr::Kind::Constant:
     return b.splat(cast<TypedAttr>(expr->constant), 0);
   case Expr::Kind::Index: {
-    // Linear indices fit where their results do; divisions may need more on the way.
+    // If the index is linear in the lanes' dimension, i32 is enough where the result fits. Operands of divisions may be
+    // larger than the result.
     bool isNarrow =
         count && expr->type.isInteger(32) && IndexSpace::coefficient(expr->index, llvm::countr_zero(indices.lanes.dim));
     Value number = count ? indices.vectorIndex(expr->index, isNarrow ? expr->type : b.getI64Type())

@@ -52,7 +52,8 @@ SmallVector<Value> VectorReductions::reduceAlong(ArrayRef<const Expr *> group, A
   int64_t size = frame.nest->space.size(along),
           count = std::max<int64_t>(chooseLanes(bodies, size, frame.vectorLanes, true), 2);
   int64_t rest = size % count, whole = size - rest;
-  // Functions of a row take long enough to bring the next one meanwhile, which is gone through first for less.
+  // A row on which functions such as exp are computed takes long enough for the next row to be prefetched meanwhile.
+  // The first pass over that one computes less and would wait for memory.
   bool isExpensive = false;
   forEachExpr(bodies, [&](const Expr *expr) {
     isExpensive |= expr->kind == Expr::Kind::Compute && isa<math::MathDialect>(expr->op->getDialect());

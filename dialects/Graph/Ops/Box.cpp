@@ -87,7 +87,7 @@ FactorRule SliceOp::factorRule() { return alignedRule(*this); }
 
 double SliceOp::flops() { return 0; }
 
-// A dimension that is cut is one that the slice leaves whole.
+// The slice takes sharded dimensions whole (alignedRule), so each rank takes all of its shard.
 void SliceOp::localize(LocalContext &) { setSizes(getType().getShape()); }
 
 bool SliceOp::canSplitDims(bool byRule, ArrayRef<DimSplits> operands, ArrayRef<DimSplits> results) {

@@ -169,7 +169,7 @@ double DotGeneralOp::flops() {
 }
 
 //===----------------------------------------------------------------------===//
-// Parts on ranks
+// Local forms
 //===----------------------------------------------------------------------===//
 
 bool DotGeneralOp::canSplitDims(bool byRule, ArrayRef<DimSplits>, ArrayRef<DimSplits>) { return byRule; }

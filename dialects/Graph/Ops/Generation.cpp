@@ -32,7 +32,7 @@ double IotaOp::flops() { return 0; }
 
 FusionRole IotaOp::fusionRole() { return FusionRole::Alone; }
 
-// Counts from the first index of the part.
+// Counts from the first index of this rank's shard.
 void IotaOp::localize(LocalContext &context) {
   LocalContext::Axes axes = context.axesOf(getResult(), getDim());
   if (axes.empty())
@@ -51,22 +51,22 @@ void IotaOp::localize(LocalContext &context) {
 LogicalResult RandomOp::verify() {
   if (!getStddev().isFinite() || getStddev().isNegative())
     return emitOpError("the standard deviation must be finite and not negative");
-  if (getPlaces().size() != getCutDims().size() || (!getPlaces().empty() && !getWhole()))
-    return emitOpError("needs one place per cut dimension, and the whole shape where there are any");
+  if (getPlaces().size() != getShardedDims().size() || (!getPlaces().empty() && !getWhole()))
+    return emitOpError("needs one place per sharded dimension, and the whole shape where there are any");
   if (!getWhole())
     return success();
   RankedTensorType type = tensorType(getResult());
   if (static_cast<int64_t>(getWhole()->size()) != type.getRank())
-    return emitOpError("is part of a tensor of rank ") << getWhole()->size() << ", but has rank " << type.getRank();
-  if (failed(checkDims(getLoc(), "cut", getCutDims(), type.getRank(), /*increasing=*/true)))
+    return emitOpError("is a shard of a tensor of rank ") << getWhole()->size() << ", but has rank " << type.getRank();
+  if (failed(checkDims(getLoc(), "sharded", getShardedDims(), type.getRank(), /*increasing=*/true)))
     return failure();
   int64_t elements = 1;
-  for (auto [dim, whole, part] : llvm::enumerate(*getWhole(), type.getShape())) {
+  for (auto [dim, whole, shard] : llvm::enumerate(*getWhole(), type.getShape())) {
     if (whole < 1 || llvm::MulOverflow(elements, whole, elements))
-      return emitOpError("is part of a tensor whose dimension ") << dim << " of size " << whole << " cannot be";
-    if (part < whole && !llvm::is_contained(getCutDims(), static_cast<int64_t>(dim)))
-      return emitOpError("has size ") << part << " along dimension " << dim << ", which is not cut, of a whole of size "
-                                      << whole;
+      return emitOpError("is a shard of a tensor whose dimension ") << dim << " of size " << whole << " cannot be";
+    if (shard < whole && !llvm::is_contained(getShardedDims(), static_cast<int64_t>(dim)))
+      return emitOpError("has size ") << shard << " along dimension " << dim
+                                      << ", which is not sharded, of a whole of size " << whole;
   }
   return success();
 }
@@ -76,9 +76,9 @@ LogicalResult RandomOp::interpret(ArrayRef<HostTensor> operands, MutableArrayRef
   PhiloxKey key = MixKey(getSeed(), getStream());
   double stddev = getStddev().convertToDouble();
   std::vector<int64_t> first(results[0].shape.size(), 0);
-  for (auto [dim, place] : llvm::zip_equal(getCutDims(), operands)) {
+  for (auto [dim, place] : llvm::zip_equal(getShardedDims(), operands)) {
     if (place.data[0] < 0)
-      return emitOpError("part ") << place.data[0] << " along dimension " << dim << " does not exist";
+      return emitOpError("shard ") << place.data[0] << " along dimension " << dim << " does not exist";
     first[dim] = static_cast<int64_t>(place.data[0]) * results[0].shape[dim];
   }
   HostTensor whole; // without elements
@@ -119,7 +119,7 @@ void RandomOp::localize(LocalContext &context) {
   if (places.empty())
     return;
   getPlacesMutable().assign(places);
-  setCutDims(dims);
+  setShardedDims(dims);
   setWhole(whole);
 }
 
@@ -135,13 +135,13 @@ void RandomOp::growResult(unsigned, RankedTensorType type) {
   getResult().setType(type);
 }
 
-/// Whether a part may go beyond the end of the whole.
+/// Whether a shard may go beyond the end of the whole.
 static bool mayLeaveWhole(RandomOp op) {
   if (!op.getWhole())
     return false;
   return llvm::any_of(llvm::enumerate(*op.getWhole(), op.getType().getShape()), [&](auto sizes) {
-    auto [dim, whole, part] = sizes;
-    return llvm::is_contained(op.getCutDims(), static_cast<int64_t>(dim)) ? whole % part != 0 : whole < part;
+    auto [dim, whole, shard] = sizes;
+    return llvm::is_contained(op.getShardedDims(), static_cast<int64_t>(dim)) ? whole % shard != 0 : whole < shard;
   });
 }
 
@@ -155,7 +155,7 @@ DictionaryAttr RandomOp::kernelConfig(bool) {
   config.integers("global_shape", getWhole().value_or(shape));
   config.integers("offsets", SmallVector<int64_t>(shape.size(), 0));
   if (!getPlaces().empty())
-    config.integers("cut_dims", getCutDims());
+    config.integers("sharded_dims", getShardedDims());
   if (mayLeaveWhole(*this))
     config.integer("padded", 1);
   return config.get();
@@ -166,7 +166,7 @@ LogicalResult RandomOp::buildFromKernel(ImplicitLocOpBuilder &builder, const Ker
   if (!use.real("mean").isZero() || !llvm::all_of(use.integers("offsets"), [](int64_t offset) { return offset == 0; }))
     return failure();
   results.push_back(RandomOp::create(builder, use.results[0], use.real("stddev"), use.integer("seed"),
-                                     use.integer("key"), operands, use.integers("cut_dims"),
+                                     use.integer("key"), operands, use.integers("sharded_dims"),
                                      builder.getDenseI64ArrayAttr(use.integers("global_shape"))));
   return success();
 }

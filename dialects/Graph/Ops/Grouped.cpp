@@ -47,7 +47,7 @@ static LogicalResult forEachGroup(Operation *op, const HostTensor &offsets, int6
 }
 
 //===----------------------------------------------------------------------===//
-// Parts on ranks
+// Local forms
 //===----------------------------------------------------------------------===//
 
 /// `index`, or `last` where it is larger.
@@ -57,7 +57,7 @@ static Value atMost(ImplicitLocOpBuilder &builder, Value index, int64_t last) {
   return arith::SelectOp::create(builder, isBehind, bound, index);
 }
 
-/// Offsets of this rank's rows, of `rows` that it has: those of before, counted from its first row, within its rows.
+/// The offsets within this rank's shard of `rows` rows: counted from its first row, and limited to [0, rows].
 static Value offsetsOfRows(LocalContext &context, ImplicitLocOpBuilder &builder, Value offsets, LocalContext::Axes axes,
                            int64_t rows) {
   Value index = shiftedToPart(context, builder, offsets, axes, rows);
@@ -66,7 +66,8 @@ static Value offsetsOfRows(LocalContext &context, ImplicitLocOpBuilder &builder,
   return arith::SelectOp::create(builder, isBefore, zero, atMost(builder, index, rows));
 }
 
-/// Offsets of this rank's groups, of `groups` that it has. Groups that the offsets lack end with the last offset.
+/// The offsets of the `groups` groups of this rank's shard. Groups beyond the last one are empty: they end with the
+/// last offset.
 static Value offsetsOfGroups(LocalContext &context, ImplicitLocOpBuilder &builder, Value offsets,
                              LocalContext::Axes axes, int64_t groups) {
   auto type = RankedTensorType::get({groups + 1}, builder.getI32Type());
@@ -78,8 +79,8 @@ static Value offsetsOfGroups(LocalContext &context, ImplicitLocOpBuilder &builde
   return GatherOp::create(builder, offsets, atMost(builder, index, tensorType(offsets).getDimSize(0) - 1));
 }
 
-/// Makes the offsets of an operation those of the rank's part, whose first operand has its rows and `matrices` its
-/// groups.
+/// Returns the offsets of the rank's shards, where the first operand of `op` may be sharded along its rows and
+/// `matrices` along the groups.
 static Value localOffsets(LocalContext &context, Operation *op, Value offsets, Value matrices) {
   ImplicitLocOpBuilder builder(op->getLoc(), op);
   Value rows = op->getOperand(0);
@@ -143,7 +144,7 @@ LogicalResult GroupedDotOp::interpret(ArrayRef<HostTensor> operands, MutableArra
   });
 }
 
-/// Rows and columns are independent. Where matrices are divided, so are groups: a part gives zeros for the rows of
+/// Rows and columns are independent. Sharding the matrices shards the groups: a shard gives zeros for the rows of
 /// others.
 FactorRule GroupedDotOp::factorRule() {
   using Kind = FactorRule::Kind;
@@ -245,7 +246,7 @@ LogicalResult GroupedOuterOp::interpret(ArrayRef<HostTensor> operands, MutableAr
   });
 }
 
-/// Rows are summed; a part of the groups is a part of the result.
+/// Rows are summed; a shard of the groups is a shard of the result.
 FactorRule GroupedOuterOp::factorRule() {
   using Kind = FactorRule::Kind;
   FactorRule rule;

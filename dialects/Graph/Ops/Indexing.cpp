@@ -73,7 +73,7 @@ FactorRule GatherOp::factorRule() {
   RankedTensorType tableType = tensorType(getTable());
   FactorRule::TensorFactors indices = rule.addDims(tensorType(getIndices()).getShape());
   FactorRule::TensorFactors row = rule.addDims(tableType.getShape().drop_front());
-  // A part of the table gives zeros for the rows that it does not have.
+  // A shard of the table gives zeros for the rows that it does not have.
   int64_t rows = rule.add(tableType.getDimSize(0), FactorRule::Kind::Reduction, ReduceKind::Sum);
   rule.operands = {joined({{rows}}, row), indices};
   rule.results = {joined(indices, row)};
@@ -82,7 +82,7 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
-/// Reads the rows that it gives, not the table.
+/// The operation reads the rows that it gives, not the whole table.
 double GatherOp::bytes() {
   RankedTensorType rows = getType();
   return 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
@@ -162,7 +162,7 @@ FactorRule ScatterAddOp::factorRule() {
   for (int64_t size : tensorType(getIndices()).getShape())
     indices.push_back({rule.add(size, FactorRule::Kind::Reduction, ReduceKind::Sum)});
   FactorRule::TensorFactors row = rule.addDims(resultType.getShape().drop_front());
-  // A part of the result drops the updates of rows that it does not have.
+  // A shard of the result drops the updates of rows that it does not have.
   int64_t rows = rule.add(resultType.getDimSize(0));
   rule.operands = {joined(indices, row), indices};
   rule.results = {joined({{rows}}, row)};
@@ -187,7 +187,7 @@ void ScatterAddOp::localize(LocalContext &context) {
 }
 
 std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context, unsigned) {
-  // Rows that no index names; else the columns of the updates.
+  // Padding of the rows is zero, as no index names them; that of columns is what the updates have there.
   bool isZero = context.dimOfResult(0) == 0 || context.numberIn(0) == 0.0;
   return isZero ? std::optional(0.0) : std::nullopt;
 }

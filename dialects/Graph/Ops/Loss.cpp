@@ -33,7 +33,7 @@ static LogicalResult checkLabel(Operation *op, double label, int64_t classes) {
 }
 
 namespace {
-/// Positions are independent; classes are normalised as a whole, for which parts exchange a number per position.
+/// Positions are independent; classes are normalised as a whole, for which ranks exchange numbers per position.
 struct LossFactors {
   FactorRule rule;
   FactorRule::TensorFactors rows, logits;
@@ -115,7 +115,7 @@ FusionRole SoftmaxCrossEntropyOp::fusionRole() { return FusionRole::Row; }
 FusionRole SoftmaxCrossEntropyGradOp::fusionRole() { return FusionRole::Row; }
 
 //===----------------------------------------------------------------------===//
-// Parts on ranks
+// Local forms
 //===----------------------------------------------------------------------===//
 
 static bool isLastDim(std::optional<int64_t> dim, Value logits) { return dim == tensorType(logits).getRank() - 1; }

@@ -95,7 +95,8 @@ std::optional<double> ReduceOp::resultPadding(const PaddingContext &context, uns
   return context.numberIn(0) == 0.0 ? std::optional(0.0) : std::nullopt;
 }
 
-/// The rows that a sum of their blocks adds up, as split-column-reductions makes it; none for another reduction.
+/// The reshape of rows to [blocks, rows, columns] whose blocks `op` sums, as split-column-reductions makes them; null
+/// for any other reduction.
 static ReshapeOp blocksOf(ReduceOp op) {
   if (op.getKind() != ReduceKind::Sum || op.getDims() != ArrayRef<int64_t>{1} ||
       tensorType(op.getInput()).getRank() != 3)

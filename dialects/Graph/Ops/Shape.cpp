@@ -154,7 +154,8 @@ std::optional<double> ReshapeOp::resultPadding(const PaddingContext &context, un
 
 Precision ReshapeOp::precision() { return Precision::Follow; }
 
-/// Memory stays as it is, but for rows that are seen as blocks of rows: these would be stored first.
+/// A reshape computes nothing. Where it makes blocks of rows for a sum of blocks, it belongs to the group of that sum,
+/// as the rows would have to be stored otherwise.
 FusionRole ReshapeOp::fusionRole() {
   bool makesBlocks = (*this)->hasOneUse() && fusionRoleOf(*(*this)->user_begin()) == FusionRole::BlockSum;
   return makesBlocks ? FusionRole::Absorbed : FusionRole::None;

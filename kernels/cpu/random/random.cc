@@ -79,21 +79,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUniform(const Signature& signature
 }  // namespace
 
 KernelDefinition RandomNormalDefinition() {
-  return {
-      "random_normal",
-      "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or those rounded to "
-      "16 bits; ints "
-      "seed, key, global_shape, offsets; floats mean, stddev; ints cut_dims, if given: dimensions cut into parts of "
-      "out's extents, with one i32 before out for each, which part it is; int padded, if 1: elements beyond "
-      "global_shape are zero",
-      &CreateNormal};
+  return {"random_normal",
+          "out = mean + stddev * N(0, 1) by global element index (registry/philox.h), f32, or those rounded to "
+          "16 bits; ints "
+          "seed, key, global_shape, offsets; floats mean, stddev; ints sharded_dims, if given: dimensions along which "
+          "out is one shard of several, with one i32 before out for each that says which; int padded, if 1: elements "
+          "beyond "
+          "global_shape are zero",
+          &CreateNormal};
 }
 
 KernelDefinition RandomUniformDefinition() {
   return {"random_uniform",
           "out uniform in [lo, hi) by global element index (registry/philox.h), f32; ints seed, key, global_shape, "
-          "offsets; floats lo, hi; ints cut_dims, if given: dimensions cut into parts of out's extents, with one i32 "
-          "before out for each, which part it is",
+          "offsets; floats lo, hi; ints sharded_dims, if given: dimensions along which out is one shard of several, "
+          "with one i32 before out for each that says which",
           &CreateUniform};
 }
 

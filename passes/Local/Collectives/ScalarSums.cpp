@@ -95,7 +95,7 @@ void ScalarSums::rewrite(Operation *root) {
         summed.push_back(axis);
     part.value =
         dist::AllReduceOp::create(builder, part.value.getType(), dist::ReduceKind::Sum, part.value,
-                                  builder.getArrayAttr(summed), "coalesce-collectives: each rank adds up its part");
+                                  builder.getArrayAttr(summed), "coalesce-collectives: each rank adds up its shard");
     part.axes = kept;
     add(part);
   }

@@ -41,7 +41,7 @@ Value FlatShards::draw(ImplicitLocOpBuilder &builder, graph::RandomOp random) co
   SmallVector<Attribute> cuts;
   if (!random.getPlaces().empty()) {
     auto place = random.getPlaces().front().getDefiningOp<dist::CoordinateOp>();
-    if (random.getCutDims() != ArrayRef<int64_t>{0} || !place || isPadded(piece))
+    if (random.getShardedDims() != ArrayRef<int64_t>{0} || !place || isPadded(piece))
       return {};
     llvm::append_range(cuts, place.getAxes());
   }

@@ -110,7 +110,7 @@ LogicalResult FunctionSharding::classify(Operation *op) {
   }
   if (has(summands)) {
     if (!isSum)
-      return op->emitOpError("uses the parts of a sum over ")
+      return op->emitOpError("uses the summands of a sum over ")
              << shards.getAxis() << " that ZeRO divides; only additions and all-reduces can be divided with them. Use "
              << "level 1";
     summands.insert(op->getResult(0));
@@ -228,7 +228,7 @@ void FunctionSharding::rewrite(Operation *op) {
 }
 
 void FunctionSharding::rewriteSummand(Operation *op) {
-  std::string why = "apply-zero: each rank adds up a part";
+  std::string why = "apply-zero: each rank adds up a shard";
   for (Value operand : op->getOperands())
     if (auto accumulator = operand.getDefiningOp<graph::ReadOp>())
       why += (" of '" + accumulator.getVariable() + "'").str();
@@ -247,7 +247,7 @@ void FunctionSharding::rewriteWrite(graph::WriteOp write) {
     return;
   Value value = write.getValue(), shard;
   if (variable->isSummand)
-    shard = summandShardOf(value, ("apply-zero: each rank keeps a part of '" + write.getVariable() + "'").str());
+    shard = summandShardOf(value, ("apply-zero: each rank keeps a shard of '" + write.getVariable() + "'").str());
   else
     shard = shardOf(value);
   bool isConstant = matchPattern(value, m_Constant());
@@ -327,7 +327,7 @@ bool FunctionSharding::rewriteSum(Operation *sum) {
   Value part = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, shard, ArrayRef<int64_t>{0});
   Value total =
       dist::AllReduceOp::create(builder, part.getType(), dist::ReduceKind::Sum, part,
-                                builder.getArrayAttr({shards.getAxis()}), "apply-zero: each rank adds up its part");
+                                builder.getArrayAttr({shards.getAxis()}), "apply-zero: each rank adds up its shard");
   chain.back()->getResult(0).replaceAllUsesWith(total);
   replaced.insert_range(chain);
   return true;
@@ -388,13 +388,13 @@ void FunctionSharding::gather(Value whole, ArrayRef<Demand> own, int64_t repetit
   Value shard = shardOf(whole);
   StringRef parameter = parameterOf(whole);
   ImplicitLocOpBuilder builder(user->getLoc(), user);
-  std::string why = ("apply-zero: '" + parameter + "', of which each rank has a part").str();
+  std::string why = ("apply-zero: '" + parameter + "', of which each rank has a shard").str();
   if (parameter.empty()) {
     builder.setInsertionPointAfterValue(shard);
     builder.setLoc(shard.getLoc());
     auto write = dyn_cast<graph::WriteOp>(user);
     why = write ? ("apply-zero: the new value of '" + write.getVariable() + "'").str()
-                : "apply-zero: all parts are needed";
+                : "apply-zero: all shards are needed";
   }
   dist::AllGatherOp collective;
   Value gathered = shards.gather(builder, shard, typeOf(whole).getShape(), why, &collective);

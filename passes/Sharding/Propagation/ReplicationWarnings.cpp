@@ -41,9 +41,9 @@ std::string ReplicationWarnings::whoNeeds(Operation *user, StringAttr axis) {
       if (llvm::is_contained(axes[factor], axis))
         return (axes.origin(factor).empty() ? std::string("another operand") : axes.origin(factor)) + " has \"" +
                axis.str() + "\" in another dimension of " + name +
-               ": cut one of them along another axis, or not at all";
+               ": shard one of them along another axis, or not at all";
   }
-  return name + " needs that dimension whole: cut another one, or none";
+  return name + " needs that dimension whole: shard another one, or none";
 }
 
 void ReplicationWarnings::note(Value value, const Cut &from, const Cut &to, Operation *user) {
@@ -72,8 +72,8 @@ void ReplicationWarnings::emit() {
   for (auto &[key, conflict] : conflicts) {
     InFlightDiagnostic warning = mlir::emitWarning(conflict.location);
     warning << "each of the " << state.mesh.getSize({conflict.axis}) << " ranks along " << conflict.axis
-            << " gathers all parts of a " << conflict.type << ", " << conflict.bytes << " bytes: " << conflict.cutBy
-            << " cuts it along " << conflict.axis << ", but " << conflict.neededBy;
+            << " gathers all shards of a " << conflict.type << ", " << conflict.bytes << " bytes: " << conflict.cutBy
+            << " shards it along " << conflict.axis << ", but " << conflict.neededBy;
     if (conflict.count > 1)
       warning << "; so it is " << conflict.count << " times";
   }

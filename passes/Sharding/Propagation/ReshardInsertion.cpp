@@ -43,16 +43,16 @@ static std::string reasonOfResult(Operation *op, const Cut &from, const Cut &to)
   std::string name = op->getName().getStringRef().str();
   Axes sums = completedSums(from, to);
   if (sums.empty())
-    return "propagate-shardings: users of the " + name + " need it in other pieces";
+    return "propagate-shardings: users of the " + name + " need it sharded otherwise";
   if (graph::isContraction(op) && reduces(op))
-    return "propagate-shardings: sum of partial products, whose contraction is cut over " + describe(sums);
+    return "propagate-shardings: sum of partial products, whose contraction is sharded over " + describe(sums);
   return "propagate-shardings: sum over " + describe(sums) + " of the partial results of " + name;
 }
 
 /// Why `user` gets a value, computed as `from`, as `to`.
 static std::string reasonOfOperand(Operation *user, const Cut &from, const Cut &to) {
   Axes sums = completedSums(from, to);
-  std::string needs = sums.empty() ? "needs other pieces of it" : "needs the sum over " + describe(sums);
+  std::string needs = sums.empty() ? "needs it sharded otherwise" : "needs the sum over " + describe(sums);
   return "propagate-shardings: " + describe(user) + " " + needs;
 }
 

@@ -106,7 +106,7 @@ template <typename T> static T valueOf(absl::StatusOr<T> value) {
 static const char kBegin[] = R"(<!-- Written by make-schedules-page from passes/Stages/Schedules; edit it there. -->
 # Pipeline schedules
 
-A pipeline of P ranks cuts a batch into M microbatches. The schedule says in which order each rank does the forwards
+A pipeline of P ranks divides a batch into M microbatches. The schedule says in which order each rank does the forwards
 and backwards of its stages. `--schedule` takes these names:
 
 ```text

@@ -29,7 +29,7 @@ graph.func @none(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 dist.mesh @mesh ["dp", "tp"] [2, 4]
 graph.func @gather(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
-  // expected-error @below {{dimension 1 of the whole must be the group's size times that of the part}}
+  // expected-error @below {{dimension 1 of the whole must be the group's size times that of the shard}}
   %0 = dist.all_gather %x dim 1 over ["tp"] : tensor<8x64xf32> -> tensor<8x128xf32>
   graph.return %0 : tensor<8x128xf32>
 }
@@ -38,7 +38,7 @@ graph.func @gather(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
 
 dist.mesh @mesh ["dp", "tp"] [2, 4]
 graph.func @scatter(%x: tensor<9x64xf32>) -> tensor<4x64xf32> {
-  // expected-error @below {{dimension 0 of the whole must be the group's size times that of the part}}
+  // expected-error @below {{dimension 0 of the whole must be the group's size times that of the shard}}
   %0 = dist.reduce_scatter sum %x dim 0 over ["dp"] : tensor<9x64xf32> -> tensor<4x64xf32>
   graph.return %0 : tensor<4x64xf32>
 }
@@ -55,7 +55,7 @@ graph.func @all_to_all(%x: tensor<6x64xf32>) -> tensor<1x256xf32> {
 // -----
 
 graph.func @sharding(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
-  // expected-error @below {{axis "tp" is named twice; it can cut one dimension, or be unreduced}}
+  // expected-error @below {{axis "tp" is named twice; it can shard one dimension, or be unreduced}}
   %0 = dist.reshard %x to <[{"tp"}, {"tp"}]> : tensor<8x64xf32>
   graph.return %0 : tensor<8x64xf32>
 }
@@ -104,7 +104,7 @@ graph.func @bucket_of_two_types(%x: tensor<8xf32>, %y: tensor<8xbf16>) {
 
 dist.mesh @mesh ["dp", "tp"] [2, 4]
 graph.func @bucket_size(%x: tensor<8xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{dimension 0 of the whole must be the group's size times that of the part}}
+  // expected-error @below {{dimension 0 of the whole must be the group's size times that of the shard}}
   %0:2 = dist.bucket all_gather %x, %y over ["dp"] : (tensor<8xf32>, tensor<4xf32>) -> (tensor<16xf32>, tensor<16xf32>)
   graph.return
 }

@@ -819,8 +819,8 @@ graph.func @f() {
 
 // A whole has elements.
 graph.func @f(%place: tensor<i32>) {
-  // expected-error @+1 {{is part of a tensor whose dimension 0 of size 0 cannot be}}
-  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [0] : tensor<3xf32>
+  // expected-error @+1 {{is a shard of a tensor whose dimension 0 of size 0 cannot be}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) shard %place along [0] of [0] : tensor<3xf32>
   graph.return
 }
 
@@ -828,17 +828,17 @@ graph.func @f(%place: tensor<i32>) {
 
 // And no more than can be counted.
 graph.func @f() {
-  // expected-error @+1 {{is part of a tensor whose dimension 1 of size 9223372036854775807 cannot be}}
+  // expected-error @+1 {{is a shard of a tensor whose dimension 1 of size 9223372036854775807 cannot be}}
   %0 = graph.random normal(1.0) seed(0) stream(0) of [3, 9223372036854775807] : tensor<3x2xf32>
   graph.return
 }
 
 // -----
 
-// A dimension that is not cut has its whole size.
+// A dimension that is not sharded has its whole size.
 graph.func @f(%place: tensor<i32>) {
-  // expected-error @+1 {{has size 2 along dimension 1, which is not cut, of a whole of size 4}}
-  %0 = graph.random normal(1.0) seed(0) stream(0) part %place along [0] of [6, 4] : tensor<3x2xf32>
+  // expected-error @+1 {{has size 2 along dimension 1, which is not sharded, of a whole of size 4}}
+  %0 = graph.random normal(1.0) seed(0) stream(0) shard %place along [0] of [6, 4] : tensor<3x2xf32>
   graph.return
 }
 
@@ -1421,15 +1421,15 @@ graph.param @w : tensor<4xf32> init(#graph.normal<-1.0>) key("w")
 // -----
 
 graph.func @f(%place: tensor<i32>) -> tensor<3xf32> {
-  // expected-error @+1 {{needs one place per cut dimension, and the whole shape where there are any}}
-  %0 = "graph.random"(%place) {stddev = 1.0 : f64, seed = 0 : i64, stream = 0 : i64, cut_dims = array<i64: 0>} : (tensor<i32>) -> tensor<3xf32>
+  // expected-error @+1 {{needs one place per sharded dimension, and the whole shape where there are any}}
+  %0 = "graph.random"(%place) {stddev = 1.0 : f64, seed = 0 : i64, stream = 0 : i64, sharded_dims = array<i64: 0>} : (tensor<i32>) -> tensor<3xf32>
   graph.return %0 : tensor<3xf32>
 }
 
 // -----
 
 graph.func @f() -> tensor<3xf32> {
-  // expected-error @+1 {{is part of a tensor of rank 2, but has rank 1}}
+  // expected-error @+1 {{is a shard of a tensor of rank 2, but has rank 1}}
   %0 = graph.random normal(1.0) seed(0) stream(0) of [3, 2] : tensor<3xf32>
   graph.return %0 : tensor<3xf32>
 }

@@ -128,8 +128,8 @@ graph.func @indexing(%table: tensor<7x4xf32>, %ids: tensor<2x3xi32>) {
   // CHECK: graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
   %3 = graph.random normal(0.02) seed(1) stream(-7) : tensor<3xf32>
   %place = arith.constant dense<1> : tensor<i32>
-  // CHECK: graph.random normal(0.02) seed(1) stream(7) part %{{.*}} along [0] of [6, 2] : tensor<3x2xf32>
-  %part = graph.random normal(0.02) seed(1) stream(7) part %place along [0] of [6, 2] : tensor<3x2xf32>
+  // CHECK: graph.random normal(0.02) seed(1) stream(7) shard %{{.*}} along [0] of [6, 2] : tensor<3x2xf32>
+  %part = graph.random normal(0.02) seed(1) stream(7) shard %place along [0] of [6, 2] : tensor<3x2xf32>
   // CHECK: graph.random normal(0.02) seed(1) stream(7) of [2, 3] : tensor<4x3xf32>
   %padded = graph.random normal(0.02) seed(1) stream(7) of [2, 3] : tensor<4x3xf32>
   graph.return

@@ -23,7 +23,7 @@ graph.param @w : tensor<4xf32> init(#graph.fill<1.0>) key("w") {dist.sharding = 
 graph.state @g accumulator of @w : tensor<4xf32> init(#graph.fill<0.0>) {dist.sharding = #dist.sharding<[{}], unreduced = {"dp"}>}
 graph.func @update() -> tensor<4xf32> {
   %g = graph.read @g : tensor<4xf32>
-  // expected-error @below {{uses the parts of a sum over "dp" that ZeRO divides; only additions and all-reduces can be divided with them. Use level 1}}
+  // expected-error @below {{uses the summands of a sum over "dp" that ZeRO divides; only additions and all-reduces can be divided with them. Use level 1}}
   %y = arith.negf %g : tensor<4xf32>
   graph.return %y : tensor<4xf32>
 }

@@ -15,14 +15,14 @@ graph.param @c : tensor<2x4xf32> init(#graph.normal<1.0>) key("c") {dist.shardin
 // @b is used twice in a row; @a before and after it.
 // CHECK-LABEL: graph.func @uses
 // CHECK: %[[A:.*]] = graph.read @a : tensor<8xf32>
-// CHECK: %[[A0:.*]] = dist.all_gather %[[A]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a part" {dist.prefetch = 1 : i64} : tensor<8xf32> -> tensor<16xf32>
+// CHECK: %[[A0:.*]] = dist.all_gather %[[A]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a shard" {dist.prefetch = 1 : i64} : tensor<8xf32> -> tensor<16xf32>
 // CHECK: %[[A0S:.*]] = graph.reshape %[[A0]]
 // CHECK: %[[X1:.*]] = graph.dot_general %{{.*}}, %[[A0S]]
 // CHECK: %[[B0:.*]] = dist.all_gather
 // CHECK: %[[B0S:.*]] = graph.reshape %[[B0]]
 // CHECK: %[[X2:.*]] = graph.dot_general %[[X1]], %[[B0S]]
 // CHECK-NEXT: %[[X3:.*]] = graph.dot_general %[[X2]], %[[B0S]]
-// CHECK: %[[A1:.*]] = dist.all_gather %[[A]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a part" {dist.prefetch = 1 : i64, dist.repetition = 1 : i64}
+// CHECK: %[[A1:.*]] = dist.all_gather %[[A]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a shard" {dist.prefetch = 1 : i64, dist.repetition = 1 : i64}
 // CHECK: %[[A1S:.*]] = graph.reshape %[[A1]]
 // CHECK: graph.dot_general %[[X3]], %[[A1S]]
 graph.func @uses(%x: tensor<3x4xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>}) -> tensor<3x4xf32> {
@@ -39,7 +39,7 @@ graph.func @uses(%x: tensor<3x4xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}
 // CHECK-LABEL: graph.func @rounded
 // CHECK: %[[A:.*]] = graph.read @a : tensor<8xf32>
 // CHECK-NEXT: %[[R:.*]] = arith.truncf %[[A]] : tensor<8xf32> to tensor<8xbf16>
-// CHECK-NEXT: dist.all_gather %[[R]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a part" {dist.prefetch = 1 : i64} : tensor<8xbf16> -> tensor<16xbf16>
+// CHECK-NEXT: dist.all_gather %[[R]] dim 0 over ["dp"] why "apply-zero: 'a', of which each rank has a shard" {dist.prefetch = 1 : i64} : tensor<8xbf16> -> tensor<16xbf16>
 graph.func @rounded(%x: tensor<3x4xbf16> {dist.sharding = #dist.sharding<[{"dp"}, {}]>}) -> tensor<3x4xbf16> {
   %a = graph.read @a : tensor<4x4xf32>
   %r = arith.truncf %a : tensor<4x4xf32> to tensor<4x4xbf16>
@@ -61,18 +61,18 @@ graph.func @activations(%x: tensor<4x4xf32> {dist.sharding = #dist.sharding<[{"d
 // An initial value that is not zero ends with zeros all the same, and pieces of columns are drawn whole.
 // CHECK-LABEL: graph.func @initialize
 // CHECK: %[[TP:.*]] = dist.coordinate over ["tp"]
-// CHECK: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) part %[[TP]] along [1] of [4, 8] : tensor<4x4xf32>
+// CHECK: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) shard %[[TP]] along [1] of [4, 8] : tensor<4x4xf32>
 // CHECK: %[[F:.*]] = graph.reshape %[[R]]
 // CHECK: %[[S:.*]] = dist.slice %[[F]] dim 0 over ["dp"]
 // CHECK: graph.write @b, %[[S]]
 // CHECK: %[[BOTH:.*]] = dist.coordinate over ["tp", "dp"]
-// CHECK: %[[ROWS:.*]] = graph.random normal(1.0) seed(1) stream(8) part %[[BOTH]] along [0] of [32] : tensor<8xf32>
+// CHECK: %[[ROWS:.*]] = graph.random normal(1.0) seed(1) stream(8) shard %[[BOTH]] along [0] of [32] : tensor<8xf32>
 // CHECK: graph.write @a, %[[ROWS]]
 graph.func @initialize() {
   %tp = dist.coordinate over ["tp"] : tensor<i32>
-  %b = graph.random normal(1.0) seed(1) stream(7) part %tp along [1] of [4, 8] : tensor<4x4xf32>
+  %b = graph.random normal(1.0) seed(1) stream(7) shard %tp along [1] of [4, 8] : tensor<4x4xf32>
   graph.write @b, %b : tensor<4x4xf32>
-  %a = graph.random normal(1.0) seed(1) stream(8) part %tp along [0] of [8, 4] : tensor<4x4xf32>
+  %a = graph.random normal(1.0) seed(1) stream(8) shard %tp along [0] of [8, 4] : tensor<4x4xf32>
   graph.write @a, %a : tensor<4x4xf32>
   graph.return
 }

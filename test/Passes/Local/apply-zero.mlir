@@ -51,14 +51,14 @@ graph.func @begin() {
 // TWO: %[[DOT:.*]] = graph.dot_general %{{.*}}, %{{.*}} contract [0] x [0]
 // TWO-NEXT: %[[FLAT:.*]] = graph.reshape %[[DOT]] : (tensor<2x5xf32>) -> tensor<10xf32>
 // TWO-NEXT: %[[PAD:.*]] = graph.pad %[[FLAT]] low [0] high [2] : (tensor<10xf32>) -> tensor<12xf32>
-// TWO-NEXT: %[[SHARD:.*]] = dist.reduce_scatter {{ *}}sum %[[PAD]] dim 0 over ["dp"] why "apply-zero: each rank adds up a part of 'w.grad'"
+// TWO-NEXT: %[[SHARD:.*]] = dist.reduce_scatter {{ *}}sum %[[PAD]] dim 0 over ["dp"] why "apply-zero: each rank adds up a shard of 'w.grad'"
 // TWO: %[[OLD:.*]] = graph.read @w.grad : tensor<4xf32>
 // TWO: %[[NEW:.*]] = arith.addf %[[OLD]], %[[SHARD]] : tensor<4xf32>
 // CHECK: graph.write @w.grad, %[[NEW]]
 
 // THREE-LABEL: graph.func @microbatch
 // THREE: %[[W:.*]] = graph.read @w : tensor<4xf32>
-// THREE: %[[ALL:.*]] = dist.all_gather %[[W]] dim 0 over ["dp"] why "apply-zero: 'w', of which each rank has a part" {dist.prefetch = 2 : i64} : tensor<4xf32> -> tensor<12xf32>
+// THREE: %[[ALL:.*]] = dist.all_gather %[[W]] dim 0 over ["dp"] why "apply-zero: 'w', of which each rank has a shard" {dist.prefetch = 2 : i64} : tensor<4xf32> -> tensor<12xf32>
 // THREE-NEXT: %[[HEAD:.*]] = graph.slice %[[ALL]] at [0] sizes [10]
 // THREE-NEXT: %[[WHOLE:.*]] = graph.reshape %[[HEAD]] : (tensor<10xf32>) -> tensor<2x5xf32>
 // THREE-NEXT: graph.dot_general %{{.*}}, %[[WHOLE]]
@@ -81,7 +81,7 @@ graph.func @microbatch(%x: tensor<3x2xf32> {dist.global_shape = array<i64: 9, 2>
 // TWO: %[[GRAD:.*]] = graph.read @w.grad : tensor<4xf32>
 // CHECK: %[[SQ:.*]] = arith.mulf %[[GRAD]], %[[GRAD]] : tensor<4xf32>
 // CHECK: %[[OWN:.*]] = graph.reduce sum %[[SQ]] dims [0] : (tensor<4xf32>) -> tensor<f32>
-// CHECK: %[[SUM:.*]] = dist.all_reduce {{ *}}sum %[[OWN]] over ["dp"] why "apply-zero: each rank adds up its part" : tensor<f32>
+// CHECK: %[[SUM:.*]] = dist.all_reduce {{ *}}sum %[[OWN]] over ["dp"] why "apply-zero: each rank adds up its shard" : tensor<f32>
 // CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]] : tensor<f32>
 // CHECK: %[[SCALE:.*]] = graph.broadcast %[[NORM]] dims [] : (tensor<f32>) -> tensor<4xf32>
 // CHECK: %[[CLIPPED:.*]] = arith.mulf %[[GRAD]], %[[SCALE]] : tensor<4xf32>
@@ -134,7 +134,7 @@ graph.entry train_step @train_step [@begin, @microbatch, @update] repeat [1, 1, 
 // Random values of the shard alone.
 // THREE-LABEL: graph.func @initialize
 // THREE: %[[PLACE:.*]] = dist.coordinate over ["dp"]
-// THREE: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) part %[[PLACE]] along [0] of [10] : tensor<4xf32>
+// THREE: %[[R:.*]] = graph.random normal(1.0) seed(1) stream(7) shard %[[PLACE]] along [0] of [10] : tensor<4xf32>
 // THREE: graph.write @w, %[[R]] : tensor<4xf32>
 graph.func @initialize() {
   %w = graph.random normal(1.0) seed(1) stream(7) : tensor<2x5xf32>

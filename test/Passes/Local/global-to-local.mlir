@@ -20,7 +20,7 @@ graph.func @two_products(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{
   %down = graph.read @down : tensor<16x64xf32>
   // CHECK: %[[PARTS:.*]] = graph.dot_general {{.*}} -> tensor<4x16xf32>
   %2 = graph.dot_general %1, %down contract [1] x [1] : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
-  // CHECK: %[[SUM:.*]] = dist.all_reduce sum %[[PARTS]] over ["tp"] why "propagate-shardings: sum of partial products, whose contraction is cut over tp" : tensor<4x16xf32>
+  // CHECK: %[[SUM:.*]] = dist.all_reduce sum %[[PARTS]] over ["tp"] why "propagate-shardings: sum of partial products, whose contraction is sharded over tp" : tensor<4x16xf32>
   // CHECK: %[[ALL:.*]] = dist.all_gather %[[SUM]] dim 0 over ["dp"] why "propagate-shardings: graph.return{{.*}}" : tensor<4x16xf32> -> tensor<8x16xf32>
   // CHECK: graph.return %[[ALL]]
   graph.return %2 : tensor<8x16xf32>
@@ -30,7 +30,7 @@ graph.func @two_products(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{
 // CHECK-LABEL: graph.func @init
 graph.func @init() {
   // CHECK: %[[PLACE:.*]] = dist.coordinate over ["tp"]
-  // CHECK: graph.random normal(0.02) seed(1) stream(2) part %[[PLACE]] along [0] of [64, 16] : tensor<16x16xf32>
+  // CHECK: graph.random normal(0.02) seed(1) stream(2) shard %[[PLACE]] along [0] of [64, 16] : tensor<16x16xf32>
   %0 = graph.random normal(0.02) seed(1) stream(2) : tensor<64x16xf32>
   graph.write @up, %0 : tensor<64x16xf32>
   // A slice keeps whole what is cut.

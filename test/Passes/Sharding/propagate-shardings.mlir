@@ -16,11 +16,11 @@ graph.func @two_products(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{
   %down = graph.read @down : tensor<16x64xf32>
   // CHECK: %[[PARTS:.*]] = graph.dot_general {{.*}}dist.shardings = [#dist.sharding<[{"dp"}, {}], unreduced = {"tp"}>]
   %2 = graph.dot_general %1, %down contract [1] x [1] : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
-  // CHECK-NEXT: %[[SUM:.*]] = dist.reshard %[[PARTS]] to <[{"dp"}, {}]> why "propagate-shardings: sum of partial products, whose contraction is cut over tp"
+  // CHECK-NEXT: %[[SUM:.*]] = dist.reshard %[[PARTS]] to <[{"dp"}, {}]> why "propagate-shardings: sum of partial products, whose contraction is sharded over tp"
   // CHECK-NEXT: arith.addf %{{.*}}, %[[SUM]]
   %3 = arith.addf %x, %2 : tensor<8x16xf32>
   // What is returned is whole on every rank.
-  // CHECK: dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.return needs other pieces of it"
+  // CHECK: dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.return needs it sharded otherwise"
   graph.return %3 : tensor<8x16xf32>
 }
 
@@ -87,7 +87,7 @@ graph.func @completed_once(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[
 dist.mesh @mesh ["tp"] [2]
 // CHECK-LABEL: graph.func @maximum
 graph.func @maximum(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}) -> tensor<2xf32> {
-  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.reduce needs other pieces of it"
+  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.reduce needs it sharded otherwise"
   // CHECK: graph.reduce max %[[WHOLE]]
   %0 = graph.reduce max %x dims [1] : (tensor<2x8xf32>) -> tensor<2xf32>
   // CHECK: %[[CUT:.*]] = dist.reshard %{{.*}} to <[{"tp"}]>
@@ -123,7 +123,7 @@ graph.func @counted(%x: tensor<8xf32> {dist.sharding = #dist.sharding<[{"dp"}]>}
 dist.mesh @mesh ["tp"] [2]
 // CHECK-LABEL: graph.func @blocked
 graph.func @blocked(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}, %scale: tensor<8xf32>) -> tensor<2x8xf32> {
-  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.rms_norm needs other pieces of it"
+  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.rms_norm needs it sharded otherwise"
   // CHECK: graph.rms_norm %[[WHOLE]]
   %0 = graph.rms_norm %x, %scale eps 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
   graph.return %0 : tensor<2x8xf32>

@@ -7,9 +7,9 @@ graph.param @layers.3.up : tensor<32x16xf32> init(#graph.fill<0.0>) key("up") {d
 graph.param @layers.3.down : tensor<12x8xf32> init(#graph.fill<0.0>) key("down") {dist.sharding = #dist.sharding<[{"dp"}, {}]>}
 graph.func @two(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>},
                 %y: tensor<2x8xf32> {dist.sharding = #dist.sharding<[{"dp"}, {}]>}) -> (tensor<8x32xf32>, tensor<2x12xf32>) {
-  // expected-warning @+1 {{each of the 2 ranks along "dp" gathers all parts of a 'tensor<32x16xf32>', 2048 bytes: variable 'layers.3.up' cuts it along "dp", but argument 'arg0' has "dp" in another dimension of graph.dot_general: cut one of them along another axis, or not at all}}
+  // expected-warning @+1 {{each of the 2 ranks along "dp" gathers all shards of a 'tensor<32x16xf32>', 2048 bytes: variable 'layers.3.up' shards it along "dp", but argument 'arg0' has "dp" in another dimension of graph.dot_general: shard one of them along another axis, or not at all}}
   %w = graph.read @layers.3.up : tensor<32x16xf32>
-  // expected-warning @+1 {{argument 'arg0' cuts it along "dp", but graph.return needs that dimension whole: cut another one, or none}}
+  // expected-warning @+1 {{argument 'arg0' shards it along "dp", but graph.return needs that dimension whole: shard another one, or none}}
   %0 = graph.dot_general %x, %w contract [1] x [1] : (tensor<8x16xf32>, tensor<32x16xf32>) -> tensor<8x32xf32>
   %v = graph.read @layers.3.down : tensor<12x8xf32>
   %1 = graph.dot_general %y, %v contract [1] x [1] : (tensor<2x8xf32>, tensor<12x8xf32>) -> tensor<2x12xf32>
@@ -23,7 +23,7 @@ dist.mesh @mesh ["tp"] [2]
 graph.param @layers.0.norm : tensor<32x16xf32> init(#graph.fill<0.0>) key("0") {dist.sharding = #dist.sharding<[{}, {"tp"}]>}
 graph.param @layers.1.norm : tensor<32x16xf32> init(#graph.fill<0.0>) key("1") {dist.sharding = #dist.sharding<[{}, {"tp"}]>}
 graph.func @layers(%scale: tensor<16xf32>) -> (tensor<32x16xf32>, tensor<32x16xf32>) {
-  // expected-warning @+1 {{variable 'layers.0.norm' cuts it along "tp", but graph.rms_norm needs that dimension whole: cut another one, or none; so it is 2 times}}
+  // expected-warning @+1 {{variable 'layers.0.norm' shards it along "tp", but graph.rms_norm needs that dimension whole: shard another one, or none; so it is 2 times}}
   %0 = graph.read @layers.0.norm : tensor<32x16xf32>
   %1 = graph.rms_norm %0, %scale eps 1.0e-05 : (tensor<32x16xf32>, tensor<16xf32>) -> tensor<32x16xf32>
   %2 = graph.read @layers.1.norm : tensor<32x16xf32>

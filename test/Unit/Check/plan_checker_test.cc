@@ -212,6 +212,31 @@ TEST(CheckerGood, ResultsOfPrepareAreSetForOtherEntries) {
   EXPECT_THAT(formatReport(report), HasSubstr(" Prepared 2048\n"));
 }
 
+// Buffers that no state lists count neither as states nor, with several slots, as several of them.
+TEST(CheckerGood, CountsStatesAndNotSlots) {
+  P plan = MakePlan();
+  auto ring = std::make_unique<fbs::BufferT>(*plan.buffers[kSteps]);
+  ring->name = "ring";
+  ring->kind = fbs::BufferKind::Parameter;
+  ring->offset = (plan.arena_bytes + 63) / 64 * 64;
+  ring->slots = 2;
+  ring->slot_stride = 64;
+  plan.arena_bytes = ring->offset + ring->slot_stride + ring->bytes;
+  const auto buffer = static_cast<uint32_t>(plan.buffers.size());
+  plan.buffers.push_back(std::move(ring));
+  auto command = std::make_unique<fbs::CommandT>(*plan.programs[0]->segments[0]->commands[1]);
+  command->body.AsLaunch()->operands[0] = fbs::Operand(buffer, 0);
+  plan.programs[0]->segments[0]->commands.push_back(std::move(command));
+  plan.programs[0]->timeline.emplace_back(0, 1);
+  const auto bytes = BytesOf(plan);
+  ASSERT_TRUE(VerifyPlan(PlanIn(bytes)).ok()) << VerifyPlan(PlanIn(bytes));
+  PlanChecker checker(PlanIn(bytes));
+  ASSERT_TRUE(checker.check().ok()) << checker.check();
+  EXPECT_EQ(checker.report().entries[0].statesWritten, 2u);
+  EXPECT_EQ(checker.report().entries[1].statesWritten, 1u);
+  EXPECT_THAT(formatReport(checker.report()), HasSubstr("writes 2 of 2 states"));
+}
+
 class PreparationChecker : public ::testing::TestWithParam<Unsound> {};
 
 TEST_P(PreparationChecker, Refuses) {

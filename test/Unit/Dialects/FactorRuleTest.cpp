@@ -297,7 +297,7 @@ TEST(WrongFactorRule, IsRefusedByTheVerifier) {
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].kind = Kind::Reduction; }),
               HasSubstr("is a reduction, but is in a result"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].combine.reset(); }),
-              HasSubstr("is a reduction, but does not say how parts are combined"));
+              HasSubstr("is a reduction, but does not say how partial results are combined"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[0].combine = ReduceKind::Sum; }),
               HasSubstr("combines, but every result has it"));
   EXPECT_THAT(problemOf([](FactorRule &r) { r.factors[2].kind = Kind::Blocked; }),
@@ -317,5 +317,5 @@ TEST(WrongFactorRule, GroupsOfHeadsMustBeSummedInTheirGradient) {
   EXPECT_THAT(grad.problem(), HasSubstr("result 1 differs"));
   grad.rule.factors[2].combine.reset();
   EXPECT_THAT(grad.problem(),
-              HasSubstr("is parallel, but a result lacks it and nothing says how its parts are combined"));
+              HasSubstr("is parallel, but a result lacks it and nothing says how its partial results are combined"));
 }

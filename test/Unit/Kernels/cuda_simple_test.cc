@@ -81,9 +81,9 @@ int64_t UnitsApart(float a, float b) {
 }
 
 struct Shard {
-  std::vector<int64_t> shape, global_shape, offsets, cut_dims;
+  std::vector<int64_t> shape, global_shape, offsets, sharded_dims;
   bool padded = false;
-  std::vector<int32_t> places = {};  // of cut_dims
+  std::vector<int32_t> places = {};  // of sharded_dims
 };
 
 std::vector<void*> ShardArguments(Shard& shard, Stored& out) {
@@ -114,7 +114,7 @@ TEST(CudaRandom, NumbersOfTheDefinition) {
         Signature signature = {kernel,
                                {Int("seed", 5), Int("key", -77), Float(normal ? "mean" : "lo", -0.25),
                                 Float(normal ? "stddev" : "hi", 1.5), Ints("global_shape", shard.global_shape),
-                                Ints("offsets", shard.offsets), Ints("cut_dims", shard.cut_dims)},
+                                Ints("offsets", shard.offsets), Ints("sharded_dims", shard.sharded_dims)},
                                {}};
         if (shard.padded) signature.attributes.push_back(Int("padded", 1));
         for (size_t i = 0; i < shard.places.size(); ++i) signature.arguments.push_back(In({}, DType::kI32));

@@ -107,17 +107,17 @@ TEST(Random, SameValuesUnderEverySharding) {
   }
 }
 
-// `global` in parts along `cut_dims`, which operands choose.
+// `global` in shards along `sharded_dims`, which operands choose.
 Signature InParts(Signature whole, const std::vector<int64_t>& parts) {
   const std::vector<int64_t> global = whole.arguments.back().shape;
-  std::vector<int64_t> cut_dims;
+  std::vector<int64_t> sharded_dims;
   for (size_t d = 0; d < global.size(); ++d) {
     if (parts[d] == 0) continue;  // not cut; 1 is cut into one part
     whole.arguments.back().shape[d] /= parts[d];
-    cut_dims.push_back(static_cast<int64_t>(d));
+    sharded_dims.push_back(static_cast<int64_t>(d));
     whole.arguments.insert(whole.arguments.begin(), In({}, DType::kI32));
   }
-  whole.attributes.push_back(Ints("cut_dims", cut_dims));
+  whole.attributes.push_back(Ints("sharded_dims", sharded_dims));
   return whole;
 }
 
@@ -171,7 +171,7 @@ TEST(Random, OperandsSayWhichPart) {
 TEST(Random, ZeroBeyondTheEnd) {
   std::mt19937_64 random(TestSeed());
   for (int i = 0; i < 60; ++i) {
-    std::vector<int64_t> global, shape, cut_dims;
+    std::vector<int64_t> global, shape, sharded_dims;
     std::vector<int32_t> places;
     std::vector<int64_t> first;
     const DType dtype = i % 2 == 0 ? DType::kF32 : DType::kBF16;
@@ -179,7 +179,7 @@ TEST(Random, ZeroBeyondTheEnd) {
       global.push_back(1 + random() % 9);
       shape.push_back(1 + random() % 9);
       if (random() % 2 == 0) {
-        cut_dims.push_back(d);
+        sharded_dims.push_back(d);
         places.push_back(static_cast<int32_t>(random() % 4));
         first.push_back(places.back() * shape.back());
       } else {
@@ -193,8 +193,8 @@ TEST(Random, ZeroBeyondTheEnd) {
     RunKernel(whole, {values.data()});
     Signature part = Normal(shape, global, std::vector<int64_t>(global.size(), 0), 1 + i % 4);
     part.arguments[0].dtype = dtype;
-    part.arguments.insert(part.arguments.begin(), cut_dims.size(), In({}, DType::kI32));
-    part.attributes.push_back(Ints("cut_dims", cut_dims));
+    part.arguments.insert(part.arguments.begin(), sharded_dims.size(), In({}, DType::kI32));
+    part.attributes.push_back(Ints("sharded_dims", sharded_dims));
     part.attributes.push_back(Int("padded", 1));
     Stored result = Unwritten(dtype, Count(shape));
     std::vector<void*> arguments;

@@ -225,13 +225,13 @@ TEST_F(CudaKernels, RandomShards) {
   for (int i = 0; i < 80; ++i) {
     const bool padded = i % 2 == 1;
     const DType dtype = i % 4 < 2 ? DType::kF32 : DType::kBF16;
-    std::vector<int64_t> global, shape, offsets, first, cut_dims;
+    std::vector<int64_t> global, shape, offsets, first, sharded_dims;
     std::vector<int32_t> places;
     for (int64_t d = 0, rank = 1 + static_cast<int64_t>(random() % 3); d < rank; ++d) {
       global.push_back(1 + static_cast<int64_t>(random() % 19));
       offsets.push_back(0);
       if (padded && random() % 2 == 0) {
-        cut_dims.push_back(d);
+        sharded_dims.push_back(d);
         places.push_back(static_cast<int32_t>(random() % 4));
         shape.push_back(1 + static_cast<int64_t>(random() % 9));
         first.push_back(places.back() * shape.back());
@@ -248,8 +248,8 @@ TEST_F(CudaKernels, RandomShards) {
         Random("random_normal", {Float("mean", 0.5), Float("stddev", 2.0)}, shape, global, offsets, dtype);
     std::vector<void*> arguments;
     if (padded) {
-      signature.arguments.insert(signature.arguments.begin(), cut_dims.size(), In({}, DType::kI32));
-      signature.attributes.push_back(Ints("cut_dims", cut_dims));
+      signature.arguments.insert(signature.arguments.begin(), sharded_dims.size(), In({}, DType::kI32));
+      signature.attributes.push_back(Ints("sharded_dims", sharded_dims));
       signature.attributes.push_back(Int("padded", 1));
       for (int32_t& place : places) arguments.push_back(&place);
     }
