@@ -9,6 +9,9 @@
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/EmitRole.h"
 #include "dialects/Stage/StageOps.h"
+#include "passes/Analysis/Roles.h"
+
+#include <algorithm>
 
 using namespace mlir;
 using namespace bowline;
@@ -20,10 +23,7 @@ public:
   explicit Emitter(ModuleOp module) : module(module), plan(std::make_unique<fbs::PlanT>()), tables(*plan) {}
 
   FailureOr<std::unique_ptr<fbs::PlanT>> run() {
-    if (failed(emitHeader()))
-      return failure();
-    auto roles = llvm::to_vector(module.getOps<ModuleOp>());
-    if (failed(roles.empty() ? emitRole(module, 0, *plan, tables) : emitRoles(roles)))
+    if (failed(emitHeader()) || failed(verifyRoles(module)) || failed(emitRoles()))
       return failure();
     for (auto attachmentOp : module.getOps<plan::AttachmentOp>()) {
       auto attachment = std::make_unique<fbs::AttachmentT>();
@@ -53,19 +53,28 @@ private:
   }
 
   /// Nested modules are the programs of the coordinates along the axis of roles.
-  LogicalResult emitRoles(ArrayRef<ModuleOp> roles) {
+  LogicalResult emitRoles() {
+    if (dist::MeshOp mesh = dist::MeshOp::of(module))
+      tables.addMesh(mesh);
+    auto roles = llvm::to_vector(module.getOps<ModuleOp>());
     for (auto [index, role] : llvm::enumerate(roles)) {
-      plan->roles.push_back(std::make_unique<fbs::RoleT>());
-      plan->roles.back()->name = ModuleOp(role).getSymName().value_or("").str();
-      if (failed(emitRole(role, static_cast<uint16_t>(index), *plan, tables)))
+      FailureOr<uint64_t> arena = emitRole(role, static_cast<uint16_t>(index), *plan, tables);
+      if (failed(arena))
         return failure();
+      plan->arena_bytes = std::max(plan->arena_bytes, *arena);
+      // One that has no name is the only one, of which the plan has no table.
+      if (roles.size() == 1 && !role.getSymName())
+        return success();
+      plan->roles.push_back(std::make_unique<fbs::RoleT>());
+      plan->roles.back()->name = role.getSymName().value_or("").str();
+      plan->roles.back()->arena_bytes = *arena;
     }
     // One role needs nothing that tells it apart.
     if (roles.size() == 1)
       return success();
     auto axis = module->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
     if (!axis)
-      axis = ModuleOp(roles.front())->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
+      axis = roles.front()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     std::optional<uint8_t> known = axis ? tables.findAxis(axis) : std::nullopt;
     if (!known)
       return module.emitError("nested modules need the attribute '")

@@ -33,13 +33,16 @@ public:
     names.role = role;
   }
 
-  LogicalResult run() {
+  FailureOr<uint64_t> run() {
     auto bytes = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
     if (!bytes)
-      return module.emitError("the module has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
+      return module.emitError("the module of the role has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
     arena = bytes.getInt();
-    if (failed(emitArenas()) || failed(emitMesh()))
+    if (failed(emitArenas()))
       return failure();
+    for (auto communicator : module.getOps<plan::CommunicatorOp>())
+      if (failed(tables.addCommunicator(communicator)))
+        return failure();
     for (auto buffer : module.getOps<plan::BufferOp>())
       if (failed(emitBuffer(buffer)))
         return failure();
@@ -53,10 +56,7 @@ public:
     for (Operation &op : *module.getBody())
       if (failed(emitRest(&op)))
         return failure();
-    plan.arena_bytes = std::max(plan.arena_bytes, arena);
-    if (!plan.roles.empty())
-      plan.roles.back()->arena_bytes = arena;
-    return success();
+    return arena;
   }
 
 private:
@@ -82,16 +82,6 @@ private:
       arena->bytes = size;
       plan.arenas.push_back(std::move(arena));
     }
-    return success();
-  }
-
-  /// All roles have the same mesh.
-  LogicalResult emitMesh() {
-    if (auto meshes = module.getOps<dist::MeshOp>(); !meshes.empty() && !tables.hasMesh())
-      tables.addMesh(*meshes.begin());
-    for (auto communicator : module.getOps<plan::CommunicatorOp>())
-      if (failed(tables.addCommunicator(communicator)))
-        return failure();
     return success();
   }
 
@@ -320,6 +310,6 @@ private:
 
 } // namespace
 
-LogicalResult bowline::emitRole(ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables) {
+FailureOr<uint64_t> bowline::emitRole(ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables) {
   return RoleEmitter(module, role, plan, tables).run();
 }

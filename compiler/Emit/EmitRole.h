@@ -14,9 +14,8 @@
 namespace bowline {
 
 /// Adds what \p module holds to \p plan: arenas, buffers, kernels with their code, programs, states, constants and
-/// entries. Where the plan has a table of roles, the last one is that of the module. Fails with a diagnostic where
-/// something is missing.
-llvm::LogicalResult emitRole(mlir::ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables);
+/// entries. Returns the bytes of its arena in space Device. Fails with a diagnostic where something is missing.
+llvm::FailureOr<uint64_t> emitRole(mlir::ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables);
 
 } // namespace bowline
 

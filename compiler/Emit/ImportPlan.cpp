@@ -23,7 +23,10 @@ public:
         builder.getUnknownLoc(), plan.name.empty() ? std::nullopt : std::optional<StringRef>(plan.name));
     builder.setInsertionPointToEnd(module->getBody());
     importHeader(*module);
-    if (failed(plan.roles.empty() ? importRole(plan, builder, 0, *module, plan.arena_bytes) : importRoles(*module)))
+    importMesh();
+    if (plan.roles.size() > 1)
+      (*module)->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
+    if (failed(plan.roles.empty() ? importRole(0, std::nullopt, plan.arena_bytes) : importRoles()))
       return {};
     for (const auto &attachment : plan.attachments)
       plan::AttachmentOp::create(builder, builder.getUnknownLoc(), attachment->name, attachment->text);
@@ -40,17 +43,31 @@ private:
     module->setAttr(plan::PlanDialect::kCompilerAttr, builder.getStringAttr(plan.compiler));
   }
 
-  LogicalResult importRoles(ModuleOp top) {
-    if (plan.roles.size() > 1)
-      top->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
-    for (auto [index, role] : llvm::enumerate(plan.roles)) {
-      ModuleOp module = ModuleOp::create(builder, builder.getUnknownLoc(), role->name);
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToEnd(module.getBody());
-      if (failed(importRole(plan, builder, static_cast<uint32_t>(index), module, role->arena_bytes)))
-        return failure();
+  /// Of all roles.
+  void importMesh() {
+    if (plan.mesh.empty())
+      return;
+    SmallVector<StringRef> names;
+    SmallVector<int64_t> sizes;
+    for (const auto &axis : plan.mesh) {
+      names.push_back(axis->name);
+      sizes.push_back(axis->size);
     }
+    dist::MeshOp::create(builder, builder.getUnknownLoc(), "mesh", builder.getStrArrayAttr(names), sizes);
+  }
+
+  LogicalResult importRoles() {
+    for (auto [index, role] : llvm::enumerate(plan.roles))
+      if (failed(importRole(static_cast<uint32_t>(index), StringRef(role->name), role->arena_bytes)))
+        return failure();
     return success();
+  }
+
+  LogicalResult importRole(uint32_t index, std::optional<StringRef> name, uint64_t arenaBytes) {
+    ModuleOp module = ModuleOp::create(builder, builder.getUnknownLoc(), name);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(module.getBody());
+    return bowline::importRole(plan, builder, index, module, arenaBytes);
   }
 
   const fbs::PlanT &plan;

@@ -64,7 +64,6 @@ public:
           for (const auto &port : *ports)
             seconds.set(port->second);
     uint64_t packed = 0;
-    importMesh();
     for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
       const fbs::BufferT &buffer = *plan.buffers[i];
       if (buffer.role != scope.role || seconds[i])
@@ -102,18 +101,6 @@ public:
 
 private:
   bool ofRole(uint32_t buffer) const { return plan.buffers[buffer]->role == scope.role; }
-
-  void importMesh() {
-    if (plan.mesh.empty())
-      return;
-    SmallVector<StringRef> names;
-    SmallVector<int64_t> sizes;
-    for (const auto &axis : plan.mesh) {
-      names.push_back(axis->name);
-      sizes.push_back(axis->size);
-    }
-    dist::MeshOp::create(builder, builder.getUnknownLoc(), "mesh", builder.getStrArrayAttr(names), sizes);
-  }
 
   plan::LayoutAttr importLayout(const fbs::LayoutT *layout) {
     if (!layout)

@@ -28,7 +28,6 @@ public:
 
   /// The axes of all ranks. Called at most once.
   void addMesh(dist::MeshOp mesh);
-  bool hasMesh() const { return !plan.mesh.empty(); }
   /// None where the mesh has no such axis.
   std::optional<uint8_t> findAxis(mlir::StringAttr name) const;
   /// Fails with a diagnostic at \p op where the mesh lacks one of \p names.

@@ -50,6 +50,8 @@ private:
   friend class PipelinedInterpreter;
   using Environments = std::vector<Interpreter::Environment>;
 
+  /// Fails with a diagnostic where ranks, in order, return different results of \p callee.
+  static llvm::LogicalResult verifySame(mlir::Operation *callee, llvm::ArrayRef<Tensors> results);
   /// One repetition's slice of an argument.
   static HostTensor sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat);
   /// What each rank has of a function's arguments.

@@ -50,7 +50,7 @@ private:
 int64_t arenaBytes(mlir::ModuleOp module);
 
 /// How many of `count` changes the memory allows: the most of the first ones, by bisection, with which the arena is at
-/// most `limit` bytes; all where the limit is 0. `apply` makes the first n changes in a copy of `module`.
+/// most `limit` bytes; all where the limit is 0. `apply` makes the first n changes in a copy of `module` (Roles.h).
 size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
                      llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
 
