@@ -81,8 +81,8 @@ def passes(timing):
     result = {}
     for seconds, name in re.findall(r"^ {4}(\d+\.\d+) \( *[\d.]+%\) +(\S.*)$", timing, re.M):
         name = name.replace("(anonymous namespace)::", "")
-        # Analyses are parts of passes; pipelines, and passes that run others on each rank, sums of them.
-        if name not in ("Total", "OnEachRank") and not name.startswith("(A) ") and not name.endswith(" Pipeline"):
+        # Analyses are parts of passes, and pipelines sums of them.
+        if name != "Total" and not name.startswith("(A) ") and not name.endswith(" Pipeline"):
             result[name] = result.get(name, 0) + float(seconds)
     return dict(sorted(result.items(), key=lambda item: -item[1]))
 

@@ -337,7 +337,8 @@ private:
     if (failed(runPhases(*copy, pipeline, std::max(options.from, Phase::Local), options.to)))
       return failure();
     std::vector<std::string> said = diagnostics.takeRemarks();
-    arena = (*copy)->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr).getInt();
+    for (auto role : copy->getOps<ModuleOp>())
+      arena = std::max(arena, role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr).getInt());
     bool better = fits(arena) ? !fits(bestArena) || target >= bestTarget : arena < bestArena;
     if (!better)
       return success();
@@ -369,6 +370,18 @@ static absl::Status prove(fbs::PlanT &plan) {
       absl::StrCat("the compiled plan fails a proof, which is a fault of the compiler and not of "
                    "the model or the strategy; please report it: ",
                    status.message()));
+}
+
+/// Collects what passes say of each role for reports.
+static void describeRoles(ModuleOp module, CompileResult &result) {
+  for (auto role : module.getOps<ModuleOp>()) {
+    if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
+      result.liveBytes.push_back(live.getInt());
+    std::map<std::string, double> &unfused = result.unfusedBytes.emplace_back();
+    if (auto entries = role->getAttrOfType<DictionaryAttr>(kUnfusedBytesAttr))
+      for (NamedAttribute entry : entries)
+        unfused[entry.getName().str()] = cast<FloatAttr>(entry.getValue()).getValueAsDouble();
+  }
 }
 
 /// Compiles a module that has its strategy.
@@ -409,15 +422,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
       return diagnostics.status();
     result.plan = std::move(*plan);
     BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
-    auto addLiveBytes = [&](ModuleOp role) {
-      if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
-        result.liveBytes.push_back(live.getInt());
-    };
-    addLiveBytes(module);
-    llvm::for_each(module.getOps<ModuleOp>(), addLiveBytes);
-    if (auto unfused = module->getAttrOfType<DictionaryAttr>(kUnfusedBytesAttr))
-      for (NamedAttribute entry : unfused)
-        result.unfusedBytes[entry.getName().str()] = cast<FloatAttr>(entry.getValue()).getValueAsDouble();
+    describeRoles(module, result);
     return result;
   }
   llvm::raw_string_ostream stream(result.ir);

@@ -75,8 +75,8 @@ struct CompileResult {
   std::string recompute;
   /// For each role, in the plan's order, the most bytes of its arena that are alive at one time: no packing is smaller.
   std::vector<uint64_t> liveBytes;
-  /// For each entry, the bytes that its operations would read and write if none were fused.
-  std::map<std::string, double> unfusedBytes;
+  /// For each role, and in it for each entry, the bytes that its operations would read and write if none were fused.
+  std::vector<std::map<std::string, double>> unfusedBytes;
   /// Sentences for the user: configuration values that do not take effect, steps that report. Those that say that
   /// something is probably not as it was meant begin with "warning: ".
   std::vector<std::string> remarks;

@@ -116,7 +116,7 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
 }
 
 std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
-                                  const std::map<std::string, double> &unfusedBytes) {
+                                  const std::vector<std::map<std::string, double>> &unfusedBytes) {
   uint64_t parameters = 0, tensors = 0;
   for (const auto &state : plan.states) {
     if (!Has(state->flags, fbs::StateFlag::Weight) || Has(state->flags, fbs::StateFlag::Mirror))
@@ -144,8 +144,9 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
       }
     absl::StrAppendFormat(&text, "entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved", entry->name, commands,
                           launches, flops / 1e9, bytes / 1e9);
-    if (auto unfused = unfusedBytes.find(entry->name); unfused != unfusedBytes.end())
-      absl::StrAppendFormat(&text, " (%.3g GB if nothing were fused)", unfused->second / 1e9);
+    if (program.role < unfusedBytes.size())
+      if (auto unfused = unfusedBytes[program.role].find(entry->name); unfused != unfusedBytes[program.role].end())
+        absl::StrAppendFormat(&text, " (%.3g GB if nothing were fused)", unfused->second / 1e9);
     absl::StrAppend(&text, "\n");
   }
   size_t generated = std::count_if(plan.kernels.begin(), plan.kernels.end(),

@@ -30,7 +30,7 @@ std::string describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &
 
 /// Parameters, work per step, kernels and memory of a plan, for people. `unfusedBytes` is CompileResult::unfusedBytes.
 std::string describePlan(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes,
-                         const std::map<std::string, double> &unfusedBytes);
+                         const std::vector<std::map<std::string, double>> &unfusedBytes);
 
 } // namespace bowline
 

@@ -27,9 +27,9 @@ inline constexpr llvm::StringLiteral kFeedsAttr = "plan.feeds";
 inline constexpr llvm::StringLiteral kCodeTargetAttr = "plan.code_target";
 
 /// The plan of a module in the plan dialect whose buffers have offsets. Hashes and versions are left to WritePlan, and
-/// whether certificates prove anything to the loader. Modules in the module are roles; equal kernels and images of
-/// several roles are stored once. Fails with a diagnostic where something is missing: a target, an offset, generated
-/// code.
+/// whether certificates prove anything to the loader. Modules in the module are roles (passes/Analysis/Roles.h); equal
+/// kernels and images of several roles are stored once, and one that has no name is not in the plan's table. Fails with
+/// a diagnostic where something is missing: a role, a target, an offset, generated code.
 llvm::FailureOr<std::unique_ptr<fbs::PlanT>> emitPlan(mlir::ModuleOp module);
 
 /// The module of a verified plan: emitPlan of the result gives an equal plan, less images without kernels and in the

@@ -14,16 +14,8 @@ using namespace bowline;
 
 static plan::BufferOp definition(Value buffer) { return buffer.getDefiningOp<plan::BufferOp>(); }
 
-/// The modules that hold programs.
-static SmallVector<ModuleOp> rolesOf(ModuleOp module) {
-  auto roles = llvm::to_vector(module.getOps<ModuleOp>());
-  if (roles.empty())
-    roles.push_back(module);
-  return roles;
-}
-
 bool PlanProgram::matches(ModuleOp module) {
-  return llvm::any_of(rolesOf(module), [](ModuleOp role) { return !role.getOps<plan::ProgramOp>().empty(); });
+  return llvm::any_of(module.getOps<ModuleOp>(), [](ModuleOp role) { return !role.getOps<plan::ProgramOp>().empty(); });
 }
 
 FailureOr<std::unique_ptr<RunnableProgram>>
@@ -36,7 +28,7 @@ PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, co
 
 PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : RunnableProgram(std::move(owned)), interpreter(*module, bodies, arithmetic) {
-  for (ModuleOp role : rolesOf(*module)) {
+  for (auto role : module->getOps<ModuleOp>()) {
     auto axis = role->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     RankGrid grid(dist::MeshOp::of(role), axis ? axis.getValue() : StringRef());
     addStates(role, grid);
@@ -57,7 +49,7 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
     if (state.has(StateFlags::Mirror))
-      for (ModuleOp other : rolesOf(*module))
+      for (auto other : module->getOps<ModuleOp>())
         for (auto owner : other.getOps<plan::StateOp>())
           if (!owner.has(StateFlags::Mirror) && owner.getKey() == state.getKey())
             variable.mirrorOf = definition(owner.getBuffer()).getName().str();
@@ -115,11 +107,4 @@ double PlanProgram::workOfEntries(ModuleOp role) {
   return work;
 }
 
-LogicalResult PlanProgram::initialize() {
-  if (initialises)
-    return failure(failed(interpreter.run(initEntry, {})));
-  for (const Variable &variable : allVariables)
-    if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
-      return failure();
-  return success();
-}
+LogicalResult PlanProgram::runInit() { return failure(failed(interpreter.run(initEntry, {}))); }

@@ -17,14 +17,13 @@ namespace bowline {
 /// The commands of all ranks. Variables are what checkpoints hold; accumulators are memory like any other.
 class PlanProgram final : public RunnableProgram {
 public:
-  /// Whether `module` holds programs of commands.
+  /// Whether the roles of `module` are programs of commands.
   static bool matches(mlir::ModuleOp module);
 
   /// `module` has a mesh. Fails with a diagnostic where a constant has no value in that arithmetic.
   static llvm::FailureOr<std::unique_ptr<RunnableProgram>>
   create(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
-  llvm::LogicalResult initialize() override;
   llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) override { return interpreter.getVariable(name); }
   llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) override {
     return interpreter.setVariable(name, value);
@@ -34,6 +33,8 @@ public:
   }
 
 private:
+  llvm::LogicalResult runInit() override;
+
   PlanProgram(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelBodies &bodies,
               const graph::Arithmetic &arithmetic);
 

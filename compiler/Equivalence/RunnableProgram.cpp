@@ -14,6 +14,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Strategy/Strategy.h"
 
 #include <set>
@@ -195,6 +196,15 @@ const RunnableProgram::Callable *RunnableProgram::findCallable(graph::FunctionPa
 // One program, for one rank or for all
 //===----------------------------------------------------------------------===//
 
+LogicalResult RunnableProgram::initialize() {
+  if (initialises)
+    return runInit();
+  for (const Variable &variable : allVariables)
+    if (failed(setVariable(variable.name, HostTensor(variable.shape))))
+      return failure();
+  return success();
+}
+
 /// Adds a mesh of one rank where there is none.
 static void addMesh(ModuleOp module) {
   if (dist::MeshOp::of(module))
@@ -244,14 +254,6 @@ public:
     totalWork = workOf(*module) * static_cast<double>(interpreter.getRankCount());
   }
 
-  LogicalResult initialize() override {
-    if (initialises)
-      return interpreter.initialize();
-    for (const Variable &variable : allVariables)
-      if (failed(interpreter.setVariable(variable.name, HostTensor(variable.shape))))
-        return failure();
-    return success();
-  }
   FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
   LogicalResult setVariable(StringRef name, const HostTensor &value) override {
     return interpreter.setVariable(name, value);
@@ -281,27 +283,24 @@ public:
   }
 
 private:
+  LogicalResult runInit() override { return interpreter.initialize(); }
+
   DistributedInterpreter interpreter;
   SymbolTable symbols;
 };
 
-/// The programs of a pipeline's ranks.
-class PipelineProgram final : public RunnableProgram {
+/// Roles, all of them together.
+class RolesProgram final : public RunnableProgram {
 public:
-  PipelineProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const graph::Arithmetic &arithmetic)
+  RolesProgram(OwningOpRef<ModuleOp> owned, StringRef axis, const graph::Arithmetic &arithmetic)
       : RunnableProgram(std::move(owned)), interpreter(*module, axis, arithmetic) {
-    for (auto nested : module->getOps<ModuleOp>()) {
-      addVariables(nested);
-      addCallables(nested, /*functionsToo=*/false);
-      dist::MeshOp mesh = dist::MeshOp::of(nested);
-      std::optional<unsigned> place = mesh.getAxis(StringAttr::get(nested.getContext(), axis));
-      double ranks = static_cast<double>(mesh.getRankCount()) /
-                     static_cast<double>(place ? mesh.getAxisSizes()[*place] : int64_t{1});
-      totalWork += workOf(nested) * ranks;
+    for (auto role : module->getOps<ModuleOp>()) {
+      addVariables(role);
+      addCallables(role, /*functionsToo=*/false);
+      totalWork += workOf(role) * static_cast<double>(RankGrid(dist::MeshOp::of(role), axis).count());
     }
   }
 
-  LogicalResult initialize() override { return interpreter.initialize(); }
   FailureOr<HostTensor> getVariable(StringRef name) override { return interpreter.getVariable(name); }
   LogicalResult setVariable(StringRef name, const HostTensor &value) override {
     return interpreter.setVariable(name, value);
@@ -311,6 +310,8 @@ public:
   }
 
 private:
+  LogicalResult runInit() override { return interpreter.initialize(); }
+
   PipelinedInterpreter interpreter;
 };
 
@@ -319,18 +320,20 @@ private:
 FailureOr<std::unique_ptr<RunnableProgram>> RunnableProgram::create(ModuleOp given, const KernelBodies &bodies,
                                                                     const graph::Arithmetic &arithmetic) {
   OwningOpRef<ModuleOp> module = given.clone();
-  if (PlanProgram::matches(*module)) {
-    addMesh(*module);
-    return PlanProgram::create(std::move(module), bodies, arithmetic);
-  }
-  bool isSplit = !module->getOps<ModuleOp>().empty();
-  bool local = isSplit || isLocal(*module);
+  if (!module->getOps<plan::ProgramOp>().empty())
+    nestProgram(*module);
   std::string axis = stageAxisOf(*module);
+  if (!module->getOps<ModuleOp>().empty()) {
+    addMesh(*module);
+    if (PlanProgram::matches(*module))
+      return PlanProgram::create(std::move(module), bodies, arithmetic);
+    evaluateConstants(*module);
+    return std::unique_ptr<RunnableProgram>(std::make_unique<RolesProgram>(std::move(module), axis, arithmetic));
+  }
+  bool local = isLocal(*module);
   if (!local)
     makeWhole(*module);
   evaluateConstants(*module);
-  if (isSplit)
-    return std::unique_ptr<RunnableProgram>(std::make_unique<PipelineProgram>(std::move(module), axis, arithmetic));
   if (!dist::MeshOp::of(*module))
     return mlir::emitError(given.getLoc()) << "has collectives, but no dist.mesh: add one with all of their axes";
   return std::unique_ptr<RunnableProgram>(

@@ -27,9 +27,10 @@ namespace bowline {
 /// A copy of a module that the reference interpreters can run, whichever of these it is:
 ///
 ///   - a program on whole tensors, with or without shardings, padding and stages;
-///   - the program of every rank, on local tensors: all ranks run in lockstep;
-///   - the programs of a pipeline's ranks: all of them run together, in the order of their timelines;
-///   - programs of commands on buffers, with or without places in the arena, of all ranks.
+///   - the program of every rank, on local tensors, before it is a role: all ranks run in lockstep;
+///   - roles (passes/Analysis/Roles.h): all of them run together, in the order of their timelines;
+///   - roles that are programs of commands on buffers, with or without places in the arena. Without a module of their
+///     own, as people write them, they are put into one.
 ///
 /// All values are whole tensors as a checkpoint has them (dist/Layout.h), so that programs of different kinds compare.
 class RunnableProgram {
@@ -73,7 +74,7 @@ public:
 
   /// Everything but stashes, in the order of the module.
   llvm::ArrayRef<Variable> variables() const { return allVariables; }
-  /// Entries, and the functions of a program that is not split into stages; without what initialises.
+  /// Entries, and the functions of a program that is not in roles; without what initialises.
   llvm::ArrayRef<Callable> callables() const { return allCallables; }
   const Variable *findVariable(llvm::StringRef name) const;
   const Callable *findCallable(llvm::StringRef name) const;
@@ -84,13 +85,16 @@ public:
   double work() const { return totalWork; }
 
   /// Gives variables their initial values: those of the entry of kind `init`; without it, zeros.
-  virtual llvm::LogicalResult initialize() = 0;
+  llvm::LogicalResult initialize();
   virtual llvm::FailureOr<HostTensor> getVariable(llvm::StringRef name) = 0;
   virtual llvm::LogicalResult setVariable(llvm::StringRef name, const HostTensor &value) = 0;
   virtual llvm::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::StringRef name, const Inputs &inputs) = 0;
 
 protected:
   explicit RunnableProgram(mlir::OwningOpRef<mlir::ModuleOp> module) : module(std::move(module)) {}
+
+  /// Runs the entry of kind `init`, which is there.
+  virtual llvm::LogicalResult runInit() = 0;
 
   void addVariables(mlir::ModuleOp of);
   void addCallables(mlir::ModuleOp of, bool functionsToo);

@@ -12,6 +12,10 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <utility>
+#include <vector>
 
 using namespace mlir;
 using namespace bowline;
@@ -40,11 +44,24 @@ public:
     if (progress->failed)
       return;
     StringRef name = pass->getArgument().empty() ? pass->getName() : pass->getArgument();
-    progress->failed = failed(progress->checker.check(name, moduleOf(op)));
+    if (isOneOfSeveralRoles(op)) {
+      if (!llvm::is_contained(onRoles, name))
+        onRoles.push_back(name.str());
+      return;
+    }
+    std::string step = onRoles.empty() ? name.str() : llvm::join(std::exchange(onRoles, {}), ", ");
+    progress->failed = failed(progress->checker.check(step, moduleOf(op)));
     *progress->isRefuted = progress->checker.isRefuted();
   }
 
 private:
+  /// Whether `op` is in one of several roles. A role that is further than the others cannot run with them: they are
+  /// compared when all are through.
+  static bool isOneOfSeveralRoles(Operation *op) {
+    auto around = op->getParentOfType<ModuleOp>();
+    return around && !llvm::hasSingleElement(around.getOps<ModuleOp>());
+  }
+
   /// The outermost module around `op`.
   static ModuleOp moduleOf(Operation *op) {
     while (Operation *parent = op->getParentOp())
@@ -53,6 +70,8 @@ private:
   }
 
   std::shared_ptr<Progress> progress;
+  /// Passes that ran on roles since the last comparison.
+  std::vector<std::string> onRoles;
 };
 
 class Verdict final : public PassWrapper<Verdict, OperationPass<ModuleOp>> {

@@ -130,13 +130,19 @@ FailureOr<DistributedInterpreter::Tensors> DistributedInterpreter::run(StringRef
       results = std::move(*returned);
     }
   }
+  if (failed(verifySame(callee, results)))
+    return failure();
+  return results.front();
+}
+
+LogicalResult DistributedInterpreter::verifySame(Operation *callee, ArrayRef<Tensors> results) {
   for (auto [rank, own] : llvm::enumerate(results))
     for (auto [index, value, first] : llvm::enumerate(own, results.front()))
       for (auto [a, b] : llvm::zip_equal(value.data, first.data))
         if (a != b && (a == a || b == b))
           return callee->emitOpError("returns as result ")
                  << index << " " << a << " on rank " << rank << " and " << b << " on rank 0";
-  return results.front();
+  return success();
 }
 
 FailureOr<std::vector<DistributedInterpreter::Tensors>>

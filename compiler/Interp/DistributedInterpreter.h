@@ -53,6 +53,8 @@ private:
   friend class PipelinedInterpreter;
   using Environments = std::vector<Interpreter::Environment>;
 
+  /// Fails with a diagnostic where ranks, in order, return different results of \p callee.
+  static llvm::LogicalResult verifySame(mlir::Operation *callee, llvm::ArrayRef<Tensors> results);
   /// The slice of an argument that belongs to one of `repeat` repetitions.
   static HostTensor sliceOf(const HostTensor &argument, int64_t repetition, int64_t repeat);
   /// What each rank has of a function's arguments.

@@ -69,6 +69,9 @@ private:
 
 LogicalResult InterpretPass::interpret() {
   ModuleOp module = getOperation();
+  // From phase `local` on functions are in the module of a role, which is whole where there is one.
+  if (auto roles = module.getOps<ModuleOp>(); llvm::hasSingleElement(roles))
+    module = *roles.begin();
   Interpreter interpreter(module);
   auto types = interpreter.argumentTypes(options.callee);
   if (failed(types))

@@ -12,7 +12,10 @@
 using namespace mlir;
 using namespace bowline;
 
-static std::string nameOf(ModuleOp module) { return module.getSymName().value_or("").str(); }
+/// Of a role; a module around roles, or without any, has none.
+static std::string nameOf(ModuleOp module) {
+  return module->getParentOp() ? module.getSymName().value_or("").str() : std::string();
+}
 
 void KernelBodies::learnKernels(ModuleOp module) {
   SymbolTable symbols(module);
@@ -35,9 +38,7 @@ void KernelBodies::learnKernels(ModuleOp module) {
 }
 
 void KernelBodies::learn(ModuleOp module) {
-  learnKernels(module);
-  for (auto nested : module.getOps<ModuleOp>())
-    learnKernels(nested);
+  module.walk([&](ModuleOp each) { learnKernels(each); });
 }
 
 func::FuncOp KernelBodies::of(plan::KernelOp kernel) const {

@@ -39,8 +39,9 @@ FailureOr<HostTensor> PipelinedInterpreter::getVariable(StringRef name) {
     FailureOr<HostTensor> own = rank->interpreter.getVariable(name);
     if (failed(own))
       return failure();
-    if (value && value->data != own->data)
-      return module.emitError("@") << name << " of @" << *rank->module.getSymName() << " differs from that before it";
+    if (value && !sameValues(*value, *own))
+      return module.emitError("@") << name << " of @" << rank->module.getSymName().value_or("")
+                                   << " differs from that before it";
     value = std::move(*own);
   }
   if (!value)
@@ -88,18 +89,21 @@ FailureOr<PipelinedInterpreter::Tensors> PipelinedInterpreter::results(StringRef
   std::optional<Tensors> first;
   for (auto &rank : ranks) {
     Task &last = rank->tasks.back();
+    std::vector<Tensors> all;
     for (const Interpreter::Environment &environment : last.environments) {
-      Tensors own;
+      Tensors &own = all.emplace_back();
       for (Value value : last.function.getBody().front().getTerminator()->getOperands())
         own.push_back(environment.at(value));
-      if (!first)
-        first = own;
-      if (own.size() != first->size())
-        return rank->module.emitError("@") << name << " has other results than on the rank before";
-      for (auto [index, a, b] : llvm::enumerate(*first, own))
-        if (a.data != b.data)
-          return rank->module.emitError("@") << name << " returns another result " << index << " than the first rank";
     }
+    if (failed(DistributedInterpreter::verifySame(rank->interpreter.symbols.lookup(name), all)))
+      return failure();
+    if (!first)
+      first = all.front();
+    if (all.front().size() != first->size())
+      return rank->module.emitError("@") << name << " has other results than on the rank before";
+    for (auto [index, a, b] : llvm::enumerate(*first, all.front()))
+      if (!sameValues(a, b))
+        return rank->module.emitError("@") << name << " returns another result " << index << " than the first rank";
   }
   return *first;
 }

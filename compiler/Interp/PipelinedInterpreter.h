@@ -21,8 +21,8 @@
 
 namespace bowline {
 
-/// Runs the nested modules of a split program (passes/Local/Stages/StageSplitting.h), each on all ranks with its
-/// coordinate along the axis of the stages. Callers see global tensors.
+/// Runs the roles of a program (passes/Analysis/Roles.h) together, each on all ranks with its coordinate along the axis
+/// of the stages; without stages there is one, on all ranks. Callers see global tensors.
 ///
 /// Works as a timeline is executed: a rank takes the functions of an entry in order. One that does nothing but send or
 /// receive is handed to the queue of its channel, which works in order; any other runs before the next is taken. A

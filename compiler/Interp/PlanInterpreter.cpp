@@ -73,8 +73,6 @@ PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, co
     int64_t coordinate = static_cast<int64_t>(roles.size());
     roles.push_back(std::make_unique<Role>(nested, grid, axis ? axis.getValue() : StringRef(), coordinate));
   }
-  if (roles.empty())
-    roles.push_back(std::make_unique<Role>(module, grid, StringRef(), 0));
   ranks.resize(grid.count());
   for (auto &role : roles)
     for (int64_t rank : role->ranks) {
@@ -287,7 +285,7 @@ FailureOr<PlanInterpreter::Tensors> PlanInterpreter::outputs(StringRef name) {
     if (own.size() != first->size())
       return role->module.emitError("@") << name << " has other results than in the stage before";
     for (auto [index, a, b] : llvm::enumerate(*first, own))
-      if (a.data != b.data)
+      if (!sameValues(a, b))
         return role->module.emitError("@") << name << " returns another result " << index << " than the first stage";
   }
   return std::move(*first);

@@ -35,8 +35,8 @@ public:
   using Tensors = llvm::SmallVector<HostTensor>;
   using Inputs = llvm::StringMap<HostTensor>;
 
-  /// `module` holds programs, or modules with them, one per coordinate along the axis that they name. It must
-  /// have a mesh (of one rank, if need be), be verified and outlive the interpreter, as must the other two.
+  /// `module` holds roles (passes/Analysis/Roles.h), one per coordinate along the axis that they name, and a mesh (of
+  /// one rank, if need be). It is verified and outlives the interpreter, as do the other two.
   PlanInterpreter(mlir::ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic);
 
   /// Fills constants. Fails with a diagnostic where one has no value in this arithmetic.

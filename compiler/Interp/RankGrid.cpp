@@ -93,6 +93,10 @@ void bowline::putPart(HostTensor &whole, const HostTensor &part, int64_t dim, in
   });
 }
 
+bool bowline::sameValues(const HostTensor &a, const HostTensor &b) {
+  return llvm::equal(a.data, b.data, [](double x, double y) { return x == y || (x != x && y != y); });
+}
+
 HostTensor RankGrid::pieceOf(const HostTensor &whole, ArrayRef<Axes> axes, int64_t rank) const {
   HostTensor piece = whole;
   for (auto [dim, sharding] : llvm::enumerate(axes))

@@ -56,6 +56,9 @@ private:
   llvm::SmallVector<int64_t> sizes; ///< 1 for the fixed axis
 };
 
+/// Whether both have the same elements. A NaN, which stands for what is undefined, is the same as another.
+bool sameValues(const graph::HostTensor &a, const graph::HostTensor &b);
+
 /// Block number `part` of `parts` equal blocks of `whole` along `dim`.
 graph::HostTensor partOf(const graph::HostTensor &whole, int64_t dim, int64_t part, int64_t parts);
 

@@ -8,10 +8,10 @@
 
 #include "compiler/Pipelines/Pipeline.h"
 #include "compiler/Codegen/GenerateKernels.h"
-#include "compiler/Pipelines/OnEachRank.h"
 #include "compiler/Pipelines/VerifyPhase.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Hoisting/Passes.h"
 #include "passes/Import/Passes.h"
@@ -61,11 +61,10 @@ static PackWeightsOptions packWeightsOptions(const PipelineOptions &options) {
 
 std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   std::vector<Step> steps;
+  bool areNested = false;
   auto step = [&](StringRef name, Phase phase, StringRef reason, bool optional,
                   std::function<std::unique_ptr<Pass>()> create) {
-    if (create && phase >= Phase::Local)
-      create = [create = std::move(create)] { return createOnEachRank(create()); };
-    steps.push_back({name, phase, reason, optional, std::move(create)});
+    steps.push_back({name, phase, reason, optional, std::move(create), areNested});
   };
 
   step("insert-entries", Phase::Graph, "a function without an entry cannot be run", false,
@@ -116,6 +115,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
   step("split-stages", Phase::Local,
        "after ZeRO, which divides what mirrors send; what follows runs once per stage's rank", false,
        [] { return createSplitStages(); });
+  step("nest-program", Phase::Local, "a program without stages is one role, as each of a pipeline's ranks is", false,
+       [] { return createNestProgram(); });
+  areNested = true;
   step("chunk-collectives", Phase::Local,
        "before lowering, which puts other operations between products and collectives", true,
        [=] { return createChunkCollectives(ChunkCollectivesOptions{options.links}); });
@@ -203,7 +205,13 @@ std::vector<Step> bowline::stepsToRun(const PipelineOptions &options, Phase from
   return steps;
 }
 
+void bowline::addStep(OpPassManager &manager, const Step &step) {
+  (step.isOnRoles ? manager.nest<ModuleOp>() : manager).addPass(step.create());
+}
+
 LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
+  if (from >= Phase::Local && failed(verifyRoles(module)))
+    return failure();
   std::vector<Step> steps = stepsToRun(options, from, to);
   PassManager manager(module.getContext());
   if (options.timing)
@@ -213,7 +221,7 @@ LogicalResult bowline::runPhases(ModuleOp module, const PipelineOptions &options
       continue;
     for (const Step &step : steps)
       if (step.phase == info.phase)
-        manager.addPass(step.create());
+        addStep(manager, step);
     manager.addPass(createVerifyPhasePass(info.phase));
   }
   return manager.run(module);

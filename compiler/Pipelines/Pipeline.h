@@ -56,6 +56,8 @@ struct Step {
   /// An optimisation: the program is correct without it, so that it may be switched off.
   bool optional;
   std::function<std::unique_ptr<mlir::Pass>()> create;
+  /// Runs on the module of each role (passes/Analysis/Roles.h) and not on the one around them.
+  bool isOnRoles = false;
 };
 
 /// All steps in order: the table of contents of the compiler.
@@ -63,6 +65,9 @@ std::vector<Step> pipelineSteps(const PipelineOptions &options);
 
 /// The steps of the phases after `from` up to and including `to` that have a pass and are not switched off.
 std::vector<Step> stepsToRun(const PipelineOptions &options, Phase from, Phase to);
+
+/// Adds the pass of a step to the passes of a module in which programs are nested when the step says so.
+void addStep(mlir::OpPassManager &manager, const Step &step);
 
 /// Runs the steps of the phases after `from` up to and including `to`, each phase with its verifier at the end. Fails
 /// with diagnostics.

@@ -19,7 +19,7 @@ LogicalResult bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps, Equiva
     return failure();
   for (const Step &step : steps) {
     PassManager manager(module.getContext());
-    manager.addPass(step.create());
+    addStep(manager, step);
     if (failed(manager.run(module)) || failed(checker.check(step.name, module)))
       return failure();
   }

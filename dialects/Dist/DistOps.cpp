@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Dist/ModuleLookup.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -98,13 +99,7 @@ std::optional<unsigned> MeshOp::getAxis(StringRef name) {
   return std::nullopt;
 }
 
-MeshOp MeshOp::of(Operation *op) {
-  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  if (!module)
-    return {};
-  auto meshes = module.getOps<MeshOp>();
-  return meshes.empty() ? MeshOp() : *meshes.begin();
-}
+MeshOp MeshOp::of(Operation *op) { return firstAround<MeshOp>(op); }
 
 //===----------------------------------------------------------------------===//
 // Axes

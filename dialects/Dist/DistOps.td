@@ -30,7 +30,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     ::llvm::SmallVector<::mlir::StringAttr> getParts(::llvm::StringRef axis);
     /// The position of an axis in the list of axes; none where the mesh does not have it.
     std::optional<unsigned> getAxis(::llvm::StringRef name);
-    /// The mesh of the module that `op` is in; null where there is none.
+    /// The mesh of the outermost module around `op`, or `op` itself, that has one; else null.
     static MeshOp of(::mlir::Operation *op);
   }];
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Dist/ModuleLookup.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/GlobPattern.h"
@@ -67,13 +68,7 @@ std::optional<Dialect::ParseOpHook> DistDialect::getParseOperationHook(StringRef
 
 StringRef StrategyOp::getDefaultDialect() { return DistDialect::getDialectNamespace(); }
 
-StrategyOp StrategyOp::of(Operation *op) {
-  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  if (!module)
-    return {};
-  auto strategies = module.getOps<StrategyOp>();
-  return strategies.empty() ? StrategyOp() : *strategies.begin();
-}
+StrategyOp StrategyOp::of(Operation *op) { return firstAround<StrategyOp>(op); }
 
 MeshOp StrategyOp::getMesh() { return getOnly<MeshOp>(); }
 

@@ -45,7 +45,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The strategy of the module that `op` is or is in; null where there is none.
+    /// The strategy of the outermost module around `op`, or `op` itself, that has one; else null.
     static StrategyOp of(::mlir::Operation *op);
     /// Null for one rank.
     MeshOp getMesh();

@@ -8,16 +8,15 @@ def Plan_Dialect : Dialect {
   let cppNamespace = "::bowline::plan";
   let summary = "What a rank executes: commands on arena ranges, a one-to-one image of the plan file";
   let description = [{
-    A module in this dialect is a plan: buffers at arena offsets, kernels, programs of segments of commands, and the
-    entries that a caller may run. `bowline-translate` turns it into a plan file and back, byte for byte. Before the
-    memory phase buffers have no offset yet. See `dialects/Plan/README.md` for the rationale.
+    A module of modules in this dialect is a plan. Each inner module is a role, what ranks execute: buffers at arena offsets,
+    kernels, programs of segments of commands, and entries that a caller may run. `bowline-translate` turns it into a plan
+    file and back, byte for byte. Before the memory phase buffers have no offset yet. See `dialects/Plan/README.md`.
 
-    Module attributes: `plan.target` (`#plan.target`), `plan.arena_bytes`, `plan.other_arenas` (bytes by memory space,
-    `{external = 4096}`; absent where all is in space device), `plan.live_bytes` (the most bytes alive at one time, below
-    which no arena goes), `plan.seed`, `plan.compiler`.
-
-    Where ranks have several roles, such as stages of a pipeline, the module holds a module for each, in the order of the
-    coordinates along the axis of the mesh that `plan.role_axis` names.
+    Attributes of the outer module: `plan.target` (`#plan.target`), `plan.seed`, `plan.compiler`; of a role: `plan.arena_bytes`,
+    `plan.other_arenas` (bytes by memory space, `{external = 4096}`; absent where all is in space device), `plan.live_bytes`
+    (the most bytes alive at one time, below which no arena goes).
+    Without stages there is one role, which has no name. Several, such as the stages of a pipeline, are in the order of the
+    coordinates along the axis of the mesh that the outer module's `plan.role_axis` names.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -88,13 +88,13 @@ LogicalResult bowline::verifyPlanLevel(Operation *op, Phase phase) {
 }
 
 LogicalResult bowline::verifyEntries(ModuleOp module) {
-  SmallVector<ModuleOp> programs = llvm::to_vector(module.getOps<ModuleOp>());
-  if (programs.empty())
-    programs.push_back(module);
-  for (ModuleOp program : programs)
-    if (program.getOps<graph::EntryOp>().empty())
-      return program.emitError(
-          "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss or "
-          "as what generates, 'graph.func loss @name' or 'graph.func generate @name'");
-  return success();
+  if (!module.getOps<graph::EntryOp>().empty())
+    return success();
+  return module.emitError(
+      "nothing can be run: the module needs a graph.entry, or a function that is marked as the loss "
+      "or as what generates, 'graph.func loss @name' or 'graph.func generate @name'");
+}
+
+LogicalResult bowline::verifyEntriesOfRoles(ModuleOp module) {
+  return success(llvm::all_of(module.getOps<ModuleOp>(), [](ModuleOp role) { return succeeded(verifyEntries(role)); }));
 }

@@ -48,8 +48,10 @@ llvm::LogicalResult verifyGraphLevel(mlir::Operation *op, Phase phase);
 /// Fails with a diagnostic unless \p op is of the `plan` dialect.
 llvm::LogicalResult verifyPlanLevel(mlir::Operation *op, Phase phase);
 
-/// Fails with a diagnostic unless each program of \p module has something that can be run.
+/// Fails with a diagnostic unless \p module, a program or a role, has something that can be run.
 llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
+/// The same of each role (Roles.h) of \p module.
+llvm::LogicalResult verifyEntriesOfRoles(mlir::ModuleOp module);
 
 } // namespace bowline
 

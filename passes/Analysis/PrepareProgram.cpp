@@ -9,6 +9,7 @@
 #include "passes/Analysis/PrepareProgram.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/Lifetimes.h"
+#include "passes/Analysis/Roles.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -19,7 +20,7 @@ PrepareProgram::PrepareProgram(ModuleOp module, SymbolTable &symbols) : module(m
       prepare = symbols.lookup<plan::ProgramOp>(entry.getProgram());
     else if (entry.getKind() == EntryKind::Init)
       init = symbols.lookup<plan::ProgramOp>(entry.getProgram());
-  possible = !isa_and_present<ModuleOp>(module->getParentOp());
+  possible = isOnlyRole(module);
   for (auto program : module.getOps<plan::ProgramOp>())
     program.walk([&](plan::Command command) {
       for (const CommandUse &use : usesOf(command, symbols)) {

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Analysis/TemporaryBlocks.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "passes/Analysis/InPlace.h"
 #include "passes/Analysis/ModuleTarget.h"
+#include "passes/Analysis/Roles.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -115,7 +115,7 @@ int64_t bowline::arenaBytes(ModuleOp module) {
 size_t bowline::changesWithin(ModuleOp module, int64_t limit, size_t count,
                               llvm::function_ref<void(ModuleOp copy, size_t n)> apply) {
   auto fits = [&](size_t n) {
-    OwningOpRef<ModuleOp> copy = module.clone();
+    RoleCopy copy(module);
     apply(*copy, n);
     return arenaBytes(*copy) <= limit;
   };

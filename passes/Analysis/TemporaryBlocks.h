@@ -50,7 +50,7 @@ private:
 int64_t arenaBytes(mlir::ModuleOp module);
 
 /// The largest number n <= `count`, found by bisection, with which the arena has at most `limit` bytes after the first
-/// n changes; `count` if the limit is 0. `apply` makes the first n changes in a copy of `module`.
+/// n changes; `count` if the limit is 0. `apply` makes the first n changes in a copy of `module` (Roles.h).
 size_t changesWithin(mlir::ModuleOp module, int64_t limit, size_t count,
                      llvm::function_ref<void(mlir::ModuleOp copy, size_t n)> apply);
 

@@ -27,5 +27,5 @@ LogicalResult bowline::verifyFuse(ModuleOp module) {
         return isFusedLevel(op) ? success() : refuse(op, Phase::Fuse, "every computation must be a call of a kernel");
       })))
     return failure();
-  return verifyEntries(module);
+  return verifyEntriesOfRoles(module);
 }

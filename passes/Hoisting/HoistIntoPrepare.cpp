@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Hoisting/Passes.h"
 #include "passes/Hoisting/PrepareHoisting.h"
@@ -32,7 +33,7 @@ public:
     ModuleOp module = getOperation();
     size_t most = std::numeric_limits<size_t>::max();
     if (memoryLimit > 0) {
-      OwningOpRef<ModuleOp> copy = module.clone();
+      RoleCopy copy(module);
       size_t all = PrepareHoisting(*copy).run(most);
       most = changesWithin(module, memoryLimit, all, [](ModuleOp copy, size_t n) { PrepareHoisting(copy).run(n); });
     }

@@ -37,8 +37,8 @@ def SplitStages : PhasePass<"split-stages", "Local"> {
   let description = [{
     Where the module's `dist.strategy` has an axis for stages with more than one rank, labels the program of one rank
     and replaces its functions, entries and variables by nested modules `@stage0`, `@stage1`, ..., one per coordinate
-    along that axis. Each has a copy of mesh and strategy and the attributes of the outer module, the variables of its
-    stages, and entries of the same names.
+    along that axis. Each has the variables of its stages, and entries of the same names; mesh, strategy and attributes
+    stay in the outer module. Without stages nothing changes; `nest-program` comes next.
 
     The `microbatch` becomes functions `@forward.S`, `@backward.S` (or `@backward_input.S` and `@backward_weight.S`,
     where the schedule splits them), `@send_activation.S`, `@receive_activation.S`, `@send_gradient.S` and
@@ -55,6 +55,15 @@ def SplitStages : PhasePass<"split-stages", "Local"> {
   }];
   let dependentDialects = ["::bowline::stage::StageDialect", "::bowline::dist::DistDialect",
                            "::mlir::arith::ArithDialect"];
+}
+
+def NestProgram : PhasePass<"nest-program", "Local"> {
+  let summary = "Put a program that all ranks run into a nested module";
+  let description = [{
+    After it a program without stages is one nested module, without a name, as `split-stages` leaves one for each rank of
+    a pipeline; that is left alone. Mesh, strategy, attachments and the attributes of the outer module stay where they
+    are, for all roles (passes/Analysis/Roles.h). What follows in a compilation runs on nested modules.
+  }];
 }
 
 def ChunkCollectives : PhasePass<"chunk-collectives", "Local"> {

@@ -10,6 +10,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "dialects/Stage/StageOps.h"
 #include "passes/Analysis/PhaseRules.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Local/Passes.h"
 
 using namespace mlir;
@@ -47,5 +48,6 @@ static LogicalResult verifyTensorsOfRank(Operation *op) {
 }
 
 LogicalResult bowline::verifyLocal(ModuleOp module) {
-  return success(succeeded(verifyAll(module, verifyTensorsOfRank)) && succeeded(verifyEntries(module)));
+  return success(succeeded(verifyAll(module, verifyTensorsOfRank)) && succeeded(verifyRoles(module)) &&
+                 succeeded(verifyEntriesOfRoles(module)));
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Analysis/TemporaryBlocks.h"
 #include "passes/Overlap/CommandOverlap.h"
 #include "passes/Overlap/EventElision.h"
@@ -94,10 +94,10 @@ private:
   }
 
   static int64_t bytesWith(ModuleOp module, const OverlapOptions &options) {
-    OwningOpRef<ModuleOp> copy = module.clone();
+    RoleCopy copy(module);
     overlap(*copy, options, /*says=*/false);
     SymbolTable symbols(*copy);
-    for (auto program : copy->getOps<plan::ProgramOp>()) {
+    for (auto program : (*copy).getOps<plan::ProgramOp>()) {
       EventInsertion(program, symbols).run();
       EventElision(program).run();
     }

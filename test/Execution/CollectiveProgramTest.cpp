@@ -40,11 +40,11 @@ namespace {
 
 constexpr int64_t kRows = 3, kColumns = 5;
 
-/// The text of a module on a mesh with function @f.
+/// The text of a module on a mesh, whose only role has function @f.
 std::string moduleOn(const std::string &mesh, const std::string &function) {
   return R"(module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>} {
     dist.mesh @mesh )" +
-         mesh + "\ngraph.entry @run [@f] repeat [1]\n" + function + "}\n";
+         mesh + "\nmodule {\ngraph.entry @run [@f] repeat [1]\n" + function + "}\n}\n";
 }
 
 /// The attributes of an argument whose rows are divided along `axes`.
@@ -67,7 +67,7 @@ struct RankProgram {
     ASSERT_TRUE(module) << text;
     for (int64_t index = 0; index < arguments; ++index)
       inputs.push_back(random.integers({kRows * ranks, kColumns}, -100, 100));
-    auto results = DistributedInterpreter(*module).run("run", inputs);
+    auto results = DistributedInterpreter(*module->getOps<ModuleOp>().begin()).run("run", inputs);
     ASSERT_TRUE(succeeded(results)) << text;
     expected.assign(results->begin(), results->end());
     CompileOptions options;

@@ -16,41 +16,42 @@ PROMPT, TOKENS = "A", 12
 # Token after position p: the largest element of row p of the weight.
 PLAN = f"""
 module @staging attributes {{
-  plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v2", threads = 1>,
-  plan.arena_bytes = 525440 : i64, plan.other_arenas = {{pinned_host = 262144 : i64}}, plan.seed = 0 : i64
+  plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v2", threads = 1>, plan.seed = 0 : i64
 }} {{
-  %weight = plan.buffer "weight" parameter : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 0
-  %tokens = plan.buffer "tokens" input : !plan.buffer<tensor<1x8xi32>> at 262144
-  %position = plan.buffer "position" input : !plan.buffer<tensor<1xi32>> at 262208
-  %copied = plan.buffer "copied" temporary : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 262272
-  %logits = plan.buffer "logits" output : !plan.buffer<tensor<1x{IDS}xf32>> at 524416
-  %staged = plan.buffer "staged" temporary in pinned_host : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 0 align 4096
-  plan.state %weight key "weight" saved|weight init "zeros" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>
-  plan.kernel @overwrite registered "fill" config {{value = -1.000000e+00 : f64}}
-    [#plan.arg<write, tensor<{IDS}x{IDS}xf32>, align 64>] cost 0.0, 262144.0
-  plan.kernel @pick registered "gather_rows"
-    [#plan.arg<read, tensor<{IDS}x{IDS}xf32>>, #plan.arg<read, tensor<1xi32>>, #plan.arg<write, tensor<1x{IDS}xf32>, align 64>]
-    cost 0.0, 2048.0
-  plan.program @generate_program timeline [0, 0] streams ["compute", "copies"] {{
-    plan.segment "staging" {{
-      plan.copy %weight to %copied from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
-      plan.signal 0 from "test"
-      plan.wait 0 on 1 from "test"
-      plan.copy %copied to %staged on 1 from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
-      plan.signal 1 on 1 from "test"
-      plan.wait 1 from "test"
-      plan.launch @overwrite(%copied) from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>
-      plan.signal 2 from "test"
-      plan.wait 2 on 1 from "test"
-      plan.copy %staged to %copied on 1 from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
-      plan.signal 3 on 1 from "test"
-      plan.wait 3 from "test"
-      plan.launch @pick(%copied, %position, %logits) from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>, !plan.buffer<tensor<1xi32>>, !plan.buffer<tensor<1x{IDS}xf32>>
+  module attributes {{plan.arena_bytes = 525440 : i64, plan.other_arenas = {{pinned_host = 262144 : i64}}}} {{
+    %weight = plan.buffer "weight" parameter : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 0
+    %tokens = plan.buffer "tokens" input : !plan.buffer<tensor<1x8xi32>> at 262144
+    %position = plan.buffer "position" input : !plan.buffer<tensor<1xi32>> at 262208
+    %copied = plan.buffer "copied" temporary : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 262272
+    %logits = plan.buffer "logits" output : !plan.buffer<tensor<1x{IDS}xf32>> at 524416
+    %staged = plan.buffer "staged" temporary in pinned_host : !plan.buffer<tensor<{IDS}x{IDS}xf32>> at 0 align 4096
+    plan.state %weight key "weight" saved|weight init "zeros" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>
+    plan.kernel @overwrite registered "fill" config {{value = -1.000000e+00 : f64}}
+      [#plan.arg<write, tensor<{IDS}x{IDS}xf32>, align 64>] cost 0.0, 262144.0
+    plan.kernel @pick registered "gather_rows"
+      [#plan.arg<read, tensor<{IDS}x{IDS}xf32>>, #plan.arg<read, tensor<1xi32>>, #plan.arg<write, tensor<1x{IDS}xf32>, align 64>]
+      cost 0.0, 2048.0
+    plan.program @generate_program timeline [0, 0] streams ["compute", "copies"] {{
+      plan.segment "staging" {{
+        plan.copy %weight to %copied from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
+        plan.signal 0 from "test"
+        plan.wait 0 on 1 from "test"
+        plan.copy %copied to %staged on 1 from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
+        plan.signal 1 on 1 from "test"
+        plan.wait 1 from "test"
+        plan.launch @overwrite(%copied) from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>
+        plan.signal 2 from "test"
+        plan.wait 2 on 1 from "test"
+        plan.copy %staged to %copied on 1 from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>> to !plan.buffer<tensor<{IDS}x{IDS}xf32>>
+        plan.signal 3 on 1 from "test"
+        plan.wait 3 from "test"
+        plan.launch @pick(%copied, %position, %logits) from "test" : !plan.buffer<tensor<{IDS}x{IDS}xf32>>, !plan.buffer<tensor<1xi32>>, !plan.buffer<tensor<1x{IDS}xf32>>
+      }}
     }}
+    plan.entry generate @generate program @generate_program inputs ["tokens", "position"] limits [{IDS}, 8]
+      (%tokens, %position : !plan.buffer<tensor<1x8xi32>>, !plan.buffer<tensor<1xi32>>)
+      outputs ["logits"] (%logits : !plan.buffer<tensor<1x{IDS}xf32>>)
   }}
-  plan.entry generate @generate program @generate_program inputs ["tokens", "position"] limits [{IDS}, 8]
-    (%tokens, %position : !plan.buffer<tensor<1x8xi32>>, !plan.buffer<tensor<1xi32>>)
-    outputs ["logits"] (%logits : !plan.buffer<tensor<1x{IDS}xf32>>)
 }}
 """
 

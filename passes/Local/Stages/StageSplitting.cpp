@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Local/Stages/StageSplitting.h"
-#include "dialects/Program/Phase.h"
 #include "passes/Analysis/TrainingNames.h"
 #include "passes/Strategy/StrategySchedule.h"
 
@@ -99,20 +98,14 @@ FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
 ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, int64_t rank) {
   std::string name = "stage" + std::to_string(rank);
   ModuleOp nested = ModuleOp::create(builder, module.getLoc(), name);
-  for (NamedAttribute attribute : module->getDiscardableAttrs())
-    if (attribute.getName() != stage::StageDialect::kCountAttr && attribute.getName() != kPhaseAttr)
-      nested->setAttr(attribute.getName(), attribute.getValue());
   nested->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(strategy.stageAxis));
 
   SymbolTable rankSymbols(nested);
   OpBuilder body = OpBuilder::atBlockEnd(nested.getBody());
   auto isHere = [&](int64_t stage) { return ranks.rankOf(stage) == rank; };
   for (Operation &op : *module.getBody()) {
-    bool isVariable = isa<graph::Variable>(op) && llvm::any_of(stage::indexOf(&op), isHere);
-    if (isVariable || isa<dist::MeshOp, dist::StrategyOp>(op)) {
-      Operation *copy = body.clone(op);
-      removeStageLabels(copy);
-    }
+    if (isa<graph::Variable>(op) && llvm::any_of(stage::indexOf(&op), isHere))
+      removeStageLabels(body.clone(op));
   }
   rankSymbols = SymbolTable(nested);
   std::unique_ptr<MicrobatchFragments> fragments;

@@ -16,7 +16,7 @@ namespace bowline {
 
 /// Replaces functions, entries and variables of a module in stages by one nested module per rank along the axis of the
 /// stages, `@stage0`, `@stage1`, ..., in the order of their coordinates. Each is the whole program of the ranks with
-/// this coordinate: mesh and strategy, its variables, its functions, and entries of the same names.
+/// this coordinate: its variables, its functions, and entries of the same names. The rest stays, and is for all.
 ///
 /// The function that runs per microbatch becomes fragments (MicrobatchFragments.h). The entry's timeline calls them in
 /// the order of the strategy's schedule, which is 1f1b if it has none. All other functions stay, and each rank has its

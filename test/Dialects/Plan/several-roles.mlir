@@ -22,8 +22,8 @@
 // CHECK-SAME: plan.role_axis = "pp"
 // CHECK-SAME: plan.seed = 7 : i64
 // CHECK-SAME: plan.target = #plan.target<device = "cpu"
+// CHECK-NEXT: dist.mesh @mesh ["pp", "dp"] [2, 2]
 // CHECK: module @first attributes {plan.arena_bytes = 400 : i64}
-// CHECK: dist.mesh @mesh ["pp", "dp"] [2, 2]
 // CHECK: %y = plan.buffer "y" temporary : !plan.buffer<tensor<4xf32>> at 192 slots 2 stride 64
 // CHECK: plan.communicator @pp over ["pp"]
 // CHECK: plan.communicator @dp over ["dp"]
@@ -40,7 +40,6 @@
 // CHECK: plan.entry init @init {{.*}} order []
 // CHECK: plan.entry @step {{.*}} order [0, 1, 2]
 // CHECK: module @second attributes {plan.arena_bytes = 464 : i64}
-// CHECK: dist.mesh @mesh ["pp", "dp"] [2, 2]
 // CHECK: plan.state %w key "w.1" trained|saved|weight init "fill(1)"
 // CHECK: plan.image "elf" dense<[127, 69, 76, 70, 2, 1, 1, 0]>
 // CHECK-NEXT: plan.kernel @add.1 symbol "add"
@@ -99,8 +98,8 @@ module @pipeline attributes {
   plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>,
   plan.seed = 7 : i64, plan.compiler = "hand", plan.role_axis = "pp"
 } {
+  dist.mesh @mesh ["pp", "dp"] [2, 2]
   module @first attributes {plan.arena_bytes = 400 : i64} {
-    dist.mesh @mesh ["pp", "dp"] [2, 2]
     plan.communicator @pp over ["pp"]
     plan.communicator @dp over ["dp"]
     plan.communicator @all over ["pp", "dp"]
@@ -138,7 +137,6 @@ module @pipeline attributes {
       outputs ["norm"] (%norm : !plan.buffer<tensor<4xf32>>) order [0, 1, 2]
   }
   module @second attributes {plan.arena_bytes = 464 : i64} {
-    dist.mesh @mesh ["pp", "dp"] [2, 2]
     plan.communicator @pp over ["pp"]
     plan.communicator @all over ["pp", "dp"]
     %w = plan.buffer "w" parameter : !plan.buffer<tensor<4xf32>> at 0 loc("model.w1")

@@ -2,10 +2,10 @@
 // RUN: bowline-opt %s --split-stages | FileCheck %s
 
 // CHECK: module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
-// CHECK: module @stage0 attributes {plan.seed = 7 : i64, stage.axis = "pp"} {
 // CHECK-NEXT: dist.mesh @mesh ["pp"] [2]
 // CHECK-NEXT: dist.strategy @s {
-// CHECK: graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
+// CHECK: module @stage0 attributes {stage.axis = "pp"} {
+// CHECK-NEXT: graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
 // CHECK-NOT: @b
 // CHECK-NOT: @loss_sum
 // CHECK-LABEL: graph.func forward @forward.0(%x: tensor<4xf32> {graph.name = "x"}) attributes {stage.index = array<i64: 0>} {

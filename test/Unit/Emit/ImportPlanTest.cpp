@@ -57,12 +57,13 @@ TEST_F(ImportPlan, KeepsGrids) {
   OwningOpRef<ModuleOp> module = import(context, [](fbs::GridT&) {}, message);
   ASSERT_TRUE(module) << message;
   int grids = 0;
-  for (auto kernel : module->getOps<plan::KernelOp>())
+  module->walk([&](plan::KernelOp kernel) {
     if (auto grid = kernel.getGrid()) {
       ++grids;
       EXPECT_EQ(grid->vec(), (std::vector<int64_t>{3, 64}));
       EXPECT_FALSE(kernel.getExtent());
     }
+  });
   EXPECT_EQ(grids, 1);
   auto again = emitPlan(*module);
   ASSERT_TRUE(succeeded(again));

@@ -192,7 +192,7 @@ TEST_F(KnownPrograms, PaddedClassesInTheSoftmax) {
       if (step.name == "pad-for-divisibility")
         ASSERT_TRUE(succeeded(checker.begin(*module)));
       PassManager manager(&context);
-      manager.addPass(step.create());
+      addStep(manager, step);
       ASSERT_TRUE(succeeded(manager.run(*module)));
       if (step.name == "pad-for-divisibility")
         break;

@@ -384,6 +384,12 @@ template <typename Op> SmallVector<Op> commands(ModuleOp module, StringRef progr
   return found;
 }
 
+/// Of a program without stages.
+ModuleOp onlyRole(ModuleOp module) {
+  EXPECT_TRUE(llvm::hasSingleElement(module.getOps<ModuleOp>()));
+  return *module.getOps<ModuleOp>().begin();
+}
+
 plan::KernelOp kernelOf(plan::LaunchOp launch) {
   return SymbolTable(launch->getParentOfType<ModuleOp>()).lookup<plan::KernelOp>(launch.getKernel());
 }
@@ -415,7 +421,7 @@ TEST_F(WrongStep, CommandsInAnotherOrder) {
 TEST_F(WrongStep, TransposedWeight) {
   // What select-kernels would do if it took the strides of a square weight for those of its transpose.
   std::string message = verify(kOneRank, "select-kernels", [](ModuleOp module) {
-    for (auto kernel : module.getOps<plan::KernelOp>()) {
+    for (auto kernel : onlyRole(module).getOps<plan::KernelOp>()) {
       DictionaryAttr config = kernel.getConfigAttr();
       auto strides = config ? config.getAs<DenseI64ArrayAttr>("b_strides") : DenseI64ArrayAttr();
       if (!strides || config.getAs<IntegerAttr>("k") != config.getAs<IntegerAttr>("n"))
@@ -445,7 +451,7 @@ TEST_F(WrongStep, UpdateBeforeItsGradient) {
   SmallCase two = kOneRank;
   two.microbatches = 2;
   std::string message = verify(two, "schedule-commands", [](ModuleOp module) {
-    auto program = module.lookupSymbol<plan::ProgramOp>("train_step_program");
+    auto program = onlyRole(module).lookupSymbol<plan::ProgramOp>("train_step_program");
     SmallVector<int64_t> timeline(program.getTimeline());
     size_t last = timeline.size() - 2;
     std::swap(timeline[last], timeline[last - 2]);
@@ -459,7 +465,7 @@ TEST_F(WrongStep, OneMicrobatchTwice) {
   SmallCase two = kOneRank;
   two.microbatches = 2;
   std::string message = verify(two, "pack-arena", [](ModuleOp module) {
-    auto program = module.lookupSymbol<plan::ProgramOp>("train_step_program");
+    auto program = onlyRole(module).lookupSymbol<plan::ProgramOp>("train_step_program");
     SmallVector<int64_t> timeline(program.getTimeline());
     for (size_t call = 1; call < timeline.size(); call += 2)
       timeline[call] = 0;
@@ -505,7 +511,7 @@ TEST_F(WrongStep, AnotherWeightPacked) {
     for (auto launch : commands<plan::LaunchOp>(module, "train_step_program"))
       for (OpOperand &operand : launch->getOpOperands())
         if (buffer(operand.get()).getName() == "layers.0.attn.wk")
-          for (auto state : module.getOps<plan::StateOp>())
+          for (auto state : onlyRole(module).getOps<plan::StateOp>())
             if (buffer(state.getBuffer()).getName() == "layers.0.attn.wv")
               return operand.set(state.getBuffer());
   });

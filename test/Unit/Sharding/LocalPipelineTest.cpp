@@ -94,12 +94,15 @@ protected:
       if (!runs)
         continue;
       if (step.create)
-        passes.addPass(step.create());
+        addStep(passes, step);
       if (index + 1 < steps.size() && steps[index + 1].phase != step.phase)
         passes.addPass(createVerifyPhasePass(step.phase));
     }
     return passes.run(module);
   }
+
+  /// What all ranks run.
+  static ModuleOp roleOf(ModuleOp module) { return *module.getOps<ModuleOp>().begin(); }
 
   /// Collectives by name and function, in the order in which they are issued.
   static std::vector<std::string> collectives(ModuleOp module) {
@@ -146,13 +149,13 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   llvm::sort(fused);
   EXPECT_EQ(fused, issued);
 
-  RanksBesideOne ranks(*whole, *local);
+  RanksBesideOne ranks(roleOf(*whole), roleOf(*local));
   for (int64_t step = 0; step < kSteps; ++step) {
     SCOPED_TRACE(step);
     ranks.expectSameResults("train_step", tokensAndLabels(GetParam().microbatches), 1e-11);
   }
   ranks.expectSameResults("eval_step", tokensAndLabels(/*microbatches=*/1), 1e-11);
-  for (auto param : whole->getOps<graph::ParamOp>())
+  for (auto param : roleOf(*whole).getOps<graph::ParamOp>())
     ranks.expectSameVariable(param.getName(), 1e-9);
 
   ASSERT_TRUE(succeeded(runSteps(*local, options, "select-kernels", "schedule-commands")));
@@ -162,7 +165,7 @@ TEST_P(LocalPipeline, EqualsOneRankUpToKernels) {
   // Bodies of kernels are what they will be after scheduling.
   setPhase(*local, Phase::Schedule);
   PassManager codegen(&context);
-  codegen.addPass(createGenerateKernelsPass(backendOf(*options.target), options.codegen));
+  codegen.nest<ModuleOp>().addPass(createGenerateKernelsPass(backendOf(*options.target), options.codegen));
   EXPECT_TRUE(succeeded(codegen.run(*local)));
 }
 
@@ -182,11 +185,11 @@ TEST_P(LocalPipeline, TilesOfTheLossEqualTheWhole) {
   TileLossOptions tiles;
   tiles.tileBytes = 1;
   tiles.minPositions = 3;
-  passes.addPass(createTileLoss(tiles));
+  passes.nest<ModuleOp>().addPass(createTileLoss(tiles));
   ASSERT_TRUE(succeeded(passes.run(*local)));
   EXPECT_GT(gradients(), 1);
 
-  RanksBesideOne ranks(*whole, *local);
+  RanksBesideOne ranks(roleOf(*whole), roleOf(*local));
   for (int64_t step = 0; step < kSteps; ++step) {
     SCOPED_TRACE(step);
     ranks.expectSameResults("train_step", tokensAndLabels(GetParam().microbatches), 1e-11);

@@ -25,8 +25,8 @@ namespace {
 constexpr StringLiteral kEntry = "graph.entry @run [@f] repeat [1]\n";
 constexpr StringLiteral kMesh = "dist.mesh @mesh [\"tp\"] [2]\n";
 
-/// The first error of a phase's verifier on `text` with a mesh of two ranks; empty for none.
-std::string errorOf(Phase phase, const std::string &text, StringRef mesh = kMesh) {
+/// The first error of a phase's verifier on `text`; empty for none.
+std::string errorIn(Phase phase, const std::string &text) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -36,12 +36,18 @@ std::string errorOf(Phase phase, const std::string &text, StringRef mesh = kMesh
       error = diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>((mesh + kEntry + text).str(), &context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return "does not parse: " + error;
   PassManager passes(&context);
   passes.addPass(createVerifyPhasePass(phase));
   return succeeded(passes.run(*module)) ? "" : error;
+}
+
+/// The same of functions on a mesh of two ranks, and from phase `local` on in a role.
+std::string errorOf(Phase phase, const std::string &functions, StringRef mesh = kMesh) {
+  std::string program = kEntry.str() + functions;
+  return errorIn(phase, mesh.str() + (phase < Phase::Local ? program : "module {\n" + program + "}\n"));
 }
 
 std::string function(const std::string &body, const std::string &argument = "dist.sharding = #dist.sharding<[{}]>") {
@@ -87,6 +93,17 @@ TEST(VerifyLocal, CollectivesHaveTheFormOfACommunicator) {
     %1 = dist.all_gather %0 dim 1 over ["tp"] : tensor<1x4xf32> -> tensor<1x8xf32>)"),
               HasSubstr("along the first dimension"));
   EXPECT_THAT(local(R"(%0 = dist.reshard %x to <[{"tp"}]> : tensor<4xf32>)"), HasSubstr("run lower-collectives"));
+}
+
+TEST(VerifyLocal, ProgramsAreInRoles) {
+  std::string program = kEntry.str() + function("", kLocalArgument), mesh = kMesh.str();
+  std::string role = "module {\n" + program + "}\n", other = "module @other {\n" + program + "}\n";
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role), IsEmpty());
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role + other + "plan.attachment \"a\" \"b\"\n"), IsEmpty());
+  EXPECT_THAT(errorIn(Phase::Local, mesh + program), HasSubstr("'graph.entry' op is in no role: "));
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role + program), HasSubstr("'graph.entry' op is in no role: "));
+  EXPECT_THAT(errorIn(Phase::Local, mesh), HasSubstr("the module has no role: "));
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role + "module @idle {\n}\n"), HasSubstr("nothing can be run"));
 }
 
 TEST(VerifyLocal, GlobalFormsAreGone) {

@@ -1,0 +1,315 @@
+//===- EmitRole.cpp - From the module of a role to its part of the plan
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit/EmitRole.h"
+#include "compiler/Emit/EmitCommands.h"
+#include "compiler/Emit/EmitKernel.h"
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/PlanTypes.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "passes/Analysis/ModuleTarget.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace mlir;
+using namespace bowline;
+
+// Flags and kinds have the same values in the IR and in the file; their names are compared by a test.
+static_assert(static_cast<uint32_t>(~StateFlags::None) == static_cast<uint32_t>(fbs::StateFlag::ANY));
+static_assert(getMaxEnumValForEntryKind() == static_cast<uint32_t>(fbs::EntryKind::MAX));
+
+namespace {
+
+class RoleEmitter {
+public:
+  RoleEmitter(ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables)
+      : module(module), plan(plan), tables(tables), firstKernel(plan.kernels.size()) {
+    names.role = role;
+  }
+
+  FailureOr<uint64_t> run() {
+    auto bytes = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
+    if (!bytes)
+      return module.emitError("the module of the role has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
+    arena = bytes.getInt();
+    if (failed(emitArenas()))
+      return failure();
+    for (auto communicator : module.getOps<plan::CommunicatorOp>())
+      if (failed(tables.addCommunicator(communicator)))
+        return failure();
+    for (auto buffer : module.getOps<plan::BufferOp>())
+      if (failed(emitBuffer(buffer)))
+        return failure();
+    emitImage();
+    appendFaults();
+    for (auto kernel : module.getOps<plan::KernelOp>())
+      if (failed(addKernel(kernel)))
+        return failure();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      addProgram(program);
+    for (Operation &op : *module.getBody())
+      if (failed(emitRest(&op)))
+        return failure();
+    return arena;
+  }
+
+private:
+  /// Those in other spaces than device, in the order of spaces.
+  LogicalResult emitArenas() {
+    auto bytes = module->getAttrOfType<DictionaryAttr>(plan::PlanDialect::kOtherArenasAttr);
+    if (!bytes)
+      return success();
+    std::map<plan::MemorySpace, int64_t> arenas;
+    for (NamedAttribute arena : bytes) {
+      std::optional<plan::MemorySpace> space = plan::symbolizeMemorySpace(arena.getName());
+      auto size = dyn_cast<IntegerAttr>(arena.getValue());
+      if (!space || *space == plan::MemorySpace::Device || !size)
+        return module.emitError("'") << plan::PlanDialect::kOtherArenasAttr
+                                     << "' holds bytes of pinned_host and external, not " << arena.getName() << " = "
+                                     << arena.getValue();
+      arenas[*space] = size.getInt();
+    }
+    for (auto [space, size] : arenas) {
+      auto arena = std::make_unique<fbs::ArenaT>();
+      arena->role = names.role;
+      arena->space = static_cast<fbs::MemorySpace>(space);
+      arena->bytes = size;
+      plan.arenas.push_back(std::move(arena));
+    }
+    return success();
+  }
+
+  LogicalResult emitLayout(plan::BufferOp op, fbs::BufferT &buffer) {
+    plan::LayoutAttr attribute = op.getLayoutAttr();
+    if (!attribute)
+      return success();
+    buffer.layout = std::make_unique<fbs::LayoutT>();
+    buffer.layout->global_shape = attribute.getGlobalShape().asArrayRef().vec();
+    buffer.layout->view = attribute.getView().asArrayRef().vec();
+    for (auto names : attribute.getDimShardings().getAsRange<ArrayAttr>()) {
+      buffer.layout->dim_shardings.push_back(std::make_unique<fbs::DimShardingT>());
+      if (failed(tables.findAxes(op, names, buffer.layout->dim_shardings.back()->axes)))
+        return failure();
+    }
+    return tables.findAxes(op, attribute.getFlatAxes(), buffer.layout->flat_axes);
+  }
+
+  LogicalResult emitBuffer(plan::BufferOp op) {
+    if (!op.getOffset())
+      return op.emitOpError("has no offset; run pack-arena first");
+    std::optional<fbs::DType> dtype = toDType(op.getTensorType().getElementType());
+    if (!dtype)
+      return op.emitOpError("element type ") << op.getTensorType().getElementType() << " is not one of the plan's";
+    auto buffer = std::make_unique<fbs::BufferT>();
+    buffer->name = op.getName().str();
+    buffer->kind = static_cast<fbs::BufferKind>(op.getKind());
+    buffer->dtype = *dtype;
+    buffer->shape = op.getTensorType().getShape().vec();
+    buffer->space = static_cast<fbs::MemorySpace>(op.getSpace());
+    buffer->alignment = op.getAlignment();
+    buffer->offset = *op.getOffset();
+    buffer->bytes = op.getBytes();
+    buffer->slots = op.getSlots();
+    buffer->slot_stride = op.getStride();
+    buffer->source = tables.source(op, "");
+    if (failed(emitLayout(op, *buffer)))
+      return failure();
+    buffer->role = names.role;
+    names.buffers[op.getResult()] = plan.buffers.size();
+    plan.buffers.push_back(std::move(buffer));
+    return success();
+  }
+
+  void emitImage() {
+    auto image = std::make_unique<fbs::ImageT>();
+    for (plan::ImageOp op : module.getOps<plan::ImageOp>()) {
+      auto code = std::make_unique<fbs::CodeT>();
+      code->format = op.getFormat().str();
+      if (auto target = op->getAttrOfType<StringAttr>(kCodeTargetAttr))
+        code->target = target.str();
+      code->data = expand(cast<DenseElementsAttr>(op.getData()));
+      image->codes.push_back(std::move(code));
+    }
+    if (!image->codes.empty())
+      imageIndex = tables.addImage(std::move(image));
+  }
+
+  LogicalResult addKernel(plan::KernelOp op) {
+    FailureOr<std::unique_ptr<fbs::KernelT>> kernel = emitKernel(op);
+    if (failed(kernel))
+      return failure();
+    if (op.getSymbol())
+      // Without an image the loader says so.
+      (*kernel)->image = imageIndex.value_or(plan.images.size());
+    if (const kernels::DataCheck *check = dataCheckOf(op))
+      names.checks[op.getSymNameAttr()] = {check, tables.addKernel(emitDataCheck(*check, **kernel), firstKernel)};
+    names.kernels[op.getSymNameAttr()] = tables.addKernel(std::move(*kernel), firstKernel);
+    return success();
+  }
+
+  void addProgram(plan::ProgramOp op) {
+    std::unique_ptr<fbs::ProgramT> program = emitProgram(op, plan, tables, names);
+    names.programs[op.getSymNameAttr()] = plan.programs.size();
+    plan.programs.push_back(std::move(program));
+  }
+
+  /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
+  /// any time: it says nothing.
+  SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
+    SmallVector<plan::LaunchOp> launches;
+    for (auto entry : module.getOps<plan::EntryOp>())
+      if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
+        return launches;
+    program.walk([&](plan::LaunchOp launch) {
+      if (dataCheckOf(symbols.lookup<plan::KernelOp>(launch.getKernel())))
+        launches.push_back(launch);
+    });
+    return launches;
+  }
+
+  /// A word for each launch whose data are checked, behind all other buffers of the role.
+  void appendFaults() {
+    SymbolTable symbols(module);
+    for (auto program : module.getOps<plan::ProgramOp>())
+      for (plan::LaunchOp launch : checkedLaunches(program, symbols))
+        names.faults.insert({launch, names.faults.size()});
+    if (names.faults.empty())
+      return;
+    auto buffer = std::make_unique<fbs::BufferT>();
+    buffer->name = "faults";
+    buffer->kind = fbs::BufferKind::Fault;
+    buffer->dtype = fbs::DType::I32;
+    buffer->shape = {static_cast<int64_t>(names.faults.size())};
+    buffer->alignment = deviceAlignment(module);
+    buffer->offset = llvm::alignTo(arena, buffer->alignment);
+    buffer->bytes = names.faults.size() * sizeof(int32_t);
+    buffer->source = tables.source("", "emit-plan", "");
+    buffer->role = names.role;
+    arena = buffer->offset + buffer->bytes;
+    names.faultBuffer = plan.buffers.size();
+    plan.buffers.push_back(std::move(buffer));
+  }
+
+  LogicalResult emitRest(Operation *op) {
+    if (auto stateOp = dyn_cast<plan::StateOp>(op)) {
+      auto state = std::make_unique<fbs::StateT>();
+      state->buffer = names.buffers.lookup(stateOp.getBuffer());
+      state->key = stateOp.getKey().str();
+      state->flags = static_cast<fbs::StateFlag>(stateOp.getFlags());
+      state->init = stateOp.getInit().str();
+      plan.states.push_back(std::move(state));
+    } else if (auto constantOp = dyn_cast<plan::ConstantOp>(op)) {
+      auto constant = std::make_unique<fbs::ConstantDataT>();
+      constant->buffer = names.buffers.lookup(constantOp.getBuffer());
+      constant->data = expand(cast<DenseElementsAttr>(constantOp.getValue()));
+      plan.constants.push_back(std::move(constant));
+    } else if (auto entryOp = dyn_cast<plan::EntryOp>(op)) {
+      emitEntry(entryOp);
+    } else if (auto coordinateOp = dyn_cast<plan::CoordinateOp>(op)) {
+      auto coordinate = std::make_unique<fbs::CoordinateT>();
+      coordinate->buffer = names.buffers.lookup(coordinateOp.getBuffer());
+      if (failed(tables.findAxes(op, coordinateOp.getAxes(), coordinate->axes)))
+        return failure();
+      plan.coordinates.push_back(std::move(coordinate));
+    }
+    return success();
+  }
+
+  /// All elements as bytes; a splat stores one.
+  static std::vector<uint8_t> expand(DenseElementsAttr elements) {
+    ArrayRef<char> raw = elements.getRawData();
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0, count = elements.isSplat() ? elements.getNumElements() : 1; i < count; ++i)
+      bytes.insert(bytes.end(), raw.begin(), raw.end());
+    return bytes;
+  }
+
+  /// Bytes of the role's arena in `space`.
+  uint64_t &arenaOf(fbs::MemorySpace space) {
+    for (const auto &other : plan.arenas)
+      if (other->role == names.role && other->space == space)
+        return other->bytes;
+    return arena;
+  }
+
+  /// A second buffer like one that a port has, behind all others of the role.
+  uint32_t appendLike(uint32_t first) {
+    auto second = std::make_unique<fbs::BufferT>(*plan.buffers[first]);
+    uint64_t &end = arenaOf(second->space);
+    second->name += ".second";
+    second->offset = llvm::alignTo(end, second->alignment);
+    end = second->offset + second->bytes + (second->slots - 1) * second->slot_stride;
+    plan.buffers.push_back(std::move(second));
+    return plan.buffers.size() - 1;
+  }
+
+  void emitEntry(plan::EntryOp op) {
+    auto entry = std::make_unique<fbs::EntryT>();
+    entry->name = op.getSymName().str();
+    entry->kind = static_cast<fbs::EntryKind>(op.getKind());
+    entry->bucket = static_cast<uint32_t>(op.getBucket());
+    entry->program = names.programs.lookup(op.getProgramAttr().getAttr());
+    auto port = [&](Attribute name, Value buffer, int64_t limit) {
+      auto result = std::make_unique<fbs::PortT>();
+      result->name = cast<StringAttr>(name).str();
+      result->buffer = names.buffers.lookup(buffer);
+      result->limit = limit;
+      return result;
+    };
+    for (auto [name, buffer, limit] : llvm::zip_equal(op.getInputNames(), op.getInputs(), op.getInputLimits()))
+      entry->inputs.push_back(port(name, buffer, limit));
+    for (auto [name, buffer] : llvm::zip_equal(op.getOutputNames(), op.getOutputs()))
+      entry->outputs.push_back(port(name, buffer, 0));
+    // What is wrong with these the loader says.
+    if (auto runs = op->getAttrOfType<IntegerAttr>(kInFlightAttr))
+      entry->in_flight = static_cast<uint8_t>(std::clamp<int64_t>(runs.getInt(), 0, 3));
+    if (auto feeds = op->getAttrOfType<DenseI64ArrayAttr>(kFeedsAttr))
+      for (int64_t i = 0; i + 1 < feeds.size(); i += 2)
+        entry->feeds.emplace_back(feeds[i], feeds[i + 1]);
+    if (entry->in_flight == 2)
+      for (auto *ports : {&entry->inputs, &entry->outputs})
+        for (const auto &port : *ports)
+          port->second = appendLike(port->buffer);
+    if (op.getOrder() || op.getValues())
+      emitCertificate(op, entry->name);
+    plan.entries.push_back(std::move(entry));
+  }
+
+  /// The role's part of the entry's certificate. Whether it proves anything is for the loader to say.
+  void emitCertificate(plan::EntryOp op, const std::string &entry) {
+    auto found = llvm::find_if(plan.certificates, [&](const auto &certificate) { return certificate->entry == entry; });
+    if (found == plan.certificates.end()) {
+      plan.certificates.push_back(std::make_unique<fbs::CertificateT>());
+      found = std::prev(plan.certificates.end());
+      (*found)->entry = entry;
+    }
+    while ((*found)->roles.size() <= names.role)
+      (*found)->roles.push_back(std::make_unique<fbs::RoleOrderT>());
+    fbs::RoleOrderT &part = *(*found)->roles[names.role];
+    const ArrayRef<int64_t> numbers = op.getOrder().value_or(ArrayRef<int64_t>());
+    part.numbers.assign(numbers.begin(), numbers.end());
+    const ArrayRef<int64_t> halves = op.getValues().value_or(ArrayRef<int64_t>());
+    for (size_t i = 0; i + 1 < halves.size(); i += 2)
+      part.values.emplace_back(static_cast<uint64_t>(halves[i]), static_cast<uint64_t>(halves[i + 1]));
+  }
+
+  ModuleOp module;
+  fbs::PlanT &plan;
+  PlanTables &tables;
+  RoleNames names;
+  uint64_t arena = 0;         ///< bytes in space Device, of what the module shows and what comes behind it
+  const uint32_t firstKernel; ///< that is of no earlier role
+  std::optional<uint32_t> imageIndex;
+};
+
+} // namespace
+
+FailureOr<uint64_t> bowline::emitRole(ModuleOp module, uint16_t role, fbs::PlanT &plan, PlanTables &tables) {
+  return RoleEmitter(module, role, plan, tables).run();
+}

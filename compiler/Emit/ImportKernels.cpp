@@ -1,0 +1,161 @@
+//===- ImportKernels.cpp - From the plan's kernels and images to plan.kernel and plan.image
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Emit/EmitPlan.h"
+#include "compiler/Emit/ImportRole.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace bowline;
+
+namespace {
+
+class KernelImporter {
+public:
+  explicit KernelImporter(RoleScope &scope) : scope(scope), plan(scope.plan), builder(scope.builder) {}
+
+  LogicalResult run() {
+    BitVector kernels = kernelsOfRole();
+    std::optional<uint32_t> image;
+    for (unsigned index : kernels.set_bits()) {
+      const fbs::KernelT &kernel = *plan.kernels[index];
+      if (!hasCode(kernel))
+        continue;
+      if (image && *image != kernel.image)
+        return emitError(builder.getUnknownLoc())
+               << "kernels of one role are in images " << *image << " and " << kernel.image
+               << ", which cannot be expressed in the plan dialect yet";
+      image = kernel.image;
+    }
+    if (image && failed(importImage(*plan.images[*image])))
+      return failure();
+    for (unsigned index : kernels.set_bits())
+      if (!scope.isCheck(index) && failed(importKernel(index)))
+        return failure();
+    return success();
+  }
+
+private:
+  static bool hasCode(const fbs::KernelT &kernel) {
+    return kernel.origin == fbs::KernelOrigin::Generated || !kernel.epilogue.empty();
+  }
+
+  /// Kernels that the role launches; others may launch them as well. What nobody launches goes with the kernel before.
+  BitVector kernelsOfRole() const {
+    constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
+    std::vector<uint32_t> first(plan.kernels.size(), kNobody); // role that launches it
+    BitVector result(plan.kernels.size());
+    for (const auto &program : plan.programs)
+      for (const auto &segment : program->segments)
+        for (const auto &command : segment->commands)
+          if (const fbs::LaunchT *launch = command->body.AsLaunch()) {
+            first[launch->kernel] = std::min<uint32_t>(first[launch->kernel], program->role);
+            if (program->role == scope.role)
+              result.set(launch->kernel);
+          }
+    uint32_t owner = 0;
+    for (uint32_t i = 0; i < first.size(); ++i) {
+      if (first[i] != kNobody)
+        owner = first[i];
+      else if (owner == scope.role)
+        result.set(i);
+    }
+    return result;
+  }
+
+  LogicalResult importImage(const fbs::ImageT &image) {
+    for (const auto &code : image.codes) {
+      if (code->hash)
+        return emitError(builder.getUnknownLoc()) << "hashes of code cannot be expressed in the plan dialect yet";
+      auto type = RankedTensorType::get({static_cast<int64_t>(code->data.size())}, builder.getI8Type());
+      auto *bytes = reinterpret_cast<const char *>(code->data.data());
+      auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, code->data.size()));
+      auto op = plan::ImageOp::create(builder, builder.getUnknownLoc(), code->format, cast<ElementsAttr>(value));
+      if (!code->target.empty())
+        op->setAttr(kCodeTargetAttr, builder.getStringAttr(code->target));
+    }
+    return success();
+  }
+
+  LogicalResult importKernel(uint32_t index) {
+    const fbs::KernelT &kernel = *plan.kernels[index];
+    if (!kernel.access_maps.empty())
+      return emitError(builder.getUnknownLoc())
+             << "kernel '" << kernel.name << "' has access maps, which cannot be expressed in the plan dialect yet";
+    std::string symbol = kernel.name + "." + std::to_string(index);
+    OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
+    state.addAttribute("sym_name", builder.getStringAttr(symbol));
+    auto op = cast<plan::KernelOp>(builder.create(state));
+    if (kernel.origin == fbs::KernelOrigin::Registered) {
+      op.setRegistered(kernel.name);
+      SmallVector<NamedAttribute> config;
+      for (const auto &attribute : kernel.attributes)
+        config.push_back(importAttribute(*attribute));
+      if (!config.empty())
+        op.setConfigAttr(builder.getDictionaryAttr(config));
+      if (!kernel.epilogue.empty())
+        op.setSymbol(StringRef(kernel.epilogue));
+    } else {
+      op.setSymbol(kernel.name);
+      const fbs::GridT *grid = kernel.geometry.AsGrid();
+      if (!grid) {
+        op.setExtent(kernel.geometry.AsByRange()->extent);
+      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0) {
+        SmallVector<int64_t> launched = {grid->blocks[0], grid->threads[0]};
+        launched.append(grid->constants.begin(), grid->constants.end());
+        op.setGrid(ArrayRef<int64_t>(launched));
+      } else {
+        return emitError(builder.getUnknownLoc())
+               << "kernel '" << kernel.name
+               << "' is launched by a grid of several dimensions or with memory of its blocks, which "
+                  "cannot be expressed in the plan dialect yet";
+      }
+    }
+    SmallVector<Attribute> arguments;
+    for (const auto &argument : kernel.arguments)
+      arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), static_cast<plan::Access>(argument->access),
+                                                  scope.tensorType(argument->dtype, argument->shape),
+                                                  argument->alignment));
+    op.setArgumentsAttr(builder.getArrayAttr(arguments));
+    SmallVector<int64_t> pairs;
+    for (const fbs::InPlace &pair : kernel.in_place)
+      pairs.append({pair.output(), pair.input()});
+    op.setInPlace(pairs);
+    op.setFlops(APFloat(kernel.flops));
+    op.setBytesMoved(APFloat(kernel.bytes_moved));
+    scope.kernelSymbols[index] = symbol;
+    return success();
+  }
+
+  NamedAttribute importAttribute(const fbs::AttributeT &attribute) {
+    Attribute value;
+    if (attribute.ints.size() == 1)
+      value = builder.getI64IntegerAttr(attribute.ints[0]);
+    else if (!attribute.ints.empty())
+      value = builder.getDenseI64ArrayAttr(attribute.ints);
+    else if (attribute.floats.size() == 1)
+      value = builder.getF64FloatAttr(attribute.floats[0]);
+    else if (!attribute.floats.empty())
+      value = builder.getDenseF64ArrayAttr(attribute.floats);
+    else if (!attribute.text.empty())
+      value = builder.getStringAttr(attribute.text);
+    else
+      value = builder.getDenseI64ArrayAttr({}); // the shape of a scalar
+    return builder.getNamedAttr(attribute.name, value);
+  }
+
+  RoleScope &scope;
+  const fbs::PlanT &plan;
+  OpBuilder &builder;
+};
+
+} // namespace
+
+LogicalResult bowline::importKernels(RoleScope &scope) { return KernelImporter(scope).run(); }

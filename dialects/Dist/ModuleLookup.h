@@ -1,0 +1,31 @@
+//===- ModuleLookup.h - What modules hold for all that is in them
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_DIST_MODULELOOKUP_H
+#define BOWLINE_DIALECTS_DIST_MODULELOOKUP_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bowline::dist {
+
+/// The first \p OpTy of the outermost module around \p op, or \p op itself, that has one; else null. What is asked for
+/// stands around the programs of ranks, in a module that holds little else, while theirs have thousands of operations.
+template <typename OpTy> OpTy firstAround(mlir::Operation *op) {
+  if (!op)
+    return {};
+  if (OpTy found = firstAround<OpTy>(op->getParentOp()))
+    return found;
+  if (auto module = llvm::dyn_cast<mlir::ModuleOp>(op))
+    for (OpTy found : module.getOps<OpTy>())
+      return found;
+  return {};
+}
+
+} // namespace bowline::dist
+
+#endif // BOWLINE_DIALECTS_DIST_MODULELOOKUP_H
