@@ -321,10 +321,12 @@ private:
     return success();
   }
 
-  /// Of the kernels whose data are checked before each launch: the index of the check.
+  /// Of the kernels whose data are checked before launches: the index of the check.
   void emitCheck(plan::KernelOp op, const fbs::KernelT &kernel) {
     const kernels::DataCheck *check = dataCheckOf(op);
-    if (!check)
+    bool isUsed = llvm::any_of(
+        faultOf, [&](const auto &fault) { return cast<plan::LaunchOp>(fault.first).getKernel() == op.getSymName(); });
+    if (!check || !isUsed)
       return;
     kernels::Signature checked;
     for (const auto &argument : kernel.arguments)
@@ -350,7 +352,28 @@ private:
   }
 
   static const kernels::DataCheck *dataCheckOf(plan::KernelOp op) {
-    return op.getRegistered() ? kernels::FindDataCheck(std::string_view(*op.getRegistered())) : nullptr;
+    DictionaryAttr config = op.getConfigAttr();
+    if (!op.getRegistered() || (config && config.contains(StringRef(kernels::kInRange))))
+      return nullptr;
+    return kernels::FindDataCheck(std::string_view(*op.getRegistered()));
+  }
+
+  /// Whether callers of the program write the data that the launch checks, in a port whose limit is low enough.
+  bool isCheckedByCallers(plan::LaunchOp launch, const kernels::DataCheck &check, plan::KernelOp kernel) {
+    if (!check.is_row)
+      return false;
+    Value data = launch.getOperands()[check.argument];
+    int64_t rows = kernel.getArgument(check.rows).getType().getDimSize(0);
+    bool isPort = false;
+    for (auto entry : module.getOps<plan::EntryOp>())
+      for (auto [input, limit] : llvm::zip_equal(entry.getInputs(), entry.getInputLimits())) {
+        if (input != data)
+          continue;
+        if (limit < 1 || limit > rows)
+          return false;
+        isPort = true;
+      }
+    return isPort;
   }
 
   /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
@@ -361,19 +384,21 @@ private:
       if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
         return launches;
     program.walk([&](plan::LaunchOp launch) {
-      if (dataCheckOf(symbols.lookup<plan::KernelOp>(launch.getKernel())))
+      auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+      const kernels::DataCheck *check = dataCheckOf(kernel);
+      if (check && !isCheckedByCallers(launch, *check, kernel))
         launches.push_back(launch);
     });
     return launches;
   }
 
-  /// A word for each launch whose data are checked, behind all other buffers of the role.
+  /// Words for each launch whose data are checked, behind all other buffers of the role.
   void appendFaults() {
     SymbolTable symbols(module);
     faultOf.clear();
     for (auto program : module.getOps<plan::ProgramOp>())
       for (plan::LaunchOp launch : checkedLaunches(program, symbols))
-        faultOf.insert({launch, faultOf.size()});
+        faultOf.insert({launch, faultOf.size() * kernels::kFaultWords});
     if (faultOf.empty())
       return;
     auto buffer = std::make_unique<fbs::BufferT>();
@@ -381,10 +406,10 @@ private:
     buffer->name = "faults";
     buffer->kind = fbs::BufferKind::Fault;
     buffer->dtype = fbs::DType::I32;
-    buffer->shape = {static_cast<int64_t>(faultOf.size())};
+    buffer->shape = {static_cast<int64_t>(faultOf.size()) * kernels::kFaultWords};
     buffer->alignment = deviceAlignment(module);
     buffer->offset = llvm::alignTo(arena, buffer->alignment);
-    buffer->bytes = faultOf.size() * sizeof(int32_t);
+    buffer->bytes = faultOf.size() * kernels::kFaultWords * sizeof(int32_t);
     buffer->source = sourceIndex("", "emit-plan", "");
     buffer->role = role;
     arena = buffer->offset + buffer->bytes;

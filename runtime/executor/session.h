@@ -216,7 +216,7 @@ class Session {
   absl::Status ClearFaults();
   // The faults of a run that is over, as an error; they are cleared then, and what began behind it has failed.
   absl::Status CheckFaults(StartedRun& run);
-  absl::Status DescribeFault(int entry, uint64_t offset, int32_t fault) const;
+  absl::Status DescribeFault(int entry, size_t word) const;
 
   absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);
   absl::Status IssueTraced(int entry, uint32_t parity);

@@ -70,8 +70,7 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   }
   const auto found = std::find_if(words_.begin(), words_.end(), [](int32_t word) { return word != 0; });
   if (found == words_.end()) return absl::OkStatus();
-  const absl::Status fault =
-      DescribeFault(run.entry, static_cast<uint64_t>(found - words_.begin()) * sizeof(int32_t), *found);
+  const absl::Status fault = DescribeFault(run.entry, static_cast<size_t>(found - words_.begin()));
   Drain();
   for (StartedRun& other : runs_) {
     if (!other.started || other.number <= run.number || !other.status.ok()) continue;
@@ -81,7 +80,9 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   return fault;
 }
 
-absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) const {
+absl::Status Session::DescribeFault(int entry, size_t word) const {
+  // The place comes before the value, and is not 0.
+  const int32_t place = words_[word], value = word + 1 < words_.size() ? words_[word + 1] : 0;
   const fbs::Entry& e = *plan().entries()->Get(static_cast<uint32_t>(entry));
   const fbs::Program& program = *plan().programs()->Get(e.program());
   for (uint32_t s = 0; s < SizeOf(program.segments()); ++s) {
@@ -91,16 +92,16 @@ absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) c
       const fbs::Launch* launch = command.body_as_Launch();
       for (uint32_t i = 0; launch != nullptr && i < SizeOf(launch->operands()); ++i) {
         const fbs::Operand& operand = *launch->operands()->Get(i);
-        if (operand.buffer() != *faults_ || operand.offset() != offset) continue;
+        if (operand.buffer() != *faults_ || operand.offset() != word * sizeof(int32_t)) continue;
         const std::string kernel = plan().kernels()->Get(launch->kernel())->name()->str();
         return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
                                                        ", command ", c, ", ", DescribeCommand(plan(), command),
                                                        ", from ", DescribeSource(plan(), command.source()), ": ",
-                                                       kernels::DescribeFault(kernel, fault)));
+                                                       kernels::DescribeFault(kernel, place, value)));
       }
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", fault));
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", place));
 }
 
 }  // namespace bowline

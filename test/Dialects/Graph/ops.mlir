@@ -119,6 +119,8 @@ graph.func @shape(%x: tensor<5x2x3xf32>, %mask: tensor<4xi1>) {
 
 // CHECK-LABEL: graph.func @indexing
 graph.func @indexing(%table: tensor<7x4xf32>, %ids: tensor<2x3xi32>) {
+  // CHECK: graph.gather %{{.*}}[%{{.*}}] in_range : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  %known = graph.gather %table[%ids] in_range : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   // CHECK: graph.gather %{{.*}}[%{{.*}}] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   %0 = graph.gather %table[%ids] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   // CHECK: graph.scatter_add %{{.*}} at %{{.*}} : (tensor<2x3x4xf32>, tensor<2x3xi32>) -> tensor<7x4xf32>
