@@ -311,6 +311,11 @@ private:
     }
     for (size_t i = 0; i < op.getInPlace().size(); i += 2)
       kernel->in_place.emplace_back(op.getInPlace()[i], op.getInPlace()[i + 1]);
+    if (ArrayRef<int64_t> rows = op.getValidRows().value_or(ArrayRef<int64_t>()); !rows.empty()) {
+      kernel->valid_rows = std::make_unique<fbs::ValidRowsT>();
+      kernel->valid_rows->count = static_cast<uint32_t>(rows.front());
+      kernel->valid_rows->arguments.assign(rows.begin() + 1, rows.end());
+    }
     kernel->flops = op.getFlops().convertToDouble();
     kernel->bytes_moved = op.getBytesMoved().convertToDouble();
     if (op.getSymbol())

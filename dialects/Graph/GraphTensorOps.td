@@ -88,6 +88,26 @@ def Graph_GroupedOuterOp : Graph_ComputeOp<"grouped_outer", [
   let hasVerifier = 1;
 }
 
+def Graph_ValidRowsOp : Graph_InferredOp<"valid_rows", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<["resultPadding"]>,
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole", "decompose"]>], [Differentiable]> {
+  let summary = "Rows up to a count that only the device knows, and zeros behind them";
+  let description = [{
+    rows [N, D...], count [G], of which the last element n counts, as the last of the offsets of grouped_dot does:
+    `result[r] = rows[r]` for `r < n`, zeros for all other rows, whatever these are. A count below 0 is 0, and one above
+    N is N.
+
+    ```mlir
+    %y = graph.valid_rows %x of %offsets : (tensor<64x16xf32>, tensor<5xi32>) -> tensor<64x16xf32>
+    ```
+
+    **Constraints:** rows have at least one dimension, and the count has one.
+  }];
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IndexTensor:$count);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$rows `of` $count attr-dict `:` functional-type(operands, results)";
+}
+
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,
