@@ -6,7 +6,7 @@ set(BOWLINE_FAST_TESTS
   hf-config-test hf-weights-test hf-import-test
   factor-rule-test gradient-test interpreter-test equivalence-test
   pass-algorithms-test phases-test strategy-test random-program-test schedules-test stages-test sharding-test
-  codegen-region-test codegen-math-test codegen-epilogue-test op-agreement-test train-agreement-test
+  codegen-region-test codegen-math-test codegen-epilogue-test op-agreement-test expert-block-test train-agreement-test
   kernels-fast-test targets-test lit layering one-definition architecture-page links decisions-index target-names
   compiler-without-kernels)
 

@@ -13,7 +13,8 @@
 namespace bowline {
 
 EntryCheck::EntryCheck(const Timeline &timeline, uint32_t entry, const std::vector<bool> &prepared)
-    : timeline_(timeline), plan_(timeline.plan()), entry_(entry), areResults_(FindPreparedBuffers(plan_)) {
+    : timeline_(timeline), plan_(timeline.plan()), entry_(entry), areResults_(FindPreparedBuffers(plan_)),
+      rows_(plan_) {
   const auto own = [&](uint32_t index) {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(index);
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot)
@@ -114,6 +115,13 @@ absl::Status EntryCheck::checkCommand(CommandSite site, const fbs::Command &comm
   for (const OperandAccess &access : accesses)
     if (access.reads)
       BOWLINE_RETURN_IF_ERROR(checkRead(site, access));
+  if (const auto use = rows_.findUse(command, accesses))
+    return counterexample("initialisation",
+                          absl::StrCat(timeline_.describe(site), " reads all rows of ",
+                                       timeline_.describe(accesses[use->operand]),
+                                       ", or as many as another count says; ", timeline_.describe(use->writer),
+                                       " left those behind its own count out"));
+  rows_.advance(site, command, accesses);
   for (const OperandAccess &access : accesses) {
     if (access.writes) {
       owners_.assign(access.range, {access.buffer, access.slot, site});
@@ -134,6 +142,10 @@ absl::Status EntryCheck::checkOutputs() {
     const fbs::Buffer &buffer = *plan_.buffers()->Get(port.buffer());
     for (uint32_t slot = 0; slot < buffer.slots(); ++slot) {
       ++outputFacts_;
+      if (const auto writer = rows_.writerOf(port.buffer(), slot))
+        return counterexample("outputs",
+                              absl::StrCat("entry ", Quoted(ports.name()), " returns output ", Quoted(port.name()),
+                                           ", of which ", timeline_.describe(*writer), " left rows out"));
       const auto mismatch = owners_.findMismatch(RangeOf(buffer, slot), port.buffer(), slot);
       if (!mismatch)
         continue;
@@ -155,6 +167,11 @@ absl::Status EntryCheck::check() {
         return status.ok();
       });
   BOWLINE_RETURN_IF_ERROR(status);
+  if (const auto left = rows_.findPersistent())
+    return counterexample("initialisation",
+                          absl::StrCat(timeline_.describe(left->second), " leaves out rows of buffer ",
+                                       left->first.first, " ", Quoted(plan_.buffers()->Get(left->first.first)->name()),
+                                       ", which outlives the entry"));
   return checkOutputs();
 }
 

@@ -8,6 +8,7 @@
 #define BOWLINE_COMPILER_CHECK_ENTRYCHECK_H
 
 #include "compiler/Check/ByteOwners.h"
+#include "compiler/Check/RowsLeftOut.h"
 #include "compiler/Check/Timeline.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/preparation.h"
@@ -50,6 +51,7 @@ private:
   uint32_t entry_;
   std::vector<bool> areResults_; ///< index: buffer; whether the entry of kind Prepare computes it
   ByteOwners owners_;
+  RowsLeftOut rows_;
   /// The command that wrote any byte of a (buffer, slot) last; decides whether a bad read is too early or too late.
   std::map<std::pair<uint32_t, uint32_t>, CommandSite> lastWriter_;
   std::vector<uint32_t> order_; // scratch of checkAliasing

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Nest.h"
+#include "dialects/Graph/ValidRows.h"
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
@@ -269,7 +270,7 @@ private:
     for (Nest::Store &store : llvm::concat<Nest::Store>(draft.full, draft.perRow))
       roots.push_back(store.value);
     llvm::erase_if(draft.dims, [&](unsigned dim) { return nest.space.size(dim) == 1; });
-    for (size_t i = draft.dims.size(); i-- > 1;) {
+    for (size_t i = draft.dims.size(), first = leavesRowsOut(kernel) ? 2 : 1; i-- > first;) {
       unsigned outer = draft.dims[i - 1], inner = draft.dims[i];
       bool canMerge = canMergeDims(roots, nest.space, outer, inner);
       for (Nest::Store &store : llvm::concat<Nest::Store>(draft.full, draft.perRow))
@@ -424,6 +425,8 @@ static void divideInner(Nest &nest, int64_t vectorLanes) {
   nest.units *= nest.blocks;
 }
 
+bool bowline::codegen::leavesRowsOut(func::FuncOp kernel) { return kernel->hasAttr(graph::kValidRows); }
+
 FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::FuncOp kernel) {
   return NestPlanner(kernel).run();
 }
@@ -431,9 +434,13 @@ FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::
 void bowline::codegen::divideForCaches(Nest &nest, func::FuncOp kernel, int64_t vectorLanes) {
   if (nest.segments.empty())
     return;
-  chooseColumns(nest, vectorLanes);
+  // Tiles have several rows.
+  bool hasTiles = !leavesRowsOut(kernel);
+  if (hasTiles)
+    chooseColumns(nest, vectorLanes);
   if (nest.columnSums.empty())
     divideInner(nest, vectorLanes);
-  chooseTile(nest, kernel, vectorLanes);
+  if (hasTiles)
+    chooseTile(nest, kernel, vectorLanes);
   nest.kept = findKept(nest);
 }

@@ -104,6 +104,10 @@ struct Nest {
   int64_t units = 1;
 };
 
+/// Whether the kernel leaves out rows of its results behind a count, which is one of its arguments. Then the rows are
+/// the slowest dimension of every nest.
+bool leavesRowsOut(mlir::func::FuncOp kernel);
+
 /// Divides the computation of `kernel` into nests, whose units are rows or blocks of rows. Fails with a diagnostic
 /// where an operation has no code generation.
 llvm::FailureOr<llvm::SmallVector<std::unique_ptr<Nest>>> planNests(mlir::func::FuncOp kernel);

@@ -31,6 +31,10 @@ public:
   LogicalResult emit(ModuleOp module, StringRef symbol, ArrayRef<std::unique_ptr<Nest>> nests);
 
 private:
+  /// The number behind the nest's last unit, of those that the kernel numbers from `first` on. Rows behind `validRows`
+  /// are left out unless that is null.
+  Value unitsEnd(int64_t first, Value validRows);
+
   void emitNest(Value from, Value to);
 
   /// Emits what units compute at `row` of the outer dimensions.
@@ -70,6 +74,7 @@ LogicalResult NestEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std:
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(frame.arguments.size())});
     frame.arguments.push_back({LLVM::LoadOp::create(b, pointer, slot), cast<RankedTensorType>(tensor)});
   }
+  Value validRows = loadValidRows(frame);
   int64_t first = 0;
   for (const std::unique_ptr<Nest> &current : nests) {
     frame.nest = current.get();
@@ -77,7 +82,7 @@ LogicalResult NestEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std:
     squares.allocate();
     columnSums.allocate();
     Value begin = arith::MaxSIOp::create(b, body->getArgument(1), b.constant(first));
-    Value end = arith::MinSIOp::create(b, body->getArgument(2), b.constant(first + frame.nest->units));
+    Value end = arith::MinSIOp::create(b, body->getArgument(2), unitsEnd(first, validRows));
     emitNest(arith::SubIOp::create(b, begin, b.constant(first)), arith::SubIOp::create(b, end, b.constant(first)));
     first += frame.nest->units;
     scopes.begin(body);
@@ -88,6 +93,14 @@ LogicalResult NestEmitter::emit(ModuleOp module, StringRef symbol, ArrayRef<std:
     LLVM::CallIntrinsicOp::create(b, Type(), b.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
   LLVM::ReturnOp::create(b, ValueRange());
   return failure(frame.unsupported);
+}
+
+Value NestEmitter::unitsEnd(int64_t first, Value validRows) {
+  int64_t units = frame.nest->units;
+  if (!validRows)
+    return b.constant(first + units);
+  Value perRow = b.constant(units / frame.nest->space.size(frame.nest->outer.front()));
+  return arith::AddIOp::create(b, b.constant(first), arith::MulIOp::create(b, validRows, perRow));
 }
 
 void NestEmitter::emitNest(Value from, Value to) {

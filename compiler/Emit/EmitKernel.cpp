@@ -70,13 +70,21 @@ FailureOr<std::unique_ptr<fbs::KernelT>> bowline::emitKernel(plan::KernelOp op) 
   }
   for (size_t i = 0; i < op.getInPlace().size(); i += 2)
     kernel->in_place.emplace_back(op.getInPlace()[i], op.getInPlace()[i + 1]);
+  if (ArrayRef<int64_t> rows = op.getValidRows().value_or(ArrayRef<int64_t>()); !rows.empty()) {
+    kernel->valid_rows = std::make_unique<fbs::ValidRowsT>();
+    kernel->valid_rows->count = static_cast<uint32_t>(rows.front());
+    kernel->valid_rows->arguments.assign(rows.begin() + 1, rows.end());
+  }
   kernel->flops = op.getFlops().convertToDouble();
   kernel->bytes_moved = op.getBytesMoved().convertToDouble();
   return kernel;
 }
 
 const kernels::DataCheck *bowline::dataCheckOf(plan::KernelOp op) {
-  return op.getRegistered() ? kernels::FindDataCheck(std::string_view(*op.getRegistered())) : nullptr;
+  DictionaryAttr config = op.getConfigAttr();
+  if (!op.getRegistered() || (config && config.contains(StringRef(kernels::kInRange))))
+    return nullptr;
+  return kernels::FindDataCheck(std::string_view(*op.getRegistered()));
 }
 
 std::unique_ptr<fbs::KernelT> bowline::emitDataCheck(const kernels::DataCheck &check, const fbs::KernelT &kernel) {

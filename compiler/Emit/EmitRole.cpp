@@ -147,7 +147,10 @@ private:
     if (op.getSymbol())
       // Without an image the loader says so.
       (*kernel)->image = imageIndex.value_or(plan.images.size());
-    if (const kernels::DataCheck *check = dataCheckOf(op))
+    bool isChecked = llvm::any_of(names.faults, [&](const auto &fault) {
+      return cast<plan::LaunchOp>(fault.first).getKernel() == op.getSymName();
+    });
+    if (const kernels::DataCheck *check = dataCheckOf(op); check && isChecked)
       names.checks[op.getSymNameAttr()] = {check, tables.addKernel(emitDataCheck(*check, **kernel), firstKernel)};
     names.kernels[op.getSymNameAttr()] = tables.addKernel(std::move(*kernel), firstKernel);
     return success();
@@ -159,6 +162,24 @@ private:
     plan.programs.push_back(std::move(program));
   }
 
+  /// Whether callers of the program write the data that the launch checks, in a port whose limit is low enough.
+  bool isCheckedByCallers(plan::LaunchOp launch, const kernels::DataCheck &check, plan::KernelOp kernel) {
+    if (!check.is_row)
+      return false;
+    Value data = launch.getOperands()[check.argument];
+    int64_t rows = kernel.getArgument(check.rows).getType().getDimSize(0);
+    bool isPort = false;
+    for (auto entry : module.getOps<plan::EntryOp>())
+      for (auto [input, limit] : llvm::zip_equal(entry.getInputs(), entry.getInputLimits())) {
+        if (input != data)
+          continue;
+        if (limit < 1 || limit > rows)
+          return false;
+        isPort = true;
+      }
+    return isPort;
+  }
+
   /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
   /// any time: it says nothing.
   SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
@@ -167,28 +188,30 @@ private:
       if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
         return launches;
     program.walk([&](plan::LaunchOp launch) {
-      if (dataCheckOf(symbols.lookup<plan::KernelOp>(launch.getKernel())))
+      auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+      const kernels::DataCheck *check = dataCheckOf(kernel);
+      if (check && !isCheckedByCallers(launch, *check, kernel))
         launches.push_back(launch);
     });
     return launches;
   }
 
-  /// A word for each launch whose data are checked, behind all other buffers of the role.
+  /// Adds words for each launch whose data are checked, behind all other buffers of the role.
   void appendFaults() {
     SymbolTable symbols(module);
     for (auto program : module.getOps<plan::ProgramOp>())
       for (plan::LaunchOp launch : checkedLaunches(program, symbols))
-        names.faults.insert({launch, names.faults.size()});
+        names.faults.insert({launch, names.faults.size() * kernels::kFaultWords});
     if (names.faults.empty())
       return;
     auto buffer = std::make_unique<fbs::BufferT>();
     buffer->name = "faults";
     buffer->kind = fbs::BufferKind::Fault;
     buffer->dtype = fbs::DType::I32;
-    buffer->shape = {static_cast<int64_t>(names.faults.size())};
+    buffer->shape = {static_cast<int64_t>(names.faults.size()) * kernels::kFaultWords};
     buffer->alignment = deviceAlignment(module);
     buffer->offset = llvm::alignTo(arena, buffer->alignment);
-    buffer->bytes = names.faults.size() * sizeof(int32_t);
+    buffer->bytes = names.faults.size() * kernels::kFaultWords * sizeof(int32_t);
     buffer->source = tables.source("", "emit-plan", "");
     buffer->role = names.role;
     arena = buffer->offset + buffer->bytes;

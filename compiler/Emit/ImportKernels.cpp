@@ -128,6 +128,11 @@ private:
     for (const fbs::InPlace &pair : kernel.in_place)
       pairs.append({pair.output(), pair.input()});
     op.setInPlace(pairs);
+    if (kernel.valid_rows) {
+      SmallVector<int64_t> rows = {kernel.valid_rows->count};
+      rows.append(kernel.valid_rows->arguments.begin(), kernel.valid_rows->arguments.end());
+      op.setValidRows(ArrayRef<int64_t>(rows));
+    }
     op.setFlops(APFloat(kernel.flops));
     op.setBytesMoved(APFloat(kernel.bytes_moved));
     scope.kernelSymbols[index] = symbol;

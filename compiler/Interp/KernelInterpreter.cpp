@@ -10,6 +10,8 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::graph;
@@ -19,10 +21,23 @@ using Tensors = KernelInterpreter::Tensors;
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// What is left out holds no number: whoever uses it computes none.
+static FailureOr<Tensors> withoutRows(std::optional<ArrayRef<int64_t>> validRows, ArrayRef<HostTensor> operands,
+                                      FailureOr<Tensors> results) {
+  if (failed(results) || !validRows)
+    return results;
+  for (HostTensor &result : *results) {
+    int64_t rows = result.shape.front();
+    auto valid = result.count() / rows * graph::validRows(operands[validRows->front()], rows);
+    std::fill(result.data.begin() + valid, result.data.end(), std::numeric_limits<double>::quiet_NaN());
+  }
+  return results;
+}
+
 FailureOr<Tensors> bowline::interpretOperation(Operation *op, ArrayRef<HostTensor> operands,
                                                const graph::Arithmetic &arithmetic) {
   if (auto fusion = dyn_cast<FusionOp>(op))
-    return interpretBlock(fusion.getBody().front(), operands, arithmetic);
+    return withoutRows(fusion.getValidRows(), operands, interpretBlock(fusion.getBody().front(), operands, arithmetic));
   if (!isa<Interpretable>(op))
     return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
   Tensors results;
@@ -128,7 +143,7 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
     return user->emitOpError("runs kernel @") << kernel.getName() << ", of which only machine code is there";
   std::optional<StringRef> name = kernel.getRegistered();
   if (!name)
-    return runBody(body, std::move(own), *arithmetic);
+    return withoutRows(kernel.getValidRows(), own, runBody(body, own, *arithmetic));
   if (name == "pack_matrix")
     return Tensors{packed(kernel, own.front())};
   FailureOr<Block *> operation = operationOf(user, kernel);

@@ -153,6 +153,9 @@ std::vector<Step> bowline::pipelineSteps(const PipelineOptions &options) {
     step("recompute", Phase::Fuse, "after all merging: clones run the kernels of the originals, and stay apart", false,
          [=] { return createRecompute(RecomputeOptions{options.memoryTarget}); });
   }
+  if (options.target->leaves_rows_out)
+    step("limit-rows", Phase::Fuse, "when groups are final: work on rows that nobody reads goes", true,
+         [] { return createLimitRows(); });
   step("select-kernels", Phase::Fuse, "every group and every contraction becomes a call of a kernel", false,
        [=] { return createSelectKernels(SelectKernelsOptions{options.threads}); });
 

@@ -253,16 +253,26 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
     Made by fusion grouping, replaced by a launch in kernel selection. The body computes the results from its
     arguments, which stand for the inputs.
 
-    **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types.
+    `valid_rows` holds numbers of inputs. The first is that of a count, whose last element says how many rows there are,
+    as for graph.valid_rows; the others have rows, as all results do. Rows behind the count are neither read nor
+    computed: what a result holds there has no value, and nobody may use it.
+
+    **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `valid_rows`: the
+    count is i32 with one dimension; the inputs named behind it, all different, and all results have the same first
+    dimension.
   }];
-  let arguments = (ins Variadic<Graph_Tensor>:$inputs);
+  let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows);
   let results = (outs Variadic<Graph_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs), [{
+    build($_builder, $_state, outputs, inputs, ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let assemblyFormat = "`(` $inputs `)` (`rows` $valid_rows^)? attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The contraction, with the first inputs, that the other operations are the epilogue of; null where there is none.
     ::mlir::Operation *getContraction();
+    ::llvm::LogicalResult verifyValidRows();
   }];
 }
 

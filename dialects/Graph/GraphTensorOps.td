@@ -88,6 +88,26 @@ def Graph_GroupedOuterOp : Graph_ComputeOp<"grouped_outer", [
   let hasVerifier = 1;
 }
 
+def Graph_ValidRowsOp : Graph_InferredOp<"valid_rows", [
+    Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<["resultPadding"]>,
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole", "decompose"]>], [Differentiable]> {
+  let summary = "Rows up to a count that only the device knows, and zeros behind them";
+  let description = [{
+    rows [N, D...], count [G], of which the last element n counts, as the last of the offsets of grouped_dot does:
+    `result[r] = rows[r]` for `r < n`, zeros for all other rows, whatever these are. A count below 0 is 0, and one above
+    N is N.
+
+    ```mlir
+    %y = graph.valid_rows %x of %offsets : (tensor<64x16xf32>, tensor<5xi32>) -> tensor<64x16xf32>
+    ```
+
+    **Constraints:** rows have at least one dimension, and the count has one.
+  }];
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IndexTensor:$count);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$rows `of` $count attr-dict `:` functional-type(operands, results)";
+}
+
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,
@@ -199,14 +219,15 @@ def Graph_GatherOp : Graph_InferredOp<"gather", [
     [Differentiable]> {
   let summary = "Rows of a table by index";
   let description = [{
-    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller, checked where
-    the indices enter the program.
+    `result[i..., d...] = table[indices[i...], d...]`. An index out of range is an error of the caller. It is checked
+    where indices enter the program, or on the device, where it counts as the nearest row; `in_range` says that whoever
+    computes the indices makes none that needs it.
 
     **Constraints:** the table has at least one dimension.
   }];
-  let arguments = (ins Graph_Tensor:$table, Graph_IndexTensor:$indices);
+  let arguments = (ins Graph_Tensor:$table, Graph_IndexTensor:$indices, UnitAttr:$in_range);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$table `[` $indices `]` attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$table `[` $indices `]` (`in_range` $in_range^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
@@ -214,13 +235,14 @@ def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
     FusionModel<>, KernelModel<>]> {
   let summary = "Adds rows into a table of zeros by index: the transpose of gather";
   let description = [{
-    `result[r, d...] = sum over i with indices[i...] = r of updates[i..., d...]`, in increasing order of i.
+    `result[r, d...] = sum over i with indices[i...] = r of updates[i..., d...]`, in increasing order of i. Indices out
+    of range, and `in_range`, are as for gather.
 
     **Constraints:** updates have the indices' dimensions, then the result's dimensions after the first.
   }];
-  let arguments = (ins Graph_FloatTensor:$updates, Graph_IndexTensor:$indices);
+  let arguments = (ins Graph_FloatTensor:$updates, Graph_IndexTensor:$indices, UnitAttr:$in_range);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$updates `at` $indices attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$updates `at` $indices (`in_range` $in_range^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -12,6 +12,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -86,6 +87,11 @@ inline int64_t offsetOf(const std::vector<int64_t> &index, const std::vector<int
   for (size_t i = 0; i < index.size(); ++i)
     offset += index[i] * strides[i];
   return offset;
+}
+
+/// How many of `rows` rows there are by the last element of `count`; the nearest number where it is out of range.
+inline int64_t validRows(const HostTensor &count, int64_t rows) {
+  return static_cast<int64_t>(std::clamp(count.data.back(), 0.0, static_cast<double>(rows)));
 }
 
 } // namespace bowline::graph

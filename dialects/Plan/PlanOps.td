@@ -150,22 +150,27 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     `in_place` lists pairs (output, input) of argument indices that may be exactly the same bytes. A last argument of
     element type `ui8` is workspace of a registered kernel.
 
+    `rows` holds, of generated code, the index of an argument whose last element says how many rows there are, and those
+    of the arguments that have them as their first dimension: rows behind it are neither read nor written.
+
     ```mlir
     plan.kernel @matmul.0 registered "matmul" config {k = 384, m = 2048, n = 1024} [#plan.arg<read, tensor<8x256x384xf32>>, #plan.arg<read, tensor<1024x384xf32>>, #plan.arg<write, tensor<8x256x1024xf32>>] cost 1.6e9, 1.3e7
     ```
 
     **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has
-    either an extent or a grid unless it is an epilogue; in-place pairs name a written and a read argument of equal size.
+    either an extent or a grid unless it is an epilogue; in-place pairs name a written and a read argument of equal size;
+    `rows` name a count, an i32 argument with one dimension that is read, and others with equal first dimensions, which
+    are all that is written.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
                    TypedArrayAttrBase<Plan_ArgumentAttr, "kernel arguments">:$arguments,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$in_place,
                    OptionalAttr<FlatSymbolRefAttr>:$body, OptionalAttr<StrAttr>:$symbol, OptionalAttr<I64Attr>:$extent,
-                   OptionalAttr<DenseI64ArrayAttr>:$grid,
+                   OptionalAttr<DenseI64ArrayAttr>:$grid, OptionalAttr<DenseI64ArrayAttr>:$valid_rows,
                    F64Attr:$flops, F64Attr:$bytes_moved);
   let assemblyFormat = [{
     $sym_name (`registered` $registered^ (`config` $config^)?)? (`body` $body^)? (`symbol` $symbol^)? (`extent` $extent^)? (`grid` $grid^)? $arguments
-    (`in_place` $in_place^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
+    (`in_place` $in_place^)? (`rows` $valid_rows^)? `cost` $flops `,` $bytes_moved attr-dict-with-keyword
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -175,6 +180,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     bool hasScratch();
     /// Whether a registered kernel has generated code, or the body of it, for its results.
     bool hasEpilogue() { return getRegistered() && (getBody() || getSymbol()); }
+    ::llvm::LogicalResult verifyValidRows();
   }];
 }
 

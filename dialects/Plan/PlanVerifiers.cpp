@@ -119,6 +119,8 @@ LogicalResult KernelOp::verify() {
   if (getGrid() && (getGrid()->size() < 2 || (*getGrid())[0] < 1 || (*getGrid())[1] < 1 ||
                     (*getGrid())[0] > INT32_MAX || (*getGrid())[1] > 1024))
     return emitOpError("a grid is [blocks, threads]: 1 to 2^31 - 1 blocks of 1 to 1024 threads; then constants");
+  if (failed(verifyValidRows()))
+    return failure();
   if (getInPlace().size() % 2 != 0)
     return emitOpError("'in_place' holds pairs (output, input)");
   for (size_t i = 0; i < getInPlace().size(); i += 2) {
@@ -129,6 +131,35 @@ LogicalResult KernelOp::verify() {
     if (byteCount(getArgument(output).getType()) != byteCount(getArgument(input).getType()))
       return emitOpError("in-place pair (") << output << ", " << input << ") must have equal sizes";
   }
+  return success();
+}
+
+LogicalResult KernelOp::verifyValidRows() {
+  if (!getValidRows())
+    return success();
+  ArrayRef<int64_t> numbers = *getValidRows();
+  if (getRegistered())
+    return emitOpError("is registered, so that the registry knows which rows it leaves out");
+  for (auto [i, number] : llvm::enumerate(numbers))
+    if (number < 0 || number >= static_cast<int64_t>(getNumArguments()) ||
+        llvm::is_contained(numbers.take_front(i), number))
+      return emitOpError("names argument ") << number << " in 'rows', which it does not have or names twice";
+  if (numbers.size() < 2)
+    return emitOpError("needs a count and an argument in 'rows'");
+  ArgumentAttr count = getArgument(numbers.front());
+  if (count.getAccess() != Access::Read || count.getType().getRank() != 1 ||
+      !count.getType().getElementType().isSignlessInteger(32))
+    return emitOpError("takes argument ") << numbers.front() << " for a count of rows, which is not read as i32 with "
+                                          << "one dimension";
+  RankedTensorType first = getArgument(numbers[1]).getType();
+  for (int64_t number : numbers.drop_front()) {
+    RankedTensorType type = getArgument(number).getType();
+    if (type.getRank() == 0 || type.getDimSize(0) != first.getDimSize(0))
+      return emitOpError("has arguments of ") << first << " and of " << type << " in 'rows', which have other rows";
+  }
+  for (unsigned index = 0; index < getNumArguments(); ++index)
+    if (writes(getArgument(index)) && !llvm::is_contained(numbers.drop_front(), index))
+      return emitOpError("writes argument ") << index << ", which is not among those in 'rows'";
   return success();
 }
 

@@ -89,6 +89,7 @@ absl::StatusOr<size_t> RandomUniformScratch(const Signature& signature, Isa) {
   return None(ParseRandomUniform(signature));
 }
 absl::StatusOr<size_t> GatherRowsScratch(const Signature& signature, Isa) { return None(ParseGatherRows(signature)); }
+absl::StatusOr<size_t> CheckIdsScratch(const Signature& signature, Isa) { return None(ParseCheckIds(signature)); }
 absl::StatusOr<size_t> CheckOffsetsScratch(const Signature& signature, Isa) {
   return None(ParseCheckOffsets(signature));
 }

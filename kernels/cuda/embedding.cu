@@ -6,11 +6,15 @@ namespace {
 
 using namespace bowline::device;
 
+// The row that an id names, of those up to `last`: one out of range counts as the nearest.
+BOWLINE_DEVICE int32_t RowOf(const int32_t* ids, int64_t token, int32_t last) { return Clamped(ids[token], 0, last); }
+
 template <typename Unit>
-BOWLINE_DEVICE void GatherRows(const Unit* table, const int32_t* ids, Unit* out, int64_t tokens, int64_t units) {
+BOWLINE_DEVICE void GatherRows(const Unit* table, const int32_t* ids, Unit* out, int64_t tokens, int64_t units,
+                               int32_t last) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; token < tokens; token += step) {
-    const Unit* from = table + ids[token] * units;
+    const Unit* from = table + int64_t{RowOf(ids, token, last)} * units;
     Unit* to = out + token * units;
     for (int64_t i = threadIdx.x; i < units; i += blockDim.x) StoreAligned(to + i, LoadAligned<Unit>(from + i));
   }
@@ -52,16 +56,16 @@ using Unit16 = Vector<uint32_t, 4>;
 }  // namespace
 
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_16, 256, const Unit16* table, const int32_t* ids, Unit16* out,
-                        int64_t tokens, int64_t units) {
-  GatherRows(table, ids, out, tokens, units);
+                        int64_t tokens, int64_t units, int32_t last) {
+  GatherRows(table, ids, out, tokens, units, last);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_4, 256, const uint32_t* table, const int32_t* ids, uint32_t* out,
-                        int64_t tokens, int64_t units) {
-  GatherRows(table, ids, out, tokens, units);
+                        int64_t tokens, int64_t units, int32_t last) {
+  GatherRows(table, ids, out, tokens, units, last);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_2, 256, const uint16_t* table, const int32_t* ids, uint16_t* out,
-                        int64_t tokens, int64_t units) {
-  GatherRows(table, ids, out, tokens, units);
+                        int64_t tokens, int64_t units, int32_t last) {
+  GatherRows(table, ids, out, tokens, units, last);
 }
 
 // The tokens of each row are brought into order by counting, in integers: which segment a row gets and where in it a
@@ -69,27 +73,29 @@ BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_2, 256, const uint16_t* table, const
 
 // counts [rows] are zero before. arrivals[n]: how many tokens of the same row came before.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_count, 256, const int32_t* ids, int32_t* counts, int32_t* arrivals,
-                        int64_t tokens) {
+                        int64_t tokens, int32_t last) {
   const int64_t token = GlobalThread();
-  if (token < tokens) arrivals[token] = AtomicAdd(&counts[ids[token]], 1);
+  if (token < tokens) arrivals[token] = AtomicAdd(&counts[RowOf(ids, token, last)], 1);
 }
 // Gives each row that has tokens a segment; `total` is zero before.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_place, 256, const int32_t* ids, const int32_t* counts, const int32_t* arrivals,
-                        int32_t* starts, int32_t* total, int64_t tokens) {
+                        int32_t* starts, int32_t* total, int64_t tokens, int32_t last) {
   const int64_t token = GlobalThread();
-  if (token < tokens && arrivals[token] == 0) starts[ids[token]] = AtomicAdd(total, counts[ids[token]]);
+  if (token >= tokens || arrivals[token] != 0) return;
+  const int32_t row = RowOf(ids, token, last);
+  starts[row] = AtomicAdd(total, counts[row]);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_collect, 256, const int32_t* ids, const int32_t* starts,
-                        const int32_t* arrivals, int32_t* collected, int64_t tokens) {
+                        const int32_t* arrivals, int32_t* collected, int64_t tokens, int32_t last) {
   const int64_t token = GlobalThread();
-  if (token < tokens) collected[starts[ids[token]] + arrivals[token]] = static_cast<int32_t>(token);
+  if (token < tokens) collected[starts[RowOf(ids, token, last)] + arrivals[token]] = static_cast<int32_t>(token);
 }
 // Each token's place among those of its row is how many are smaller.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_order, 256, const int32_t* ids, const int32_t* counts, const int32_t* starts,
-                        const int32_t* collected, int32_t* ordered, int64_t tokens) {
+                        const int32_t* collected, int32_t* ordered, int64_t tokens, int32_t last) {
   const int64_t token = GlobalThread();
   if (token >= tokens) return;
-  const int32_t start = starts[ids[token]], count = counts[ids[token]];
+  const int32_t row = RowOf(ids, token, last), start = starts[row], count = counts[row];
   int32_t place = start;
   for (int32_t i = 0; i < count; ++i) place += collected[start + i] < token ? 1 : 0;
   ordered[place] = static_cast<int32_t>(token);

@@ -68,6 +68,11 @@ std::pair<int64_t, int64_t> RowThreads(int64_t units) {
   return {along, kThreads / along};
 }
 
+// No id is beyond more.
+Parameter LastRow(const EmbeddingShape& shape) {
+  return Parameter::I32(static_cast<int32_t>(std::min<int64_t>(shape.rows - 1, INT32_MAX)));
+}
+
 Program GatherProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseGatherRows(signature));
   const int64_t bytes = shape.columns * static_cast<int64_t>(SizeOf(shape.table));
@@ -80,7 +85,7 @@ Program GatherProgram(const Signature& signature) {
                          {U32(along), U32(rows), 1},
                          0,
                          {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2),
-                          Parameter::I64(shape.tokens), Parameter::I64(bytes / unit)}}}};
+                          Parameter::I64(shape.tokens), Parameter::I64(bytes / unit), LastRow(shape)}}}};
 }
 
 Program ScatterProgram(const Signature& signature) {
@@ -93,7 +98,8 @@ Program ScatterProgram(const Signature& signature) {
                   collected = take(tokens),
                   total = Parameter::Scratch(counts.value + static_cast<uint64_t>(shape.rows) * 4);
   // The places at which tokens arrive share memory with `ordered`: no launch reads them once tokens are ordered.
-  const Parameter arrivals = ordered, ids = Parameter::Argument(1), token_count = Parameter::I64(tokens);
+  const Parameter arrivals = ordered, ids = Parameter::Argument(1), token_count = Parameter::I64(tokens),
+                  last = LastRow(shape);
   const auto for_tokens = [&](std::string function, std::vector<Parameter> parameters) {
     return DeviceLaunch{
         std::move(function), {U32(CeilDiv(tokens, kThreads)), 1, 1}, {kThreads, 1, 1}, 0, std::move(parameters)};
@@ -105,10 +111,10 @@ Program ScatterProgram(const Signature& signature) {
   return KernelProgram{
       used,
       {Fill(counts, (shape.rows + 1) * 4, 0),
-       for_tokens("bowline_scatter_count", {ids, counts, arrivals, token_count}),
-       for_tokens("bowline_scatter_place", {ids, counts, arrivals, starts, total, token_count}),
-       for_tokens("bowline_scatter_collect", {ids, starts, arrivals, collected, token_count}),
-       for_tokens("bowline_scatter_order", {ids, counts, starts, collected, ordered, token_count}),
+       for_tokens("bowline_scatter_count", {ids, counts, arrivals, token_count, last}),
+       for_tokens("bowline_scatter_place", {ids, counts, arrivals, starts, total, token_count, last}),
+       for_tokens("bowline_scatter_collect", {ids, starts, arrivals, collected, token_count, last}),
+       for_tokens("bowline_scatter_order", {ids, counts, starts, collected, ordered, token_count, last}),
        {absl::StrCat("bowline_scatter_sum_", NameOf(shape.values), "_", NameOf(shape.table), vectors ? "_16" : ""),
         {U32(std::min(CeilDiv(shape.rows, rows), kMaxBlocks)), U32(std::min<int64_t>(CeilDiv(units, along), 65535)), 1},
         {U32(along), U32(rows), 1},
@@ -255,15 +261,21 @@ Program GroupedOuterProgram(const Signature& signature) {
   return KernelProgram{0, {std::move(launch)}};
 }
 
-Program CheckOffsetsProgram(const Signature& signature) {
-  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const CheckOffsetsShape shape, ParseCheckOffsets(signature));
+Program CheckProgram(std::string function, absl::StatusOr<DataCheckShape> parsed) {
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(const DataCheckShape shape, std::move(parsed));
   return KernelProgram{
       0,
-      {{"bowline_check_offsets",
+      {{std::move(function),
         {1, 1, 1},
         {kThreads, 1, 1},
         kThreads * sizeof(int32_t),
-        {Parameter::Argument(0), Parameter::Argument(1), Parameter::I64(shape.offsets), Parameter::I32(shape.rows)}}}};
+        {Parameter::Argument(0), Parameter::Argument(1), Parameter::I64(shape.count), Parameter::I32(shape.rows)}}}};
+}
+Program CheckOffsetsProgram(const Signature& signature) {
+  return CheckProgram("bowline_check_offsets", ParseCheckOffsets(signature));
+}
+Program CheckIdsProgram(const Signature& signature) {
+  return CheckProgram("bowline_check_ids", ParseCheckIds(signature));
 }
 
 // A library's products are faster with workspace, and small ones do not need much. They do with what there is.
@@ -299,6 +311,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
   static const auto* programs = new std::map<std::string, Program (*)(const Signature&), std::less<>>{
       {"attention_backward", &AttentionBackwardProgram},
       {"attention_forward", &AttentionForwardProgram},
+      {"check_ids", &CheckIdsProgram},
       {"check_offsets", &CheckOffsetsProgram},
       {"fill", &FillProgram},
       {"gather_rows", &GatherProgram},

@@ -1,5 +1,6 @@
 #include "kernels/registry/data_check.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -8,10 +9,13 @@
 namespace bowline::kernels {
 namespace {
 
-constexpr std::string_view kCheckOffsets = "check_offsets";
-constexpr DataCheck kOffsets = {kCheckOffsets, 2};
-constexpr std::array<std::pair<std::string_view, DataCheck>, 2> kChecks = {
-    {{"grouped_matmul", kOffsets}, {"grouped_outer", kOffsets}}};
+constexpr std::string_view kCheckOffsets = "check_offsets", kCheckIds = "check_ids";
+constexpr DataCheck kOffsets = {kCheckOffsets, 2, 0, false};
+constexpr std::array<std::pair<std::string_view, DataCheck>, 4> kChecks = {
+    {{"gather_rows", {kCheckIds, 1, 0, true}},
+     {"grouped_matmul", kOffsets},
+     {"grouped_outer", kOffsets},
+     {"scatter_add_rows", {kCheckIds, 1, 2, true}}}};
 
 }  // namespace
 
@@ -22,24 +26,34 @@ const DataCheck* FindDataCheck(std::string_view kernel) {
   return nullptr;
 }
 
+int64_t RowsOfCheck(const DataCheck& check, const Signature& signature) {
+  return signature.arguments[check.rows].shape[0];
+}
+
 Signature SignatureOfCheck(const DataCheck& check, const Signature& signature) {
   Signature result;
   result.kernel = std::string(check.kernel);
   result.threads = signature.threads;
-  result.attributes.push_back({"rows", {signature.arguments[0].shape[0]}, {}, ""});
+  // No i32 is beyond more.
+  result.attributes.push_back({"rows", {std::min<int64_t>(RowsOfCheck(check, signature), INT32_MAX)}, {}, ""});
   result.arguments.push_back(signature.arguments[check.argument]);
-  result.arguments.push_back({Access::kReadWrite, DType::kI32, {1}});
+  result.arguments.push_back({Access::kReadWrite, DType::kI32, {kFaultWords}});
   return result;
 }
 
-bool IsDataCheck(std::string_view kernel) { return kernel == kCheckOffsets; }
+bool IsDataCheck(std::string_view kernel) { return kernel == kCheckOffsets || kernel == kCheckIds; }
 
-std::string DescribeFault(std::string_view check, int32_t fault) {
-  if (!IsDataCheck(check)) return absl::StrCat("a check of data says ", fault);
-  return absl::StrCat(
-      "offset ", fault - 1,
-      " of rows in groups is below the one before it, or 0, or above the number of rows; the run counted "
-      "it as the nearest that is not, and its results are of no use");
+std::string DescribeFault(std::string_view check, int32_t place, int32_t value) {
+  constexpr absl::string_view kNearest =
+      "; the run counted it as the nearest that is not, and its results are of no use";
+  if (check == kCheckOffsets) {
+    return absl::StrCat("offset ", place - 1, " of rows in groups is ", value,
+                        ", which is below the one before it, or 0, or above the number of rows", kNearest);
+  }
+  if (check == kCheckIds) {
+    return absl::StrCat("row number ", place - 1, " is ", value, ", which is below 0 or no row of the table", kNearest);
+  }
+  return absl::StrCat("a check of data says ", place, " and ", value);
 }
 
 }  // namespace bowline::kernels

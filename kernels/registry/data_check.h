@@ -16,20 +16,33 @@ namespace bowline::kernels {
 struct DataCheck {
   std::string_view kernel;  // of these data
   size_t argument;          // which of its arguments they are
+  size_t rows;              // the argument whose first dimension says what they may be at most
+  // Whether data are right that lie below the number of rows and not below 0. Then who knows that they do, such as the
+  // caller of a port with a limit, needs no check.
+  bool is_row;
 };
 
-// Null: the kernel's data cannot be wrong, or whoever writes them checks them.
+// What a check writes: i32 that are 0 or become 1 + the index of the first wrong one of the data, and what that is.
+// They are never cleared.
+inline constexpr int64_t kFaultWords = 2;
+
+// An attribute of kernels whose data are known to be right: there is no check.
+inline constexpr std::string_view kInRange = "in_range";
+
+// Null: the kernel's data cannot be wrong.
 const DataCheck* FindDataCheck(std::string_view kernel);
 
-// Of the kernel with such data, of any signature that it accepts: that of its check. Arguments: the data, which are
-// read, and the fault, one i32 that is 0 or becomes what DescribeFault tells, and is never cleared.
+// How many rows there are for the data of a kernel with such, of any signature that it accepts.
+int64_t RowsOfCheck(const DataCheck& check, const Signature& signature);
+
+// The signature of the check. Arguments: the data, which are read, and the fault.
 Signature SignatureOfCheck(const DataCheck& check, const Signature& signature);
 
 // Whether a kernel is such a check.
 bool IsDataCheck(std::string_view kernel);
 
-// A sentence on a fault of a check that is not 0.
-std::string DescribeFault(std::string_view check, int32_t fault);
+// A sentence on the two words of a fault, of which the first is not 0.
+std::string DescribeFault(std::string_view check, int32_t place, int32_t value);
 
 }  // namespace bowline::kernels
 

@@ -1,21 +1,30 @@
 #include "kernels/signatures/check_signature.h"
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/data_check.h"
 #include "kernels/signatures/signature_check.h"
 
 namespace bowline::kernels {
+namespace {
 
-absl::StatusOr<CheckOffsetsShape> ParseCheckOffsets(const Signature& signature) {
+absl::StatusOr<DataCheckShape> Parse(const Signature& signature, std::string_view data, int rank) {
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
-      signature, {{"offsets", Access::kRead, DType::kI32, 1}, {"fault", Access::kReadWrite, DType::kI32, 1}},
-      {"rows"}));
-  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "fault", {1}, "one word"));
+      signature, {{data, Access::kRead, DType::kI32, rank}, {"fault", Access::kReadWrite, DType::kI32, 1}}, {"rows"}));
+  BOWLINE_KERNEL_RETURN_IF_ERROR(CheckShape(signature, 1, "fault", {kFaultWords}, "a place and a value"));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t rows, signature.Int("rows"));
   if (rows < 1 || rows > INT32_MAX) {
     return Refuse(signature, absl::StrCat("attribute 'rows' is ", rows, "; it must be 1 to 2^31 - 1"));
   }
-  if (signature.arguments[0].shape[0] > INT32_MAX - 1) return Refuse(signature, "more than 2^31 - 2 offsets");
-  return CheckOffsetsShape{signature.arguments[0].shape[0], static_cast<int32_t>(rows)};
+  const int64_t count = signature.arguments[0].ElementCount();
+  if (count > INT32_MAX - 1) {
+    return Refuse(signature, absl::StrCat("more than 2^31 - 2 ", Text(data)));
+  }
+  return DataCheckShape{count, static_cast<int32_t>(rows)};
 }
+
+}  // namespace
+
+absl::StatusOr<DataCheckShape> ParseCheckOffsets(const Signature& signature) { return Parse(signature, "offsets", 1); }
+absl::StatusOr<DataCheckShape> ParseCheckIds(const Signature& signature) { return Parse(signature, "ids", -1); }
 
 }  // namespace bowline::kernels

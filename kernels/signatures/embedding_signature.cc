@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/registry/data_check.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -29,7 +30,8 @@ absl::StatusOr<EmbeddingShape> ParseGatherRows(const Signature& signature) {
   const DType element = integers ? DType::kI32 : FloatTypeOf(signature, 0);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
       signature,
-      {{"table", Access::kRead, element}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, element}}, {}));
+      {{"table", Access::kRead, element}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, element}},
+      {kInRange}));
   return ParseEmbedding(signature, 0, 1, 2, "out");
 }
 
@@ -41,7 +43,8 @@ absl::StatusOr<EmbeddingShape> ParseScatterAddRows(const Signature& signature) {
   const DType result = SumTypeOf(signature, 2, update);
   BOWLINE_KERNEL_RETURN_IF_ERROR(CheckSignature(
       signature,
-      {{"updates", Access::kRead, update}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, result}}, {}));
+      {{"updates", Access::kRead, update}, {"ids", Access::kRead, DType::kI32}, {"out", Access::kWrite, result}},
+      {kInRange}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseEmbedding(signature, 2, 1, 0, "updates"));
   if (shape.tokens > INT32_MAX) return Refuse(signature, "'ids' has more than 2^31 - 1 elements");
   return shape;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/KernelDeclarations.h"
+#include "dialects/Graph/ValidRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
@@ -96,7 +97,7 @@ static double flopsOf(graph::FusionOp fusion) {
 std::string KernelDeclarations::contentOf(graph::FusionOp fusion) {
   std::string content;
   llvm::raw_string_ostream stream(content);
-  stream << fusion->getOperandTypes() << fusion->getResultTypes();
+  stream << fusion->getOperandTypes() << fusion->getResultTypes() << fusion.getValidRowsAttr();
   for (Operation &op : fusion.getBody().front())
     op.print(stream, OpPrintingFlags().useLocalScope().printGenericOpForm());
   return content;
@@ -157,6 +158,13 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
       func::FuncOp::create(builder, builder.getUnknownLoc(), (kernel.getName() + ".body").str(),
                            builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
   kernel.setBody(function.getName());
+  if (auto rows = fusion.getValidRowsAttr()) {
+    function->setAttr(graph::kValidRows, rows);
+    SmallVector<int64_t> numbers(rows.asArrayRef());
+    for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
+      numbers.push_back(fusion.getInputs().size() + output);
+    kernel.setValidRows(ArrayRef<int64_t>(numbers));
+  }
   IRMapping mapping;
   fusion.getBody().cloneInto(&function.getBody(), mapping);
   Operation *yield = function.getBody().front().getTerminator();

@@ -91,6 +91,18 @@ def FuseEpilogues : PhasePass<"fuse-epilogues", "Fuse"> {
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }
 
+def LimitRows : PhasePass<"limit-rows", "Fuse"> {
+  let summary = "Leave out rows that nobody reads";
+  let description = [{
+    Products of rows in groups read no row behind their last offset. A group of operations whose results only they read,
+    and each of whose rows needs the same row of its operands alone, leaves out those rows: it reads how many there are
+    on the device. Then what computes its operands may leave them out as well, as far as nobody else reads them.
+
+    Expects groups, none of which changes any more. Remark: each group that leaves rows out.
+  }];
+  let dependentDialects = ["::bowline::graph::GraphDialect"];
+}
+
 def SelectKernels : PhasePass<"select-kernels", "Fuse"> {
   let summary = "Decide for every operation which kernel runs it";
   let description = [{

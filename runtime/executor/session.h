@@ -220,7 +220,7 @@ class Session {
   // Returns the faults of a run that is over as an error. They are cleared then, and the run that began after it has
   // failed.
   absl::Status CheckFaults(StartedRun& run);
-  absl::Status DescribeFault(int entry, uint64_t offset, int32_t fault) const;
+  absl::Status DescribeFault(int entry, size_t word) const;
 
   absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);
   absl::Status IssueTraced(int entry, uint32_t parity);

@@ -65,8 +65,7 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   }
   const auto found = std::find_if(words_.begin(), words_.end(), [](int32_t word) { return word != 0; });
   if (found == words_.end()) return absl::OkStatus();
-  const absl::Status fault =
-      DescribeFault(run.entry, static_cast<uint64_t>(found - words_.begin()) * sizeof(int32_t), *found);
+  const absl::Status fault = DescribeFault(run.entry, static_cast<size_t>(found - words_.begin()));
   Drain();
   for (StartedRun& other : runs_) {
     if (!other.started || other.number <= run.number || !other.status.ok()) continue;
@@ -76,7 +75,10 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   return fault;
 }
 
-absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) const {
+absl::Status Session::DescribeFault(int entry, size_t word) const {
+  // The place comes before the value, and is not 0.
+  const int32_t place = words_[word], value = word + 1 < words_.size() ? words_[word + 1] : 0;
+  const uint64_t offset = word * sizeof(int32_t);
   const fbs::Entry& e = *plan().entries()->Get(static_cast<uint32_t>(entry));
   const fbs::Program& program = *plan().programs()->Get(e.program());
   for (uint32_t s = 0; s < SizeOf(program.segments()); ++s) {
@@ -95,11 +97,11 @@ absl::Status Session::DescribeFault(int entry, uint64_t offset, int32_t fault) c
         return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
                                                        ", command ", c, ", ", DescribeCommand(plan(), command),
                                                        ", from ", DescribeSource(plan(), command.source()), ": ",
-                                                       kernels::DescribeFault(kernel, fault)));
+                                                       kernels::DescribeFault(kernel, place, value)));
       }
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", fault));
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", place));
 }
 
 }  // namespace bowline

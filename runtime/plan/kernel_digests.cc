@@ -77,6 +77,10 @@ const Digest& KernelDigests::Of(const fbs::Launch& launch) {
   builder.Add(static_cast<uint64_t>(kernel.origin())).Add(TextOf(kernel.name())).Add(epilogue);
   if (generated || !epilogue.empty()) builder.Add(ImageDigest(kernel.image()));
   if (generated) AddGeometry(kernel, builder);
+  if (const fbs::ValidRows* rows = kernel.valid_rows()) {
+    builder.Add(rows->count()).Add(SizeOf(rows->arguments()));
+    for (const uint32_t argument : *rows->arguments()) builder.Add(argument);
+  }
   AddAttributes(kernel, builder);
   const uint32_t arguments = SizeOf(kernel.arguments()) - HasScratchOperand(plan_, launch);
   builder.Add(arguments);

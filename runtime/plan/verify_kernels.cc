@@ -154,6 +154,38 @@ absl::Status VerifyAccessMaps(absl::string_view place, const fbs::Kernel& kernel
   return absl::OkStatus();
 }
 
+// Generated code reads the count in any case and clamps it; only that it is one is left to prove.
+absl::Status VerifyValidRows(absl::string_view place, const fbs::Kernel& kernel) {
+  const fbs::ValidRows* rows = kernel.valid_rows();
+  if (rows == nullptr) return absl::OkStatus();
+  if (kernel.origin() != fbs::KernelOrigin::Generated) {
+    return Broken(place, ": it says which rows it leaves out, but of a registered kernel the registry knows that");
+  }
+  BOWLINE_RETURN_IF_ERROR(
+      VerifyIndex(absl::StrCat(place, ": count of rows"), "argument", rows->count(), SizeOf(kernel.arguments())));
+  const fbs::Argument& count = *kernel.arguments()->Get(rows->count());
+  if (count.access() != fbs::Access::Read || count.dtype() != fbs::DType::I32 || SizeOf(count.shape()) != 1) {
+    return Broken(place, ": its count of rows, argument ", rows->count(), ", is not read as i32 of one dimension");
+  }
+  std::set<uint32_t> named = {rows->count()};
+  for (uint32_t i = 0; i < SizeOf(rows->arguments()); ++i) {
+    const uint32_t index = rows->arguments()->Get(i);
+    const std::string row_place = absl::StrCat(place, ": argument ", index, " with rows");
+    BOWLINE_RETURN_IF_ERROR(VerifyIndex(row_place, "argument", index, SizeOf(kernel.arguments())));
+    if (!named.insert(index).second) return Broken(row_place, " is named twice, or is the count");
+    const auto* shape = kernel.arguments()->Get(index)->shape();
+    const auto* first = kernel.arguments()->Get(rows->arguments()->Get(0))->shape();
+    if (SizeOf(shape) == 0 || shape->Get(0) != first->Get(0)) {
+      return Broken(row_place, " has another first dimension than others, which are the rows");
+    }
+  }
+  for (uint32_t i = 0; i < SizeOf(kernel.arguments()); ++i) {
+    if (kernel.arguments()->Get(i)->access() == fbs::Access::Read || named.count(i) > 0) continue;
+    return Broken(place, ": argument ", i, " is written and not among those with rows");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   const fbs::Kernel& kernel = *plan.kernels()->Get(index);
   const std::string place = absl::StrCat("kernel ", index, " ", Quoted(kernel.name()));
@@ -182,6 +214,7 @@ absl::Status VerifyKernel(const fbs::Plan& plan, uint32_t index) {
   BOWLINE_RETURN_IF_ERROR(VerifyAttributes(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyArguments(place, kernel));
   BOWLINE_RETURN_IF_ERROR(VerifyInPlace(place, kernel));
+  BOWLINE_RETURN_IF_ERROR(VerifyValidRows(place, kernel));
   return VerifyAccessMaps(place, kernel);
 }
 

@@ -3,6 +3,10 @@
 // RUN: split-file %s %t
 // RUN: bowline-compile %t/model.mlir --mode train --threads 1 --verify-each=equiv -o %t.one.plan 2>&1 | FileCheck %s
 // RUN: bowline-check %t.one.plan | FileCheck %s --check-prefix=SOUND
+// RUN: bowline-translate --plan-to-mlir %t.one.plan -o %t.one.mlir
+// RUN: FileCheck %s --check-prefix=LEAVES --input-file %t.one.mlir
+// RUN: bowline-translate --mlir-to-plan %t.one.mlir -o %t.again.plan
+// RUN: cmp %t.one.plan %t.again.plan
 // RUN: bowline-compile %t/model.mlir --mode train --threads 1 --dtype bf16 --verify-each=equiv -o %t.bf16.plan 2>&1 | FileCheck %s
 // RUN: bowline-check %t.bf16.plan | FileCheck %s --check-prefix=SOUND
 // RUN: bowline-compile %t/model.mlir --mode train --threads 1 --strategy %t/rows.mlir --verify-each=equiv -o %t.rows.plan 2>&1 | FileCheck %s
@@ -17,6 +21,8 @@
 // CHECK: note: equivalence: {{[0-9]+}} steps kept what the program computes
 // CHECK-SAME: and 2 gradients with differences of the loss
 // SOUND: sound
+// What lies between the two products, and its derivative, leaves the last row out.
+// LEAVES-COUNT-2: plan.kernel @{{.*}} rows [
 
 //--- model.mlir
 graph.param @up : tensor<5x8x6xf32> init(#graph.normal<0.5>) key("up")

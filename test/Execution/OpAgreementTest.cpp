@@ -9,6 +9,7 @@
 #include "dialects/Graph/GraphOps.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Execution/OpCases.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 #include <cstring>
@@ -66,11 +67,72 @@ TEST(OpAgreement, WrongOffsetsOfGroupsFailTheRun) {
   absl::Status wrong = run({0, 5, 4});
   EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(wrong.message().find("entry 'products'"), absl::string_view::npos) << wrong;
-  EXPECT_NE(wrong.message().find("offset 2 of rows in groups is below the one before it"), absl::string_view::npos)
+  EXPECT_NE(wrong.message().find("offset 2 of rows in groups is 4, which is below the one before it"),
+            absl::string_view::npos)
       << wrong;
   EXPECT_FALSE(run({0, 5, 8}).ok());
   EXPECT_FALSE(run({-2, 5, 7}).ok());
   EXPECT_TRUE(run({7, 7, 7}).ok());
+}
+
+static int64_t checksIn(const Session &session) {
+  int64_t checks = 0;
+  for (const fbs::Program *program : *session.plan().programs())
+    for (const fbs::Segment *segment : *program->segments())
+      for (const fbs::Command *command : *segment->commands())
+        if (const fbs::Launch *launch = command->body_as_Launch())
+          checks += session.plan().kernels()->Get(launch->kernel())->name()->str() == "check_ids";
+  return checks;
+}
+
+/// Numbers of rows that a program computes are checked on the device, and those of callers where they enter.
+TEST(OpAgreement, WrongNumbersOfRowsFailTheRun) {
+  auto program = [](const char *limit, const char *range) {
+    return llvm::formatv("graph.func @f(%t: tensor<6x3xf32>, %i: tensor<4xi32> {0}) -> tensor<6x3xf32> {{\n"
+                         "%two = arith.constant dense<2> : tensor<4xi32>\n"
+                         "%n = arith.subi %i, %two : tensor<4xi32>\n"
+                         "%r = graph.gather %t[%i] {1} : (tensor<6x3xf32>, tensor<4xi32>) -> tensor<4x3xf32>\n"
+                         "%s = graph.scatter_add %r at %n {1} : (tensor<4x3xf32>, tensor<4xi32>) -> tensor<6x3xf32>\n"
+                         "graph.return %s : tensor<6x3xf32>\n}\ngraph.entry @rows [@f] repeat [1]\n",
+                         limit, range)
+        .str();
+  };
+  CompileOptions options;
+  options.mode = CompileMode::Generate;
+  options.threads = 2;
+  auto open = [&](const std::string &text) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
+    EXPECT_TRUE(module) << text;
+    return module ? sessionOf(*module, options) : nullptr;
+  };
+  std::unique_ptr<Session> session = open(program("{graph.limit = 6 : i64}", ""));
+  ASSERT_TRUE(session);
+  EXPECT_EQ(checksIn(*session), 1);
+  auto run = [&](const std::vector<int32_t> &ids) {
+    for (const fbs::Port *port : *session->plan().entries()->Get(0)->inputs()) {
+      TensorRef tensor = session->BufferAt(port->buffer());
+      std::vector<uint8_t> bytes(tensor.bytes, 0);
+      if (tensor.dtype == fbs::DType::I32)
+        std::memcpy(bytes.data(), ids.data(), bytes.size());
+      EXPECT_TRUE(session->Write(tensor, bytes).ok());
+    }
+    return session->Run(0);
+  };
+  EXPECT_TRUE(run({2, 3, 4, 5}).ok());
+  absl::Status wrong = run({2, 3, 1, 0});
+  EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(wrong.message().find("row number 2 is -1, which is below 0"), absl::string_view::npos) << wrong;
+  EXPECT_NE(wrong.message().find("entry 'rows'"), absl::string_view::npos) << wrong;
+  EXPECT_TRUE(run({5, 5, 2, 2}).ok());
+  // A limit that is too high, and none; then who wrote the program says so.
+  for (const char *limit : {"{graph.limit = 7 : i64}", ""}) {
+    session = open(program(limit, ""));
+    ASSERT_TRUE(session);
+    EXPECT_EQ(checksIn(*session), 2) << limit;
+    session = open(program(limit, "in_range"));
+    ASSERT_TRUE(session);
+    EXPECT_EQ(checksIn(*session), 0) << limit;
+  }
 }
 
 /// A new operation fails here until it has cases above.

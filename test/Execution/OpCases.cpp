@@ -452,6 +452,17 @@ static void addGrouped(Random &random, std::vector<Case> &cases) {
                    {0, eachRow * static_cast<double>(rows)}});
 }
 
+static void addValidRows(Random &random, std::vector<Case> &cases) {
+  Shape shape = pickShape(random, random.integer(1, 3));
+  Argument count{{random.integer(1, 4)}, "i32", -3, static_cast<double>(shape[0] + 3)};
+  // Zeros, and numbers that are as they were.
+  cases.push_back({"valid_rows",
+                   {{shape}, count},
+                   {tensorType(shape)},
+                   formatv("%r = graph.valid_rows %0 of %1 : ({0}, {1}) -> {0}", tensorType(shape), count.type()),
+                   {0, 0}});
+}
+
 static void addLoss(Random &random, std::vector<Case> &cases) {
   Shape positions = pickShape(random, random.integer(1, 2));
   while (HostTensor(positions).count() > 300)
@@ -483,6 +494,7 @@ std::vector<Case> test::layerCases(Random &random) {
     addRope(random, cases);
     addAttention(random, cases);
     addGrouped(random, cases);
+    addValidRows(random, cases);
     addLoss(random, cases);
   }
   return cases;

@@ -79,7 +79,7 @@ OwningOpRef<ModuleOp> test::moduleOf(const std::vector<Case> &cases) {
   return module;
 }
 
-std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &options) {
+std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &options, const SessionOptions &how) {
   absl::StatusOr<CompileResult> compiled = compileModule(module, options);
   if (!compiled.ok()) {
     ADD_FAILURE() << compiled.status();
@@ -98,7 +98,7 @@ std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &
   PlanChecker checker(plan->plan());
   absl::Status sound = checker.check();
   EXPECT_TRUE(sound.ok()) << sound;
-  auto session = Session::Create(std::move(*plan));
+  auto session = Session::Create(std::move(*plan), how);
   if (!session.ok()) {
     ADD_FAILURE() << session.status();
     return nullptr;

@@ -52,7 +52,8 @@ Shape pickShape(Random &random, int64_t rank);
 mlir::OwningOpRef<mlir::ModuleOp> moduleOf(const std::vector<Case> &cases);
 
 /// Compiles `module`, which it changes, and loads the plan. Null after a test failure.
-std::unique_ptr<Session> sessionOf(mlir::ModuleOp module, const CompileOptions &options);
+std::unique_ptr<Session> sessionOf(mlir::ModuleOp module, const CompileOptions &options,
+                                   const SessionOptions &how = {});
 
 /// The bytes of a tensor of the session as numbers, and back.
 HostTensor read(const Session &session, const TensorRef &from);

@@ -37,12 +37,16 @@ private:
   /// Runs `body` for the vectors of the segment that this thread computes.
   void emitSegment(const Nest::Segment &segment, llvm::function_ref<void()> body);
 
+  /// How many of `count` pieces there are, of which the nest has equally many for each row.
+  Value limited(int64_t count);
+
   KernelFrame frame;
   KernelBuilder &b = frame.b;
   Scopes scopes{b};
   Indices indices{b, scopes};
   ElementMemory memory{frame, indices};
   Values values{frame, scopes, indices, memory};
+  Value validRows; ///< null: all
   Threads threads{b, scopes};
   ThreadReductions reductions{frame, scopes, indices, values, threads};
 };
@@ -67,6 +71,7 @@ FailureOr<KernelGrid> GpuKernelEmitter::emit(ModuleOp module, StringRef symbol, 
   for (auto [i, tensor] : llvm::enumerate(llvm::concat<const Type>(signature.getInputs(), signature.getResults())))
     frame.arguments.push_back({body->getArgument(i), cast<RankedTensorType>(tensor), nullptr});
   threads.begin(plan.threads, (symbol + ".shared").str());
+  validRows = loadValidRows(frame);
 
   for (const GridRange &range : plan.ranges) {
     frame.nest = range.nest;
@@ -101,6 +106,12 @@ void GpuKernelEmitter::emitRange(const GridRange &range, Value block) {
   range.form == GridRange::Form::Elements ? emitThreadOfElements(range, block) : emitRows(range, block);
 }
 
+Value GpuKernelEmitter::limited(int64_t count) {
+  if (!validRows)
+    return b.constant(count);
+  return arith::MulIOp::create(b, validRows, b.constant(count / frame.nest->space.size(frame.nest->outer.front())));
+}
+
 void GpuKernelEmitter::emitThreadOfElements(const GridRange &range, Value block) {
   const Nest::Segment &segment = range.nest->segments[range.segment];
   unsigned inner = *segment.dim;
@@ -124,7 +135,7 @@ void GpuKernelEmitter::emitThreadOfElements(const GridRange &range, Value block)
     item = arith::AddIOp::create(b, arith::MulIOp::create(b, warps, b.constant(elementsOfWarp)),
                                  arith::RemUIOp::create(b, threads.lane, b.constant(elementsOfWarp)));
   }
-  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, b.constant(items));
+  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, limited(items));
   auto compute = [&] {
     Value rest = item;
     auto take = [&](int64_t extent, bool isSlowest) {
@@ -206,12 +217,12 @@ void GpuKernelEmitter::emitRows(const GridRange &range, Value block) {
                          return SmallVector<Value>();
                        });
   };
-  if (threads.rowOfBlock || units % (threads.count / kWarp) == 0) {
+  if (!validRows && (threads.rowOfBlock || units % (threads.count / kWarp) == 0)) {
     // In a scope of its own, so that nothing with dimensions is taken for what all blocks share.
     scopes.emitWhere(arith::ConstantOp::create(b, b.getBoolAttr(true)), rows);
     return;
   }
-  scopes.emitWhere(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, b.constant(units)), rows);
+  scopes.emitWhere(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, limited(units)), rows);
 }
 
 void GpuKernelEmitter::emitUnitRow(const GridRange &range) {

@@ -117,7 +117,8 @@ static void addRanges(func::FuncOp kernel, const Nest &planned, std::vector<Grid
       while (size % range.vector != 0)
         range.vector /= 2;
       int64_t items = units * (size / range.vector);
-      range.lanes = lanesOfElement(planned, valuesOf(segment.stores), *segment.dim, items);
+      // Lanes that share an element go on for one that is not there, with the last one.
+      range.lanes = leavesRowsOut(kernel) ? 1 : lanesOfElement(planned, valuesOf(segment.stores), *segment.dim, items);
       range.blocks = items * range.lanes;
       ranges.push_back(range);
     }

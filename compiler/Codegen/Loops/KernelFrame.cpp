@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Loops/KernelFrame.h"
+#include "dialects/Graph/ValidRows.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace bowline::codegen;
@@ -30,4 +32,17 @@ Value KernelBuilder::splat(TypedAttr element, int64_t count) {
 Value KernelBuilder::elements(Value vector, int64_t first, int64_t count) {
   SmallVector<int64_t> numbers = llvm::to_vector(llvm::seq(first, first + count));
   return vector::ShuffleOp::create(*this, vector, vector, numbers);
+}
+
+Value bowline::codegen::loadValidRows(KernelFrame &frame) {
+  auto numbers = frame.kernel->getAttrOfType<DenseI64ArrayAttr>(graph::kValidRows);
+  if (!numbers)
+    return {};
+  KernelBuilder &b = frame.b;
+  const Argument &count = frame.arguments[numbers[0]];
+  Value last = LLVM::GEPOp::create(b, count.pointer.getType(), b.getI32Type(), count.pointer,
+                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(count.type.getDimSize(0) - 1)});
+  Value rows = arith::ExtSIOp::create(b, b.getI64Type(), LLVM::LoadOp::create(b, b.getI32Type(), last));
+  rows = arith::MaxSIOp::create(b, rows, b.constant(0));
+  return arith::MinSIOp::create(b, rows, b.constant(frame.output(0).type.getDimSize(0)));
 }

@@ -101,6 +101,10 @@ struct KernelFrame {
   bool unsupported = false;
 };
 
+/// How many rows of its results the kernel computes, an i64, where it leaves rows out; null elsewhere. The arguments of
+/// the frame are known.
+Value loadValidRows(KernelFrame &frame);
+
 } // namespace bowline::codegen
 
 #endif // BOWLINE_COMPILER_CODEGEN_LOOPS_KERNELFRAME_H

@@ -76,7 +76,8 @@ static Value offsetsOfGroups(LocalContext &context, ImplicitLocOpBuilder &builde
       arith::MulIOp::create(builder, place, constantLike(builder, place.getType(), static_cast<double>(groups)));
   Value index = arith::AddIOp::create(builder, BroadcastOp::create(builder, type, first, ArrayRef<int64_t>{}),
                                       IotaOp::create(builder, type, 0));
-  return GatherOp::create(builder, offsets, atMost(builder, index, tensorType(offsets).getDimSize(0) - 1));
+  return GatherOp::create(builder, offsets, atMost(builder, index, tensorType(offsets).getDimSize(0) - 1),
+                          /*in_range=*/true);
 }
 
 /// Returns the offsets of the rank's shards, where the first operand of `op` may be sharded along its rows and

@@ -36,6 +36,16 @@ static Value alongRows(ImplicitLocOpBuilder &builder, Value indices, RankedTenso
   return BroadcastOp::create(builder, RankedTensorType::get(rows.getShape(), builder.getI32Type()), indices, dims);
 }
 
+/// What kernels are told of indices that need no check.
+static constexpr StringLiteral kInRange = "in_range";
+
+static DictionaryAttr configOf(MLIRContext *context, bool isInRange) {
+  KernelConfig config(context);
+  return isInRange ? config.integer(kInRange, 1).get() : config.get();
+}
+
+static bool isInRange(const KernelUse &use) { return use.config && use.config.contains(kInRange); }
+
 //===----------------------------------------------------------------------===//
 // GatherOp
 //===----------------------------------------------------------------------===//
@@ -51,7 +61,7 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 
 LogicalResult GatherOp::buildVjp(OpBuilder &builder, ValueRange resultGrads, SmallVectorImpl<Value> &operandGrads) {
   ImplicitLocOpBuilder b(getLoc(), builder);
-  operandGrads[0] = ScatterAddOp::create(b, getTable().getType(), resultGrads[0], getIndices());
+  operandGrads[0] = ScatterAddOp::create(b, getTable().getType(), resultGrads[0], getIndices(), getInRange());
   return success();
 }
 
@@ -99,6 +109,7 @@ void GatherOp::localize(LocalContext &context) {
   int64_t part = tensorType(getTable()).getDimSize(0);
   Value index = shiftedToPart(context, builder, getIndices(), axes, part);
   getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
+  setInRange(true);
   builder.setInsertionPointAfter(*this);
   RankedTensorType type = getType();
   Value own = whereOwn(builder, alongRows(builder, index, type), part, getResult(), constantLike(builder, type, 0));
@@ -115,11 +126,11 @@ bool GatherOp::hasNeutralPadding() { return true; } // rows that no index names
 std::optional<double> GatherOp::resultPadding(const PaddingContext &context, unsigned) { return context.numberIn(0); }
 
 StringRef GatherOp::kernelName() { return "gather_rows"; }
-DictionaryAttr GatherOp::kernelConfig(bool) { return KernelConfig(getContext()).get(); }
+DictionaryAttr GatherOp::kernelConfig(bool) { return configOf(getContext(), getInRange()); }
 
-LogicalResult GatherOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &, ValueRange operands,
+LogicalResult GatherOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                         SmallVectorImpl<Value> &results) {
-  results.push_back(GatherOp::create(builder, operands[0], operands[1]));
+  results.push_back(GatherOp::create(builder, operands[0], operands[1], isInRange(use)));
   return success();
 }
 
@@ -184,6 +195,7 @@ void ScatterAddOp::localize(LocalContext &context) {
                        constantLike(builder, updates.getType(), 0));
   getUpdatesMutable().assign(own);
   getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
+  setInRange(true);
 }
 
 std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context, unsigned) {
@@ -193,10 +205,10 @@ std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context,
 }
 
 StringRef ScatterAddOp::kernelName() { return "scatter_add_rows"; }
-DictionaryAttr ScatterAddOp::kernelConfig(bool) { return KernelConfig(getContext()).get(); }
+DictionaryAttr ScatterAddOp::kernelConfig(bool) { return configOf(getContext(), getInRange()); }
 
 LogicalResult ScatterAddOp::buildFromKernel(ImplicitLocOpBuilder &builder, const KernelUse &use, ValueRange operands,
                                             SmallVectorImpl<Value> &results) {
-  results.push_back(ScatterAddOp::create(builder, use.results[0], operands[0], operands[1]));
+  results.push_back(ScatterAddOp::create(builder, use.results[0], operands[0], operands[1], isInRange(use)));
   return success();
 }

@@ -11,21 +11,22 @@ namespace {
 class GatherRows : public Kernel {
  public:
   GatherRows(const EmbeddingShape& shape, size_t element_bytes, int threads)
-      : tokens_(shape.tokens), row_bytes_(static_cast<size_t>(shape.columns) * element_bytes), loop_(threads) {}
+      : shape_(shape), row_bytes_(static_cast<size_t>(shape.columns) * element_bytes), loop_(threads) {}
 
   void Run(absl::Span<void* const> arguments, void*) const override {
     const char* table = static_cast<const char*>(arguments[0]);
     const int32_t* ids = static_cast<const int32_t*>(arguments[1]);
     char* out = static_cast<char*>(arguments[2]);
-    loop_.Run(tokens_, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
+    loop_.Run(shape_.tokens, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) {
-        std::memcpy(out + token * row_bytes_, table + ids[token] * row_bytes_, row_bytes_);
+        const auto row = static_cast<size_t>(RowOf(shape_, ids[token]));
+        std::memcpy(out + static_cast<size_t>(token) * row_bytes_, table + row * row_bytes_, row_bytes_);
       }
     });
   }
 
  private:
-  int64_t tokens_;
+  const EmbeddingShape shape_;
   size_t row_bytes_;
   ParallelLoop loop_;
 };
@@ -39,7 +40,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 KernelDefinition GatherRowsDefinition() {
   return {"gather_rows",
-          "out[n..., :] = table[ids[n...], :]; table [V, D...] and out [N..., D...] of one "
+          "out[n..., :] = table[ids[n...], :], the nearest row where there is none; table [V, D...] and out [N..., "
+          "D...] of one "
           "floating-point type or i32, ids [N...] i32",
           &Create};
 }

@@ -65,8 +65,9 @@ class ScatterAddRows : public Kernel {
     std::memset(chains.first, 0xFF, static_cast<size_t>(shape_.rows) * sizeof(int32_t));
     int64_t used = 0;
     for (int64_t token = shape_.tokens - 1; token >= 0; --token) {
-      int32_t& first = chains.first[ids[token]];
-      if (first < 0) chains.used[used++] = ids[token];
+      const auto row = static_cast<int32_t>(RowOf(shape_, ids[token]));
+      int32_t& first = chains.first[row];
+      if (first < 0) chains.used[used++] = row;
       chains.next[token] = first;
       first = static_cast<int32_t>(token);
     }
@@ -130,7 +131,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 
 KernelDefinition ScatterAddRowsDefinition() {
   return {"scatter_add_rows",
-          "out[v, :] = sum in f32 over n with ids[n...] == v, in order of n, of updates[n..., :]; updates [N..., D...] "
+          "out[v, :] = sum in f32 over n with ids[n...] == v, or nearest to it where there is no such row, in order of "
+          "n, of updates[n..., :]; updates [N..., D...] "
           "f32 or bf16, ids [N...] i32, out [V, D...] f32, or bf16 if updates are; same bits for every number of "
           "threads",
           &Create};

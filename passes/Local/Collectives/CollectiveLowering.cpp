@@ -163,6 +163,7 @@ Value CollectiveLowering::lower(ImplicitLocOpBuilder &b, dist::SliceOp op) {
                                       constant(b, indices, static_cast<int32_t>(ranks)));
     rows = arith::AddIOp::create(b, run, first);
   }
-  Value taken = graph::GatherOp::create(b, reshaped(b, table, {runs * ranks, part.getNumElements() / runs}), rows);
+  Value taken = graph::GatherOp::create(b, reshaped(b, table, {runs * ranks, part.getNumElements() / runs}), rows,
+                                        /*in_range=*/true);
   return reshaped(b, taken, part.getShape());
 }

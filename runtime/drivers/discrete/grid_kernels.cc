@@ -83,7 +83,8 @@ class ScatterAddRows : public GridKernel {
     auto* sums = static_cast<float*>(sizeof(Result) == sizeof(float) ? arguments[2] : scratch);
     for (int64_t row = 0; row < shape_.rows; ++row) sums[row * shape_.columns + column] = 0;
     for (int64_t token = 0; token < shape_.tokens; ++token) {
-      sums[ids[token] * shape_.columns + column] += kernels::Widen(updates[token * shape_.columns + column]);
+      sums[kernels::RowOf(shape_, ids[token]) * shape_.columns + column] +=
+          kernels::Widen(updates[token * shape_.columns + column]);
     }
     if constexpr (sizeof(Result) != sizeof(float)) {
       for (int64_t row = 0; row < shape_.rows; ++row) {

@@ -1257,6 +1257,52 @@ graph.func @f(%x: tensor<6xf32>) {
 
 // -----
 
+// A count of rows is one of the inputs.
+graph.func @f(%x: tensor<6x2xf32>) {
+  // expected-error @+1 {{names input 1 as its count of rows or as one that has rows; each must be one of its 1 inputs}}
+  %0 = graph.fusion(%x) rows [1] : (tensor<6x2xf32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>):
+    graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// A count of rows is of integers.
+graph.func @f(%x: tensor<6x2xf32>) {
+  // expected-error @+1 {{needs a count of rows that is i32 with one dimension}}
+  %0 = graph.fusion(%x) rows [0] : (tensor<6x2xf32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>):
+    graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Inputs that have rows have as many as the results.
+graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{has others than}}
+  %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>, %b: tensor<3x4xf32>, %c: tensor<1xi32>):
+    graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Rows need a dimension, and their count one.
+graph.func @f(%x: tensor<6x2xf32>, %n: tensor<i32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{the rows must have at least one dimension and the count one}}
+  %0 = graph.valid_rows %x of %n : (tensor<6x2xf32>, tensor<i32>) -> tensor<6x2xf32>
+  graph.return
+}
+
+// -----
+
 // A fusion yields its results.
 graph.func @f(%x: tensor<6xf32>) {
   // expected-error @+1 {{graph.yield must have the types of the results}}

@@ -18,6 +18,10 @@
 // A fusion computes what its body says.
 // RUN: bowline-opt %s --interpret=fused --interpret-inputs=%t/y.npy,%t.twice/y.npy | FileCheck %s --check-prefix=ZERO
 
+// Rows that a fusion leaves out hold no number.
+// RUN: bowline-opt %s --interpret=left_out | FileCheck %s --check-prefix=LEFT
+// LEFT: result0 : tensor<3x2xi1> = [1, 1, 1, 1, 0, 0]
+
 // The same seed gives the same values, another seed others.
 // RUN: bowline-opt %s --interpret=weight --interpret-seed=1 > %t.a
 // RUN: bowline-opt %s --interpret=weight --interpret-seed=1 > %t.b
@@ -107,6 +111,17 @@ graph.func @lookup(%ids: tensor<3xi32>) -> tensor<3x3xf32> {
   %w = graph.read @w : tensor<2x3xf32>
   %rows = graph.gather %w[%ids] : (tensor<2x3xf32>, tensor<3xi32>) -> tensor<3x3xf32>
   graph.return %rows : tensor<3x3xf32>
+}
+
+graph.func @left_out() -> tensor<3x2xi1> {
+  %ones = arith.constant dense<1.0> : tensor<3x2xf32>
+  %count = arith.constant dense<[9, 2]> : tensor<2xi32>
+  %rows = graph.fusion(%ones, %count) rows [1, 0] : (tensor<3x2xf32>, tensor<2xi32>) -> tensor<3x2xf32> {
+  ^bb0(%a: tensor<3x2xf32>, %n: tensor<2xi32>):
+    graph.yield %a : tensor<3x2xf32>
+  }
+  %same = arith.cmpf oeq, %rows, %rows : tensor<3x2xf32>
+  graph.return %same : tensor<3x2xi1>
 }
 
 graph.func @opaque() -> tensor<2xf32> {

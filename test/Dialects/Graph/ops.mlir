@@ -93,6 +93,14 @@ graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2
   // CHECK: graph.grouped_outer %{{.*}}, %{{.*}} at %{{.*}} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi32>) -> tensor<7x3x5xf32>
   %outer = graph.grouped_outer %back, %rows at %offsets
       : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi32>) -> tensor<7x3x5xf32>
+  // CHECK: graph.valid_rows %{{.*}} of %{{.*}} : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  %valid = graph.valid_rows %rows of %offsets : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  // CHECK: graph.fusion(%{{.*}}, %{{.*}}) rows [1, 0] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  %left = graph.fusion(%valid, %offsets) rows [1, 0] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32> {
+  ^bb0(%a: tensor<4x5xf32>, %n: tensor<3xi32>):
+    %twice = arith.addf %a, %a : tensor<4x5xf32>
+    graph.yield %twice : tensor<4x5xf32>
+  }
   // CHECK: graph.reduce sum %{{.*}} dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   %4 = graph.reduce sum %x dims [0, 2] : (tensor<5x2x3xf32>) -> tensor<2xf32>
   // CHECK: graph.reduce max %{{.*}} dims [] : (tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -119,6 +127,8 @@ graph.func @shape(%x: tensor<5x2x3xf32>, %mask: tensor<4xi1>) {
 
 // CHECK-LABEL: graph.func @indexing
 graph.func @indexing(%table: tensor<7x4xf32>, %ids: tensor<2x3xi32>) {
+  // CHECK: graph.gather %{{.*}}[%{{.*}}] in_range : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  %known = graph.gather %table[%ids] in_range : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   // CHECK: graph.gather %{{.*}}[%{{.*}}] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   %0 = graph.gather %table[%ids] : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
   // CHECK: graph.scatter_add %{{.*}} at %{{.*}} : (tensor<2x3x4xf32>, tensor<2x3xi32>) -> tensor<7x4xf32>

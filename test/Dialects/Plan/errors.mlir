@@ -222,6 +222,48 @@ plan.kernel @k registered "fill" grid [1, 32] [#plan.arg<write, tensor<f32>>] co
 
 // -----
 
+// What rows a registered kernel leaves out the registry knows.
+// expected-error @+1 {{the registry knows which rows it leaves out}}
+plan.kernel @k registered "fill" [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 0, 2] cost 0.0, 0.0
+
+// -----
+
+// A count of rows is an argument.
+// expected-error @+1 {{names argument 3 in 'rows', which it does not have or names twice}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [3, 0, 2] cost 0.0, 0.0
+
+// -----
+
+// A count is not what has rows.
+// expected-error @+1 {{names argument 1 in 'rows', which it does not have or names twice}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 1, 2] cost 0.0, 0.0
+
+// -----
+
+// A count alone says nothing.
+// expected-error @+1 {{needs a count and an argument in 'rows'}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1] cost 0.0, 0.0
+
+// -----
+
+// A count is of integers.
+// expected-error @+1 {{takes argument 0 for a count of rows}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [0, 2] cost 0.0, 0.0
+
+// -----
+
+// Rows are as many in all arguments.
+// expected-error @+1 {{in 'rows', which have other rows}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<2x4xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 0, 2] cost 0.0, 0.0
+
+// -----
+
+// All that is written has rows.
+// expected-error @+1 {{writes argument 2, which is not among those in 'rows'}}
+plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 0] cost 0.0, 0.0
+
+// -----
+
 // Code is called on ranges, or launched as a grid.
 // expected-error @+1 {{has both an extent and a grid: one says how it is launched}}
 plan.kernel @k symbol "k" extent 4 grid [1, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0

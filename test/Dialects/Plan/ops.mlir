@@ -73,7 +73,12 @@ module @toy attributes {
   // CHECK: plan.kernel @add.0 symbol "add.0" extent 4 [{{.*}}] in_place [1, 0] cost
   plan.kernel @add.0 symbol "add.0" extent 4 [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<write, tensor<4x3xf32>>]
     in_place [1, 0] cost 12.0, 96.0
-  // The same for a device that launches blocks of threads.
+  // One that leaves out rows of its arguments.
+  // CHECK: plan.kernel @rows.0 symbol "rows.0" extent 4 [{{.*}}] in_place [2, 0] rows [1, 0, 2] cost
+  plan.kernel @rows.0 symbol "rows.0" extent 4
+    [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<read, tensor<2xi32>>, #plan.arg<write, tensor<4x3xf32>>]
+    in_place [2, 0] rows [1, 0, 2] cost 12.0, 96.0
+  // A kernel with code for a device that launches blocks of threads.
   // CHECK: plan.kernel @add.1 symbol "add_1" grid [3, 128] [#plan.arg<read, tensor<4x3xf32>>, {{.*}}] cost
   plan.kernel @add.1 symbol "add_1" grid [3, 128] [#plan.arg<read, tensor<4x3xf32>>, #plan.arg<write, tensor<4x3xf32>>]
     cost 12.0, 96.0

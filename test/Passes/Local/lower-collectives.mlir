@@ -55,10 +55,10 @@ graph.func @slice(%x: tensor<3x8x7xf32>, %tokens: tensor<1x8xi32>) -> (tensor<3x
   // CHECK-DAG: %[[STARTS:.*]] = arith.muli %[[COUNT]], %[[FOUR]]
   // CHECK-DAG: %[[ROWS:.*]] = arith.addi %[[STARTS]], %[[FIRST]]
   // CHECK-DAG: %[[TABLE:.*]] = graph.reshape %arg0 : (tensor<3x8x7xf32>) -> tensor<12x14xf32>
-  // CHECK: graph.gather %[[TABLE]][%[[ROWS]]] : (tensor<12x14xf32>, tensor<3xi32>) -> tensor<3x14xf32>
+  // CHECK: graph.gather %[[TABLE]][%[[ROWS]]] in_range : (tensor<12x14xf32>, tensor<3xi32>) -> tensor<3x14xf32>
   %0 = dist.slice %x dim 1 over ["tp"] : tensor<3x8x7xf32> -> tensor<3x2x7xf32>
   // CHECK: %[[ONE:.*]] = graph.reshape %[[PLACE]] : (tensor<i32>) -> tensor<1xi32>
-  // CHECK: graph.gather %{{.*}}[%[[ONE]]] : (tensor<4x2xi32>, tensor<1xi32>) -> tensor<1x2xi32>
+  // CHECK: graph.gather %{{.*}}[%[[ONE]]] in_range : (tensor<4x2xi32>, tensor<1xi32>) -> tensor<1x2xi32>
   %1 = dist.slice %tokens dim 1 over ["tp"] : tensor<1x8xi32> -> tensor<1x2xi32>
   graph.return %0, %1 : tensor<3x2x7xf32>, tensor<1x2xi32>
 }

@@ -76,6 +76,13 @@ static Example drawGroupedOuter(Random &random) {
           }};
 }
 
+static Example drawValidRows(Random &random) {
+  Shape rows = random.shape(random.integer(1, 3));
+  // Also none, all, and counts that mean the same.
+  return {{{random.reals(rows)}, {random.integers({random.integer(1, 3)}, -2, rows[0] + 2), Element::I32}},
+          [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ValidRowsOp::create(b, x[0], x[1]); }};
+}
+
 static Example drawReduce(Random &random) {
   Shape shape = random.shape(3);
   SmallVector<int64_t> dims = random.selection(3);
@@ -339,6 +346,7 @@ std::vector<RuleCase> bowline::test::ruleCases() {
       {"graph.softmax_cross_entropy", drawLoss},
       {"graph.softmax_cross_entropy_grad", drawLossGrad},
       {"graph.transpose", drawTranspose},
+      {"graph.valid_rows", drawValidRows},
       {"stage.broadcast", drawStageBroadcast},
       {"stage.sum", drawStageSum},
       {"stage.transfer", drawTransfer},

@@ -186,7 +186,7 @@ TEST(Models, DecompositionsComputeTheSame) {
         return true;
       },
       {"graph.gelu", "graph.layer_norm", "graph.logistic", "graph.rms_norm", "graph.rope", "graph.silu",
-       "graph.softcap", "graph.softmax_cross_entropy", "graph.softmax_cross_entropy_grad"});
+       "graph.softcap", "graph.softmax_cross_entropy", "graph.softmax_cross_entropy_grad", "graph.valid_rows"});
 }
 
 /// How many elements of a tensor are in one row of the domain: a row, one value, or none where all rows share the

@@ -39,6 +39,16 @@ TEST(LayerGradient, Softcap) {
                     });
 }
 
+TEST(LayerGradient, ValidRows) {
+  Random random;
+  for (int round = 0; round < kRounds; ++round) {
+    Shape shape = random.shape(random.integer(1, 3));
+    expectGradients(
+        random, {{random.reals(shape)}, {random.integers({2}, -1, shape[0] + 1), Element::I32}},
+        [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ValidRowsOp::create(b, x[0], x[1]); });
+  }
+}
+
 /// Sorted offsets for all but perhaps a few of the groups.
 static Operand drawOffsets(Random &random, int64_t rows, int64_t groups) {
   HostTensor offsets = random.integers({random.integer(2, groups + 1)}, 0, rows);

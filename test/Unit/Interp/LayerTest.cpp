@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -60,6 +61,23 @@ TEST(Layer, Softcap) {
   });
   expectNear(harness.forward().front(),
              tensorOf(x.shape, [&](const Index &index) { return 30 * tanhl(at(x, index) / 30.0L); }));
+}
+
+TEST(Layer, ValidRowsAreThoseBelowTheLastNumber) {
+  Random random;
+  SCOPED_TRACE(random.trace());
+  HostTensor rows = random.reals({5, 2, 3});
+  rows.data.back() = std::numeric_limits<double>::quiet_NaN(); // which is not zero times anything
+  for (auto [last, valid] : {std::pair<double, int64_t>{3, 3}, {0, 0}, {-7, 0}, {4, 4}}) {
+    HostTensor count({2});
+    count.data = {9, last};
+    OpHarness harness({{rows}, {count, Element::I32}}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+      return ValidRowsOp::create(b, x[0], x[1]);
+    });
+    expectNear(harness.forward().front(), tensorOf(rows.shape, [&](const Index &index) -> Number {
+                 return index[0] < valid ? at(rows, index) : 0;
+               }));
+  }
 }
 
 TEST(Layer, GroupedDotMultipliesEachRowWithTheMatrixOfItsGroup) {

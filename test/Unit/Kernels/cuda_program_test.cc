@@ -95,7 +95,8 @@ std::vector<Signature> Signatures() {
     }
   }
   all.push_back({"fill", {Float("value", -3)}, {Out({3, 3}, DType::kI32)}});
-  all.push_back({"check_offsets", {Int("rows", 40)}, {In({9}, DType::kI32), {Access::kReadWrite, DType::kI32, {1}}}});
+  all.push_back({"check_ids", {Int("rows", 8)}, {In({3, 4}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}});
+  all.push_back({"check_offsets", {Int("rows", 40)}, {In({9}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}});
   all.push_back({"gather_rows", {}, {In({8, 3}, DType::kI32), In({2}, DType::kI32), Out({2, 3}, DType::kI32)}});
   all.push_back(Random("random_uniform", {3, 4}));
   return all;

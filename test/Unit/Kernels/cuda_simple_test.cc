@@ -70,6 +70,45 @@ TEST(CudaScatterAddRows, TheSameBitsAsTheProcessor) {
   }
 }
 
+TEST(CudaEmbedding, NumbersOutOfRangeCountAsTheNearestRow) {
+  std::mt19937_64 random(11);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const int64_t rows = 13, columns = 24, tokens = 300;
+    std::vector<int32_t> ids(tokens);
+    for (int32_t& id : ids) id = static_cast<int32_t>(random() % 2 == 0 ? random() : random() % 40 - 13);
+    Stored table = RandomStored(random, dtype, rows * columns), out = Unwritten(dtype, tokens * columns), copied = out,
+           updates = RandomStored(random, dtype, tokens * columns), sums = Unwritten(dtype, rows * columns),
+           expected = sums;
+    const Signature gather = {
+        "gather_rows", {}, {In({rows, columns}, dtype), In({tokens}, DType::kI32), Out({tokens, columns}, dtype)}};
+    Emulate(gather, {table.data(), ids.data(), out.data()});
+    RunKernel(gather, {table.data(), ids.data(), copied.data()});
+    EXPECT_TRUE(out == copied);
+    const Signature scatter = {
+        "scatter_add_rows", {}, {In({tokens, columns}, dtype), In({tokens}, DType::kI32), Out({rows, columns}, dtype)}};
+    Emulate(scatter, {updates.data(), ids.data(), sums.data()});
+    RunKernel(scatter, {updates.data(), ids.data(), expected.data()});
+    EXPECT_TRUE(sums == expected);
+  }
+}
+
+TEST(CudaCheckIds, FindsTheFirstThatIsNoRow) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 40; ++i) {
+    const int64_t rows = Pick(random, 1, 20), tokens = Pick(random, 1, 900);
+    std::vector<int32_t> ids = RandomIds(random, tokens, rows), fault = {0, 0}, expected = {0, 0};
+    const int32_t wrong[] = {-1, static_cast<int32_t>(rows), INT32_MIN, INT32_MAX};
+    for (uint64_t n = random() % 3; n > 0; --n) ids[random() % ids.size()] = wrong[random() % 4];
+    for (size_t n = ids.size(); n-- > 0;) {
+      if (ids[n] < 0 || ids[n] >= rows) expected = {static_cast<int32_t>(n) + 1, ids[n]};
+    }
+    if (i % 10 == 9) fault = expected = {7, 0};
+    Emulate({"check_ids", {Int("rows", rows)}, {In({tokens}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}},
+            {ids.data(), fault.data()});
+    EXPECT_EQ(fault, expected);
+  }
+}
+
 // Neighbouring f32 have neighbouring integers.
 int64_t UnitsApart(float a, float b) {
   const auto ordered = [](float x) {
@@ -228,10 +267,12 @@ TEST(CudaCheckOffsets, FindsTheFirstThatDoesNotAscendWithinTheRows) {
   std::mt19937_64 random(8);
   for (int i = 0; i < 60; ++i) {
     const int32_t rows = static_cast<int32_t>(Pick(random, 1, 50));
-    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {i % 10 == 9 ? 7 : 0};
-    const int32_t expected = fault[0] != 0 ? fault[0] : FirstWrongOffset(offsets, rows) + 1;
+    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {i % 10 == 9 ? 7 : 0, 0};
+    const int32_t first = FirstWrongOffset(offsets, rows);
+    const std::vector<int32_t> expected =
+        fault[0] != 0 ? fault : std::vector<int32_t>{first + 1, first < 0 ? 0 : offsets[first]};
     Emulate(CheckOffsets(offsets.size(), rows), {offsets.data(), fault.data()});
-    EXPECT_EQ(fault[0], expected) << ::testing::PrintToString(offsets);
+    EXPECT_EQ(fault, expected) << ::testing::PrintToString(offsets);
   }
 }
 

@@ -45,6 +45,46 @@ TEST(Embedding, GatherIsExact) {
   }
 }
 
+// Numbers of rows are data: the nearest row takes the place of one that is not there.
+TEST(Embedding, NumbersOutOfRangeCountAsTheNearest) {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 40; ++i) {
+    const Size s = RandomSize(random);
+    std::vector<int32_t> wrong(s.tokens), right;
+    for (int32_t& id : wrong) id = static_cast<int32_t>(i % 2 == 0 ? random() : random() % (3 * s.rows) - s.rows);
+    for (const int32_t id : wrong) right.push_back(static_cast<int32_t>(std::clamp<int64_t>(id, 0, s.rows - 1)));
+    Floats table = RandomFloats(random, s.rows * s.columns), updates = RandomFloats(random, s.tokens * s.columns);
+    Floats first(s.tokens * s.columns, NAN), second = first, sums(s.rows * s.columns, NAN), others = sums;
+    RunKernel(Gather(s, 2), {table.data(), wrong.data(), first.data()});
+    RunKernel(Gather(s, 2), {table.data(), right.data(), second.data()});
+    EXPECT_TRUE(SameBits(first, second));
+    RunKernel(Scatter(s, 2), {updates.data(), wrong.data(), sums.data()});
+    RunKernel(Scatter(s, 2), {updates.data(), right.data(), others.data()});
+    EXPECT_TRUE(SameBits(sums, others));
+  }
+}
+
+// The check says which is the first that is no row, and nothing where words say something already.
+TEST(CheckIds, FindsTheFirstThatIsNoRow) {
+  std::mt19937_64 random(10);
+  for (int i = 0; i < 200; ++i) {
+    const Size s = RandomSize(random);
+    std::vector<int32_t> ids = RandomIds(random, s), fault = {0, 0}, expected = {0, 0};
+    const int32_t wrong[] = {-1, static_cast<int32_t>(s.rows), INT32_MIN, INT32_MAX};
+    for (uint64_t n = random() % 3; n > 0; --n) ids[random() % s.tokens] = wrong[random() % 4];
+    for (size_t n = ids.size(); n-- > 0;) {
+      if (ids[n] < 0 || ids[n] >= s.rows) expected = {static_cast<int32_t>(n) + 1, ids[n]};
+    }
+    const Signature signature = {
+        "check_ids", {Int("rows", s.rows)}, {In({s.tokens}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}};
+    RunKernel(signature, {ids.data(), fault.data()});
+    EXPECT_EQ(fault, expected) << ::testing::PrintToString(ids);
+    fault = {5, 6};
+    RunKernel(signature, {ids.data(), fault.data()});
+    EXPECT_EQ(fault, (std::vector<int32_t>{5, 6}));
+  }
+}
+
 TEST(Embedding, GatherOfIntegers) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 40; ++i) {
@@ -128,7 +168,7 @@ TEST(EmbeddingRefusals, EverythingUnsafe) {
     ExpectRefused(bad, "is declared read");
     bad = good;
     bad.attributes = {Int("axis", 0)};
-    ExpectRefused(bad, "it has none");
+    ExpectRefused(bad, "it has in_range");
   }
   Signature mixed = Gather(s, 1, DType::kBF16);
   mixed.arguments[2].dtype = DType::kF32;

@@ -50,7 +50,7 @@ inline int32_t FirstWrongOffset(const std::vector<int32_t>& offsets, int64_t row
 inline Signature CheckOffsets(size_t offsets, int64_t rows) {
   return {"check_offsets",
           {{"rows", {rows}, {}, {}}},
-          {{Access::kRead, DType::kI32, {static_cast<int64_t>(offsets)}}, {Access::kReadWrite, DType::kI32, {1}}}};
+          {{Access::kRead, DType::kI32, {static_cast<int64_t>(offsets)}}, {Access::kReadWrite, DType::kI32, {2}}}};
 }
 
 }  // namespace bowline::kernels::testing

@@ -118,16 +118,18 @@ TEST(CheckOffsets, FindsTheFirstThatDoesNotAscendWithinTheRows) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 400; ++i) {
     const int32_t rows = static_cast<int32_t>(1 + random() % 50);
-    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {0};
+    std::vector<int32_t> offsets = RandomBoundaries(random, rows, i), fault = {0, 0};
     const Signature signature = CheckOffsets(offsets.size(), rows);
     RunKernel(signature, {offsets.data(), fault.data()});
-    EXPECT_EQ(fault[0], FirstWrongOffset(offsets, rows) + 1) << ::testing::PrintToString(offsets);
-    fault = {1000};
+    const int32_t first = FirstWrongOffset(offsets, rows);
+    const std::vector<int32_t> expected = {first + 1, first < 0 ? 0 : offsets[first]};
+    EXPECT_EQ(fault, expected) << ::testing::PrintToString(offsets);
+    fault = {1000, 7};
     RunKernel(signature, {offsets.data(), fault.data()});
-    EXPECT_EQ(fault[0], 1000);
+    EXPECT_EQ(fault, (std::vector<int32_t>{1000, 7}));
   }
   EXPECT_THAT(std::string(CreateKernel(CheckOffsets(3, 0)).status().message()), ::testing::HasSubstr("'rows' is 0"));
-  EXPECT_THAT(DescribeFault("check_offsets", 3), ::testing::HasSubstr("offset 2 of rows in groups"));
+  EXPECT_THAT(DescribeFault("check_offsets", 3, -7), ::testing::HasSubstr("offset 2 of rows in groups is -7"));
 }
 
 TEST(Grouped, RefusesWhatDoesNotFit) {

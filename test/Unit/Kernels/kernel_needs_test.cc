@@ -133,8 +133,8 @@ class RandomSignatures {
     if (kernel == "scatter_add_rows") {
       return {"", {}, {In({tokens, columns}, type), ids, Out({rows, columns}, ResultOf(type))}};
     }
-    if (kernel == "check_offsets") {
-      return {"", {Int("rows", rows)}, {In({columns}, DType::kI32), {Access::kReadWrite, DType::kI32, {1}}}};
+    if (kernel == "check_ids" || kernel == "check_offsets") {
+      return {"", {Int("rows", rows)}, {In({columns}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}};
     }
     if (kernel == "fill") return {"", {kernels::testing::Float("value", 1)}, {Out({rows}, type)}};
     if (kernel == "rope_angles") {
@@ -182,7 +182,7 @@ TEST_P(KernelNeeds, AreThoseOfTheKernels) {
     }
     EXPECT_GT(accepted, kRounds / 3) << name;
     EXPECT_GT(refused, 0) << name;
-    const bool needs_none = name == "check_offsets" || name == "fill" || name == "gather_rows" ||
+    const bool needs_none = name == "check_ids" || name == "check_offsets" || name == "fill" || name == "gather_rows" ||
                             name == "pack_matrix" || name == "rope_angles" || name == "random_normal" ||
                             name == "random_uniform";
     EXPECT_EQ(with_scratch == 0, needs_none) << name;

@@ -5,13 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/Check/PlanChecker.h"
 #include "kernels/cpu/grouped/grouped_reference.h"
+#include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/session.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Plan/plan_fixture.h"
@@ -31,6 +37,15 @@ using testing::WriteTensor;
 
 constexpr int64_t kRows = 24, kColumns = 5, kOut = 3, kGroups = 4;
 
+fbs::PlanT Finished(PlanBuilder& builder, bool two_runs) {
+  fbs::PlanT plan = builder.Take();
+  if (two_runs) testing::AllowTwoRuns(plan, *plan.entries[0]);
+  // The builder rounds up.
+  const fbs::BufferT& last = *plan.buffers.back();
+  plan.arena_bytes = last.offset + last.bytes + (last.slots - 1) * last.slot_stride;
+  return plan;
+}
+
 // Products of rows in groups, in two microbatches; their offsets are an input that nobody has looked at.
 fbs::PlanT Grouped(bool two_runs) {
   PlanBuilder builder("grouped", 1, 1);
@@ -38,11 +53,11 @@ fbs::PlanT Grouped(bool two_runs) {
   const uint32_t matrices = builder.Buffer("matrices", BufferKind::Input, DType::F32, {kGroups, kColumns, kOut});
   const uint32_t offsets = builder.Buffer("offsets", BufferKind::Input, DType::I32, {kGroups + 1}, 2);
   const uint32_t out = builder.Buffer("out", BufferKind::Output, DType::F32, {kRows, kOut}, 2);
-  const uint32_t faults = builder.Buffer("faults", BufferKind::Fault, DType::I32, {1});
+  const uint32_t faults = builder.Buffer("faults", BufferKind::Fault, DType::I32, {2});
   builder.BeginProgram("step");
   builder.BeginSegment("products");
   builder.Launch("check_offsets", {{"rows", {kRows}, {}, ""}},
-                 {{offsets, Access::kRead, {kGroups + 1}}, {faults, Access::kReadWrite, {1}}});
+                 {{offsets, Access::kRead, {kGroups + 1}}, {faults, Access::kReadWrite, {2}}});
   builder.Launch("grouped_matmul", {{"transposed", {0}, {}, ""}},
                  {{rows, Access::kRead, {kRows, kColumns}},
                   {matrices, Access::kRead, {kGroups, kColumns, kOut}},
@@ -52,23 +67,66 @@ fbs::PlanT Grouped(bool two_runs) {
   builder.Call(1);
   builder.Entry(fbs::EntryKind::EvalStep, {{"rows", rows}, {"matrices", matrices}, {"offsets", offsets}},
                 {{"out", out}});
-  fbs::PlanT plan = builder.Take();
-  if (two_runs) testing::AllowTwoRuns(plan, *plan.entries[0]);
-  // The builder rounds up.
-  const fbs::BufferT& last = *plan.buffers.back();
-  plan.arena_bytes = last.offset + last.bytes + (last.slots - 1) * last.slot_stride;
-  return plan;
+  return Finished(builder, two_runs);
+}
+
+constexpr int64_t kTable = 7, kIds = 11;
+
+// Rows of a table by numbers that nobody has looked at, and their sums by the same numbers.
+fbs::PlanT Numbered() {
+  PlanBuilder builder("numbered", 1, 1);
+  const uint32_t table = builder.Buffer("table", BufferKind::Input, DType::F32, {kTable, kColumns});
+  const uint32_t ids = builder.Buffer("ids", BufferKind::Input, DType::I32, {kIds});
+  const uint32_t rows = builder.Buffer("rows", BufferKind::Output, DType::F32, {kIds, kColumns});
+  const uint32_t sums = builder.Buffer("sums", BufferKind::Output, DType::F32, {kTable, kColumns});
+  const uint32_t faults = builder.Buffer("faults", BufferKind::Fault, DType::I32, {4});
+  builder.BeginProgram("step");
+  builder.BeginSegment("lookups");
+  builder.Launch("check_ids", {{"rows", {kTable}, {}, ""}},
+                 {{ids, Access::kRead, {kIds}}, {faults, Access::kReadWrite, {2}}});
+  builder.Launch("gather_rows", {},
+                 {{table, Access::kRead, {kTable, kColumns}},
+                  {ids, Access::kRead, {kIds}},
+                  {rows, Access::kWrite, {kIds, kColumns}}});
+  builder.Launch("check_ids", {{"rows", {kTable}, {}, ""}},
+                 {{ids, Access::kRead, {kIds}}, {faults, Access::kReadWrite, {2}, 2 * sizeof(int32_t)}});
+  builder.Launch("scatter_add_rows", {},
+                 {{rows, Access::kRead, {kIds, kColumns}},
+                  {ids, Access::kRead, {kIds}},
+                  {sums, Access::kWrite, {kTable, kColumns}}});
+  // As much as any device wants.
+  fbs::BufferT& scratch = *builder.plan().buffers.back();
+  scratch.bytes = 4096;
+  scratch.shape = builder.plan().kernels.back()->arguments.back()->shape = {4096};
+  builder.Call(0);
+  builder.Entry(fbs::EntryKind::EvalStep, {{"table", table}, {"ids", ids}}, {{"rows", rows}, {"sums", sums}});
+  return Finished(builder, /*two_runs=*/false);
 }
 
 struct Way {
   const char* name;
   const char* driver;
+  const char* target[3];  // device, architecture, processor
 };
 
 class Faults : public ::testing::TestWithParam<Way> {
  protected:
-  std::unique_ptr<Session> Open(bool two_runs) {
-    fbs::PlanT plan = Grouped(two_runs);
+  // Without a card, tests of it are skipped, unless there should be one.
+  void SetUp() override {
+    if (std::string(GetParam().driver) != "cuda") return;
+    const auto device = AllDrivers("").CreateDevice("cuda", {});
+    if (absl::IsUnavailable(device.status()) && std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) {
+      GTEST_SKIP() << device.status().message();
+    }
+  }
+
+  std::unique_ptr<Session> Open(bool two_runs) { return Open(Grouped(two_runs)); }
+
+  std::unique_ptr<Session> Open(fbs::PlanT plan) {
+    const auto& [device, arch, cpu] = GetParam().target;
+    plan.target->device = device;
+    plan.target->arch = arch;
+    plan.target->cpu = cpu;
     auto loaded = LoadedPlan::FromBytes(testing::BytesOf(plan));
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     SessionOptions options;
@@ -111,7 +169,8 @@ class Faults : public ::testing::TestWithParam<Way> {
 TEST_P(Faults, OfHostileOffsetsFailTheRunAndNoOther) {
   const auto session = Open(/*two_runs=*/false);
   const std::vector<std::pair<std::vector<int32_t>, const char*>> hostile = {
-      {{-1, 3, 3, 20, 24}, "offset 0 of rows in groups is below the one before it, or 0, or above the number of rows"},
+      {{-1, 3, 3, 20, 24},
+       "offset 0 of rows in groups is -1, which is below the one before it, or 0, or above the number of rows"},
       {{0, 3, 2, 20, 24}, "offset 2 of rows"},
       {{0, 3, 3, 20, 25}, "offset 4 of rows"},
       {{0, INT32_MAX, 3, 20, INT32_MIN}, "offset 1 of rows"},
@@ -166,9 +225,85 @@ TEST_P(Faults, OfOneOfTwoRunsInFlight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, Faults,
-                         ::testing::Values(Way{"Cpu", "cpu"}, Way{"Discrete", "discrete:seed=1,wait_us=100"}),
-                         [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
+// Each run in flight has its own inputs and results.
+TEST_P(Faults, OfNoRunInFlight) {
+  const auto session = Open(/*two_runs=*/true);
+  std::optional<RunTicket> before;
+  std::vector<std::vector<int32_t>> offsets_before;
+  for (int run = 0; run < 40; ++run) {
+    std::vector<std::vector<int32_t>> offsets(2, std::vector<int32_t>(kGroups + 1));
+    for (std::vector<int32_t>& own : offsets) {
+      for (int32_t& offset : own) offset = static_cast<int32_t>(random_() % (kRows + 1));
+      std::sort(own.begin(), own.end());
+    }
+    if (run < 39) {
+      Write(*session, offsets[0], offsets[1]);
+      const auto ticket = session->Start(0);
+      ASSERT_TRUE(ticket.ok()) << ticket.status();
+      std::optional<RunTicket> last = std::exchange(before, *ticket);
+      if (!last.has_value()) {
+        offsets_before = offsets;
+        continue;
+      }
+      ASSERT_EQ(session->Wait(*last), absl::OkStatus());
+    } else {
+      ASSERT_EQ(session->Wait(*before), absl::OkStatus());
+    }
+    ExpectProducts(*session, offsets_before);
+    offsets_before = offsets;
+  }
+}
+
+TEST_P(Faults, OfNumbersOfRows) {
+  const auto session = Open(Numbered());
+  const absl::string_view entry = session->NameOf(0);
+  std::vector<float> table(kTable * kColumns);
+  for (float& value : table) value = static_cast<float>(random_() % 16);
+  for (int i = 0; i < 60; ++i) {
+    std::vector<int32_t> ids(kIds), rows(kIds);
+    for (int32_t& id : ids) id = static_cast<int32_t>(random_() % kTable);
+    // Every third run is right, a third has one wrong number, and a third any.
+    if (i % 3 == 1) {
+      const int32_t wrong[] = {-1, kTable, INT32_MAX, INT32_MIN, kTable + 1};
+      ids[random_() % kIds] = wrong[random_() % std::size(wrong)];
+    }
+    for (int32_t& id : ids) {
+      if (i % 3 == 2) id = static_cast<int32_t>(random_());
+    }
+    for (int64_t n = 0; n < kIds; ++n) {
+      rows[n] = static_cast<int32_t>(std::clamp<int64_t>(ids[n], 0, kTable - 1));
+    }
+    WriteTensor<float>(*session, session->Input(entry, "table"), table);
+    WriteTensor<int32_t>(*session, session->Input(entry, "ids"), ids);
+    const absl::Status status = session->Run(0);
+    const auto first = std::mismatch(ids.begin(), ids.end(), rows.begin()).first;
+    if (first == ids.end()) {
+      ASSERT_EQ(status, absl::OkStatus());
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr("entry 'run.EvalStep', segment 'lookups', command 0, launch of 'check_ids'"),
+                        HasSubstr(absl::StrCat("row number ", first - ids.begin(), " is ", *first, ", which"))));
+    }
+    // What is wrong counts as the nearest row, and nothing beside the arguments is touched.
+    std::vector<float> expected_rows, expected_sums(table.size());
+    for (const int32_t row : rows) {
+      for (int64_t c = 0; c < kColumns; ++c) {
+        expected_rows.push_back(table[row * kColumns + c]);
+        expected_sums[row * kColumns + c] += expected_rows.back();
+      }
+    }
+    EXPECT_EQ(ReadTensor<float>(*session, session->Output(entry, "rows")), expected_rows);
+    EXPECT_EQ(ReadTensor<float>(*session, session->Output(entry, "sums")), expected_sums);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Drivers, Faults,
+    ::testing::Values(Way{"Cpu", "cpu", {"cpu", "x86_64", "x86-64-v3"}},
+                      Way{"Discrete", "discrete:seed=1,wait_us=100", {"discrete", "x86_64", "x86-64-v3"}},
+                      Way{"Cuda", "cuda", {"cuda", "nvptx64", "sm_90"}}),
+    [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
 
 TEST(FaultPlans, AreSound) {
   for (const bool two_runs : {false, true}) {
@@ -176,6 +311,9 @@ TEST(FaultPlans, AreSound) {
     const auto bytes = testing::BytesOf(plan);
     EXPECT_EQ(PlanChecker(testing::PlanIn(bytes)).check(), absl::OkStatus());
   }
+  fbs::PlanT plan = Numbered();
+  const auto bytes = testing::BytesOf(plan);
+  EXPECT_EQ(PlanChecker(testing::PlanIn(bytes)).check(), absl::OkStatus());
 }
 
 }  // namespace

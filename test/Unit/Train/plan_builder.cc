@@ -100,13 +100,14 @@ void PlanBuilder::Launch(const std::string& name, std::vector<kernels::Attribute
   auto kernel = std::make_unique<fbs::KernelT>();
   fbs::LaunchT launch;
   kernels::Signature signature{name, attributes, {}, static_cast<int>(plan_.target->threads)};
-  const auto add = [&](uint32_t buffer, fbs::Access access, fbs::DType dtype, const std::vector<int64_t>& shape) {
+  const auto add = [&](uint32_t buffer, fbs::Access access, fbs::DType dtype, const std::vector<int64_t>& shape,
+                       uint64_t offset = 0) {
     auto argument = std::make_unique<fbs::ArgumentT>();
     argument->access = access;
     argument->dtype = dtype;
     argument->shape = shape;
     kernel->arguments.push_back(std::move(argument));
-    launch.operands.emplace_back(buffer, 0);
+    launch.operands.emplace_back(buffer, offset);
   };
   kernel->name = name;
   for (const kernels::Attribute& given : attributes) {
@@ -120,7 +121,7 @@ void PlanBuilder::Launch(const std::string& name, std::vector<kernels::Attribute
   for (const Operand& operand : operands) {
     const fbs::DType dtype = plan_.buffers[operand.buffer]->dtype;
     signature.arguments.push_back({operand.access, KernelType(dtype), operand.shape});
-    add(operand.buffer, static_cast<fbs::Access>(operand.access), dtype, operand.shape);
+    add(operand.buffer, static_cast<fbs::Access>(operand.access), dtype, operand.shape, operand.offset);
   }
   const auto bound = kernels::CreateKernel(signature);
   ASSERT_TRUE(bound.ok()) << bound.status();

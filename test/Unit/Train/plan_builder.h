@@ -36,11 +36,12 @@ class PlanBuilder {
   void BeginSegment(const std::string& name);
   void Call(uint32_t slot = 0);
 
-  // One operand of a launch: a buffer seen as `shape`.
+  // One operand of a launch: a buffer, from a byte of it on, seen as `shape`.
   struct Operand {
     uint32_t buffer;
     kernels::Access access;
     std::vector<int64_t> shape;
+    uint64_t offset = 0;
   };
   void Launch(const std::string& kernel, std::vector<kernels::Attribute> attributes,
               const std::vector<Operand>& operands);

@@ -1,0 +1,90 @@
+//===- RowsLeftOut.cpp - rows that hold no value --------------------------===//
+
+#include "compiler/Check/RowsLeftOut.h"
+
+#include "kernels/registry/valid_rows.h"
+#include "runtime/plan/plan_view.h"
+
+#include <algorithm>
+
+namespace bowline {
+
+std::optional<RowsLeftOut::Limit> RowsLeftOut::limitOf(const fbs::Command &command,
+                                                       absl::Span<const OperandAccess> accesses, size_t operand) const {
+  const fbs::Launch *launch = command.body_as_Launch();
+  if (!launch)
+    return std::nullopt;
+  const fbs::Kernel &kernel = *plan_.kernels()->Get(launch->kernel());
+  std::optional<uint32_t> count;
+  if (const fbs::ValidRows *rows = kernel.valid_rows()) {
+    if (std::find(rows->arguments()->begin(), rows->arguments()->end(), operand) != rows->arguments()->end())
+      count = rows->count();
+  } else if (kernel.origin() == fbs::KernelOrigin::Registered) {
+    const kernels::ValidRows *known = kernels::FindValidRows(kernel.name()->string_view());
+    if (known && std::find(known->arguments.begin(), known->arguments.end(), operand) != known->arguments.end())
+      count = known->count;
+  }
+  // A registered kernel of other arguments is refused when it is bound.
+  if (!count || *count >= accesses.size() || operand >= SizeOf(kernel.arguments()))
+    return std::nullopt;
+  const auto *shape = kernel.arguments()->Get(static_cast<uint32_t>(operand))->shape();
+  if (SizeOf(shape) == 0 || shape->Get(0) < 1)
+    return std::nullopt;
+  const OperandAccess &number = accesses[*count];
+  const auto writes = writes_.find({number.buffer, number.slot});
+  return Limit{{number.buffer, number.slot, number.range.end, writes == writes_.end() ? 0 : writes->second},
+               accesses[operand].range.bytes() / static_cast<uint64_t>(shape->Get(0))};
+}
+
+std::optional<RowsLeftOut::Use> RowsLeftOut::findUse(const fbs::Command &command,
+                                                     absl::Span<const OperandAccess> accesses) const {
+  if (missing_.empty())
+    return std::nullopt;
+  for (size_t i = 0; i < accesses.size(); ++i) {
+    const OperandAccess &access = accesses[i];
+    const auto missing = missing_.find({access.buffer, access.slot});
+    if (!access.reads || missing == missing_.end())
+      continue;
+    const std::optional<Limit> limit = limitOf(command, accesses, i);
+    const Missing &rows = missing->second;
+    if (!limit || !(limit->count == rows.count) || access.range.begin != rows.range.begin ||
+        limit->rowBytes > rows.rowBytes)
+      return Use{i, rows.writer};
+  }
+  return std::nullopt;
+}
+
+void RowsLeftOut::advance(CommandSite site, const fbs::Command &command, absl::Span<const OperandAccess> accesses) {
+  // The count is read before anything is written.
+  std::vector<std::optional<Limit>> limits(accesses.size());
+  for (size_t i = 0; i < accesses.size(); ++i)
+    if (accesses[i].writes)
+      limits[i] = limitOf(command, accesses, i);
+  for (size_t i = 0; i < accesses.size(); ++i) {
+    const OperandAccess &access = accesses[i];
+    if (!access.writes)
+      continue;
+    const Slot slot = {access.buffer, access.slot};
+    ++writes_[slot];
+    const auto missing = missing_.find(slot);
+    if (limits[i])
+      missing_.insert_or_assign(slot, Missing{limits[i]->count, access.range, limits[i]->rowBytes, site});
+    else if (missing != missing_.end() && access.range.begin <= missing->second.range.begin &&
+             access.range.end >= missing->second.range.end)
+      missing_.erase(missing);
+  }
+}
+
+std::optional<CommandSite> RowsLeftOut::writerOf(uint32_t buffer, uint32_t slot) const {
+  const auto missing = missing_.find({buffer, slot});
+  return missing == missing_.end() ? std::nullopt : std::optional(missing->second.writer);
+}
+
+std::optional<std::pair<RowsLeftOut::Slot, CommandSite>> RowsLeftOut::findPersistent() const {
+  for (const auto &[slot, missing] : missing_)
+    if (IsPersistent(plan_.buffers()->Get(slot.first)->kind()))
+      return std::make_pair(slot, missing.writer);
+  return std::nullopt;
+}
+
+} // namespace bowline

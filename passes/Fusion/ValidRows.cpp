@@ -1,0 +1,116 @@
+//===- ValidRows.cpp - Which rows nobody reads
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/ValidRows.h"
+#include "kernels/registry/valid_rows.h"
+
+using namespace mlir;
+using namespace bowline;
+using graph::FactorRule;
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Results whose rows are pieces of memory of several elements. What is left out of others holds no number that could
+/// tell that it was used.
+static bool hasRows(graph::FusionOp fusion) {
+  int64_t rows = tensorType(fusion.getOutputs().front()).getDimSize(0);
+  return rows > 1 && llvm::all_of(fusion.getOutputs(), [&](Value output) {
+           RankedTensorType type = tensorType(output);
+           return type.getRank() > 1 && type.getDimSize(0) == rows && type.getNumElements() > rows &&
+                  isa<FloatType>(type.getElementType());
+         });
+}
+
+/// Marks the operands of `op`, each row of whose results is needed by itself, as needed row by row or whole. Fails
+/// where a row needs others.
+static LogicalResult markOperands(Operation *op, DenseSet<Value> &byRow, DenseSet<Value> &whole) {
+  if (op->getNumOperands() == 0)
+    return success();
+  auto factored = dyn_cast<graph::Factored>(op);
+  if (!factored)
+    return failure();
+  FactorRule rule = factored.factorRule();
+  std::optional<int64_t> row;
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results)) {
+    if (factors.empty() || factors.front().size() != 1 || row.value_or(factors.front().front()) != factors.front()[0])
+      return failure();
+    row = factors.front().front();
+  }
+  if (rule.factors[*row].kind != FactorRule::Kind::Parallel)
+    return failure();
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
+    // What has the rows elsewhere, as its columns, is asked for whole.
+    bool hasRows = !factors.empty() && factors.front().size() == 1 && factors.front().front() == *row;
+    (hasRows ? byRow : whole).insert(operand);
+  }
+  return success();
+}
+
+std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusion) {
+  if (fusion.getContraction() || !hasRows(fusion))
+    return std::nullopt;
+  Block &body = fusion.getBody().front();
+  DenseSet<Value> byRow(body.getTerminator()->operand_begin(), body.getTerminator()->operand_end()), whole;
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    auto isIn = [&](const DenseSet<Value> &values) {
+      return llvm::any_of(op.getResults(), [&](Value result) { return values.contains(result); });
+    };
+    if (isIn(whole))
+      whole.insert(op.operand_begin(), op.operand_end());
+    else if (isIn(byRow) && failed(markOperands(&op, byRow, whole)))
+      return std::nullopt;
+  }
+  SmallVector<int64_t> inputs;
+  for (BlockArgument argument : body.getArguments())
+    if (byRow.contains(argument) && !whole.contains(argument))
+      inputs.push_back(argument.getArgNumber());
+  return inputs;
+}
+
+/// The count behind which rows of the operand are not read; null where all are.
+static Value countOf(OpOperand &use) {
+  auto number = static_cast<int64_t>(use.getOperandNumber());
+  if (auto fusion = dyn_cast<graph::FusionOp>(use.getOwner())) {
+    ArrayRef<int64_t> rows = fusion.getValidRows().value_or(ArrayRef<int64_t>());
+    return !rows.empty() && llvm::is_contained(rows.drop_front(), number) ? fusion.getInputs()[rows.front()] : Value();
+  }
+  auto model = dyn_cast<graph::KernelModel>(use.getOwner());
+  const kernels::ValidRows *rows = model ? kernels::FindValidRows(std::string_view(model.kernelName())) : nullptr;
+  return rows && llvm::is_contained(rows->arguments, number) ? use.getOwner()->getOperand(rows->count) : Value();
+}
+
+Value bowline::findRowCount(graph::FusionOp fusion) {
+  Value count;
+  for (Value output : fusion.getOutputs())
+    for (OpOperand &use : output.getUses()) {
+      Value own = countOf(use);
+      if (!own || (count && own != count))
+        return {};
+      count = own;
+    }
+  Operation *producer = count ? count.getDefiningOp() : nullptr;
+  return producer && !producer->isBeforeInBlock(fusion) ? Value() : count;
+}
+
+void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t> rowInputs) {
+  Block &body = fusion.getBody().front();
+  int64_t number = llvm::find(fusion.getInputs(), count) - fusion.getInputs().begin();
+  if (number == static_cast<int64_t>(fusion.getInputs().size())) {
+    fusion.getInputsMutable().append(count);
+    body.addArgument(count.getType(), count.getLoc());
+  }
+  SmallVector<int64_t> rows = {number};
+  llvm::append_range(rows, rowInputs);
+  fusion.setValidRows(ArrayRef<int64_t>(rows));
+  // What would be zeros behind the count is left out.
+  for (auto op : llvm::make_early_inc_range(body.getOps<graph::ValidRowsOp>()))
+    if (op.getCount() == body.getArgument(number)) {
+      op.replaceAllUsesWith(op.getRows());
+      op.erase();
+    }
+}

@@ -1,0 +1,30 @@
+//===- ValidRows.h - Which rows nobody reads
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_PASSES_FUSION_VALIDROWS_H
+#define BOWLINE_PASSES_FUSION_VALIDROWS_H
+
+#include "dialects/Graph/GraphOps.h"
+
+namespace bowline {
+
+/// The inputs of which a row of the results needs the same row alone, where every result has such rows and code can
+/// leave some of them out. None where a result needs other rows, or has one element per row.
+std::optional<llvm::SmallVector<int64_t>> findRowInputs(graph::FusionOp fusion);
+
+/// The count behind which no user of the fusion's results reads rows; null where there is none, or it is not there yet
+/// where the fusion stands. Users are those that know a count: what the kernels' registry says, and fusions that leave
+/// rows out already.
+mlir::Value findRowCount(graph::FusionOp fusion);
+
+/// Makes the fusion leave out the rows behind `count`, and ask for no rows of `rowInputs` behind it.
+void leaveRowsOut(graph::FusionOp fusion, mlir::Value count, llvm::ArrayRef<int64_t> rowInputs);
+
+} // namespace bowline
+
+#endif // BOWLINE_PASSES_FUSION_VALIDROWS_H

@@ -1,0 +1,78 @@
+// Groups whose rows only products of rows in groups read leave out those behind the last offset.
+// RUN: bowline-opt %s --group-fusions --limit-rows --split-input-file | FileCheck %s
+// RUN: bowline-opt %s --group-fusions --limit-rows --split-input-file --remark-format=emitRemark --remarks-filter=fusion -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// The count becomes an input of each; the scale is read whole. What the first group computes, the second and the
+// product read.
+// CHECK-LABEL: graph.func @chain
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[W:.*]]: tensor<4xf32>, %[[M:.*]]: tensor<2x4x4xf32>, %[[O:.*]]: tensor<3xi32>
+// CHECK: %[[A:.*]] = graph.fusion(%[[X]], %[[W]], %[[O]]) rows [2, 0]
+// CHECK: %[[P:.*]] = graph.grouped_dot %[[A]], %[[M]] at %[[O]]
+// CHECK: %[[B:.*]] = graph.fusion(%[[P]], %[[A]], %[[O]]) rows [2, 0, 1]
+// CHECK: graph.grouped_dot %[[B]], %[[M]] at %[[O]]
+// REMARK: leaves out rows that no user reads
+graph.func @chain(%x: tensor<8x4xf32>, %w: tensor<4xf32>, %m: tensor<2x4x4xf32>, %o: tensor<3xi32>) -> tensor<8x4xf32> {
+  %wide = graph.broadcast %w dims [1] : (tensor<4xf32>) -> tensor<8x4xf32>
+  %a = arith.mulf %x, %wide : tensor<8x4xf32>
+  %p = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  %s = graph.silu %p : tensor<8x4xf32>
+  %b = arith.mulf %s, %a : tensor<8x4xf32>
+  %y = graph.grouped_dot %b, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
+
+// -----
+
+// What is returned, or read by a product of another count, is computed whole.
+// CHECK-LABEL: graph.func @others
+// CHECK-NOT: rows
+// CHECK: graph.return
+graph.func @others(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>, %o: tensor<3xi32>, %q: tensor<3xi32>)
+    -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %a = graph.silu %x : tensor<8x4xf32>
+  %p = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  %b = math.exp %p : tensor<8x4xf32>
+  %y = graph.grouped_dot %b, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  %z = graph.grouped_dot %b, %m at %q : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %a, %y, %z : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Rows of a transposed operand are its columns: it is read whole.
+// CHECK-LABEL: graph.func @columns
+// CHECK: graph.fusion(%{{.*}}, %{{.*}}) rows [1] :
+// CHECK: graph.grouped_dot
+graph.func @columns(%x: tensor<4x8xf32>, %m: tensor<2x4x4xf32>, %o: tensor<3xi32>) -> tensor<8x4xf32> {
+  %t = graph.transpose %x perm [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %y = graph.grouped_dot %t, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
+
+// -----
+
+// Zeros that nobody reads are not written.
+// CHECK-LABEL: graph.func @valid
+// CHECK: graph.fusion(%{{.*}}, %{{.*}}) rows [1, 0]
+// CHECK-NOT: graph.valid_rows
+// CHECK: graph.return
+graph.func @valid(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>, %o: tensor<3xi32>) -> tensor<8x4xf32> {
+  %a = graph.silu %x : tensor<8x4xf32>
+  %v = graph.valid_rows %a of %o : (tensor<8x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  %y = graph.grouped_dot %v, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
+
+// -----
+
+// A count that is computed behind the group cannot be read by it.
+// CHECK-LABEL: graph.func @later
+// CHECK-NOT: rows
+// CHECK: graph.return
+graph.func @later(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>, %t: tensor<5x3xi32>, %i: tensor<3xi32>) -> tensor<8x4xf32> {
+  %a = graph.silu %x : tensor<8x4xf32>
+  %table = graph.reshape %t : (tensor<5x3xi32>) -> tensor<15xi32>
+  %o = graph.gather %table[%i] : (tensor<15xi32>, tensor<3xi32>) -> tensor<3xi32>
+  %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
