@@ -49,9 +49,6 @@ namespace bowline::dist {
 /// that a tensor can be cut along a part of its ranks.
 inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
 
-/// The name that takes the fewest edits to reach; of several the first. Empty where `names` is.
-llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
-
 /// Of a collective.
 const collectives::Definition &definitionOf(mlir::Operation *op);
 

@@ -6,7 +6,7 @@
 
 namespace bowline {
 
-size_t EditDistance(absl::string_view from, absl::string_view to) {
+size_t EditDistance(std::string_view from, std::string_view to) {
   // By length of a prefix of `to`: its distance from the prefix of `from` that was walked so far.
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
