@@ -36,6 +36,15 @@ struct CollectiveForm {
   }
 };
 
+/// Refuses an attribute that the operation does not define, with the names of those that it does.
+llvm::LogicalResult verifyNoFurtherAttributes(mlir::Operation *op);
+
+/// What a person writes has no attribute that nothing reads.
+template <typename OpTy> class NoFurtherAttributes : public mlir::OpTrait::TraitBase<OpTy, NoFurtherAttributes> {
+public:
+  static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifyNoFurtherAttributes(op); }
+};
+
 } // namespace bowline::dist
 
 #include "dialects/Dist/DistDialect.h.inc"

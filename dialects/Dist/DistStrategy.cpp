@@ -41,6 +41,18 @@ static ParseResult parseUnknownOperation(OpAsmParser &parser, OperationState &st
   return diagnostic;
 }
 
+LogicalResult bowline::dist::verifyNoFurtherAttributes(Operation *op) {
+  auto further = op->getDiscardableAttrs();
+  if (further.empty())
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("has attribute '")
+                                  << (*further.begin()).getName().getValue() << "', which nothing reads; remove it";
+  diagnostic << ": its attributes are ";
+  llvm::interleaveComma(op->getName().getAttributeNames(), diagnostic,
+                        [&](StringAttr name) { diagnostic << name.getValue(); });
+  return diagnostic;
+}
+
 std::optional<Dialect::ParseOpHook> DistDialect::getParseOperationHook(StringRef name) const {
   if (std::optional<ParseOpHook> hook = Dialect::getParseOperationHook(name))
     return hook;
