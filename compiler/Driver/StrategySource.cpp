@@ -149,7 +149,7 @@ static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy,
   for (Operation &line : lines.getBody().front()) {
     auto zero = dyn_cast<dist::ZeroOp>(line);
     auto recompute = dyn_cast<dist::RecomputeOp>(line);
-    if (isa<dist::MicrobatchesOp, dist::ScheduleOp>(line) || (zero && strategy.zeroLevel > 0) ||
+    if (isa<dist::MicrobatchesOp, dist::ScheduleOp, dist::BucketBytesOp>(line) || (zero && strategy.zeroLevel > 0) ||
         (recompute && recompute.getActivations() != "none"))
       return line.emitOpError("is about steps of training, which --mode generate has not; remove it");
   }

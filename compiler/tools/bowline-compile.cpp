@@ -13,6 +13,7 @@
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MemoryReport.h"
+#include "compiler/Driver/ModeFlags.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
@@ -129,7 +130,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--mode", line.mode, "What the plan does")
       ->check(CLI::IsMember({"train", "generate"}))
       ->capture_default_str();
-  app.add_option("--batch", o.batch, "Sequences per step, over all microbatches (train)");
+  app.add_option("--batch", o.batch, "Sequences per step, over all microbatches");
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--dtype", o.dtype,
                  "What is computed in; bf16 trains f32 parameters, f16 is for --mode generate; both accumulate and "
@@ -199,7 +200,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_flag(
       "--map-weights", o.mapsWeights,
       "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "
-      "make no packed copies of them (generate)");
+      "make no packed copies of them");
   app.add_flag("--report", line.report, "Print what the plan holds: parameters, work, kernels, memory");
   app.add_flag("--timing", o.timing, "Print how long each pass took");
   app.add_option("--verify-each", line.verifyEach,
@@ -212,6 +213,10 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(isPhase, "PHASE");
   app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
   app.footer(phaseHelp());
+  for (const ModeFlag &flag : modeFlags()) {
+    CLI::Option *option = app.get_option(flag.flag.str());
+    option->description(option->get_description() + " (" + nameOf(flag.mode).str() + ")");
+  }
 }
 
 absl::Status writeText(const std::string &text, const std::string &output) {
@@ -222,9 +227,11 @@ absl::Status writeText(const std::string &text, const std::string &output) {
   return file.Commit();
 }
 
-absl::Status run(CommandLine &line) {
+absl::Status run(CommandLine &line, const CLI::App &app) {
   CompileOptions &options = line.compile;
   options.mode = line.mode == "train" ? CompileMode::Train : CompileMode::Generate;
+  BOWLINE_RETURN_IF_ERROR(
+      checkModeFlags(options.mode, [&](llvm::StringRef flag) { return app.count(flag.str()) > 0; }));
   options.from = *phaseNamed(line.from);
   options.to = *phaseNamed(line.to);
   options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
@@ -304,5 +311,5 @@ int main(int argc, char **argv) {
   int exitCode = 0;
   if (!ParseCommandLine(app, argc, argv, &exitCode))
     return exitCode;
-  return ReportStatus("bowline-compile", run(line));
+  return ReportStatus("bowline-compile", run(line, app));
 }

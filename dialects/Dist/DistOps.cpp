@@ -36,6 +36,29 @@ static ParseResult parseAxisList(OpAsmParser &parser, ArrayAttr &axes) {
 
 static void printAxisList(OpAsmPrinter &printer, Operation *, ArrayAttr axes) { llvm::interleaveComma(axes, printer); }
 
+/// Attributes in front of which nothing stands for them in the operation's form: none is read there.
+static ParseResult refuseAttributes(OpAsmParser &parser, SMLoc place, const NamedAttrList &attributes) {
+  if (attributes.empty())
+    return success();
+  return parser.emitError(place) << "has attribute '" << attributes.begin()->getName().getValue()
+                                 << "' in braces, where nothing reads it; remove it";
+}
+
+static ParseResult parseNoBraces(OpAsmParser &parser, NamedAttrList &) {
+  SMLoc place = parser.getCurrentLocation();
+  NamedAttrList attributes;
+  return failure(parser.parseOptionalAttrDict(attributes) || refuseAttributes(parser, place, attributes));
+}
+
+static ParseResult parseNoAttributesKeyword(OpAsmParser &parser, NamedAttrList &) {
+  SMLoc place = parser.getCurrentLocation();
+  NamedAttrList attributes;
+  return failure(parser.parseOptionalAttrDictWithKeyword(attributes) || refuseAttributes(parser, place, attributes));
+}
+
+static void printNoBraces(OpAsmPrinter &, Operation *, DictionaryAttr) {}
+static void printNoAttributesKeyword(OpAsmPrinter &, Operation *, DictionaryAttr) {}
+
 #include "dialects/Dist/DistDialect.cpp.inc"
 #include "dialects/Dist/DistOpInterfaces.cpp.inc"
 #define GET_OP_CLASSES

@@ -36,6 +36,15 @@ struct CollectiveForm {
   }
 };
 
+/// Refuses an attribute that the operation does not define, with the names of those that it does.
+llvm::LogicalResult verifyNoFurtherAttributes(mlir::Operation *op);
+
+/// What a person writes has no attribute that nothing reads.
+template <typename OpTy> class NoFurtherAttributes : public mlir::OpTrait::TraitBase<OpTy, NoFurtherAttributes> {
+public:
+  static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifyNoFurtherAttributes(op); }
+};
+
 } // namespace bowline::dist
 
 #include "dialects/Dist/DistDialect.h.inc"
@@ -48,9 +57,6 @@ namespace bowline::dist {
 /// The axis of the mesh as the user wrote it. A pass may divide an axis "tp" into "tp/0" and "tp/1", the first one
 /// outermost, so that a tensor can be sharded over some of its ranks: both are of the whole axis "tp".
 inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
-
-/// The one of `names` that `name` takes the fewest edits to become; of several the first. Empty where `names` is.
-llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
 
 /// The definition of the collective `op`.
 const collectives::Definition &definitionOf(mlir::Operation *op);

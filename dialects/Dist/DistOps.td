@@ -5,7 +5,7 @@ include "dialects/Dist/DistStrategy.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
+def Dist_MeshOp : Dist_Op<"mesh", [Symbol, Dist_NoFurtherAttributes]> {
   let summary = "A grid of ranks with named axes";
   let description = [{
     Ranks are numbered in row-major order of their coordinates: the last axis varies fastest. A module has one mesh.
@@ -17,7 +17,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     **Constraints:** one size per axis, each positive; axis names are not empty and differ; at most 2^20 ranks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes);
-  let assemblyFormat = "$sym_name $axis_names $axis_sizes attr-dict";
+  let assemblyFormat = "$sym_name $axis_names $axis_sizes `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     static constexpr int64_t kMaxRanks = int64_t{1} << 20;

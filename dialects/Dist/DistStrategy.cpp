@@ -10,30 +10,16 @@
 #include "dialects/Dist/ModuleLookup.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/base/edit_distance.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::dist;
 
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
-
-StringRef bowline::dist::findNearest(StringRef name, ArrayRef<StringRef> names) {
-  StringRef nearest;
-  unsigned best = UINT_MAX;
-  name = name.take_front(256); // what follows says nothing, and its length is the user's
-  for (StringRef candidate : names) {
-    unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, /*MaxEditDistance=*/best - 1);
-    if (distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
-    if (best == 0)
-      break;
-  }
-  return nearest;
-}
 
 /// Refuses an operation that the dialect does not have, such as a line of a strategy with a wrong name.
 static ParseResult parseUnknownOperation(OpAsmParser &parser, OperationState &state) {
@@ -46,13 +32,25 @@ static ParseResult parseUnknownOperation(OpAsmParser &parser, OperationState &st
   }
   StringRef name = state.name.stripDialect();
   auto longer = llvm::find_if(names, [&](StringRef known) { return known.starts_with(name); });
-  StringRef nearest = longer != names.end() ? *longer : findNearest(name, names);
+  StringRef nearest = longer != names.end() ? *longer : *FindNearest(name, names);
   InFlightDiagnostic diagnostic = parser.emitError(parser.getNameLoc());
-  if (longer != names.end() || name.edit_distance(nearest) <= std::max<size_t>(name.size() / 3, 1))
+  if (longer != names.end() || EditDistance(name, nearest) <= std::max<size_t>(name.size() / 3, 1))
     return diagnostic << "is unknown; the nearest is '" << nearest << "'";
   llvm::sort(lines);
   diagnostic << "is unknown; the lines of a strategy are ";
   llvm::interleaveComma(lines, diagnostic);
+  return diagnostic;
+}
+
+LogicalResult bowline::dist::verifyNoFurtherAttributes(Operation *op) {
+  auto further = op->getDiscardableAttrs();
+  if (further.empty())
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("has attribute '")
+                                  << (*further.begin()).getName().getValue() << "', which nothing reads; remove it";
+  diagnostic << ": its attributes are ";
+  llvm::interleaveComma(op->getName().getAttributeNames(), diagnostic,
+                        [&](StringAttr name) { diagnostic << name.getValue(); });
   return diagnostic;
 }
 
@@ -78,7 +76,7 @@ static LogicalResult checkAxis(Operation *line, MeshOp mesh, StringRef axis) {
   SmallVector<StringRef> names = llvm::to_vector(mesh.getAxisNames().getAsValueRange<StringAttr>());
   InFlightDiagnostic diagnostic = line->emitOpError("names axis \"") << axis << "\", which the mesh does not have";
   if (!names.empty())
-    diagnostic << "; the nearest is \"" << findNearest(axis, names) << "\"";
+    diagnostic << "; the nearest is \"" << *FindNearest(axis, names) << "\"";
   return diagnostic;
 }
 
@@ -188,7 +186,7 @@ LogicalResult RecomputeOp::verify() {
   static constexpr StringRef kKinds[] = {"none", "selective", "full", "auto"};
   if (!llvm::is_contained(kKinds, getActivations()))
     return emitOpError("has \"") << getActivations() << "\"; the nearest of none, selective, full and auto is \""
-                                 << findNearest(getActivations(), kKinds) << "\"";
+                                 << *FindNearest(getActivations(), kKinds) << "\"";
   return success();
 }
 

@@ -7,8 +7,12 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+// A person writes the operation. An attribute that it does not define would be a choice without an effect, so that it is
+// refused, in the generic form too; and so are braces, in which an attribute would replace what the line says.
+def Dist_NoFurtherAttributes : NativeOpTrait<"NoFurtherAttributes"> { let cppNamespace = "::bowline::dist"; }
+
 def Dist_StrategyOp : Dist_Op<"strategy", [
-    Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments,
+    Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments, Dist_NoFurtherAttributes,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getDefaultDialect"]>]> {
   let summary = "How a program is computed, as a person writes it: by which ranks, in which order, keeping what";
   let description = [{
@@ -33,8 +37,8 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
     }
     ```
 
-    Without a mesh there is one rank. Each line takes effect or is refused; what depends on the model, or on further
-    lines, is refused by the pass that needs it.
+    Without a mesh there is one rank. Each line takes effect or is refused, and so is an attribute that none
+    of them defines; what depends on the model, or on further lines, is refused by the pass that needs it.
 
     **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
     tensor parallelism and the stages have axes of their own, and sequence parallelism none of the batch or the
@@ -42,7 +46,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `` custom<NoAttributesKeyword>(attr-dict) $body";
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The strategy of the outermost module around `op`, or `op` itself, that has one; else null.
@@ -57,7 +61,7 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
   }];
 }
 
-class Dist_StrategyLine<string name> : Dist_Op<name, [HasParent<"StrategyOp">]>;
+class Dist_StrategyLine<string name> : Dist_Op<name, [HasParent<"StrategyOp">, Dist_NoFurtherAttributes]>;
 
 //===----------------------------------------------------------------------===//
 // Who computes what
@@ -72,7 +76,7 @@ def Dist_BatchOp : Dist_StrategyLine<"batch"> {
     **Constraints:** at least one axis, none twice.
   }];
   let arguments = (ins StrArrayAttr:$axes);
-  let assemblyFormat = "custom<AxisList>($axes) attr-dict";
+  let assemblyFormat = "custom<AxisList>($axes) `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -83,7 +87,7 @@ def Dist_TensorParallelOp : Dist_StrategyLine<"tensor_parallel"> {
     its role: `passes/Sharding/Assignment/TensorParallel.h`.
   }];
   let arguments = (ins StrAttr:$axis);
-  let assemblyFormat = "$axis attr-dict";
+  let assemblyFormat = "$axis `` custom<NoBraces>(attr-dict)";
 }
 
 def Dist_ShardOp : Dist_StrategyLine<"shard"> {
@@ -96,7 +100,7 @@ def Dist_ShardOp : Dist_StrategyLine<"shard"> {
     **Constraints:** a well-formed pattern; no unreduced axes.
   }];
   let arguments = (ins StrAttr:$pattern, Dist_ShardingAttr:$sharding);
-  let assemblyFormat = "$pattern `as` $sharding attr-dict";
+  let assemblyFormat = "$pattern `as` $sharding `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -110,7 +114,7 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
     **Constraints:** a level from 0 to 3; `prefetch` is not negative, and for level 3 alone.
   }];
   let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch);
-  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? attr-dict";
+  let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -121,7 +125,7 @@ def Dist_SequenceParallelOp : Dist_StrategyLine<"sequence_parallel"> {
     each rank.
   }];
   let arguments = (ins StrAttr:$axis);
-  let assemblyFormat = "$axis attr-dict";
+  let assemblyFormat = "$axis `` custom<NoBraces>(attr-dict)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,7 +138,7 @@ def Dist_MicrobatchesOp : Dist_StrategyLine<"microbatches"> {
     Gradients are summed over them before the one update. Default: 1. **Constraints:** at least one.
   }];
   let arguments = (ins I64Attr:$count);
-  let assemblyFormat = "$count attr-dict";
+  let assemblyFormat = "$count `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -145,7 +149,7 @@ def Dist_StagesOp : Dist_StrategyLine<"stages"> {
     Default: `"pp"`, where the mesh has it, balanced.
   }];
   let arguments = (ins StrAttr:$axis, DefaultValuedAttr<StrAttr, "\"balanced\"">:$split);
-  let assemblyFormat = "$axis (`split` $split^)? attr-dict";
+  let assemblyFormat = "$axis (`split` $split^)? `` custom<NoBraces>(attr-dict)";
 }
 
 def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
@@ -162,7 +166,7 @@ def Dist_ScheduleOp : Dist_StrategyLine<"schedule"> {
     **Constraints:** no table without such a name.
   }];
   let arguments = (ins StrAttr:$schedule, OptionalAttr<StrAttr>:$table);
-  let assemblyFormat = "$schedule (`table` $table^)? attr-dict";
+  let assemblyFormat = "$schedule (`table` $table^)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether the schedule is the text of a file.
@@ -177,7 +181,7 @@ def Dist_RecomputeOp : Dist_StrategyLine<"recompute"> {
     between layers, `auto` as little as a limit of memory allows. **Constraints:** one of these words.
   }];
   let arguments = (ins StrAttr:$activations);
-  let assemblyFormat = "$activations attr-dict";
+  let assemblyFormat = "$activations `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -191,7 +195,7 @@ def Dist_BucketBytesOp : Dist_StrategyLine<"bucket_bytes"> {
     Where several could be joined; 0: each tensor alone. Default: 25 MiB. **Constraints:** not negative.
   }];
   let arguments = (ins I64Attr:$bytes);
-  let assemblyFormat = "$bytes attr-dict";
+  let assemblyFormat = "$bytes `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 
@@ -203,7 +207,7 @@ def Dist_OverlapChunksOp : Dist_StrategyLine<"overlap_chunks"> {
     **Constraints:** at least one.
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$count);
-  let assemblyFormat = "($count^) : (`auto`)? attr-dict";
+  let assemblyFormat = "($count^) : (`auto`)? `` custom<NoBraces>(attr-dict)";
   let hasVerifier = 1;
 }
 

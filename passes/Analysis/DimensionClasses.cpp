@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/ShardingState.h"
+#include "passes/Analysis/UsesInOrder.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -38,8 +39,9 @@ void bowline::repeatFreeValues(ModuleOp module) {
       if (op.getNumResults() != 1 || !free.contains(op.getResult(0)) || op.use_empty())
         continue;
       OpBuilder builder(&op);
-      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(op.getUses())))
-        use.set(builder.clone(op)->getResult(0));
+      SmallVector<OpOperand *> uses = usesInOrder(op.getResult(0));
+      for (OpOperand *use : llvm::drop_begin(uses))
+        use->set(builder.clone(op)->getResult(0));
     }
   }
 }

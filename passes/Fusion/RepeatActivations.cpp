@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "passes/Analysis/UsesInOrder.h"
 #include "passes/Fusion/FusionGroups.h"
 #include "passes/Fusion/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -67,12 +68,12 @@ public:
 private:
   void repeat(Operation *op, const Positions &positions) {
     int64_t repeated = 0;
-    for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
-      Operation *user = use.getOwner();
+    for (OpOperand *use : usesInOrder(op->getResult(0))) {
+      Operation *user = use->getOwner();
       if (!isFarGroup(op, user, positions) || !isOperandKept(op, user, positions))
         continue;
       OpBuilder builder(user);
-      use.set(builder.clone(*op)->getResult(0));
+      use->set(builder.clone(*op)->getResult(0));
       ++repeated;
     }
     if (repeated > 0)

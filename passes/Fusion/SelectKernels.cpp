@@ -12,6 +12,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/UsesInOrder.h"
 #include "passes/Fusion/KernelDeclarations.h"
 #include "passes/Fusion/Passes.h"
 
@@ -64,9 +65,10 @@ private:
     for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
       if (!isWritten(constant))
         continue;
-      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(constant->getUses()))) {
-        OpBuilder builder(use.getOwner());
-        use.set(builder.clone(*constant)->getResult(0));
+      SmallVector<OpOperand *> uses = usesInOrder(constant);
+      for (OpOperand *use : llvm::drop_begin(uses)) {
+        OpBuilder builder(use->getOwner());
+        use->set(builder.clone(*constant)->getResult(0));
       }
     }
   }

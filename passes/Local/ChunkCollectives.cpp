@@ -9,6 +9,7 @@
 #include "mlir/IR/Remarks.h"
 #include "passes/Analysis/ModuleTarget.h"
 #include "passes/Local/Collectives/CollectiveChunking.h"
+#include "passes/Local/Collectives/UnusedLine.h"
 #include "passes/Local/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -29,8 +30,13 @@ public:
   void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     std::optional<int64_t> chunks = dist::overlapChunksOf(getOperation());
-    if (chunks == 1 || !mesh || mesh.getRankCount() == 1)
+    if (chunks == 1)
       return markAllAnalysesPreserved();
+    auto line = dist::StrategyOp::of(getOperation()).getOnly<dist::OverlapChunksOp>();
+    if (!mesh || mesh.getRankCount() == 1) {
+      remarkUnused(line, "divided", "there is one rank");
+      return markAllAnalysesPreserved();
+    }
     FailureOr<targets::CostModel> model = costModelOf(getOperation(), links);
     if (failed(model))
       return signalPassFailure();
@@ -45,10 +51,8 @@ public:
                    .str();
     }
     if (all == 0 && chunks)
-      dist::StrategyOp::of(getOperation())
-          .getOnly<dist::OverlapChunksOp>()
-          .emitRemark("nothing is divided: no product with rows for several chunks has a sum, a scatter or a gather "
-                      "beside it");
+      remarkUnused(line, "divided",
+                   "no product with rows for several chunks has a sum, a scatter or a gather beside it");
   }
 };
 

@@ -11,6 +11,7 @@
 #include "passes/Local/Collectives/CollectiveBuckets.h"
 #include "passes/Local/Collectives/GradientOrder.h"
 #include "passes/Local/Collectives/ScalarSums.h"
+#include "passes/Local/Collectives/UnusedLine.h"
 #include "passes/Local/Passes.h"
 
 namespace bowline {
@@ -21,6 +22,11 @@ namespace bowline {
 using namespace mlir;
 using namespace bowline;
 
+static dist::BucketBytesOp lineOf(ModuleOp program) {
+  dist::StrategyOp strategy = dist::StrategyOp::of(program);
+  return strategy ? strategy.getOnly<dist::BucketBytesOp>() : dist::BucketBytesOp();
+}
+
 namespace {
 
 class CoalesceCollectives : public bowline::impl::CoalesceCollectivesBase<CoalesceCollectives> {
@@ -29,17 +35,24 @@ public:
 
   void runOnProgram() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
-    if (!mesh || mesh.getRankCount() == 1)
+    auto line = lineOf(getOperation());
+    if (!mesh || mesh.getRankCount() == 1) {
+      remarkUnused(line, "joined", "there is one rank");
       return markAllAnalysesPreserved();
+    }
     int64_t bucketBytes = dist::bucketBytesOf(getOperation());
+    bool anyMayJoin = false;
     SymbolTable symbols(getOperation());
     for (auto entry : getOperation().getOps<graph::EntryOp>())
       GradientOrder(symbols).run(entry);
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
       Block &body = function.getBody().front();
       ScalarSums(mesh).run(body);
-      CollectiveBuckets(bucketBytes).run(body);
+      anyMayJoin |= CollectiveBuckets(bucketBytes).run(body);
     }
+    if (!anyMayJoin)
+      remarkUnused(line, "joined",
+                   "no two sums, gathers or scatters of one kind over the same axes are independent of each other");
   }
 };
 

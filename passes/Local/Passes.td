@@ -104,6 +104,8 @@ def CoalesceCollectives : PhasePass<"coalesce-collectives", "Local"> {
     most a sixteenth of all of them where that is a megabyte or more. A bucket starts when the
     last of its members can; what depends on the first ones waits. The default is that of PyTorch's
     DistributedDataParallel. What has different attributes stays apart, so labels of stages have to be there before.
+
+    Remark: a strategy says `bucket_bytes`, and no two collectives may be in one bucket.
   }];
   let dependentDialects = ["::bowline::dist::DistDialect", "::mlir::arith::ArithDialect"];
 }

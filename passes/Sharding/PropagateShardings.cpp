@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Analysis/DimensionClasses.h"
+#include "passes/Analysis/UsesInOrder.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Propagation/Propagation.h"
 #include "passes/Sharding/Propagation/ReshardInsertion.h"
@@ -57,9 +58,10 @@ private:
     getOperation().walk([](Operation *op) {
       if (!repeatsScalar(op))
         return;
-      for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(op->getUses()))) {
+      SmallVector<OpOperand *> uses = usesInOrder(op->getResult(0));
+      for (OpOperand *use : llvm::drop_begin(uses)) {
         OpBuilder builder(op);
-        use.set(builder.clone(*op)->getResult(0));
+        use->set(builder.clone(*op)->getResult(0));
       }
     });
   }

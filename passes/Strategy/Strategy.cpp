@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Strategy/Strategy.h"
+#include "runtime/base/edit_distance.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -139,7 +140,7 @@ LogicalResult Strategy::checkUses(dist::MeshOp line) const {
     if (llvm::is_contained(kUsual, axis.name))
       return diagnostic << "a line gives its usual part to another axis";
     if (!usual.empty())
-      diagnostic << "the nearest name that has a use by itself is " << quote(dist::findNearest(axis.name, usual))
+      diagnostic << "the nearest name that has a use by itself is " << quote(*FindNearest(axis.name, usual))
                  << ", others need a line of a strategy, such as ";
     return diagnostic << "batch \"" << StringRef(axis.name).take_front(50) << "\"";
   }

@@ -6,7 +6,7 @@
 
 namespace bowline {
 
-size_t EditDistance(absl::string_view from, absl::string_view to) {
+size_t EditDistance(std::string_view from, std::string_view to) {
   // row[j] is the distance between the first j characters of `to` and the characters of `from` that were walked so far.
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -82,9 +82,7 @@ absl::Status UnknownVerb(const std::string& verb, const std::map<std::string, st
         absl::StrCat("no tool for '", verb, "': no file named bowline-VERB is beside this executable or on PATH; ",
                      "build them with 'make build'"));
   }
-  const auto nearest = std::min_element(tools.begin(), tools.end(), [&](const auto& a, const auto& b) {
-    return EditDistance(verb, a.first) < EditDistance(verb, b.first);
-  });
+  const auto nearest = FindNearest(verb, tools, [](const auto& tool) { return tool.first; });
   return absl::InvalidArgumentError(absl::StrCat("unknown verb '", verb, "'; the nearest one is '", nearest->first,
                                                  "', and 'bowline help' lists all"));
 }

@@ -15,6 +15,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "test/Execution/StrategyCase.h"
 #include "test/Support/test_seed.h"
 
@@ -35,6 +39,17 @@ struct Ranks {
   int64_t count() const { return pp * dp * fsdp * tp; }
 };
 
+/// As the mesh of a case says.
+Ranks ranksOf(const StrategyCase &c) {
+  Ranks ranks;
+  for (auto [name, size] : {std::pair("pp", &ranks.pp), std::pair("dp", &ranks.dp), std::pair("fsdp", &ranks.fsdp),
+                            std::pair("tp", &ranks.tp)})
+    for (absl::string_view axis : absl::StrSplit(c.mesh, ','))
+      if (absl::ConsumePrefix(&axis, absl::StrCat(name, "=")))
+        EXPECT_TRUE(absl::SimpleAtoi(axis, size)) << c.mesh;
+  return ranks;
+}
+
 using Combination = std::function<bool(const StrategyCase &, const Ranks &)>;
 
 Combination scheduled(const std::string &schedule, std::function<bool(const StrategyCase &, const Ranks &)> also) {
@@ -46,7 +61,11 @@ Combination scheduled(const std::string &schedule, std::function<bool(const Stra
 bool sharesKeys(const StrategyCase &c, const Ranks &ranks) { return c.sizes.keyHeads < ranks.tp; }
 bool isLong(const StrategyCase &, const Ranks &ranks) { return ranks.pp > 2; }
 bool hasZero(const StrategyCase &c, const Ranks &) { return c.zero > 0; }
-bool isChunked(const StrategyCase &c, const Ranks &ranks) { return c.overlapChunks > 1 && ranks.tp > 1; }
+/// Chunks are of sequences: a rank that has one in a microbatch divides nothing.
+bool isChunked(const StrategyCase &c, const Ranks &ranks) {
+  int64_t sequences = c.batch / (c.microbatches * ranks.dp * ranks.fsdp);
+  return c.overlapChunks > 1 && ranks.tp > 1 && sequences >= 2;
+}
 bool isBF16(const StrategyCase &c, const Ranks &ranks) { return c.dtype == "bf16" && ranks.count() > 1; }
 
 /// Each strategy is one of these, in turns.
@@ -189,7 +208,11 @@ public:
       : strategy(std::move(strategy)), program(std::move(program)), driver(std::move(driver)) {}
 
   void TestBody() override {
-    std::unique_ptr<fbs::PlanT> plan = expectTrainsAsOneRank(strategy, kSteps);
+    std::vector<std::string> remarks;
+    std::unique_ptr<fbs::PlanT> plan = expectTrainsAsOneRank(strategy, kSteps, &remarks);
+    if (isChunked(strategy, ranksOf(strategy)))
+      for (const std::string &remark : remarks)
+        EXPECT_EQ(remark.find("nothing is divided"), std::string::npos) << remark;
     if (plan && !driver.empty())
       expectTrainsAlikeOn(driver, *plan, strategy.sizes.vocabulary, kStepsOnDriver);
     if (HasFailure())

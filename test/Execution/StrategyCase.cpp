@@ -121,7 +121,7 @@ StrategyCase StrategyCase::onOneRank() const {
   return one;
 }
 
-std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c) {
+std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c, std::vector<std::string> *remarks) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -153,6 +153,8 @@ std::unique_ptr<fbs::PlanT> bowline::test::compileStrategy(const StrategyCase &c
     options.disabledSteps = {"overlap-commands"};
   auto compiled = compileModule(*module, options);
   EXPECT_TRUE(compiled.ok()) << c.text() << ": " << compiled.status();
+  if (compiled.ok() && remarks)
+    *remarks = compiled->remarks;
   return compiled.ok() ? std::move(compiled->plan) : nullptr;
 }
 
@@ -185,11 +187,12 @@ void bowline::test::expectSameTraining(const std::vector<StepResult> &actual, co
 /// apart and the gradient norms 0.024.
 static constexpr TrainingTolerance kInBF16{0.002, 0.05};
 
-std::unique_ptr<fbs::PlanT> bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps) {
+std::unique_ptr<fbs::PlanT> bowline::test::expectTrainsAsOneRank(const StrategyCase &strategy, int steps,
+                                                                 std::vector<std::string> *remarks) {
   std::unique_ptr<TokenDataset> tokens = randomDataset(strategy.sizes.vocabulary);
   StrategyCase reference = strategy.onOneRank();
   reference.dtype = "f32";
-  std::unique_ptr<fbs::PlanT> whole = compileStrategy(reference), parallel = compileStrategy(strategy);
+  std::unique_ptr<fbs::PlanT> whole = compileStrategy(reference), parallel = compileStrategy(strategy, remarks);
   EXPECT_TRUE(tokens && whole && parallel);
   if (!tokens || !whole || !parallel)
     return nullptr;

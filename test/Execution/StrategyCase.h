@@ -47,8 +47,9 @@ struct StrategyCase {
 /// How test reports show a case.
 inline void PrintTo(const StrategyCase &strategy, std::ostream *os) { *os << strategy.text(); }
 
-/// The plan that trains as the case says; on one rank where its mesh is empty. Null after a test failure.
-std::unique_ptr<fbs::PlanT> compileStrategy(const StrategyCase &strategy);
+/// The plan that trains as the case says; on one rank where its mesh is empty. Null after a test failure. `remarks`
+/// gets what the compiler has to say of it.
+std::unique_ptr<fbs::PlanT> compileStrategy(const StrategyCase &strategy, std::vector<std::string> *remarks = nullptr);
 
 /// Random tokens of a vocabulary. Null after a test failure.
 std::unique_ptr<TokenDataset> randomDataset(int64_t vocabulary);
@@ -64,8 +65,10 @@ void expectSameTraining(const std::vector<StepResult> &actual, const std::vector
                         TrainingTolerance tolerance = {});
 
 /// Trains for `steps` steps on one rank in f32 and on those of the mesh, and expects the same training; in bf16, as far
-/// as bf16 can be. Adds a test failure where trainOnRanks does, too. The plan for the mesh, null after some failures.
-std::unique_ptr<fbs::PlanT> expectTrainsAsOneRank(const StrategyCase &strategy, int steps);
+/// as bf16 can be. Adds a test failure where trainOnRanks does, too. The plan for the mesh, null after some failures,
+/// and what the compiler has to say of it.
+std::unique_ptr<fbs::PlanT> expectTrainsAsOneRank(const StrategyCase &strategy, int steps,
+                                                  std::vector<std::string> *remarks = nullptr);
 
 /// Trains a plan with tokens of randomDataset(vocabulary) for `steps` steps, and evaluates after each, by the driver
 /// that it names and by another, and expects the same bits of all results and states. Otherwise adds a test failure.

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import struct
 
 import tools
@@ -133,6 +134,23 @@ class BadInput(tools.ToolTest):
         self.refuse(("memory file 'kernels.a'", "raise the file size limit"), compile_, model, *sizes, *out, code=3,
                     before="ulimit -f 8")
 
+    def test_flags_of_the_other_mode(self):
+        values = {"--batch": 2, "--microbatches": 1, "--zero": 0, "--zero-axis": "dp", "--prefetch": 1, "--schedule": "1f1b",
+                  "--stages": "balanced", "--recompute": "none", "--bucket-bytes": "25MiB", "--optimizer": "adamw",
+                  "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,
+                  "--lr-schedule": "constant", "--warmup-steps": 0, "--decay-steps": 9, "--min-lr": 0,
+                  "--runs-in-flight": 1, "--map-weights": None}
+        sizes = {"train": ["--seq", 8, "--batch", 2], "generate": ["--seq", 8]}
+        described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
+        modes = {text.split()[0]: text.split()[-1] for text in described if text.endswith(("(train)", "(generate)"))}
+        self.assertEqual(modes.keys(), values.keys())
+        for flag, mode in modes.items():
+            other = {"(train)": "generate", "(generate)": "train"}[mode]
+            value = [] if values[flag] is None else [values[flag]]
+            # What would be the default is refused too: it was meant to do something.
+            self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode[1:-1]}"), "bowline-compile",
+                        tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, *value, "-o", self.folder / "x.plan")
+
     def test_a_pass_that_changes_the_program_fails_a_check(self):
         program = self.folder / "x.mlir"
         program.write_text("graph.func @step(%x: tensor<3xf32>) -> tensor<3xf32> {\n  graph.return %x : tensor<3xf32>\n}\n"
@@ -201,7 +219,11 @@ class BadInput(tools.ToolTest):
                 ('dtype "bf16"', ("s.mlir:3:1: ", "the lines of a strategy are batch, bucket_bytes, mesh")),
                 ('stages "[0],[1]"', ("s.mlir:3:1: ", 'names axis "[0],[1]"', 'nearest is "dp"')),
                 ('tensor_parallel "dp"', ("s.mlir:2:1: ", "axis 'tp'", "a line gives its usual part to another axis")),
-                ('schedule "none.csv"', ("s.mlir:3:1: ", "cannot open", "none.csv"))):
+                ('schedule "none.csv"', ("s.mlir:3:1: ", "cannot open", "none.csv")),
+                ('recompute "full" {layers = "0"}', ("s.mlir:3:18: ", "attribute 'layers' in braces", "remove it",
+                                                     "a line 'recompute' reads 'recompute \"selective\"'")),
+                ('"dist.microbatches"() <{count = 3 : i64}> {foo = 1} : () -> ()',
+                 ("s.mlir:3:1: ", "attribute 'foo', which nothing reads", "its attributes are count"))):
             refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"))
         for text, says in (
                 ("", "has 0 dist.strategy operations; it must have one, as in dist.strategy @name {"),
@@ -217,8 +239,14 @@ class BadInput(tools.ToolTest):
             refuse((flag, "is empty"), flag, "")
         refuse(("--mesh dp:2: ", "for instance 'dp=2'"), "--mesh", "dp:2")
         # Where nothing could take effect.
-        refuse(("--mesh pp=2: ", "--mode generate makes none"), "--mode", "generate", "--mesh", "pp=2")
-        refuse(("--microbatches 2: ", "--mode generate has not"), "--mode", "generate", "--microbatches", 2)
+        def generate(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 8, *flags,
+                        "-o", self.folder / "x.plan")
+
+        generate(("--mesh pp=2: ", "--mode generate makes none"), "--mesh", "pp=2")
+        for line in ("microbatches 2", 'recompute "full"', "bucket_bytes 4096"):
+            generate(("s.mlir:3:1: ", "--mode generate has not"), "--strategy",
+                     file("s.mlir", 'dist.strategy @s {\nmesh @m ["tp"] [2]\n' + line + "\n}\n"))
         refuse(("--prefetch 2: ", "add --zero 3"), "--mesh", "dp=2", "--prefetch", 2)
         refuse(("--zero 1: ", "over it; the axes of which that is true are \"dp\""), "--mesh", "dp=3,tp=2", "--zero", 1,
                "--zero-axis", "tp")

@@ -26,14 +26,18 @@ class RoundTrip(tools.ToolTest):
         # A strategy is in the text, from the first phase on.
         for model, mode, flags, strategy in (
                 ("llama-tiny", "train", ["--batch", "4", "--seq", "5"], ["--microbatches", "2"]),
+                ("llama-tiny", "train", ["--batch", "4", "--seq", "5", "--no-codegen"], ["--mesh", "dp=2", "--zero", "2"]),
+                ("llama-tied", "train", ["--batch", "4", "--seq", "6", "--no-codegen"],
+                 ["--mesh", "pp=2,dp=2,tp=2", "--zero", "3", "--microbatches", "2", "--sequence-parallel"]),
                 ("gpt2-tiny", "generate", ["--seq", "7"], [])):
-            flags = ["--mode", mode, "--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9", *tools.ONE_THREAD,
-                     *flags]
+            flags = ["--mode", mode, *tools.ONE_THREAD, *flags]
+            if mode == "train":
+                flags += ["--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9"]
             straight = self.folder / "straight.plan"
             tools.succeed("bowline-compile", tools.MODELS / model, *flags, *strategy, "-o", straight)
             previous, origin = "input", tools.MODELS / model
             for phase in phases:
-                with self.subTest(model=model, phase=phase):
+                with self.subTest(model=model, strategy=strategy, phase=phase):
                     text, plan = self.folder / f"{phase}.mlir", self.folder / f"{phase}.plan"
                     # Each phase starts from the text of the one before it.
                     start = strategy if origin.is_dir() else ["--compile-from", previous]

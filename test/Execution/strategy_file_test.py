@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A strategy is the same plan, byte for byte, whether flags or a file say it, and each of its lines changes the plan."""
 
+import re
+
 import tools
 
 MODEL = tools.MODELS / "llama-tiny"
@@ -12,9 +14,12 @@ def mesh(**axes):
     return f"mesh @mesh [{names}] [{', '.join(map(str, axes.values()))}]"
 
 
+# Of three layers, so that stages need not have as many each.
+THREE_LAYERS = {"model": tools.MODELS / "llama-tied"}
+
 # Of each case: flags, lines of a file that say the same, those of the lines without which the plan is another one, and
 # what else it takes for that. What only names the usual axes, or is there for others to refer to, changes nothing by
-# itself.
+# itself. Where no flag says a line, the flags are None.
 CASES = {
     "axes": (["--mesh", "dp=2,tp=2"],
              [mesh(dp=2, tp=2), 'batch "dp"', 'tensor_parallel "tp"'], []),
@@ -31,8 +36,8 @@ CASES = {
     "recompute": (["--recompute", "full"], ['recompute "full"'], [0]),
     "one rank": (["--microbatches", "2", "--recompute", "selective"],
                  ['recompute "selective"', "microbatches 2"], [0, 1]),
-    "stages": (["--mesh", "pp=2", "--stages", "[0],[1]", "--microbatches", "2"],
-               [mesh(pp=2), 'stages "pp" split "[0],[1]"', "microbatches 2"], [2]),
+    "stages": (["--mesh", "pp=2", "--stages", "[0],[1..2]", "--microbatches", "2"],
+               [mesh(pp=2), 'stages "pp" split "[0],[1..2]"', "microbatches 2"], [1, 2], THREE_LAYERS),
     "schedule": (["--mesh", "dp=2,pp=2", "--schedule", "gpipe", "--microbatches", "3"],
                  [mesh(dp=2, pp=2), 'schedule "gpipe"', "microbatches 3"], [1, 2]),
     "divided backward passes": (["--mesh", "pp=2", "--schedule", "zb_h1", "--microbatches", "3"],
@@ -53,12 +58,25 @@ CASES = {
                       [mesh(tp=2), "overlap_chunks auto"], [1],
                       {"model": tools.TEST_DIR.parent / "examples/first-model", "batch": 4, "seq": 128}),
     "all": (["--mesh", "pp=2,dp=2,tp=2", "--sequence-parallel", "--zero", "3", "--prefetch", "2", "--zero-axis", "dp",
-             "--schedule", "gpipe", "--stages", "[0..0],[1]", "--microbatches", "3", "--recompute", "selective",
+             "--schedule", "gpipe", "--stages", "[0..0],[1..2]", "--microbatches", "3", "--recompute", "selective",
              "--bucket-bytes", "4KiB", "--overlap-chunks", "2"],
             [mesh(pp=2, dp=2, tp=2), 'sequence_parallel "tp"', 'zero level 3 axis "dp" prefetch 2', 'schedule "gpipe"',
-             'stages "pp" split "[0..0],[1]"', "microbatches 3", 'recompute "selective"', "bucket_bytes 4096",
-             "overlap_chunks 2"], [1, 2, 3, 5, 6, 7, 8], {"batch": 12}),
+             'stages "pp" split "[0..0],[1..2]"', "microbatches 3", 'recompute "selective"', "bucket_bytes 4096",
+             "overlap_chunks 2"], [1, 2, 3, 4, 5, 6, 7, 8], {"batch": 12, **THREE_LAYERS}),
+    "order of axes": (None, [mesh(dp=2, fsdp=3), 'batch "fsdp", "dp"'], [1]),
+    "axis of projections": (None, [mesh(model=2), 'tensor_parallel "model"',
+                                   'shard "lm_head.weight" as <[{"model"}, {}]>'], [1]),
+    "one layer stays whole": (None, [mesh(tp=2), 'shard "model.layers.0.mlp.*" as <[{}, {}]>'], [1]),
+    "table in the text": (None, [mesh(pp=2), "microbatches 2",
+                                 'schedule "two.csv" table "' + TABLE.replace("\n", "\\0A") + '"'], [2]),
 }
+# What a line says besides its first word: with it, and without.
+PARTS = [
+    ("zero level 2", ' axis "dp"', [mesh(dp=2, fsdp=3)]),
+    ("zero level 3", " prefetch 2", [mesh(dp=2)]),
+    ('stages "pp"', ' split "[0],[1..2]"', [mesh(pp=2)]),
+    ('schedule "two.csv"', ' table "' + TABLE.replace("\n", "\\0A") + '"', [mesh(pp=2), "microbatches 2"]),
+]
 # Flags that are no part of a strategy go with the file too.
 MACHINE_FLAGS = ("--link", "--memory-limit")
 
@@ -77,7 +95,9 @@ class StrategyFile(tools.ToolTest):
         return path
 
     def compare(self, flags, lines, **sizes):
-        """The plan of both, which must be one."""
+        """The plan of both, which must be one, and the flags that a file does not replace."""
+        if flags is None:
+            return self.plan("--strategy", self.file(lines), **sizes), []
         by_flags = self.plan(*flags, **sizes)
         machine = [word for at, flag in enumerate(flags) if flag in MACHINE_FLAGS for word in flags[at:at + 2]]
         by_file = self.plan("--strategy", self.file(lines), *machine, **sizes)
@@ -104,10 +124,20 @@ class StrategyFile(tools.ToolTest):
         text = tools.succeed("bowline-check", self.folder / "named.plan").decode()
         self.assertIn("4 (data=2, model=2)", text)
 
-    def test_patterns_need_not_be_what_tensor_parallelism_does(self):
-        whole = self.plan("--strategy", self.file([mesh(tp=2)]))
-        lines = [mesh(tp=2), 'shard "model.layers.0.mlp.*" as <[{}, {}]>']
-        self.assertTrue(self.plan("--strategy", self.file(lines)) != whole)
+    def test_every_line_changes_a_plan_by_itself(self):
+        refused = tools.start("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--strategy",
+                              self.file([mesh(dp=2), 'unheard_of "x"']), "-o", self.folder / "x.plan").stderr.decode()
+        names = re.search(r"the lines of a strategy are ([\w, ]+)", refused)[1].split(", ")
+        told = {lines[at].split()[0] for _, lines, telling, *_ in CASES.values() for at in telling}
+        self.assertEqual(told, set(names))
+
+    def test_every_part_of_a_line_changes_a_plan(self):
+        for line, part, others in PARTS:
+            with self.subTest(line + part):
+                plan = self.plan("--strategy", self.file([*others, line + part]), **THREE_LAYERS)
+                if ".csv" in line:  # without its text the file is looked for, and is another one
+                    (self.folder / "two.csv").write_text("0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")
+                self.assertTrue(self.plan("--strategy", self.file([*others, line]), **THREE_LAYERS) != plan)
 
     def test_what_the_memory_limit_chooses(self):
         flags = ["--recompute", "auto", "--memory-limit", "740KiB"]
@@ -118,14 +148,16 @@ class StrategyFile(tools.ToolTest):
         (self.folder / "tables").mkdir()
         (self.folder / "tables" / "two.csv").write_text(TABLE)
         by_flags = self.plan("--mesh", "pp=2", "--microbatches", 2, "--schedule", self.folder / "tables" / "two.csv",
-                             "--stages", "[0],[1]")
-        lines = [mesh(pp=2), "microbatches 2", 'schedule "two.csv"', 'stages "pp" split "[0],[1]"']
-        self.assertSame(self.plan("--strategy", self.file(lines, "tables/strategy.mlir")), by_flags)
+                             "--stages", "[0],[1..2]", **THREE_LAYERS)
+        lines = [mesh(pp=2), "microbatches 2", 'schedule "two.csv"', 'stages "pp" split "[0],[1..2]"']
+        self.assertSame(self.plan("--strategy", self.file(lines, "tables/strategy.mlir"), **THREE_LAYERS), by_flags)
         # Written into the file, it needs no other one.
         text = TABLE.replace("\n", "\\0A")
         lines[2] = f'schedule "two.csv" table "{text}"'
-        self.assertSame(self.plan("--strategy", self.file(lines)), by_flags)
-        self.assertTrue(self.plan("--mesh", "pp=2", "--microbatches", 2) != by_flags)
+        self.assertSame(self.plan("--strategy", self.file(lines), **THREE_LAYERS), by_flags)
+        for line in (2, 3):
+            without = self.file(lines[:line] + lines[line + 1:])
+            self.assertTrue(self.plan("--strategy", without, **THREE_LAYERS) != by_flags, lines[line])
 
     def test_flags_complete_a_file(self):
         whole = self.plan("--mesh", "dp=2,tp=2", "--zero", 1, "--microbatches", 3, "--sequence-parallel")
@@ -143,13 +175,9 @@ class StrategyFile(tools.ToolTest):
         text = model.read_text()
         self.assertIn("zero level 1", text)
         tools.succeed("bowline-compile", model, "--threads", 1, "--no-codegen", "-o", plan)
-        self.assertEqual(tools.succeed("bowline-check", plan)[:200],
-                         self.checked(self.plan(*flags))[:200])
-
-    def checked(self, plan):
-        path = self.folder / "y.plan"
-        path.write_bytes(plan)
-        return tools.succeed("bowline-check", path)
+        brought = plan.read_bytes()
+        self.assertSame(brought, self.plan(*flags))
+        self.assertTrue(brought != self.plan())
 
 
 if __name__ == "__main__":

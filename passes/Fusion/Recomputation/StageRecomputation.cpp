@@ -9,6 +9,7 @@
 #include "passes/Fusion/Recomputation/StageRecomputation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -26,7 +27,7 @@ void StageRecomputation::join() {
   for (auto write : first.getOps<graph::WriteOp>())
     if (auto state = symbols.lookup<graph::StateOp>(write.getVariable()); state && state.isStash())
       kept[write.getVariable()] = write;
-  DenseSet<Operation *> unused;
+  llvm::SetVector<Operation *> unused;
   for (auto read : llvm::make_early_inc_range(second.getOps<graph::ReadOp>())) {
     graph::WriteOp write = kept.lookup(read.getVariable());
     if (!write)

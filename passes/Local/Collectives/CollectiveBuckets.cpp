@@ -45,7 +45,7 @@ Attribute CollectiveBuckets::keyOf(Operation *op) {
   return attributes.getDictionary(op->getContext());
 }
 
-void CollectiveBuckets::run(Block &block) {
+bool CollectiveBuckets::run(Block &block) {
   llvm::SetVector<Attribute> keys;
   for (Operation &op : block)
     if (Attribute key = keyOf(&op))
@@ -57,6 +57,7 @@ void CollectiveBuckets::run(Block &block) {
     for (Operation *op : llvm::map_to_vector(block, [](Operation &op) { return &op; })) {
       bool dependent = isDependent(op);
       if (keyOf(op) == key) {
+        anyMayJoin |= !members.empty() && !dependent;
         if (dependent || bytes + bytesOf(op) > limit)
           close();
         addMember(op);
@@ -66,6 +67,7 @@ void CollectiveBuckets::run(Block &block) {
     }
     close();
   }
+  return anyMayJoin;
 }
 
 int64_t CollectiveBuckets::limitFor(Block &block, Attribute key) const {

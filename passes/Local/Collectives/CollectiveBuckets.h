@@ -26,7 +26,8 @@ namespace bowline {
 class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t bytes) : most(bytes) {}
-  void run(mlir::Block &block);
+  /// Whether two may be in one bucket, however few bytes one may have.
+  bool run(mlir::Block &block);
 
   /// The bytes beside whose transfer latency costs little.
   static constexpr int64_t kLeastBytes = 1 << 20;
@@ -45,6 +46,7 @@ private:
 
   int64_t most, limit = 0, bytes = 0;
   bool linksMove = false; ///< whether an operation between stages is among the dependents
+  bool anyMayJoin = false;
   llvm::SmallVector<mlir::Operation *> members, dependents;
   size_t dependentsBeforeLast = 0;
   llvm::DenseSet<mlir::Operation *> involved;    ///< members and dependents

@@ -14,6 +14,7 @@
 #include "passes/Sharding/Assignment/AxisDivision.h"
 #include "passes/Sharding/Assignment/DimensionSplit.h"
 #include "passes/Sharding/Padding/Misfit.h"
+#include "runtime/base/edit_distance.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -207,7 +208,7 @@ LogicalResult StrategyApplication::applyPattern(const Strategy::Pattern &pattern
   InFlightDiagnostic diagnostic = mlir::emitError(pattern.location);
   diagnostic << "pattern \"" << pattern.glob << "\" matches no parameter";
   if (!names.empty())
-    diagnostic << "; the nearest is '" << dist::findNearest(pattern.glob, names) << "'";
+    diagnostic << "; the nearest is '" << *FindNearest(pattern.glob, names) << "'";
   return diagnostic;
 }
 

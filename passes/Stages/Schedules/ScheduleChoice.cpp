@@ -42,18 +42,10 @@ static constexpr NamedSchedule kSchedules[] = {
     {"dualpipe_v", ScheduleKind::DualPipeV, false, 2},
 };
 
-static const NamedSchedule &findNearest(absl::string_view name) {
-  // Names are short: what follows their length says nothing, and its length is the user's.
-  std::string lower = absl::AsciiStrToLower(name.substr(0, 32));
-  return *std::min_element(std::begin(kSchedules), std::end(kSchedules),
-                           [&](const NamedSchedule &one, const NamedSchedule &other) {
-                             return EditDistance(lower, one.name) < EditDistance(lower, other.name);
-                           });
-}
-
 static absl::Status unknownSchedule(absl::string_view text, absl::string_view name,
                                     std::optional<absl::string_view> chunks) {
-  const NamedSchedule &nearest = findNearest(name);
+  const NamedSchedule &nearest =
+      *FindNearest(absl::AsciiStrToLower(name.substr(0, 256)), kSchedules, &NamedSchedule::name);
   std::string suggestion = nearest.name;
   if (nearest.takesChunks)
     absl::StrAppend(&suggestion, ":", chunks ? chunks->substr(0, 8) : "2");

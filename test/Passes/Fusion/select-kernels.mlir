@@ -62,9 +62,9 @@ graph.func @transposed(%q: tensor<2x5x3x4xf32>, %k: tensor<2x5x3x4xf32>) -> tens
 // CHECK: %[[T:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]>
 // CHECK-NOT: arith.constant
 // CHECK: %[[F:.*]] = plan.call @fill.0()
-// CHECK: %[[G:.*]] = plan.call @fill.0()
-// CHECK: graph.write @s, %[[G]]
-// CHECK: graph.write @t, %[[F]]
+// CHECK-NEXT: graph.write @s, %[[F]]
+// CHECK-NEXT: %[[G:.*]] = plan.call @fill.0()
+// CHECK-NEXT: graph.write @t, %[[G]]
 // CHECK: graph.return %[[T]]
 graph.state @s saved : tensor<3xf32> init(#graph.fill<0.0>)
 graph.state @t saved : tensor<3xf32> init(#graph.fill<0.0>)

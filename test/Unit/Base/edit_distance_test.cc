@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "test/Support/test_seed.h"
 
@@ -37,6 +39,27 @@ TEST(EditDistanceTest, IsTheLeastOfAllWays) {
     const std::string from = word(), to = word();
     EXPECT_EQ(EditDistance(from, to), Slow(from, to)) << from << " " << to;
   }
+}
+
+TEST(FindNearestTest, IsTheFirstOfTheNearest) {
+  const std::vector<std::string> words = {"gpipe", "1f1b", "zb_h1", "zb_h2"};
+  EXPECT_EQ(*FindNearest("1f1bb", words), "1f1b");
+  EXPECT_EQ(*FindNearest("zb_h", words), "zb_h1");
+  EXPECT_EQ(*FindNearest("", words), "1f1b");
+  const std::vector<std::string> none;
+  EXPECT_EQ(FindNearest("1f1b", none), none.end());
+}
+
+// Candidates are whatever has a name.
+TEST(FindNearestTest, AsksCandidatesForTheirNames) {
+  const std::map<std::string, int> numbers = {{"one", 1}, {"two", 2}, {"three", 3}};
+  EXPECT_EQ(FindNearest("tree", numbers, [](const auto& number) { return number.first; })->second, 3);
+}
+
+// A name that has no end takes no time.
+TEST(FindNearestTest, LooksAtTheBeginningOfLongNames) {
+  const std::vector<std::string> words = {"b", std::string(255, 'a')};
+  EXPECT_EQ(*FindNearest(std::string(256, 'a') + std::string(1 << 24, 'b'), words), words[1]);
 }
 
 }  // namespace
