@@ -18,14 +18,16 @@ import sys
 
 # The default target is a word of many meanings, and its folders are those that others build on.
 DEFAULT = "cpu"
-SHARED = ("compiler", "dialects", "frontends", "passes", "targets", "runtime/plan", "runtime/executor", "runtime/hal",
-          "runtime/train", "runtime/tools")
+SHARED = ("compiler", "dialects", "frontends", "passes", "targets", "runtime/drivers", "runtime/executor", "runtime/hal",
+          "runtime/plan", "runtime/tools", "runtime/train")
 SUFFIXES = {".h", ".cc", ".cpp", ".td", ".fbs", ".txt"}
 # Folders below SHARED that are a target's, besides those with its name.
 OWN = {"cuda": ("compiler/Codegen/Gpu",), "discrete": ("compiler/Codegen/Discrete",)}
-# Where a target has to be named: its registration, and the sources of its folders in the list of a library.
+# Where a target has to be named: its registration, the folder of its driver, and the sources of its folders in the list
+# of a library.
 ALLOWED = {
     "targets/CMakeLists.txt": 1,
+    "runtime/drivers/CMakeLists.txt": 1,
     "compiler/Codegen/CMakeLists.txt": 1,
     "compiler/Check/DeviceCode.cpp": 2,  # reads images of the format cubin, whose machine has this name
 }

@@ -37,7 +37,7 @@ struct CompileOptions {
   CompileMode mode = CompileMode::Train;
   int64_t batch = 0;         // sequences per step over all microbatches; a .mlir file has its own
   int64_t seq = 0;           // positions per sequence; a .mlir file has its own
-  std::string dtype = "f32"; // or bf16, or f16 to generate: what is computed in; what is trained is f32
+  std::string dtype = "f32"; // what is computed in (types/computed_types.h); what is trained is f32
 
   std::string optimizer = "adamw"; // or sgd
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;

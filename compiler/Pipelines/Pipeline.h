@@ -28,7 +28,7 @@ struct PipelineOptions {
   bool training = true;
   int64_t seed = 0;
   int64_t threads = 1;
-  std::string dtype = "f32"; // or bf16 or f16: what is computed in
+  std::string dtype = "f32"; // what is computed in (types/computed_types.h)
   /// For recomputation that chooses by itself: bytes of everything in the arena, estimated; 0: no target.
   int64_t memoryTarget = 0;
   /// Bytes of the arena that no optimisation may exceed; 0: no limit.

@@ -133,8 +133,9 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches");
   app.add_option("--seq", o.seq, "Positions per sequence");
   app.add_option("--dtype", o.dtype,
-                 "What is computed in; bf16 trains f32 parameters, f16 is for --mode generate; both accumulate and "
-                 "keep statistics in f32")
+                 "What is computed in; types of 16 bits accumulate, and keep statistics and what they train, in f32; "
+                 "--mode train takes " +
+                     NamesOf(&IsTrainedIn))
       ->check(CLI::IsMember(std::vector<std::string>(absl::StrSplit(NamesOf(&IsComputedIn), ", "))))
       ->capture_default_str();
   defineStrategy(app, line);

@@ -308,30 +308,42 @@ Parameter Parameter::F32(float value) { return {Kind::kConstant, 0, 4, std::bit_
 Parameter Parameter::F64(double value) { return {Kind::kConstant, 0, 8, std::bit_cast<uint64_t>(value)}; }
 
 absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
-  static const auto* programs = new std::map<std::string, Program (*)(const Signature&), std::less<>>{
-      {"attention_backward", &AttentionBackwardProgram},
-      {"attention_forward", &AttentionForwardProgram},
-      {"check_ids", &CheckIdsProgram},
-      {"check_offsets", &CheckOffsetsProgram},
-      {"fill", &FillProgram},
-      {"gather_rows", &GatherProgram},
-      {"grouped_matmul", &GroupedMatmulProgram},
-      {"grouped_outer", &GroupedOuterProgram},
-      {"matmul", &MatmulProgram},
-      {"random_normal", &NormalProgram},
-      {"random_uniform", &UniformProgram},
-      {"rope_angles", &RopeProgram},
-      {"scatter_add_rows", &ScatterProgram},
+  struct Known {
+    Program (*program)(const Signature&);
+    // Which the program hands to its functions, or refuses. One that a signature gained since then is none of them: it
+    // would be read off the signature, and nobody would compute it.
+    std::vector<std::string_view> attributes;
+  };
+  static const auto* programs = new std::map<std::string, Known, std::less<>>{
+      {"attention_backward", {&AttentionBackwardProgram, {"causal", "scale", "window"}}},
+      {"attention_forward", {&AttentionForwardProgram, {"causal", "scale", "window"}}},
+      {"check_ids", {&CheckIdsProgram, {"rows"}}},
+      {"check_offsets", {&CheckOffsetsProgram, {"rows"}}},
+      {"fill", {&FillProgram, {"value"}}},
+      {"gather_rows", {&GatherProgram, {kInRange}}},
+      {"grouped_matmul", {&GroupedMatmulProgram, {"transposed"}}},
+      {"grouped_outer", {&GroupedOuterProgram, {}}},
+      {"matmul",
+       {&MatmulProgram, {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"}}},
+      {"random_normal",
+       {&NormalProgram, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "sharded_dims", "padded"}}},
+      {"random_uniform", {&UniformProgram, {"seed", "key", "lo", "hi", "global_shape", "offsets", "sharded_dims"}}},
+      {"rope_angles", {&RopeProgram, {"theta"}}},
+      {"scatter_add_rows", {&ScatterProgram, {kInRange}}},
   };
   const auto found = programs->find(signature.kernel);
   if (found != programs->end()) {
+    if (const Attribute* other = AttributeOutside(signature, found->second.attributes); other != nullptr) {
+      return Refuse(signature, absl::StrCat("CUDA devices do not compute attribute '", other->name,
+                                            "'; compile for another --target, or without what needs it"));
+    }
     for (const TensorSpec& argument : signature.arguments) {
       if (IsComputedIn(argument.dtype) && argument.dtype != DType::kF32 && argument.dtype != DType::kBF16) {
         return Refuse(signature, absl::StrCat("is not computed in ", NameOf(argument.dtype),
                                               " by CUDA devices; compile with --dtype bf16 or f32"));
       }
     }
-    return found->second(signature);
+    return found->second.program(signature);
   }
   return absl::NotFoundError(absl::StrCat(
       "a CUDA device has no kernel '", signature.kernel, "'; it has ",

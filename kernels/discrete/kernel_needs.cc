@@ -13,11 +13,12 @@ bool IsOwnType(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF
 }  // namespace
 
 absl::StatusOr<std::optional<size_t>> OwnScratch(const Signature& signature) {
-  if (signature.kernel == "fill") {
+  // An attribute that these kernels do not compute is left to those of CPUs.
+  if (signature.kernel == "fill" && AttributeOutside(signature, {"value"}) == nullptr) {
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(const FillShape shape, ParseFill(signature));
     return IsOwnType(shape.element) ? std::optional<size_t>(0) : std::nullopt;
   }
-  if (signature.kernel == "scatter_add_rows") {
+  if (signature.kernel == "scatter_add_rows" && AttributeOutside(signature, {}) == nullptr) {
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseScatterAddRows(signature));
     if (!IsOwnType(shape.values) || !IsOwnType(shape.table)) return std::nullopt;
     // Sums are f32: where the table is not, they have a place of their own.

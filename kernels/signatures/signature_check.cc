@@ -75,18 +75,25 @@ absl::Status CheckSignature(const Signature& signature, absl::Span<const Argumen
     BOWLINE_KERNEL_RETURN_IF_ERROR(CheckExtents(signature, rule.name, *spec));
     ++spec;
   }
+  if (const Attribute* unknown = AttributeOutside(signature, attributes); unknown != nullptr) {
+    return Refuse(signature, absl::StrCat("has no attribute '", absl::Utf8SafeCEscape(unknown->name), "'; it has ",
+                                          attributes.size() == 0 ? std::string("none")
+                                                                 : absl::StrJoin(attributes, ", ", AppendText)));
+  }
   std::set<std::string_view> seen;
   for (const Attribute& attribute : signature.attributes) {
-    if (std::find(attributes.begin(), attributes.end(), attribute.name) == attributes.end()) {
-      return Refuse(signature, absl::StrCat("has no attribute '", absl::Utf8SafeCEscape(attribute.name), "'; it has ",
-                                            attributes.size() == 0 ? std::string("none")
-                                                                   : absl::StrJoin(attributes, ", ", AppendText)));
-    }
     if (!seen.insert(attribute.name).second) {
       return Refuse(signature, absl::StrCat("attribute '", attribute.name, "' is given twice"));
     }
   }
   return absl::OkStatus();
+}
+
+const Attribute* AttributeOutside(const Signature& signature, absl::Span<const std::string_view> known) {
+  for (const Attribute& attribute : signature.attributes) {
+    if (std::find(known.begin(), known.end(), attribute.name) == known.end()) return &attribute;
+  }
+  return nullptr;
 }
 
 absl::Status CheckShape(const Signature& signature, size_t index, std::string_view name,

@@ -49,6 +49,10 @@ absl::Status CheckExtents(const Signature& signature, std::string_view name, con
 absl::Status CheckSignature(const Signature& signature, absl::Span<const ArgumentRule> arguments,
                             std::initializer_list<std::string_view> attributes);
 
+// The first attribute of the signature that is not among `known`, or null. A device whose kernels are apart from those
+// of `kernels/cpu` asks: an attribute that a signature gained since then would be read off it, and computed by nobody.
+const Attribute* AttributeOutside(const Signature& signature, absl::Span<const std::string_view> known);
+
 // The argument's shape must be exactly `expected`, which the message explains as `meaning`, e.g. "[batch, seq]".
 absl::Status CheckShape(const Signature& signature, size_t index, std::string_view name,
                         absl::Span<const int64_t> expected, std::string_view meaning);

@@ -44,8 +44,8 @@ class Exchange {
 
   // Contract
   //   Order: one operation at a time, and every rank runs the same ones in the same order; sends and receives concern
-  //   two ranks only. Types: reductions take f32, f64, bf16, f16, i32 and i64; all else takes every type. Integer sums
-  //   wrap. bf16 and f16 are summed in f32 and rounded once. The maximum of anything and a NaN is a NaN. Determinism:
+  //   two ranks only. Types: reductions take those that CanReduce (types/element_type.h); all else takes every type.
+  //   Integer sums wrap. Those of 16 bits are summed in f32 and rounded once. The maximum of anything and a NaN is a NaN. Determinism:
   //   the ranks' values are combined in the order of ranks; all ranks get the same bits, in every run. In place:
   //   kAllReduce may have receive == send; kAllGather, send == this rank's part of receive; kReduceScatter, receive ==
   //   this rank's part of send. Other overlaps are not allowed. Until the operation ends other members may read `send`.

@@ -42,13 +42,13 @@ struct TrainOutcome {
 };
 
 /// Trains as `run` says with every rank of the plan on a thread of its own. Adds no test failure, and asks for no
-/// certificate. The error is that of the first rank to have one; ranks that report different results, or use other
-/// memory than the plan says, are one too.
+/// certificate. The error is that of the first rank to have one; ranks that report different results, that write where
+/// no buffer is, in the arena or behind its planned end, or that use less of it than the plan says, are one too.
 TrainOutcome tryOnRanks(absl::Span<const uint8_t> plan, const TokenDataset &dataset, const TrainRun &run);
 
 /// Checks the plan, then trains as `run` says with every rank of it on a thread of its own. Adds a test failure, and
 /// returns what was done so far, where something fails, where ranks report different results, or where one uses another
-/// amount of memory than the plan says.
+/// amount of memory than the plan says (see tryOnRanks).
 std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, const TrainRun &run);
 
 inline std::vector<StepResult> trainOnRanks(fbs::PlanT &plan, const TokenDataset &dataset, int steps) {

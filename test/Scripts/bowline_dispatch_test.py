@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Tests of the command `bowline`, which becomes bowline-VERB. Usage: bowline_dispatch_test.py PATH_OF_BOWLINE"""
+"""Tests of the command `bowline`, which becomes bowline-VERB.
+
+Usage: bowline_dispatch_test.py PATH_OF_BOWLINE [PATH_OF_BOWLINE_COMPILE], the second where the compiler is built.
+"""
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-BOWLINE = None
+BOWLINE = COMPILE = None
 
 
 class BowlineDispatchTest(unittest.TestCase):
@@ -105,10 +109,20 @@ class BowlineDispatchTest(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
 
     def test_version(self):
-        self.assertRegex(self.run_bowline("--version").stdout, 
-                         r"\Abowline +\d+\.\d+\.\d+\ncommit +\S.*\nLLVM +\S.*\ntargets +cpu\b.*\n\Z")
+        self.assertRegex(self.run_bowline("--version").stdout,
+                         r"\Abowline +\d+\.\d+\.\d+\ncommit +\S.*\nLLVM +\S.*\ntargets +\w+(, \w+)*\n\Z")
+
+    def test_version_names_the_targets_that_plans_are_compiled_for(self):
+        if COMPILE is None:
+            self.skipTest("this build has no compiler to compare with")
+        described = subprocess.run([COMPILE, "--help"], capture_output=True, text=True, check=True).stdout
+        targets = re.search(r"^ *--target TEXT:\{([^}]*)\}", described, re.MULTILINE).group(1).split(",")
+        self.assertGreater(len(targets), 1)
+        version = self.run_bowline("--version").stdout
+        self.assertEqual(re.search(r"^targets +(.*)$", version, re.MULTILINE).group(1).split(", "), targets)
 
 
 if __name__ == "__main__":
     BOWLINE = sys.argv.pop(1)
+    COMPILE = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
     unittest.main()

@@ -36,6 +36,7 @@ class CheckTargetNames(unittest.TestCase):
     def test_a_name_elsewhere_is_found(self):
         for file, line in (("passes/Fusion/Group.cpp", 'if (device == "toaster")'),
                            ("runtime/executor/binder.cc", "constexpr int kToasterSlots = 2;"),
+                           ("runtime/drivers/host/worker_stream.cc", "// A toaster has one."),
                            ("dialects/Plan/PlanOps.td", "// As on Toasters.")):
             with self.subTest(file):
                 self.write(file, f"first\n{line}\n")
@@ -47,6 +48,12 @@ class CheckTargetNames(unittest.TestCase):
     def test_a_second_registration_is_found(self):
         self.write("targets/CMakeLists.txt", "set(targets cpu toaster)\nadd_subdirectory(toaster)\n")
         self.assertIn("in 2 lines, and may in 1", self.check().stderr)
+
+    def test_a_list_of_targets_beside_the_drivers_is_found(self):
+        self.write("runtime/drivers/CMakeLists.txt", "add_subdirectory(toaster)\n")
+        self.assertEqual(self.check().returncode, 0)
+        self.write("runtime/drivers/CMakeLists.txt", "add_subdirectory(toaster)\nset(devices cpu toaster)\n")
+        self.assertIn("runtime/drivers/CMakeLists.txt:1: names the target 'toaster' in 2 lines", self.check().stderr)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 //   dv[j] = sum_i p[i,j] dout[i],  ds[i,j] = p[i,j] (dout[i] . v[j] - dout[i] . out[i])
 //   dq[i] = scale sum_j ds[i,j] k[j],  dk[j] = scale sum_i ds[i,j] q[i]
 //
-// Query head h uses key head h / (heads / kv_heads). Tensors are f32 or bf16, forward also f16; sums, exponentials and
+// Query head h uses key head h / (heads / kv_heads). Tensors have a type that is computed in; sums, exponentials and
 // statistics are f32, and lse is stored as f32. Products are of f32, to which 16 bits are widened, but with AVX512-BF16
 // tensors of bf16 are multiplied as they are, and p and ds are rounded to bf16 before their products. The sum under p
 // is not of rounded values, and the scale is applied to f32. That instruction takes subnormal numbers for zero.

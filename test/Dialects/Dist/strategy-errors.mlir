@@ -56,6 +56,14 @@ dist.strategy @axis_twice {
 
 // -----
 
+dist.strategy @batch_without_axis {
+  mesh @mesh ["pp", "dp", "tp"] [2, 2, 2]
+  // expected-error @+1 {{names no axis}}
+  "dist.batch"() {axes = []} : () -> ()
+}
+
+// -----
+
 dist.strategy @axis_of_pattern {
   mesh @mesh ["data", "model"] [2, 2]
   // expected-error @+1 {{names axis "modle", which the mesh does not have; the nearest is "model"}}

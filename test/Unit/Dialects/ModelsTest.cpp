@@ -36,6 +36,15 @@ static const std::set<std::string> kStructure = {"graph.func",  "graph.return", 
                                                  "graph.state", "graph.read",   "graph.write",  "graph.fusion",
                                                  "graph.yield", "stage.send",   "stage.receive"};
 
+/// Operations without a derivative, of all that compute something: what a loss cannot depend on smoothly, and what is
+/// made with derivatives or after them.
+static const std::set<std::string> kWithoutDerivative = {
+    // Integers, comparisons, and values that depend on no parameter.
+    "arith.addi", "arith.cmpf", "arith.cmpi", "arith.constant", "arith.fptosi", "arith.muli", "arith.sitofp",
+    "arith.subi", "arith.uitofp", "graph.iota", "graph.random", "graph.rope_angles",
+    // The derivatives of others, and sums and copies between the stages that have them.
+    "graph.attention_grad", "graph.scatter_add", "graph.softmax_cross_entropy_grad", "stage.broadcast", "stage.sum"};
+
 TEST(Models, EveryOperationAnswersOrTakesTheDefaults) {
   int64_t count = 0;
   for (RegisteredOperationName name : context().getRegisteredOperations()) {
@@ -45,6 +54,7 @@ TEST(Models, EveryOperationAnswersOrTakesTheDefaults) {
       continue;
     ++count;
     EXPECT_TRUE(name.hasInterface<Interpretable>()) << text;
+    EXPECT_EQ(name.hasInterface<Differentiable>(), !kWithoutDerivative.count(text)) << text;
     EXPECT_TRUE(name.hasInterface<CostModel>()) << text;
     EXPECT_TRUE(name.hasInterface<Factored>()) << text;
     EXPECT_TRUE(name.hasInterface<ShardingModel>()) << text;

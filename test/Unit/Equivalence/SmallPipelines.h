@@ -29,8 +29,7 @@ struct SmallCase {
   const char *dtype = "f32", *recompute = "none", *optimizer = "adamw";
   int64_t batch = 2; // sequences of a microbatch
   int64_t chunks = 1;
-  bool generates = false;                 // instead of training
-  std::vector<const char *> reaches = {}; // steps that have something to do
+  bool generates = false; // instead of training
 };
 
 inline void PrintTo(const SmallCase &c, std::ostream *os) { *os << c.name; }

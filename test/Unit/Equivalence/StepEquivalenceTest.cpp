@@ -87,8 +87,6 @@ TEST_P(StepEquivalence, HoldsDownToMemory) {
   EXPECT_EQ(summary.undefined, 0);
   EXPECT_GT(summary.elements, 0);
   EXPECT_GT(summary.gradients, GetParam().generates ? -1 : 10);
-  for (const char *step : GetParam().reaches)
-    EXPECT_THAT(summary.steps, testing::Contains(step));
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, StepEquivalence, testing::ValuesIn(kCases),

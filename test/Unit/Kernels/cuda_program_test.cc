@@ -176,6 +176,17 @@ TEST(CudaProgram, Refuses) {
   ExpectRefused(packed, "'b_packed' is a form of matrices for processors");
 }
 
+// What a signature gains is refused until somebody wrote the program that computes it, before anybody reads it.
+TEST(CudaProgram, RefusesAnAttributeThatNoFunctionComputes) {
+  std::set<std::string> kernels;
+  for (Signature signature : Signatures()) {
+    kernels.insert(signature.kernel);
+    signature.attributes.push_back(Int("tilt", 1));
+    ExpectRefused(signature, "kernel '" + signature.kernel + "': CUDA devices do not compute attribute 'tilt'");
+  }
+  EXPECT_EQ(kernels.size(), AllKernels().size() - 1);  // all but pack_matrix
+}
+
 TEST(CudaProgram, ProductsAreALibrarys) {
   Signature signature = Matmul(512, 1024, 1024, DType::kBF16, DType::kF32);
   auto program = ProgramOf(signature);

@@ -8,6 +8,11 @@
 
 namespace bowline::testing {
 
+void AddGuards(fbs::PlanT& plan) {
+  plan.arena_bytes += kGuardBytes;
+  for (const auto& role : plan.roles) role->arena_bytes += kGuardBytes;
+}
+
 ArenaProbe::ArenaProbe(Session& session, uint8_t pattern)
     : session_(session), pattern_(pattern), constant_(session.arena().bytes()) {
   for (const fbs::Buffer* buffer : *session.plan().buffers()) {
@@ -47,6 +52,10 @@ std::optional<uint64_t> ArenaProbe::FirstOutsideOfBuffers(const std::vector<bool
   return static_cast<uint64_t>(first - outside.begin());
 }
 
+uint64_t EndOf(const std::vector<bool>& written) {
+  return static_cast<uint64_t>(written.rend() - std::find(written.rbegin(), written.rend(), true));
+}
+
 ArenaUse MeasureArena(const std::function<std::unique_ptr<Session>()>& open, const std::function<void(Session&)>& run) {
   std::vector<bool> written;
   ArenaUse use;
@@ -61,7 +70,7 @@ ArenaUse MeasureArena(const std::function<std::unique_ptr<Session>()>& open, con
     for (size_t i = 0; i < now.size(); ++i) written[i] = written[i] || now[i];
     use.outside = probe.FirstOutsideOfBuffers(written);
   }
-  use.end = static_cast<uint64_t>(written.rend() - std::find(written.rbegin(), written.rend(), true));
+  use.end = EndOf(written);
   return use;
 }
 

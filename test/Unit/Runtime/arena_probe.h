@@ -8,8 +8,14 @@
 #include <vector>
 
 #include "runtime/executor/session.h"
+#include "runtime/plan/plan_generated.h"
 
 namespace bowline::testing {
+
+// A guarded plan has this many bytes behind the last one that it states, in the arena of each role, which belong to no
+// buffer. So a probe sees what is written behind the plan's own end, which would otherwise be somebody else's memory.
+inline constexpr uint64_t kGuardBytes = 4096;
+void AddGuards(fbs::PlanT& plan);
 
 // What a session's runs write into its arena, byte by byte: measured in the memory, not read from the plan.
 class ArenaProbe {
@@ -33,8 +39,11 @@ class ArenaProbe {
   std::vector<bool> constant_;  // by byte
 };
 
+// Behind the last byte that was written.
+uint64_t EndOf(const std::vector<bool>& written);
+
 struct ArenaUse {
-  uint64_t end = 0;  // behind the last byte that was written
+  uint64_t end = 0;  // as EndOf
   std::optional<uint64_t> outside;
 };
 

@@ -191,20 +191,24 @@ TEST(Session, UsesExactlyTheMemoryThatThePlanStates) {
     FillTokens(measured);
     EXPECT_TRUE(measured.Run("step").ok());
   };
-  const testing::ArenaUse use = testing::MeasureArena([] { return Open(MakePlan(FixtureImage())); }, run);
+  fbs::PlanT guarded = MakePlan(FixtureImage());
+  testing::AddGuards(guarded);
+  const testing::ArenaUse use = testing::MeasureArena([&] { return Open(guarded); }, run);
   // Scratch memory is last, of which kernels use what they need.
   EXPECT_GE(use.end, testing::EndOfBuffers(*session));
+  EXPECT_LE(use.end, session->plan().arena_bytes());
   EXPECT_FALSE(use.outside.has_value()) << *use.outside;
 }
 
 TEST(Session, MeasurementSeesWhatIsWrittenBesidesBuffers) {
   fbs::PlanT plan = MakePlan(FixtureImage());
   const uint64_t end = plan.arena_bytes;
-  plan.arena_bytes += 4096;
+  testing::AddGuards(plan);
   const auto write_at = [&](uint64_t offset, uint8_t value) {
-    return testing::MeasureArena(
-        [&] { return Open(plan); },
-        [=](Session& session) { EXPECT_TRUE(session.arena().Write(offset, {&value, 1}).ok()); });
+    return testing::MeasureArena([&] { return Open(plan); },
+                                 [=](Session& session) {
+                                   EXPECT_TRUE(session.arena().Write(offset, {&value, 1}).ok());
+                                 });
   };
   for (const uint8_t value : {uint8_t{0}, uint8_t{7}, uint8_t{0xff}}) {
     const testing::ArenaUse use = write_at(end + 5, value);

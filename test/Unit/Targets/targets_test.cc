@@ -47,6 +47,25 @@ TEST(Targets, AreFoundByTheirNames) {
   for (const std::string_view name : names) EXPECT_THAT(std::string(unknown.message()), HasSubstr(std::string(name)));
 }
 
+// What a signature gains is refused by who does not compute it, and left out by nobody.
+TEST(Targets, RefuseAnAttributeThatNobodyComputes) {
+  const Signature fill = {"fill", {{"value", {}, {1}, {}}}, {{Access::kWrite, DType::kF32, {8}}}};
+  const Signature scatter = {
+      "scatter_add_rows",
+      {},
+      {{Access::kRead, DType::kF32, {4, 3}}, {Access::kRead, DType::kI32, {4}}, {Access::kWrite, DType::kF32, {5, 3}}}};
+  for (const Target* target : AllTargets()) {
+    for (Signature signature : {Matmul(4, 5, 6, DType::kF32), fill, scatter}) {
+      SCOPED_TRACE(std::string(target->name) + ", " + signature.kernel);
+      EXPECT_TRUE(target->needs(signature, target->levels.names.front()).ok());
+      signature.attributes.push_back({"tilt", {1}, {}, {}});
+      const absl::Status status = target->needs(signature, target->levels.names.front()).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("attribute 'tilt'"));
+    }
+  }
+}
+
 TEST(Targets, SayWhatPassesCanUse) {
   for (const Target* target : AllTargets()) {
     SCOPED_TRACE(target->name);
