@@ -38,7 +38,7 @@ class ExternalMemory {
   // Lets the buffer be `memory`, of its size, which `owner` keeps as it is. False, and nothing changed, where commands
   // of the device cannot read it there: the device does not reach it, or it does not lie at a multiple of the buffer's
   // alignment.
-  bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, std::shared_ptr<const void> owner);
+  bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, const std::shared_ptr<const void>& owner);
 
   // In [offset, offset + size), which the buffer has. What is written is in memory of the device from then on.
   // kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device has no memory for it.

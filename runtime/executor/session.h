@@ -145,7 +145,7 @@ class Session {
   // Lets a tensor of space External be `memory`, of its size, without a copy: `owner` keeps it as it is. False where
   // the device cannot read it there, and for a tensor of another space: Write copies then.
   absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
-                              std::shared_ptr<const void> owner);
+                              const std::shared_ptr<const void>& owner);
   // Where tensors of space External are.
   ExternalBytes external_bytes() const { return external_->bytes(); }
   // The same for all elements of a tensor.
