@@ -3,7 +3,7 @@
 # GoogleTest cases, cases of test/Execution, lit files, scripts and the steps below. The exit status is 0 only when
 # nothing failed.
 #
-#   scripts/check.sh [--nightly] [--step NAME=passed|failed]...
+#   scripts/check.sh [--nightly] [--step NAME=passed|failed|skipped]...
 #
 # --nightly  makes random choices that no run had before, tries COUNT (200) more random strategies, deletes each wait of 20
 #            plans in turn, and runs the tests of whole runs on the driver discrete too. The seed is printed first and
@@ -64,6 +64,7 @@ if $nightly; then
   whole_runs='^(oracle|determinism|resume|recompute|packing|precision|scale|processes|strategy-file)$'
   BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED,wait_us=20 \
     run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure
+  run_step "sanitized fast tests" make --no-print-directory check-sanitized
 fi
 
 [ -z "$seed_note" ] || echo "$seed_note"

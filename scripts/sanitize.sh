@@ -3,6 +3,7 @@
 #   memory   address and undefined-behaviour sanitizers: the runtime, the compiler and its textual tests
 #   threads  the thread sanitizer: ranks as threads, streams, the pool of threads
 #   fast     under the sanitizers of memory, the tests of `make check-fast`; see `make check-sanitized`
+#   runtime  of these, what reads files and runs plans; see .ci/run
 # Fails when a test does, and when any process had a report.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,6 +23,10 @@ memory_tests=(
   lit bad-input translate-roundtrip
 )
 memory_tools=(bowline-opt bowline-compile bowline-check bowline-inspect bowline-translate bowline-run)
+runtime_tests=(
+  base-test safetensors-test plan-test kernels-fast-test hal-test loopback-test comm-control-test session-test train-test
+  check-test check-meaning-test check-ranks-test check-rank-mutation-test hf-config-test hf-weights-test hf-import-test
+)
 # MLIR itself has no threads in our tools, and is not instrumented: its locks would be unknown.
 thread_tests=(
   kernels-test hal-test loopback-test gloo-test comm-control-test session-test
@@ -56,7 +61,11 @@ run_part() {
   while [ "$1" != -- ]; do tests+=("$1"); shift; done
   shift
   for test in "${tests[@]}"; do
-    case $test in lit|bad-input|translate-roundtrip) ;; *) targets+=("$test") ;; esac
+    case $test in
+      lit|bad-input|translate-roundtrip) ;;
+      kernels-fast-test) targets+=(kernels-test) ;;
+      *) targets+=("$test") ;;
+    esac
   done
   cmake --preset "$preset"
   cmake --build --preset "$preset" --target "${targets[@]}" "$@"
@@ -86,17 +95,25 @@ run_tests() {
   return "$status"
 }
 
-memory() {
+expect_reports_of_memory() {
   expect_report address,undefined heap-use-after-free 'int *p = new int(count); delete p; return *p;'
   expect_report address,undefined 'signed integer overflow' 'return 0x7fffffff + count > 0 ? 0 : 1;'
+}
+
+memory() {
+  expect_reports_of_memory
   # One family has all schedules and divisions, and every case takes some seconds. Death tests crash on purpose.
   gtest_filter='-*DeathTest*:*ParallelTraining*qwen2*:*ParallelTraining*gpt2*:*ParallelTraining*pp8*:CheckpointStrategy*gpt2*' \
     run_part asan "${memory_tests[@]}" -- "${memory_tools[@]}"
 }
 
+runtime() {
+  expect_reports_of_memory
+  gtest_filter='-*DeathTest*' run_part asan "${runtime_tests[@]}" --
+}
+
 fast() {
-  expect_report address,undefined heap-use-after-free 'int *p = new int(count); delete p; return *p;'
-  expect_report address,undefined 'signed integer overflow' 'return 0x7fffffff + count > 0 ? 0 : 1;'
+  expect_reports_of_memory
   cmake --preset asan
   cmake --build --preset asan --target fast-tests
   gtest_filter='-*DeathTest*' run_tests asan -L '^fast$' -j "$(nproc)"
@@ -111,8 +128,8 @@ threads() {
 for part in "${@:-memory threads}"; do
   for one in $part; do
     case $one in
-      memory|fast|threads) "$one" ;;
-      *) echo "sanitize: there is no part '$one'; the parts are memory, fast and threads" >&2; exit 1 ;;
+      memory|fast|runtime|threads) "$one" ;;
+      *) echo "sanitize: there is no part '$one'; the parts are memory, fast, runtime and threads" >&2; exit 1 ;;
     esac
   done
 done

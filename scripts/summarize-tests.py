@@ -110,8 +110,8 @@ def capabilities() -> dict[str, bool]:
 def main(argv) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=pathlib.Path, help="folder with ctest.xml, lit.xml, gtest/, unittest/")
-    parser.add_argument("--step", action="append", default=[], metavar="NAME=passed|failed",
-                        help="a check that ran outside ctest")
+    parser.add_argument("--step", action="append", default=[], metavar="NAME=passed|failed|skipped",
+                        help="a check that ran outside ctest, or for which there was no time")
     arguments = parser.parse_args(argv)
 
     try:
@@ -121,9 +121,10 @@ def main(argv) -> int:
         total, failures = FAILED, ["ctest"]
     for step in arguments.step:
         name, _, verdict = step.partition("=")
-        if verdict not in ("passed", "failed"):
-            parser.error(f"--step {step}: write NAME=passed or NAME=failed")
-        total += PASSED if verdict == "passed" else FAILED
+        verdicts = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED}
+        if verdict not in verdicts:
+            parser.error(f"--step {step}: write NAME=passed, NAME=failed or NAME=skipped")
+        total += verdicts[verdict]
         if verdict == "failed":
             failures.append(name)
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on the lines of C++ sources that changed since a commit, for a limited time; see `make tidy`.
 
-Changed are the lines that differ from the last commit that BASE and HEAD have in common, committed or not. A changed header
-is seen through one source that includes it. Findings elsewhere are not shown. What the time did not suffice for is named, and
-what no source of the build includes.
+Changed are the lines that differ from the last commit that BASE and HEAD have in common, committed or not; with
+--last-commit, from the first parent of HEAD, which a shallow clone fetches. All lines of a first commit are new. A changed
+header is seen through one source that includes it. Findings elsewhere are not shown. What the time did not suffice for is
+named, and what no source of the build includes.
 
-Exit status: 0 when what was looked at has no finding, 1 when it has, or when something cannot run.
+Exit status: 0 when what was looked at has no finding, 1 when it has, or when something cannot run, and 77 when --last-commit
+cannot know what changed.
 """
 
 import argparse
@@ -21,10 +23,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
 
 SUFFIXES = (".h", ".cc", ".cpp")
+# What test programs end with that were skipped, by a convention of automake.
+SKIPPED = 77
+FETCH_SECONDS = 60
 
 
 class TidyError(Exception):
     """Nothing can be said; the message is for the user."""
+
+
+class UnknownParent(TidyError):
+    """The clone is too shallow to say what changed."""
 
 
 def git(root: pathlib.Path, *arguments: str) -> str:
@@ -34,9 +43,33 @@ def git(root: pathlib.Path, *arguments: str) -> str:
     return result.stdout
 
 
-def changed_lines(root: pathlib.Path, base: str) -> dict[str, list[list[int]]]:
+def first_parent(root: pathlib.Path) -> str:
+    """The commit before HEAD on its branch, or the empty tree before a first commit."""
+    # A shallow clone hides parents that it has not; the commit itself still names them.
+    header = git(root, "cat-file", "commit", "HEAD").partition("\n\n")[0]
+    match = re.search(r"^parent (\S+)$", header, re.MULTILINE)
+    if match is None:
+        return git(root, "hash-object", "-t", "tree", os.devnull).strip()
+    parent = match.group(1)
+
+    def is_here():
+        return subprocess.run(["git", "-C", root, "cat-file", "-e", f"{parent}^{{commit}}"], capture_output=True,
+                              check=False).returncode == 0
+
+    if not is_here():
+        try:
+            subprocess.run(["git", "-C", root, "fetch", "--quiet", "--no-tags", "--deepen=1"], capture_output=True,
+                           check=False, timeout=FETCH_SECONDS, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+        except subprocess.TimeoutExpired:
+            pass
+        if not is_here():
+            raise UnknownParent(f"this clone has not commit {parent}, the one before HEAD, and cannot fetch it; clone with "
+                                "--depth 2 or more")
+    return parent
+
+
+def changed_lines(root: pathlib.Path, start: str) -> dict[str, list[list[int]]]:
     """First and last line of each run of changed lines, by file; files that git does not know yet are new as a whole."""
-    start = git(root, "merge-base", base, "HEAD").strip()
     changes, file = {}, None
     for line in git(root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", start).splitlines():
         if line.startswith("+++ "):
@@ -99,7 +132,9 @@ def run_tidy(tidy: str, build: Build, source: str, line_filter: str, deadline: f
 def main(argv) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent, help="checkout")
-    parser.add_argument("--base", default="main", help="commit or branch [main]")
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--base", default="main", help="commit or branch [main]")
+    start.add_argument("--last-commit", action="store_true", help="what the last commit changed, in the place of BASE")
     parser.add_argument("--build-dir", type=pathlib.Path, help="a built tree [build/release]")
     parser.add_argument("--minutes", type=float, default=10, help="how long it may take in all [10]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="sources at a time")
@@ -111,7 +146,14 @@ def main(argv) -> int:
         if tidy is None:
             raise TidyError("clang-tidy-22 is missing; run scripts/install-packages.sh")
         build = Build(root, (arguments.build_dir or root / "build/release").resolve())
-        changes = changed_lines(root, arguments.base)
+        if arguments.last_commit:
+            start = since = first_parent(root)
+        else:
+            start, since = git(root, "merge-base", arguments.base, "HEAD").strip(), arguments.base
+        changes = changed_lines(root, start)
+    except UnknownParent as error:
+        print(f"tidy: left out: all that changed: {error}")
+        return SKIPPED
     except TidyError as error:
         print(f"tidy: error: {error}", file=sys.stderr)
         return 1
@@ -143,7 +185,7 @@ def main(argv) -> int:
 
     for line in left_out:
         print(f"tidy: left out: {line}")
-    print(f"tidy: {len(changes)} files changed since {arguments.base}, {len(changes) - len(left_out)} looked at, "
+    print(f"tidy: {len(changes)} files changed since {since}, {len(changes) - len(left_out)} looked at, "
           f"{len(left_out)} left out; {findings} sources with findings")
     return 1 if findings else 0
 

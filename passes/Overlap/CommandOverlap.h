@@ -31,7 +31,7 @@ struct OverlapOptions {
 /// gain nothing. What commands of different streams need of each other is for EventInsertion.
 class CommandOverlap {
 public:
-  CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, OverlapOptions options = {})
+  CommandOverlap(mlir::ModuleOp module, mlir::SymbolTable &symbols, const OverlapOptions &options = {})
       : symbols(symbols), cost(module, symbols, options.model), options(options) {}
 
   struct Result {

@@ -83,7 +83,7 @@ private:
   }
 
   /// The first of several choices, each with less memory than the one before, that is within the limit.
-  std::optional<OverlapOptions> choose(ModuleOp module, OverlapOptions most) {
+  std::optional<OverlapOptions> choose(ModuleOp module, const OverlapOptions &most) {
     OverlapOptions noPrefetch = most, noMerging = most;
     noPrefetch.mostPrefetch = noMerging.mostPrefetch = 0;
     noMerging.mergesRuns = false;

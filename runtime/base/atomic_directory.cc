@@ -57,7 +57,7 @@ absl::Status MakeDirectories(const std::string& path) {
 
 absl::StatusOr<std::string> ResolveDirectory(const std::string& path) {
   if (IsDirectory(path)) return path;
-  const std::string replaced = ReplacedName(path);
+  std::string replaced = ReplacedName(path);
   if (IsDirectory(replaced)) return replaced;
   return absl::NotFoundError(absl::StrCat("there is no directory '", path, "'; check the path"));
 }

@@ -38,7 +38,7 @@ class ExternalMemory {
   // Makes `memory`, which has the buffer's size and which `owner` keeps as it is, the memory of the buffer. Returns
   // false, and changes nothing, if commands of the device cannot read it there: the device does not reach it, or it
   // does not lie at a multiple of the buffer's alignment.
-  bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, std::shared_ptr<const void> owner);
+  bool Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, const std::shared_ptr<const void>& owner);
 
   // Read and write [offset, offset + size), which lies in the buffer. A buffer that was written has memory of the
   // device from then on. kFailedPrecondition for a read of a buffer without memory; kResourceExhausted when the device

@@ -216,7 +216,7 @@ absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> b
 }
 
 absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
-                                     std::shared_ptr<const void> owner) {
+                                     const std::shared_ptr<const void>& owner) {
   if (!external_->Has(tensor.buffer)) return false;
   if (memory.size() != tensor.bytes) {
     return absl::InvalidArgumentError(absl::StrCat("buffer ", Quoted(plan().buffers()->Get(tensor.buffer)->name()),
@@ -226,7 +226,7 @@ absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const u
   BOWLINE_RETURN_IF_ERROR(OffsetFor("replaced", tensor).status());
   is_prepared_ = false;
   const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
-  const bool borrowed = external_->Borrow(tensor.buffer, memory, std::move(owner));
+  const bool borrowed = external_->Borrow(tensor.buffer, memory, owner);
   bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
   return borrowed;
 }

@@ -146,7 +146,7 @@ class Session {
   // External, without a copy. False if the device cannot read it there, or the tensor is of another space: it has to be
   // written then.
   absl::StatusOr<bool> Borrow(const TensorRef& tensor, absl::Span<const uint8_t> memory,
-                              std::shared_ptr<const void> owner);
+                              const std::shared_ptr<const void>& owner);
   // The bytes of tensors of space External in the caller's memory and in the device's.
   ExternalBytes external_bytes() const { return external_->bytes(); }
   // Write and Read for all elements of a tensor.

@@ -47,8 +47,8 @@ class StateMemory : public TensorMemory {
   absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) override {
     return session_.Write(state_, from, offset);
   }
-  absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> bytes, std::shared_ptr<const void> owner) override {
-    return session_.Borrow(state_, bytes, std::move(owner));
+  absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> bytes, const std::shared_ptr<const void>& owner) override {
+    return session_.Borrow(state_, bytes, owner);
   }
 
  private:

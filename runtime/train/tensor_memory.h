@@ -22,7 +22,8 @@ class TensorMemory {
 
   // Lets the part be `bytes`, all of its own, which `owner` keeps as they are. False where it has to be written
   // instead.
-  virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/, std::shared_ptr<const void> /*owner*/) {
+  virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/,
+                                      const std::shared_ptr<const void>& /*owner*/) {
     return false;
   }
 };

@@ -151,7 +151,7 @@ TEST_P(ModelTest, AStepAllocatesNothing) {
   auto session = sessionOf(options(CompileMode::Train, 3));
   ASSERT_TRUE(session);
   auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kShuffle);
-  auto evaluator = Evaluator::Create(session.get(), dataset->get(), /*max_batches=*/2);
+  auto evaluator = Evaluator::Create(session.get(), dataset->get(), /*batches=*/2);
   ASSERT_TRUE(trainer.ok() && evaluator.ok());
   ASSERT_TRUE(trainer->Initialize().ok());
   // The first use of libraries and threads.

@@ -81,6 +81,7 @@ class SummarizeTestsTest(unittest.TestCase):
     def test_steps(self):
         files = {"ctest.xml": suite(PASS)}
         self.assertEqual(self.summarize(files, "--step", "runtime-only=passed")[0], "2 passed, 0 failed, 0 skipped")
+        self.assertEqual(self.summarize(files, "--step", "tidy=skipped")[0], "1 passed, 0 failed, 1 skipped")
         line, result = self.summarize(files, "--step", "runtime-only=failed")
         self.assertEqual((line, result.returncode), ("1 passed, 1 failed, 0 skipped", 1))
         self.assertIn("failed: runtime-only", result.stdout)

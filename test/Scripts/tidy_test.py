@@ -31,9 +31,7 @@ class TidyTest(unittest.TestCase):
         self.write("lib/inner.h", '#include "lib/outer.h"\n')
         self.write("lib/outer.h", "int f();\n")
         self.write("lonely.h", "int g();\n")
-        self.write("build/compile_commands.json", json.dumps(
-            [{"directory": str(self.root / "build"), "file": file, "command": f"clang++-22 -I{self.root} -c {file}"}
-             for file in (f"{self.root}/a.cc", f"{self.root}/lib/b.cc")]))
+        self.write_build()
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "a")
         self.git("config", "user.email", "a@b")
@@ -43,6 +41,11 @@ class TidyTest(unittest.TestCase):
     def write(self, file, text):
         (self.root / file).parent.mkdir(parents=True, exist_ok=True)
         (self.root / file).write_text(text)
+
+    def write_build(self):
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root / "build"), "file": file, "command": f"clang++-22 -I{self.root} -c {file}"}
+             for file in (f"{self.root}/a.cc", f"{self.root}/lib/b.cc")]))
 
     def git(self, *arguments):
         subprocess.run(["git", "-C", self.root, *arguments], check=True, env=self.environment)
@@ -98,6 +101,63 @@ class TidyTest(unittest.TestCase):
         result = self.tidy()
         self.assertEqual(result.returncode, 1)
         self.assertIn("missing", result.stdout)
+
+    def test_first_commit_is_all_new(self):
+        result = self.tidy("--last-commit")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.cc:1:", result.stdout)
+        self.assertIn("b.cc:2:", result.stdout)
+        self.assertIn("5 files changed since ", result.stdout)
+
+    def test_last_commit(self):
+        self.write("a.cc", OLD + NEW)
+        self.git("commit", "-q", "-a", "-m", "second")
+        result = self.tidy("--last-commit")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.cc:2:", result.stdout)
+        self.assertNotIn("a.cc:1:", result.stdout)
+        self.write("lib/outer.h", "int g();\n")
+        self.git("commit", "-q", "-a", "-m", "third")
+        self.assertEqual(self.tidy("--last-commit").returncode, 0)
+
+    def test_merge_is_all_that_it_brings(self):
+        self.git("checkout", "-q", "-b", "branch")
+        self.write("a.cc", OLD + NEW)
+        self.git("commit", "-q", "-a", "-m", "second")
+        self.write("lib/outer.h", "int g();\n")
+        self.git("commit", "-q", "-a", "-m", "third")
+        self.git("checkout", "-q", "main")
+        self.write("lonely.h", "int h();\n")
+        self.git("commit", "-q", "-a", "-m", "fourth")
+        self.git("merge", "-q", "--no-edit", "branch")
+        result = self.tidy("--last-commit")
+        self.assertIn("a.cc:2:", result.stdout)
+        self.assertIn("2 files changed since ", result.stdout)
+
+    def make_shallow_clone(self):
+        """Lets the tests' repository be a clone of its last commit alone, which is a new one."""
+        self.write("a.cc", OLD + NEW)
+        self.git("commit", "-q", "-a", "-m", "second")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        source, self.root = self.root, pathlib.Path(folder.name).resolve() / "clone"
+        subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{source}", self.root], check=True,
+                       env=self.environment)
+        self.write_build()
+
+    def test_shallow_clone_fetches_what_is_before(self):
+        self.make_shallow_clone()
+        result = self.tidy("--last-commit")
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("a.cc:2:", result.stdout)
+        self.assertIn("1 files changed since ", result.stdout)
+
+    def test_shallow_clone_that_cannot_fetch(self):
+        self.make_shallow_clone()
+        self.git("remote", "set-url", "origin", f"file://{self.root}/nowhere")
+        result = self.tidy("--last-commit")
+        self.assertEqual(result.returncode, 77, result.stdout + result.stderr)
+        self.assertIn("tidy: left out: all that changed: this clone has not commit ", result.stdout)
 
     def test_what_cannot_run(self):
         self.assertIn("git merge-base nowhere HEAD", self.tidy("--base", "nowhere").stderr)

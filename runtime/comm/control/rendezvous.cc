@@ -213,7 +213,7 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
     BOWLINE_RETURN_IF_ERROR(file.Append(absl::StrCat(kFileHeader, own, "\n", port, "\n", hello.token, "\n")));
     // It would send the others to the wrong place.
     BOWLINE_RETURN_IF_ERROR(RemoveFile(rendezvous.file, earlier));
-    const absl::Status written = file.CommitNewUnsynced();
+    absl::Status written = file.CommitNewUnsynced();
     if (written.ok()) return listener;
     // Somebody else was rank 0 at the same moment.
     if (!absl::IsAlreadyExists(written)) return written;

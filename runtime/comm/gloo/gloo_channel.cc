@@ -188,12 +188,12 @@ absl::Status GlooChannel::Compare(const hal::Operation& operation, const Header&
   }
   const int first = std::min(self_, peer), second = std::max(self_, peer);
   return absl::InvalidArgumentError(absl::StrCat(
-      "rank ", ranks_[static_cast<size_t>(first)], " calls ", WhatOf(first, first == self_ ? mine : theirs),
-      ", but rank ", ranks_[static_cast<size_t>(second)], " calls ", WhatOf(second, second == self_ ? mine : theirs),
-      detail, "; members must issue operations that belong together, in the same order"));
+      "rank ", ranks_[static_cast<size_t>(first)], " calls ", WhatOf(first == self_ ? mine : theirs), ", but rank ",
+      ranks_[static_cast<size_t>(second)], " calls ", WhatOf(second == self_ ? mine : theirs), detail,
+      "; members must issue operations that belong together, in the same order"));
 }
 
-std::string GlooChannel::WhatOf(int member, const Header& header) const {
+std::string GlooChannel::WhatOf(const Header& header) const {
   Activity activity;
   activity.communicator = name_;
   activity.ranks = ranks_;

@@ -73,7 +73,7 @@ class GlooChannel {
   absl::Status Greet(const hal::Operation& operation, absl::Span<const hal::HostPiece> pieces);
   absl::Status Compare(const hal::Operation& operation, const Header& mine, int peer, const Header& theirs) const;
   absl::Status CheckLink(const hal::Operation& operation, uint64_t total);
-  std::string WhatOf(int member, const Header& header) const;
+  std::string WhatOf(const Header& header) const;
   // Breaks the run because of the error of a transfer, and returns the error that broke it.
   absl::Status Fail(const absl::Status& failure);
 

@@ -55,7 +55,7 @@ std::string PerfMapPath() { return absl::StrCat("/tmp/perf-", ::getpid(), ".map"
 
 absl::Status DetachFromFile(void* handle) {
   struct link_map* object = nullptr;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, &object) != 0)
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&object)) != 0)
     return absl::InternalError(absl::StrCat("dlinfo: ", ::dlerror()));
   for (const auto& [begin, bytes] : ExecutablePages(object->l_addr)) {
     // A copy takes the place of the pages in one step, so that an error leaves them as they were.

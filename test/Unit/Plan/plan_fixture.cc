@@ -39,7 +39,7 @@ class Maker {
   static void AddArgument(fbs::KernelT& kernel, Access access, DType dtype, std::vector<int64_t> shape);
   static void AddInts(fbs::KernelT& kernel, const char* name, std::vector<int64_t> values);
   static void AddFloat(fbs::KernelT& kernel, const char* name, double value);
-  void Launch(fbs::SegmentT& segment, KernelIndex kernel, std::vector<uint32_t> buffers);
+  void Launch(fbs::SegmentT& segment, KernelIndex kernel, const std::vector<uint32_t>& buffers);
   fbs::ProgramT& AddProgram(const char* name);
   static fbs::SegmentT& AddSegment(fbs::ProgramT& program, const char* name);
   static std::unique_ptr<fbs::PortT> Port(const char* name, uint32_t buffer, int64_t limit = 0);
@@ -208,7 +208,7 @@ void Maker::AddKernels() {
   AddArgument(increment, Access::ReadWrite, DType::F32, {1});
 }
 
-void Maker::Launch(fbs::SegmentT& segment, KernelIndex kernel, std::vector<uint32_t> buffers) {
+void Maker::Launch(fbs::SegmentT& segment, KernelIndex kernel, const std::vector<uint32_t>& buffers) {
   fbs::LaunchT launch;
   launch.kernel = kernel;
   for (uint32_t buffer : buffers) launch.operands.emplace_back(buffer, 0);
