@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Nest.h"
-#include "dialects/Graph/ValidRows.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/ValidRows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -36,7 +36,8 @@ public:
   FailureOr<uint64_t> run() {
     auto bytes = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr);
     if (!bytes)
-      return module.emitError("the module of the role has no '") << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
+      return module.emitError("the module of the role has no '")
+             << plan::PlanDialect::kArenaBytesAttr << "'; run pack-arena first";
     arena = bytes.getInt();
     if (failed(emitArenas()))
       return failure();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
+#include "kernels/registry/data_check.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"

@@ -31,7 +31,8 @@ constexpr auto AppendText = [](std::string* out, std::string_view text) { out->a
 }  // namespace
 
 absl::Status Refuse(const Signature& signature, std::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("kernel '", absl::Utf8SafeCEscape(signature.kernel), "': ", Text(message)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel '", absl::Utf8SafeCEscape(signature.kernel), "': ", Text(message)));
 }
 
 absl::Status CheckExtents(const Signature& signature, std::string_view name, const TensorSpec& spec) {

@@ -42,7 +42,8 @@ ExternalBytes ExternalMemory::bytes() const {
   return bytes;
 }
 
-bool ExternalMemory::Borrow(uint32_t buffer, absl::Span<const uint8_t> memory, const std::shared_ptr<const void>& owner) {
+bool ExternalMemory::Borrow(uint32_t buffer, absl::Span<const uint8_t> memory,
+                            const std::shared_ptr<const void>& owner) {
   const std::optional<hal::DeviceAddress> address = device_.AddressOfHost(memory);
   if (!address.has_value() || *address == 0 || *address % plan_.buffers()->Get(buffer)->alignment() != 0) return false;
   Place& place = places_.at(buffer);

@@ -45,16 +45,16 @@ class Exchange {
   // Contract
   //   Order: one operation at a time, and every rank runs the same ones in the same order; sends and receives concern
   //   two ranks only. Types: reductions take those that CanReduce (types/element_type.h); all else takes every type.
-  //   Integer sums wrap. Those of 16 bits are summed in f32 and rounded once. The maximum of anything and a NaN is a NaN. Determinism:
-  //   the ranks' values are combined in the order of ranks; all ranks get the same bits, in every run. In place:
-  //   kAllReduce may have receive == send; kAllGather, send == this rank's part of receive; kReduceScatter, receive ==
-  //   this rank's part of send. Other overlaps are not allowed. Until the operation ends other members may read `send`.
-  //   Nothing is allocated after the first use. Errors: kInvalidArgument when members run operations that do not match
-  //   (kind, reduction, type, counts, peer), naming two of them and what each called. kDeadlineExceeded when a member
-  //   does not come in time, saying who waits for whom: rank, operation, and its number on this communicator, from 0.
-  //   kUnavailable, with the same, when a member's process died, was stopped or cannot be reached. After an error of
-  //   what members do, the ranks cannot know where they are: all communicators made with this one are broken, and what
-  //   waits on them, or comes later, ends with the same error.
+  //   Integer sums wrap. Those of 16 bits are summed in f32 and rounded once. The maximum of anything and a NaN is a
+  //   NaN. Determinism: the ranks' values are combined in the order of ranks; all ranks get the same bits, in every
+  //   run. In place: kAllReduce may have receive == send; kAllGather, send == this rank's part of receive;
+  //   kReduceScatter, receive == this rank's part of send. Other overlaps are not allowed. Until the operation ends
+  //   other members may read `send`. Nothing is allocated after the first use. Errors: kInvalidArgument when members
+  //   run operations that do not match (kind, reduction, type, counts, peer), naming two of them and what each called.
+  //   kDeadlineExceeded when a member does not come in time, saying who waits for whom: rank, operation, and its number
+  //   on this communicator, from 0. kUnavailable, with the same, when a member's process died, was stopped or cannot be
+  //   reached. After an error of what members do, the ranks cannot know where they are: all communicators made with
+  //   this one are broken, and what waits on them, or comes later, ends with the same error.
 };
 
 }  // namespace bowline::hal

@@ -70,9 +70,10 @@ absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32
   if (std::all_of(candidates.begin(), candidates.end(), [](float logit) { return std::isfinite(logit); })) {
     return candidates;
   }
-  return absl::InternalError(absl::StrCat("the logits after token ", text.size(),
-                                          " are not finite; the weights are those of a run whose loss became NaN, or some value is "
-                                          "above 65504, if the plan computes in f16: compile it with --dtype bf16"));
+  return absl::InternalError(
+      absl::StrCat("the logits after token ", text.size(),
+                   " are not finite; the weights are those of a run whose loss became NaN, or some value is "
+                   "above 65504, if the plan computes in f16: compile it with --dtype bf16"));
 }
 
 absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions& options,

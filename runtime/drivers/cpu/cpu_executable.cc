@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<hal::Launchable>> CpuExecutable::Resolve(const st
 
 absl::StatusOr<const void*> CpuExecutable::ResolveFunction(const std::string& symbol) const {
   const void* address = ::dlsym(handle_, symbol.c_str());
-  if (address == nullptr) return absl::NotFoundError(absl::StrCat("the plan's image has no symbol '", absl::Utf8SafeCEscape(symbol), "'"));
+  if (address == nullptr)
+    return absl::NotFoundError(absl::StrCat("the plan's image has no symbol '", absl::Utf8SafeCEscape(symbol), "'"));
   if (PerfMapRequested()) BOWLINE_RETURN_IF_ERROR(AppendToPerfMap(address, symbol));
   return address;
 }

@@ -456,7 +456,8 @@ const Rule kOverlapRules[] = {
        p.entries[0]->inputs.push_back(std::make_unique<fbs::PortT>(*p.entries[1]->inputs[0]));
        p.entries[0]->inputs[0]->second = 0;
      },
-     "entry 0 'init': port 'tokens': buffer 'tokens' is that of entry 1 'step': input 0 'tokens' too, of which two runs "
+     "entry 0 'init': port 'tokens': buffer 'tokens' is that of entry 1 'step': input 0 'tokens' too, of which two "
+     "runs "
      "are in flight"},
     {"SecondIsTheFirstOfAnEntryWithOneRun",
      [](P& p) {

@@ -205,10 +205,9 @@ TEST(Session, MeasurementSeesWhatIsWrittenBesidesBuffers) {
   const uint64_t end = plan.arena_bytes;
   testing::AddGuards(plan);
   const auto write_at = [&](uint64_t offset, uint8_t value) {
-    return testing::MeasureArena([&] { return Open(plan); },
-                                 [=](Session& session) {
-                                   EXPECT_TRUE(session.arena().Write(offset, {&value, 1}).ok());
-                                 });
+    return testing::MeasureArena(
+        [&] { return Open(plan); },
+        [=](Session& session) { EXPECT_TRUE(session.arena().Write(offset, {&value, 1}).ok()); });
   };
   for (const uint8_t value : {uint8_t{0}, uint8_t{7}, uint8_t{0xff}}) {
     const testing::ArenaUse use = write_at(end + 5, value);
