@@ -144,6 +144,7 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
   std::optional<StringRef> name = kernel.getRegistered();
   if (!name)
     return withoutRows(kernel.getValidRows(), own, runBody(body, own, *arithmetic));
+  // By name: the only kernel that no operation computes, so that there is none to build from it.
   if (name == "pack_matrix")
     return Tensors{packed(kernel, own.front())};
   FailureOr<Block *> operation = operationOf(user, kernel);

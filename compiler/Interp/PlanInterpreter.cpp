@@ -10,6 +10,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/ModuleTarget.h"
 
 #include <map>
 #include <numeric>
@@ -55,7 +56,7 @@ PlanInterpreter::Role::Role(ModuleOp module, const RankGrid &whole, StringRef ax
     std::optional<uint64_t> offset = buffer.getOffset();
     offsets[buffer] = offset ? arenas[buffer.getSpace()] + static_cast<int64_t>(*offset) : bytes;
     if (!offset)
-      bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), plan::kAlignment));
+      bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), deviceAlignment(module)));
   }
 }
 

@@ -17,14 +17,15 @@ bool bowline::isForAllRoles(Operation *op) { return isa<dist::MeshOp, dist::Stra
 
 bool bowline::isOnlyRole(ModuleOp role) { return !role->getParentOp() || !role.getSymName(); }
 
-void bowline::nestProgram(ModuleOp module) {
+bool bowline::nestProgram(ModuleOp module) {
   if (!module.getOps<ModuleOp>().empty())
-    return;
+    return false;
   ModuleOp role = ModuleOp::create(module.getLoc());
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (!isForAllRoles(&op))
       op.moveBefore(role.getBody(), role.getBody()->end());
   module.getBody()->push_back(role);
+  return true;
 }
 
 static constexpr StringLiteral kWhatToDo("after phase 'local' each role's program is in a nested module, also where "

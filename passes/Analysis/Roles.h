@@ -25,8 +25,8 @@ bool isForAllRoles(mlir::Operation *op);
 /// Whether all ranks have this role: one that has no name, or a module that stands alone.
 bool isOnlyRole(mlir::ModuleOp role);
 
-/// Puts the program that \p module holds into a nested module. Does nothing where there are roles already.
-void nestProgram(mlir::ModuleOp module);
+/// Puts the program that \p module holds into a nested module. False: there are roles already, and nothing changed.
+bool nestProgram(mlir::ModuleOp module);
 
 /// Fails with a diagnostic that says what to do where \p module holds a program that is in no role, or none at all.
 llvm::LogicalResult verifyRoles(mlir::ModuleOp module);

@@ -19,7 +19,11 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
-static constexpr unsigned kWeight = 1; // the argument of matmul
+// By name: packing is about this pair of kernels. Which fields of the product's configuration say how its second operand
+// lies, and with which ones it reads what the other kernel makes, is in their signatures (kernels/signatures); only the
+// form itself is the target's (targets::Packing). Operations do not answer for it, as no operation has packed operands.
+static constexpr llvm::StringLiteral kProduct = "matmul", kPack = "pack_matrix";
+static constexpr unsigned kWeight = 1; // the argument of kProduct
 
 static int64_t integer(DictionaryAttr config, StringRef name) { return config.getAs<IntegerAttr>(name).getInt(); }
 
@@ -65,7 +69,7 @@ RankedTensorType WeightPacking::packedType(int64_t k, int64_t n, Type element) c
 }
 
 std::optional<DictionaryAttr> WeightPacking::layoutOf(plan::LaunchOp launch, plan::KernelOp kernel) {
-  if (kernel.getRegistered() != "matmul" || !kernel.getConfigAttr())
+  if (kernel.getRegistered() != kProduct || !kernel.getConfigAttr())
     return std::nullopt;
   if (launch.getOperands()[kWeight].getDefiningOp<plan::BufferOp>().getSpace() == plan::MemorySpace::External)
     return std::nullopt;
@@ -219,15 +223,15 @@ plan::KernelOp WeightPacking::packKernel(const PackableWeight &weight) {
   SmallVector<plan::ArgumentAttr> arguments = {
       plan::ArgumentAttr::get(b.getContext(), plan::Access::Read, source),
       plan::ArgumentAttr::get(b.getContext(), plan::Access::Write, weight.packedType)};
-  if (scratchBytes("pack_matrix", weight.layout, arguments, /*hasEpilogue=*/false) != std::optional<size_t>(0))
+  if (scratchBytes(kPack, weight.layout, arguments, /*hasEpilogue=*/false) != std::optional<size_t>(0))
     return nullptr;
   OpBuilder builder(weight.segment->getParentOp());
   OperationState state(builder.getUnknownLoc(), plan::KernelOp::getOperationName());
-  state.addAttribute("sym_name", builder.getStringAttr("pack_matrix"));
+  state.addAttribute("sym_name", builder.getStringAttr(kPack));
   known = cast<plan::KernelOp>(builder.create(state));
   known->remove();
   symbols.insert(known, Block::iterator(weight.segment->getParentOp()));
-  known.setRegistered("pack_matrix");
+  known.setRegistered(kPack);
   known.setConfigAttr(weight.layout);
   known.setArgumentsAttr(b.getArrayAttr(SmallVector<Attribute>(arguments.begin(), arguments.end())));
   known.setFlops(APFloat(0.0));
@@ -249,7 +253,7 @@ plan::KernelOp WeightPacking::packedProduct(plan::KernelOp kernel, RankedTensorT
     arguments.push_back(kernel.getArgument(i));
   auto plainBytes = static_cast<double>(plan::byteCount(arguments[kWeight].getType()));
   arguments[kWeight] = plan::ArgumentAttr::get(b.getContext(), plan::Access::Read, packedType);
-  std::optional<size_t> scratch = scratchBytes("matmul", packedConfig, arguments, kernel.hasEpilogue());
+  std::optional<size_t> scratch = scratchBytes(kProduct, packedConfig, arguments, kernel.hasEpilogue());
   if (!scratch)
     return nullptr;
   if (*scratch > 0) {

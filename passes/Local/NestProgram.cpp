@@ -24,9 +24,8 @@ public:
   using NestProgramBase::NestProgramBase;
 
   void runOnProgram() override {
-    if (!getOperation().getOps<ModuleOp>().empty())
-      return markAllAnalysesPreserved();
-    nestProgram(getOperation());
+    if (!nestProgram(getOperation()))
+      markAllAnalysesPreserved();
   }
 };
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Fusion/Recomputation/DetachedEpilogue.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -30,18 +31,14 @@ static constexpr int64_t kSmallPart = 1024;
 /// The list of choices has about so many: more make its steps finer.
 static constexpr int64_t kSteps = 64;
 
-static int64_t bytesOf(Value value) {
-  return static_cast<int64_t>(
-      llvm::alignTo(plan::byteCount(cast<RankedTensorType>(value.getType())), plan::kAlignment));
-}
-
 static double flopsOf(Operation *op) {
   double flops = 0;
   op->walk([&](graph::CostModel cost) { flops += cost.flops(); });
   return flops;
 }
 
-Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward) : block(block) {
+Recomputation::Recomputation(Block &block, const DenseSet<Operation *> &forward)
+    : block(block), alignment(deviceAlignment(block.getParentOp()->getParentOfType<ModuleOp>())) {
   for (BlockArgument argument : block.getArguments())
     idOf[argument] = -1;
   for (Operation &op : block)
@@ -105,7 +102,8 @@ void Recomputation::addInfo(Operation *op, ValueRange results, bool forward, int
     int id = static_cast<int>(values.size());
     idOf[result] = id;
     info.results.push_back(id);
-    values.push_back({result, bytesOf(result), static_cast<int>(ops.size())});
+    auto bytes = llvm::alignTo(plan::byteCount(cast<RankedTensorType>(result.getType())), alignment);
+    values.push_back({result, static_cast<int64_t>(bytes), static_cast<int>(ops.size())});
     values.back().received = isa<dist::DistDialect>(op->getDialect());
   }
   if (whole < 0)

@@ -116,6 +116,7 @@ private:
   llvm::SmallVector<int> forwardOps;
   llvm::DenseSet<llvm::StringRef> variablesRead;
   mlir::Block &block;
+  int64_t alignment; ///< of buffers on the device
   double blockFlops = 0;
 };
 

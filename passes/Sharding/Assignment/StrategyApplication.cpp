@@ -272,32 +272,33 @@ LogicalResult StrategyApplication::shardBatch(graph::FuncOp function) {
 // Sequences
 //===----------------------------------------------------------------------===//
 
-/// Whether \p value is a parameter, perhaps rounded.
-static bool isParameter(Value value) {
+/// Whether \p value is the embedding, perhaps rounded: a parameter that has the role.
+static bool isEmbedding(Value value) {
   while (isa_and_present<arith::TruncFOp, arith::ExtFOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   auto read = value.getDefiningOp<graph::ReadOp>();
-  return read && SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr());
+  auto param = read ? SymbolTable::lookupNearestSymbolFrom<graph::ParamOp>(read, read.getVariableAttr()) : nullptr;
+  return param && param.getRoleAttr() && param.getRoleAttr().getKind() == graph::RoleKind::Vocabulary;
 }
 
-/// The result [batch, sequence, hidden] of a lookup is where the residual stream begins. One position at a time, when
-/// text is generated, is no sequence.
+/// Where tokens [batch, sequence] are looked up in the embedding, the residual stream begins. One position at a time,
+/// when text is generated, is no sequence.
 static bool isResidualStream(graph::GatherOp gather) {
-  auto type = cast<RankedTensorType>(gather.getResult().getType());
-  return type.getRank() == 3 && isParameter(gather.getTable()) && type.getDimSize(1) > 1;
+  auto tokens = cast<RankedTensorType>(gather.getIndices().getType());
+  return isEmbedding(gather.getTable()) && tokens.getRank() == 2 && tokens.getDimSize(1) > 1;
 }
 
 LogicalResult StrategyApplication::shardSequences() {
   SmallVector<graph::GatherOp> streams;
+  // By name: rows of the embedding are looked up by this operation alone.
   module.walk([&](graph::GatherOp gather) {
     if (isResidualStream(gather))
       streams.push_back(gather);
   });
   if (streams.empty())
     return dist::StrategyOp::of(module).getOnly<dist::SequenceParallelOp>().emitOpError(
-        "finds no residual stream: no function looks up rows of a parameter for several positions of a sequence; "
-        "remove "
-        "it");
+        "finds no residual stream: no function looks up tokens [batch, sequence], of several positions, in a parameter "
+        "with role(vocabulary); give the embedding its role, or remove the line");
   return success(llvm::all_of(streams, [&](graph::GatherOp gather) { return succeeded(cutSequence(gather)); }));
 }
 

@@ -9,6 +9,7 @@
 #include "passes/Sharding/Assignment/TensorParallel.h"
 #include "dialects/Dist/DistOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/UsesInOrder.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -25,7 +26,8 @@ static StringRef parameterOf(Value value) {
 /// its parts, is split; 0 if it is not split.
 static int64_t findHeads(Value projection) {
   int64_t rank = cast<RankedTensorType>(projection.getType()).getRank();
-  for (Operation *user : projection.getUsers()) {
+  for (OpOperand *use : usesInOrder(projection)) {
+    Operation *user = use->getOwner();
     // By name: the layers of frontends/hf have these operations between a projection and its heads.
     if (isa<arith::AddFOp, arith::TruncFOp, arith::ExtFOp, graph::SliceOp>(user)) {
       if (int64_t heads = findHeads(user->getResult(0)))
@@ -59,13 +61,21 @@ TensorParallel::TensorParallel(ModuleOp module, StringRef axis, int64_t ranks)
   findUses();
 }
 
-/// Forward functions come first in a module: the first contraction is the one that projects.
 void TensorParallel::findUses() {
+  for (auto function : module.getOps<graph::FuncOp>())
+    findUses(function);
+}
+
+/// In each function the first contraction is the one that projects: those of the backward pass need its result.
+void TensorParallel::findUses(graph::FuncOp function) {
+  llvm::StringMap<Use> own;
   auto note = [&](Value param, Use use) {
     if (StringRef name = parameterOf(param); !name.empty())
-      uses.try_emplace(name, use);
+      own.try_emplace(name, use);
   };
-  module.walk([&](graph::DotGeneralOp dot) {
+  // By name: which of a weight's dimensions are its input and its output, this contraction says; weights of others have
+  // no role in the table.
+  function.walk([&](graph::DotGeneralOp dot) {
     auto noteWeight = [&](Value weight, ArrayRef<int64_t> contracted, ArrayRef<int64_t> free, Value activations) {
       if (contracted.size() == 1 && free.size() == 1)
         note(weight, Use{contracted.front(), free.front(), findJoinedHeads(activations), findHeads(dot.getResult())});
@@ -73,29 +83,39 @@ void TensorParallel::findUses() {
     noteWeight(dot.getLhs(), dot.getLhsContract(), dot.getLhsFree(), dot.getRhs());
     noteWeight(dot.getRhs(), dot.getRhsContract(), dot.getRhsFree(), dot.getLhs());
   });
-  module.walk([&](graph::BroadcastOp bias) {
+  // By name: a bias is a vector that is repeated along rows, which is this operation.
+  function.walk([&](graph::BroadcastOp bias) {
     if (cast<RankedTensorType>(bias.getInput().getType()).getRank() == 1)
       note(bias.getInput(), Use{std::nullopt, 0, 0, findHeads(bias.getResult())});
   });
-  module.walk([&](graph::GatherOp gather) {
+  // By name: rows of a table are looked up by this operation alone.
+  function.walk([&](graph::GatherOp gather) {
     if (StringRef name = parameterOf(gather.getTable()); !name.empty())
       tables.insert(name);
   });
+  for (const auto &entry : own)
+    if (auto [known, isNew] = uses.try_emplace(entry.first(), entry.second); !isNew && known->second != entry.second)
+      ambiguous.insert(entry.first());
 }
 
 const TensorParallel::Use *TensorParallel::findUse(graph::ParamOp param) const {
   auto use = uses.find(param.getName());
-  return use == uses.end() ? nullptr : &use->second;
+  return use == uses.end() || ambiguous.contains(param.getName()) ? nullptr : &use->second;
 }
 
 static constexpr StringRef kNoUse = "no contraction with one input and one output dimension reads them";
+static constexpr StringRef kAmbiguous = "functions contract other dimensions of them, or have other numbers of heads";
 static constexpr StringRef kHeads = "their number of heads does not divide";
+
+StringRef TensorParallel::reasonForNoUse(graph::ParamOp param) const {
+  return ambiguous.contains(param.getName()) ? kAmbiguous : kNoUse;
+}
 
 std::optional<TensorParallel::Cut> TensorParallel::cutOutput(graph::ParamOp param, StringRef &reason) const {
   const Use *use = findUse(param);
   if (use && use->outputHeads % ranks == 0)
     return Cut{use->output};
-  reason = use ? kHeads : kNoUse;
+  reason = use ? kHeads : reasonForNoUse(param);
   return std::nullopt;
 }
 
@@ -103,7 +123,7 @@ std::optional<TensorParallel::Cut> TensorParallel::cutInput(graph::ParamOp param
   const Use *use = findUse(param);
   if (use && use->input && use->inputHeads % ranks == 0)
     return Cut{*use->input};
-  reason = use && use->input ? kHeads : kNoUse;
+  reason = use && use->input ? kHeads : reasonForNoUse(param);
   return std::nullopt;
 }
 

@@ -67,10 +67,13 @@ private:
     int64_t output;
     /// The number of heads that a projection reads and that it produces; 0 if it is not from, or to, heads.
     int64_t inputHeads, outputHeads;
+    bool operator==(const Use &) const = default;
   };
 
   void findUses();
+  void findUses(graph::FuncOp function);
   const Use *findUse(graph::ParamOp param) const;
+  llvm::StringRef reasonForNoUse(graph::ParamOp param) const;
   std::optional<Cut> cutOutput(graph::ParamOp param, llvm::StringRef &reason) const;
   std::optional<Cut> cutInput(graph::ParamOp param, llvm::StringRef &reason) const;
   std::optional<Cut> cutParts(graph::ParamOp param, llvm::StringRef &reason) const;
@@ -82,6 +85,8 @@ private:
   std::string axis;
   int64_t ranks;
   llvm::StringMap<Use> uses;
+  /// Parameters that functions use in different ways.
+  llvm::StringSet<> ambiguous;
   /// Parameters in which rows are looked up.
   llvm::StringSet<> tables;
   llvm::MapVector<llvm::StringRef, std::vector<graph::ParamOp>> whole;

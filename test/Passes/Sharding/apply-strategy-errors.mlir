@@ -99,6 +99,21 @@ graph.func loss @loss(%tokens: tensor<2x6xi32>) -> tensor<2x6x4xf32> {
 
 // -----
 
+// Rows of a parameter that is no embedding are no residual stream, whatever shape they have.
+dist.strategy @no_embedding {
+  mesh @mesh ["tp"] [2]
+  // expected-error @+1 {{finds no residual stream: no function looks up tokens [batch, sequence], of several positions, in a parameter with role(vocabulary); give the embedding its role, or remove the line}}
+  sequence_parallel "tp"
+}
+graph.param @table : tensor<8x4xf32> init(#graph.fill<0.0>) key("table") role(none)
+graph.func loss @loss(%tokens: tensor<2x6xi32>) -> tensor<2x6x4xf32> {
+  %table = graph.read @table : tensor<8x4xf32>
+  %0 = graph.gather %table[%tokens] : (tensor<8x4xf32>, tensor<2x6xi32>) -> tensor<2x6x4xf32>
+  graph.return %0 : tensor<2x6x4xf32>
+}
+
+// -----
+
 dist.strategy @schedule {
   mesh @mesh ["pp"] [2]
   // expected-error @+1 {{there is no schedule '1f1'; the nearest is '1f1b'}}

@@ -102,3 +102,28 @@ module @keys {
     graph.return %1, %5 : tensor<3x4x2xf32>, tensor<3x2x2xf32>
   }
 }
+
+// -----
+
+// What a weight's dimensions are does not depend on which function comes first: where functions differ, it stays whole.
+// CHECK-LABEL: module @functions
+module @functions {
+  dist.strategy @s { mesh @mesh ["tp"] [2] }
+  // expected-remark @+1 {{'both' stays whole on all 2 ranks along "tp": functions contract other dimensions of them, or have other numbers of heads}}
+  graph.param @both : tensor<4x8xf32> init(#graph.fill<0.0>) key("0") role(column)
+  // CHECK: graph.param @one : tensor<4x8xf32> {{.*}}dist.sharding<[{}, {"tp"}]>
+  graph.param @one : tensor<4x8xf32> init(#graph.fill<0.0>) key("1") role(column)
+  graph.func @transposed(%x: tensor<3x8xf32>) -> tensor<3x4xf32> {
+    %w = graph.read @both : tensor<4x8xf32>
+    %0 = graph.dot_general %x, %w contract [1] x [1] : (tensor<3x8xf32>, tensor<4x8xf32>) -> tensor<3x4xf32>
+    graph.return %0 : tensor<3x4xf32>
+  }
+  graph.func loss @loss(%x: tensor<3x4xf32>, %g: tensor<3x8xf32>) -> (tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x4xf32>) {
+    %w = graph.read @both : tensor<4x8xf32>
+    %0 = graph.dot_general %x, %w contract [1] x [0] : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32>
+    %v = graph.read @one : tensor<4x8xf32>
+    %1 = graph.dot_general %x, %v contract [1] x [0] : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32>
+    %2 = graph.dot_general %1, %v contract [1] x [1] : (tensor<3x8xf32>, tensor<4x8xf32>) -> tensor<3x4xf32>
+    graph.return %0, %1, %2 : tensor<3x8xf32>, tensor<3x8xf32>, tensor<3x4xf32>
+  }
+}
