@@ -17,7 +17,8 @@ namespace bowline {
 
 /// Fails with a diagnostic that names \p pass unless \p module is where passes of \p phase may run: the module says
 /// that the phase before it ended, or this one, which may run once more. A module that says nothing, as one that a
-/// person wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on.
+/// person wrote for a test, is judged by what it holds: functions up to `fuse`, commands from `codegen` on. A module of
+/// modules, as a pipeline's ranks have them, is nowhere: a pass runs on each of them.
 llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
 
 /// A pass of a phase. It does nothing to a module that the phase does not take.
