@@ -83,13 +83,27 @@ bool bowline::isFreeConstant(Value value) {
 // ShardingState
 //===----------------------------------------------------------------------===//
 
+/// The sharding that a variable starts with, and whose it is. A state of a parameter starts with that of the parameter,
+/// unless it has one: sizes were padded for the axes of the parameter, and not for those that others would propagate.
+static std::pair<dist::ShardingAttr, StringRef> seedOf(const SymbolTable &symbols, Operation *variable) {
+  auto shardingOf = [](Operation *op) {
+    return op->getAttrOfType<dist::ShardingAttr>(dist::DistDialect::kShardingAttr);
+  };
+  auto state = dyn_cast<graph::StateOp>(variable);
+  Operation *owner = variable;
+  if (state && state.getOf() && !shardingOf(state))
+    owner = symbols.lookup(*state.getOf());
+  return {shardingOf(owner), SymbolTable::getSymbolName(owner)};
+}
+
 ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh) {
+  SymbolTable symbols(module);
   for (Operation &op : *module.getBody()) {
     if (auto variable = dyn_cast<graph::Variable>(op)) {
-      StringRef name = variable.getVariableName();
-      auto sharding = op.getAttrOfType<dist::ShardingAttr>(dist::DistDialect::kShardingAttr);
-      variables[name] = std::make_unique<Cut>(sharding ? Cut::from(sharding, ("variable '" + name + "'").str())
-                                                       : Cut::open(variable.getTensorType().getRank()));
+      auto [sharding, owner] = seedOf(symbols, &op);
+      variables[variable.getVariableName()] =
+          std::make_unique<Cut>(sharding ? Cut::from(sharding, ("variable '" + owner + "'").str())
+                                         : Cut::open(variable.getTensorType().getRank()));
     }
     auto function = dyn_cast<graph::FuncOp>(op);
     if (!function)

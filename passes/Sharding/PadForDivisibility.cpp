@@ -29,7 +29,7 @@ public:
     if (!mesh || !Padding::isNeeded(getOperation(), mesh))
       return markAllAnalysesPreserved();
     repeatFreeValues(getOperation());
-    if (failed(Padding(getOperation(), mesh).run()))
+    if (failed(Padding(getOperation(), mesh).run()) || failed(Padding::verifyShards(getOperation(), mesh)))
       signalPassFailure();
   }
 };

@@ -139,6 +139,26 @@ class StrategyFile(tools.ToolTest):
                     (self.folder / "two.csv").write_text("0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")
                 self.assertTrue(self.plan("--strategy", self.file([*others, line]), **THREE_LAYERS) != plan)
 
+    def test_shards_of_parameters_whose_sizes_are_padded(self):
+        """257 words and 53 columns are padded for the parameters' own axes, and not for those that their gradients
+        would have from other shards."""
+        for axes, line in ((dict(dp=2, tp=2), 'shard "*norm*" as <[{"tp"}]>'),
+                           (dict(tp=2), 'shard "model.embed_tokens.weight" as <[{}, {"tp"}]>'),
+                           (dict(dp=2, tp=2), 'shard "lm_head.weight" as <[{"dp"}, {"tp"}]>'),
+                           (dict(dp=2, tp=2), 'shard "*.o_proj.weight" as <[{"dp"}, {"tp"}]>')):
+            with self.subTest(line):
+                result = tools.start("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--threads", 1, "--no-codegen",
+                                   "--strategy", self.file([mesh(**axes), line]), "--verify-each=equiv",
+                                   "-o", self.folder / "x.plan")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(b"kept what a model of this structure", result.stderr)
+        # Columns that one matrix has whole and the other one in pieces would need zeros that no layout says.
+        result = tools.start("bowline-compile", MODEL, "--batch", 6, "--seq", 8, "--threads", 1, "--no-codegen",
+                           "--strategy", self.file([mesh(dp=2, tp=2), 'shard "*.w_down" as <[{"dp"}, {}]>']),
+                           "-o", self.folder / "x.plan")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"'layers.0.mlp.w_down': dimension 1 of 53 is whole on every rank, and 54 where", result.stderr)
+
     def test_what_the_memory_limit_chooses(self):
         flags = ["--recompute", "auto", "--memory-limit", "740KiB"]
         plan, machine = self.compare(flags, ['recompute "auto"'])

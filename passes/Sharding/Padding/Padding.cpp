@@ -11,6 +11,8 @@
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/ShardingState.h"
 #include "passes/Sharding/Padding/Misfit.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -27,6 +29,34 @@ bool Padding::isNeeded(ModuleOp module, dist::MeshOp mesh) {
       for (auto [size, dim] : llvm::zip_equal(variable.getTensorType().getShape(), sharding.getDims()))
         needed |= size % mesh.getSize(dim.getAxes()) != 0;
   return needed;
+}
+
+/// `cut along "dp"`.
+static std::string describeAxes(ArrayRef<StringAttr> axes) {
+  if (axes.empty())
+    return "whole on every rank";
+  llvm::SmallSetVector<StringRef, 4> names;
+  for (StringAttr axis : axes)
+    names.insert(dist::wholeAxis(axis));
+  return "cut along \"" + llvm::join(names, "\", \"") + "\"";
+}
+
+LogicalResult Padding::verifyShards(ModuleOp module, dist::MeshOp mesh) {
+  for (auto variable : module.getOps<graph::Variable>()) {
+    auto sharding = variable->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
+    auto view = variable->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kViewAttr);
+    if (!sharding || !view) // a state gets the shards of its parameter
+      continue;
+    for (auto [dim, size] : llvm::enumerate(variable.getTensorType().getShape())) {
+      ArrayRef<StringAttr> axes = sharding.getAxes(dim);
+      if (size != static_cast<int64_t>(llvm::alignTo(view[dim], mesh.getSize(axes))))
+        return variable->emitError() << "'" << variable.getVariableName() << "': dimension " << dim << " of "
+                                     << view[dim] << " is " << describeAxes(axes) << ", and " << size
+                                     << " where the sharding of other parameters pads it: a plan pads a tensor for its "
+                                        "own axes alone; shard all that have this dimension along the same axes";
+    }
+  }
+  return success();
 }
 
 LogicalResult Padding::run() {

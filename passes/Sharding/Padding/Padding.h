@@ -34,6 +34,10 @@ public:
   /// Whether a variable has a dimension that its axes do not divide.
   static bool isNeeded(mlir::ModuleOp module, dist::MeshOp mesh);
 
+  /// Fails with a diagnostic at a variable that grew with others of its class beyond what its own axes need, which no
+  /// plan can say: there the zeros of a shard follow from the axes of its own layout.
+  static llvm::LogicalResult verifyShards(mlir::ModuleOp module, dist::MeshOp mesh);
+
   /// repeatFreeValues must have been called for the module before.
   Padding(mlir::ModuleOp module, dist::MeshOp mesh) : module(module), mesh(mesh), classes(module) {}
 

@@ -117,8 +117,6 @@ plan.entry @run program @run_program inputs ["x"] limits [0] (%x : !plan.buffer<
 // Where an entry writes parameters there is nothing that stays, and what is made out of little is made again.
 // CHECK-LABEL: module @trains
 // CHECK-NOT: @prepare
-// CHECK-LABEL: module @makes_much_of_little
-// CHECK-NOT: @prepare
 module @trains {
 %w = plan.buffer "w" parameter : !plan.buffer<tensor<4xf32>>
 %v = plan.buffer "v" parameter : !plan.buffer<tensor<4xf32>>
@@ -133,6 +131,11 @@ plan.program @step timeline [0, 0] {
   }
 }
 }
+
+// -----
+
+// CHECK-LABEL: module @makes_much_of_little
+// CHECK-NOT: @prepare
 module @makes_much_of_little {
 %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
 %large = plan.buffer "large" temporary : !plan.buffer<tensor<300000xf32>>

@@ -45,3 +45,44 @@ graph.func @f() -> tensor<5x4xf32> {
   %0 = graph.slice %positions at [0, 0] sizes [5, 4] : (tensor<7x4xf32>) -> tensor<5x4xf32>
   graph.return %0 : tensor<5x4xf32>
 }
+
+// -----
+
+// The zeros of a shard follow from the axes of its own variable.
+dist.mesh @mesh ["dp", "tp"] [2, 2]
+graph.param @up : tensor<5x4xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
+// expected-error @+1 {{'down': dimension 1 of 5 is whole on every rank, and 6 where the sharding of other parameters pads it: a plan pads a tensor for its own axes alone; shard all that have this dimension along the same axes}}
+graph.param @down : tensor<4x5xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{"dp"}, {}]>}
+graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %up = graph.read @up : tensor<5x4xf32>
+  %0 = graph.dot_general %x, %up contract [1] x [1] : (tensor<2x4xf32>, tensor<5x4xf32>) -> tensor<2x5xf32>
+  %down = graph.read @down : tensor<4x5xf32>
+  %1 = graph.dot_general %0, %down contract [1] x [1] : (tensor<2x5xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
+  graph.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+dist.mesh @mesh ["dp", "tp"] [4, 2]
+// expected-error @+1 {{'up': dimension 0 of 5 is cut along "tp", and 8 where}}
+graph.param @up : tensor<5x4xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
+graph.param @down : tensor<4x5xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{}, {"dp"}]>}
+graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %up = graph.read @up : tensor<5x4xf32>
+  %0 = graph.dot_general %x, %up contract [1] x [1] : (tensor<2x4xf32>, tensor<5x4xf32>) -> tensor<2x5xf32>
+  %down = graph.read @down : tensor<4x5xf32>
+  %1 = graph.dot_general %0, %down contract [1] x [1] : (tensor<2x5xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
+  graph.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+dist.mesh @mesh ["a", "b"] [2, 3]
+// expected-error @+1 {{'x': dimension 0 of 7 is cut along "a", and 12 where}}
+graph.param @x : tensor<7xf32> init(#graph.fill<0.0>) key("x") {dist.sharding = #dist.sharding<[{"a"}]>}
+graph.param @y : tensor<7xf32> init(#graph.fill<0.0>) key("y") {dist.sharding = #dist.sharding<[{"b"}]>}
+graph.func @both() {
+  %x = graph.read @x : tensor<7xf32>
+  graph.write @y, %x : tensor<7xf32>
+  graph.return
+}

@@ -162,12 +162,12 @@ graph.func @shared(%scale: tensor<f32>) {
 // Cut by different axes in different places, a dimension becomes one that all of them divide.
 dist.mesh @mesh ["a", "b"] [2, 3]
 // CHECK-LABEL: dist.mesh
-// CHECK: graph.param @x : tensor<12xf32>
-graph.param @x : tensor<7xf32> init(#graph.fill<0.0>) key("x") {dist.sharding = #dist.sharding<[{"a"}]>}
-// CHECK: graph.param @y : tensor<12xf32>
-graph.param @y : tensor<7xf32> init(#graph.fill<0.0>) key("y") {dist.sharding = #dist.sharding<[{"b"}]>}
+// CHECK: graph.param @x : tensor<6xf32>
+graph.param @x : tensor<5xf32> init(#graph.fill<0.0>) key("x") {dist.sharding = #dist.sharding<[{"a"}]>}
+// CHECK: graph.param @y : tensor<6xf32>
+graph.param @y : tensor<5xf32> init(#graph.fill<0.0>) key("y") {dist.sharding = #dist.sharding<[{"b"}]>}
 graph.func @both() {
-  %x = graph.read @x : tensor<7xf32>
-  graph.write @y, %x : tensor<7xf32>
+  %x = graph.read @x : tensor<5xf32>
+  graph.write @y, %x : tensor<5xf32>
   graph.return
 }

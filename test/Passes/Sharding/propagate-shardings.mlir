@@ -128,3 +128,22 @@ graph.func @blocked(%x: tensor<2x8xf32> {dist.sharding = #dist.sharding<[{}, {"t
   %0 = graph.rms_norm %x, %scale eps 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
   graph.return %0 : tensor<2x8xf32>
 }
+
+// -----
+
+// A state of a parameter is in the parameter's shards, whatever its own gradient would propagate: sizes were padded for
+// the axes of the parameter.
+dist.mesh @mesh ["tp"] [2]
+graph.param @w : tensor<4x8xf32> init(#graph.normal<0.02>) key("w") {dist.sharding = #dist.sharding<[{"tp"}, {}]>, dist.view = array<i64: 3, 8>}
+// CHECK: graph.state @w.grad accumulator of @w {{.*}}dist.sharding = #dist.sharding<[{"tp"}, {}]>
+graph.state @w.grad accumulator of @w : tensor<4x8xf32> init(#graph.fill<0.0>) {dist.view = array<i64: 3, 8>}
+
+// CHECK-LABEL: graph.func @accumulate
+graph.func @accumulate(%x: tensor<4x8xf32> {dist.sharding = #dist.sharding<[{}, {"tp"}]>}) {
+  %0 = graph.read @w.grad : tensor<4x8xf32>
+  // CHECK: %[[PART:.*]] = dist.reshard %{{.*}} to <[{"tp"}, {}]>
+  // CHECK: arith.addf %{{.*}}, %[[PART]]
+  %1 = arith.addf %0, %x : tensor<4x8xf32>
+  graph.write @w.grad, %1 : tensor<4x8xf32>
+  graph.return
+}

@@ -16,6 +16,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "passes/Analysis/PhasePass.h"
 
 using namespace mlir;
@@ -23,6 +24,7 @@ using namespace bowline;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 namespace {
 
@@ -75,6 +77,14 @@ class Phases : public testing::Test {
   /// MLIR's own passes run anywhere.
   static bool isOurs(const Step& step) {
     return step.create && !step.name.starts_with("canonicalize-") && !step.name.starts_with("cse-");
+  }
+
+  /// The name of the pass of a step, from the message that refuses it in a wrong phase.
+  std::string argumentOf(const Step& step) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    setPhase(*module, Phase::Input);
+    std::string refused = errorOf(step.create(), *module);
+    return refused.substr(1, refused.find('\'', 1) - 1);
   }
 
   DialectRegistry registry;
@@ -132,6 +142,33 @@ TEST_F(Phases, NestedProgramsAreInThePhaseOfTheirModule) {
               HasSubstr("run what lies between, as bowline-compile does with --compile-from=fuse"));
   EXPECT_THAT(errorOf([&] { return verifyNeeds(nested, Phase::Train, "differentiate"); }),
               HasSubstr("begin with an earlier one, as printed by --compile-to=graph"));
+}
+
+TEST_F(Phases, AModuleOfProgramsIsNoProgram) {
+  constexpr StringLiteral kPrograms = "module {\nmodule @stage0 {\n}\nmodule @stage1 {\n}\n}\n";
+  registerAllPasses();
+  std::set<std::string> tried;
+  for (const Step& step : allSteps()) {
+    if (!isOurs(step) || step.phase < Phase::Local) continue;
+    // As bowline-opt runs it: without what the pipeline puts around it.
+    std::string name = argumentOf(step);
+    if (!PassInfo::lookup(name) || !tried.insert(name).second) continue;  // bowline-opt cannot generate code
+    OwningOpRef<ModuleOp> module = parse(kPrograms);
+    ASSERT_TRUE(module);
+    auto run = [&](bool nested) {
+      setPhase(*module, phaseBefore(step.phase));
+      return errorOf([&] {
+        PassManager manager(&context);
+        return failure(failed(parsePassPipeline(name, nested ? manager.nest<ModuleOp>() : manager)) ||
+                       failed(manager.run(*module)));
+      });
+    };
+    EXPECT_THAT(run(/*nested=*/false),
+                AllOf(HasSubstr("'" + name + "' is a pass on one program"),
+                      HasSubstr("--pass-pipeline='builtin.module(builtin.module(" + name + "))'")));
+    EXPECT_THAT(run(/*nested=*/true), Not(HasSubstr("is a pass on one program")));
+  }
+  EXPECT_GT(tried.size(), 18u);
 }
 
 TEST_F(Phases, AnUnknownPhaseIsRefused) {
