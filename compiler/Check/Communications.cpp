@@ -143,8 +143,8 @@ std::vector<std::vector<uint32_t>> Communications::predecessors(uint32_t role, I
     return result;
   const fbs::Program &program = timeline_.programOf(entries_[role]);
   StreamOrder order(program, mode);
-  std::vector<std::vector<uint32_t>> byStream(
-      SizeOf(program.streams())); // indices: stream, then place - 1; value: index into parts
+  // byStream[stream][place - 1] is the index into parts of the command at that place.
+  std::vector<std::vector<uint32_t>> byStream(SizeOf(program.streams()));
   uint32_t next = 0;
   for (uint32_t call = 0; call < SizeOf(program.timeline()) && next < parts.size(); ++call) {
     const fbs::SegmentCall &c = *program.timeline()->Get(call);
