@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "compiler/Codegen/KernelCache.h"
 #include "compiler/Driver/Compile.h"
+#include "compiler/Driver/FlagUses.h"
 #include "compiler/Driver/MemoryReport.h"
-#include "compiler/Driver/ModeFlags.h"
 #include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
@@ -214,9 +214,10 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(isPhase, "PHASE");
   app.add_option("--disable-step", line.disabled, "Leave out an optimisation, for instance merge-fusions");
   app.footer(phaseHelp());
-  for (const ModeFlag &flag : modeFlags()) {
-    CLI::Option *option = app.get_option(flag.flag.str());
-    option->description(option->get_description() + " (" + nameOf(flag.mode).str() + ")");
+  for (const FlagUse &use : flagUses()) {
+    CLI::Option *option = app.get_option(use.flag.str());
+    if (use.mode)
+      option->description(option->get_description() + " (" + nameOf(*use.mode).str() + ")");
   }
 }
 
@@ -231,10 +232,9 @@ absl::Status writeText(const std::string &text, const std::string &output) {
 absl::Status run(CommandLine &line, const CLI::App &app) {
   CompileOptions &options = line.compile;
   options.mode = line.mode == "train" ? CompileMode::Train : CompileMode::Generate;
-  BOWLINE_RETURN_IF_ERROR(
-      checkModeFlags(options.mode, [&](llvm::StringRef flag) { return app.count(flag.str()) > 0; }));
   options.from = *phaseNamed(line.from);
   options.to = *phaseNamed(line.to);
+  BOWLINE_RETURN_IF_ERROR(checkFlagUses(options, [&](llvm::StringRef flag) { return app.count(flag.str()) > 0; }));
   options.kernelCache = line.kernelCache.empty()    ? KernelCache::defaultDirectory()
                         : line.kernelCache == "off" ? ""
                                                     : line.kernelCache;
