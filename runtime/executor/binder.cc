@@ -225,7 +225,8 @@ absl::Status Binder::BindCommunication(const fbs::Command& command, uint32_t slo
     set(hal::KindOf(KindOf(collective.kind())), collective);
     bound->operation.parameter = static_cast<uint16_t>(ParameterOf(collective));
     for (uint32_t i = 0; i < SizeOf(collective.pieces()); ++i) {
-      bound_.pieces.push_back({addresses[2 * i], addresses[2 * i + 1], collective.pieces()->Get(i)->count()});
+      const size_t place = size_t{2} * i;
+      bound_.pieces.push_back({addresses[place], addresses[place + 1], collective.pieces()->Get(i)->count()});
     }
   }
   bound->argument_count = static_cast<uint32_t>(bound_.pieces.size()) - bound->first_argument;

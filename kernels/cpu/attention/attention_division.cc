@@ -33,7 +33,8 @@ std::vector<BackwardPart> BackwardPartsFor(const AttentionShape& shape, int thre
   using enum BackwardPart;
   // The most units of a part that one thread computes.
   const auto rounds = [&](BackwardPart part) {
-    return static_cast<double>((sizes.units(shape, part) + threads - 1) / threads);
+    const int64_t units = (sizes.units(shape, part) + threads - 1) / threads;
+    return static_cast<double>(units);
   };
   // The backward pass multiplies five times per key head when all gradients are computed together, and four times for
   // dk and dv and three times for dq when they are not.

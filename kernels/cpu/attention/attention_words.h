@@ -82,7 +82,7 @@ BOWLINE_ALWAYS_INLINE Vec Scaled(Vec product, float scale) {
 }
 // 2^(scaled product - reference).
 template <typename T>
-BOWLINE_ALWAYS_INLINE Vec Exponential(Vec product, float scale, Vec reference) {
+BOWLINE_ALWAYS_INLINE Vec Exponential(Vec product, [[maybe_unused]] float scale, Vec reference) {
 #if defined(__AVX512BF16__)
   if constexpr (kPairs<T>) return Exp2(MulAdd(product, Vec(scale), -reference));
 #endif

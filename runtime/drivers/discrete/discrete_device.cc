@@ -95,7 +95,7 @@ class DiscreteDevice : public hal::Device {
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
       std::unique_ptr<hal::Exchange> exchange) override {
     std::optional<uint64_t> seed;
-    if (who_waits_ == WhoWaits::kOthersLate) seed = *seed_ + ++communicators_;
+    if (seed_.has_value() && who_waits_ == WhoWaits::kOthersLate) seed = *seed_ + ++communicators_;
     return std::make_unique<DiscreteCommunicator>(this, std::move(exchange), seed);
   }
 

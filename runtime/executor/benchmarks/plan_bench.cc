@@ -39,8 +39,9 @@ double MedianOf(std::vector<double> values) {
 std::vector<uint8_t> RandomBytes(const TensorRef& tensor, int64_t limit, std::mt19937& random) {
   std::vector<uint8_t> bytes(tensor.bytes, 0);
   const auto fill = [&](auto zero, auto draw) {
-    for (size_t i = 0; i + sizeof(zero) <= bytes.size(); i += sizeof(zero)) {
-      const decltype(zero) value = draw();
+    using Element = decltype(zero);
+    for (size_t i = 0; i + sizeof(Element) <= bytes.size(); i += sizeof(Element)) {
+      const Element value = draw();
       std::memcpy(bytes.data() + i, &value, sizeof(value));
     }
   };

@@ -134,7 +134,7 @@ TEST(ShrinkModel, WindowsAreShortened) {
           "sliding_window": 100})",
       "config.json");
   ASSERT_TRUE(config.ok()) << config.status();
-  for (auto [seq, windows] : {std::pair<int64_t, std::set<int64_t>>{500, {2}}, {100, {100}}}) {
+  for (const auto &[seq, windows] : {std::pair<int64_t, std::set<int64_t>>{500, {2}}, {100, {100}}}) {
     SizedModel small = shrinkModel({.config = *config, .seq = seq}, strategyOf(1, 1, 1));
     EXPECT_EQ(small.seq, 4);
     mlir::MLIRContext context;

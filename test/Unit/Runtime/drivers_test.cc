@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -124,7 +125,9 @@ TEST(CpuDevice, TellsPerfWhereKernelsAreOnRequest) {
   bool found = false;
   for (std::string line; std::getline(maps, line);) {
     uint64_t from = 0, to = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx", &from, &to) != 2 || begin < from || begin >= to) continue;
+    char dash = 0;
+    ASSERT_TRUE(std::istringstream(line) >> std::hex >> from >> dash >> to) << line;
+    if (begin < from || begin >= to) continue;
     found = true;
     EXPECT_THAT(line, HasSubstr(" r-xp "));
     EXPECT_EQ(line.find('/'), std::string::npos) << line;
