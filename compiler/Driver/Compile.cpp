@@ -239,7 +239,10 @@ static absl::Status checkLinks(ModuleOp module, const CompileOptions &options) {
   if (dist::MeshOp mesh = findMesh(module))
     for (auto name : mesh.getAxisNames().getAsRange<StringAttr>())
       axes.push_back(name.str());
-  return targets::ParseLinks(options.links, axes).status();
+  BOWLINE_RETURN_IF_ERROR(targets::ParseLinks(options.links, axes).status());
+  if (!options.links.empty() && countRanks(module) == 1)
+    return absl::InvalidArgumentError("--link is about several ranks, and there is one; leave it out, or add --mesh");
+  return absl::OkStatus();
 }
 
 /// Checks that a file that was printed after a phase goes on from there. Records the phase in one that does not say it.

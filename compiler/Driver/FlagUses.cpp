@@ -15,11 +15,7 @@ static constexpr std::optional<CompileMode> kTrain = CompileMode::Train, kGenera
                                             kAnyMode = std::nullopt;
 
 static constexpr FlagUse kFlagUses[] = {
-    // What a frontend reads, and what a module says from then on.
-    {"--batch", kTrain, Phase::Graph},
-    {"--seq", kAnyMode, Phase::Graph},
-    {"--threads", kAnyMode, Phase::Graph},
-    // Lines of a strategy.
+    {"--batch", kTrain},
     {"--microbatches", kTrain},
     {"--zero", kTrain},
     {"--zero-axis", kTrain},
@@ -28,27 +24,20 @@ static constexpr FlagUse kFlagUses[] = {
     {"--stages", kTrain},
     {"--recompute", kTrain},
     {"--bucket-bytes", kTrain},
-    // What a step computes.
-    {"--dtype", kAnyMode, Phase::Train},
-    {"--seed", kAnyMode, Phase::Train},
-    {"--optimizer", kTrain, Phase::Train},
-    {"--lr", kTrain, Phase::Train},
-    {"--beta1", kTrain, Phase::Train},
-    {"--beta2", kTrain, Phase::Train},
-    {"--eps", kTrain, Phase::Train},
-    {"--weight-decay", kTrain, Phase::Train},
-    {"--clip-norm", kTrain, Phase::Train},
-    {"--lr-schedule", kTrain, Phase::Train},
-    {"--warmup-steps", kTrain, Phase::Train},
-    {"--decay-steps", kTrain, Phase::Train},
-    {"--min-lr", kTrain, Phase::Train},
-    // How it is computed.
-    {"--no-codegen", kAnyMode, Phase::Codegen},
-    {"--kernel-listing", kAnyMode, Phase::Codegen},
-    {"--map-weights", kGenerate, Phase::Hoist},
-    {"--link", kAnyMode, Phase::Overlap},
-    {"--runs-in-flight", kTrain, Phase::Plan, /*isAboutPlan=*/true},
-    {"--report", kAnyMode, Phase::Plan, /*isAboutPlan=*/true},
+    {"--optimizer", kTrain},
+    {"--lr", kTrain},
+    {"--beta1", kTrain},
+    {"--beta2", kTrain},
+    {"--eps", kTrain},
+    {"--weight-decay", kTrain},
+    {"--clip-norm", kTrain},
+    {"--lr-schedule", kTrain},
+    {"--warmup-steps", kTrain},
+    {"--decay-steps", kTrain},
+    {"--min-lr", kTrain},
+    {"--map-weights", kGenerate},
+    {"--runs-in-flight", kTrain, /*isAboutPlan=*/true},
+    {"--report", kAnyMode, /*isAboutPlan=*/true},
 };
 
 llvm::ArrayRef<FlagUse> bowline::flagUses() { return kFlagUses; }
@@ -63,10 +52,6 @@ static std::string whyUnused(const FlagUse &use, const CompileOptions &options) 
                             ? ", which computes steps of training"
                             : ", which has no steps of training and makes one text at a time",
                         "; leave it out, or add --mode ", nameOf(*use.mode).str());
-  if (use.read && options.from >= *use.read && *use.read != Phase::Plan)
-    return absl::StrCat("with --compile-from=", nameOf(options.from).str(), ": it is read in phase '",
-                        nameOf(*use.read).str(),
-                        "' at the latest, which is over; leave it out, or compile from an earlier phase");
   if (use.isAboutPlan && options.to != Phase::Plan)
     return absl::StrCat("with --compile-to=", nameOf(options.to).str(),
                         ": it is about the plan, which is not written; leave it out, or go on to the plan");

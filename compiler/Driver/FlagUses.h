@@ -20,20 +20,19 @@ namespace bowline {
 
 /// When a flag of `bowline-compile` takes effect.
 struct FlagUse {
-  llvm::StringRef flag;                ///< with its dashes
-  std::optional<CompileMode> mode;     ///< that `--mode` has to be; nothing: any
-  std::optional<Phase> read = {};      ///< the last phase that reads the flag, which must come; nothing: any
-  bool isAboutPlan = false;            ///< it is about the plan file, which must be written
+  llvm::StringRef flag;            ///< with its dashes
+  std::optional<CompileMode> mode; ///< what `--mode` has to be; nothing: any
+  bool isAboutPlan = false;        ///< whether the flag is about the plan file, which has to be written then
 };
 
-/// All flags that do not always take effect, except those of a strategy whose phases StrategySource.cpp knows.
+/// The flags that do not always take effect. StrategySource.cpp knows those that a phase reads which may be over.
 llvm::ArrayRef<FlagUse> flagUses();
 
 /// "train" or "generate", as `--mode` says it.
 llvm::StringRef nameOf(CompileMode mode);
 
 /// kInvalidArgument with the name of the first flag that \p isGiven and that would have no effect on a compilation with
-/// \p options: in its mode and phases, on one rank, or beside the other flags that are given.
+/// \p options: in its mode, before its last phase, or beside other flags.
 absl::Status checkFlagUses(const CompileOptions &options, llvm::function_ref<bool(llvm::StringRef flag)> isGiven);
 
 } // namespace bowline

@@ -43,7 +43,10 @@ public:
 private:
   /// The dialect's operands are whole buffers.
   FailureOr<Value> importOperand(Location loc, const fbs::Operand &operand, int64_t elements = -1) {
-    auto buffer = cast<TypedValue<plan::BufferType>>(scope.buffers[operand.buffer()]);
+    FailureOr<Value> found = scope.findBuffer(loc, operand.buffer());
+    if (failed(found))
+      return failure();
+    auto buffer = cast<TypedValue<plan::BufferType>>(*found);
     if (operand.offset() == 0 && (elements < 0 || elements == buffer.getType().getTensor().getNumElements()))
       return Value(buffer);
     return emitError(loc) << "an operand that is a part of buffer '" << plan.buffers[operand.buffer()]->name

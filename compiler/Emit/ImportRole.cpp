@@ -34,6 +34,15 @@ ArrayAttr RoleScope::axisNames(const std::vector<uint8_t> &axes) const {
   return builder.getStrArrayAttr(names);
 }
 
+FailureOr<Value> RoleScope::findBuffer(Location loc, uint32_t index) const {
+  if (buffers[index])
+    return buffers[index];
+  return emitError(loc)
+         << "buffer " << index << " '" << plan.buffers[index]->name
+         << "' is the second one of a port, or that of faults, and something else names it too, which the "
+            "plan dialect cannot say";
+}
+
 bool RoleScope::isCheck(uint32_t kernel) const {
   return plan.kernels[kernel]->origin == fbs::KernelOrigin::Registered &&
          kernels::IsDataCheck(plan.kernels[kernel]->name);
@@ -78,24 +87,22 @@ public:
       scope.communicators.push_back(plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), communicator->name,
                                                                  scope.axisNames(communicator->axes)));
     for (const auto &coordinate : plan.coordinates)
-      if (ofRole(coordinate->buffer))
-        plan::CoordinateOp::create(builder, builder.getUnknownLoc(), scope.buffers[coordinate->buffer],
-                                   scope.axisNames(coordinate->axes));
+      if (ofRole(coordinate->buffer) && failed(importCoordinate(*coordinate)))
+        return failure();
     for (const auto &state : plan.states)
-      if (ofRole(state->buffer))
-        plan::StateOp::create(builder, builder.getUnknownLoc(), scope.buffers[state->buffer], state->key,
-                              static_cast<StateFlags>(state->flags), state->init);
+      if (ofRole(state->buffer) && failed(importState(*state)))
+        return failure();
     for (const auto &constant : plan.constants)
-      if (ofRole(constant->buffer))
-        importConstant(*constant);
+      if (ofRole(constant->buffer) && failed(importConstant(*constant)))
+        return failure();
     if (failed(importKernels(scope)))
       return failure();
     for (const auto &program : plan.programs)
       if (program->role == scope.role && failed(importProgram(scope, *program)))
         return failure();
     for (const auto &entry : plan.entries)
-      if (plan.programs[entry->program]->role == scope.role)
-        importEntry(*entry);
+      if (plan.programs[entry->program]->role == scope.role && failed(importEntry(*entry)))
+        return failure();
     return success();
   }
 
@@ -121,15 +128,39 @@ private:
                                   static_cast<plan::MemorySpace>(buffer.space), buffer.alignment);
   }
 
-  void importConstant(const fbs::ConstantDataT &constant) {
-    RankedTensorType type = cast<plan::BufferType>(scope.buffers[constant.buffer].getType()).getTensor();
-    auto *bytes = reinterpret_cast<const char *>(constant.data.data());
-    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
-    plan::ConstantOp::create(builder, builder.getUnknownLoc(), scope.buffers[constant.buffer],
-                             cast<ElementsAttr>(value));
+  LogicalResult importCoordinate(const fbs::CoordinateT &coordinate) {
+    FailureOr<Value> buffer = scope.findBuffer(builder.getUnknownLoc(), coordinate.buffer);
+    if (failed(buffer))
+      return failure();
+    plan::CoordinateOp::create(builder, builder.getUnknownLoc(), *buffer, scope.axisNames(coordinate.axes));
+    return success();
   }
 
-  void importEntry(const fbs::EntryT &entry) {
+  LogicalResult importState(const fbs::StateT &state) {
+    FailureOr<Value> buffer = scope.findBuffer(builder.getUnknownLoc(), state.buffer);
+    if (failed(buffer))
+      return failure();
+    plan::StateOp::create(builder, builder.getUnknownLoc(), *buffer, state.key, static_cast<StateFlags>(state.flags),
+                          state.init);
+    return success();
+  }
+
+  LogicalResult importConstant(const fbs::ConstantDataT &constant) {
+    FailureOr<Value> buffer = scope.findBuffer(builder.getUnknownLoc(), constant.buffer);
+    if (failed(buffer))
+      return failure();
+    RankedTensorType type = cast<plan::BufferType>(buffer->getType()).getTensor();
+    auto *bytes = reinterpret_cast<const char *>(constant.data.data());
+    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
+    plan::ConstantOp::create(builder, builder.getUnknownLoc(), *buffer, cast<ElementsAttr>(value));
+    return success();
+  }
+
+  LogicalResult importEntry(const fbs::EntryT &entry) {
+    for (const auto *ports : {&entry.inputs, &entry.outputs})
+      for (const auto &port : *ports)
+        if (failed(scope.findBuffer(builder.getUnknownLoc(), port->buffer)))
+          return failure();
     auto names = [&](const std::vector<std::unique_ptr<fbs::PortT>> &ports) {
       SmallVector<StringRef> result;
       for (const auto &port : ports)
@@ -156,6 +187,7 @@ private:
       feeds.append({feed.output(), feed.input()});
     if (!feeds.empty())
       op->setAttr(kFeedsAttr, builder.getDenseI64ArrayAttr(feeds));
+    return success();
   }
 
   /// The role's part of the entry's certificate, if it has one.

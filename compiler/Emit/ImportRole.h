@@ -33,6 +33,11 @@ struct RoleScope {
   mlir::OpBuilder &builder;
   const uint32_t role;
   // By index in the plan, where they are of the role.
+  /// The buffer of that index. Fails with a diagnostic at \p loc where the dialect has none: it leaves out second
+  /// buffers of ports and buffers of faults, which come back when the plan is written, so that nothing else may name
+  /// them.
+  llvm::FailureOr<mlir::Value> findBuffer(mlir::Location loc, uint32_t index) const;
+
   std::vector<mlir::Value> buffers;
   std::vector<plan::CommunicatorOp> communicators;
   std::vector<std::string> kernelSymbols;

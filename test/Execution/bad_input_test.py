@@ -151,6 +151,20 @@ class BadInput(tools.ToolTest):
             self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode[1:-1]}"), "bowline-compile",
                         tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, *value, "-o", self.folder / "x.plan")
 
+    def test_flags_without_effect(self):
+        def refuse(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--seq", 8, "--batch", 2, *flags, "-o",
+                        self.folder / "x.plan")
+
+        for flag in ("--report", "--runs-in-flight=2"):
+            refuse((f"{flag.split('=')[0]} has no effect with --compile-to=memory", "go on to the plan"), flag,
+                   "--compile-to=memory")
+        for flag in ("--decay-steps", "--min-lr"):
+            refuse((f"{flag} has no effect without --lr-schedule cosine", "add that"), flag, 9)
+        for flag in ("--beta1", "--beta2", "--eps", "--weight-decay"):
+            refuse((f"{flag} has no effect with --optimizer sgd", "use adamw"), "--optimizer", "sgd", flag, 0.5)
+        refuse(("--link is about several ranks, and there is one", "add --mesh"), "--link", "bandwidth=1GB/s")
+
     def test_a_pass_that_changes_the_program_fails_a_check(self):
         program = self.folder / "x.mlir"
         program.write_text("graph.func @step(%x: tensor<3xf32>) -> tensor<3xf32> {\n  graph.return %x : tensor<3xf32>\n}\n"
@@ -184,7 +198,7 @@ class BadInput(tools.ToolTest):
                         "-o", self.folder / "x.plan")
 
         for flag in ("--lr", "--beta1", "--beta2", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
-            refuse(f"{flag} is not a number; give one from 0 on", flag, "nan")
+            refuse(f"{flag} is not a number; give one from 0 on", flag, "nan", "--lr-schedule", "cosine")
 
         # Axes and sizes.
         refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "by itself is 'pp'"), "--mesh", "dp=2,ep=2")

@@ -88,4 +88,37 @@ TEST_F(ImportPlan, RefusesGridsThatHaveNoText) {
   }
 }
 
+// They have no names there, so that only ports, and checks of data, may have them.
+TEST_F(ImportPlan, RefusesOtherUsesOfSecondBuffersAndOfFaults) {
+  using bowline::testing::MakePlanWithTwoRuns;
+  struct Case {
+    std::function<void(fbs::PlanT&)> change;
+    const char* says;
+  };
+  const Case cases[] = {
+      {[](fbs::PlanT& plan) {
+         *bowline::testing::CopyAt(plan, 1, 2, 0).destination = fbs::Operand(bowline::testing::kSecondResult, 0);
+       },
+       "buffer 11 'result.second'"},
+      {[](fbs::PlanT& plan) { plan.entries[1]->outputs[0]->buffer = bowline::testing::kSecondTokens; },
+       "buffer 10 'tokens.second'"},
+      {[](fbs::PlanT& plan) { plan.buffers[bowline::testing::kSum]->kind = fbs::BufferKind::Fault; }, "buffer 8 'sum'"},
+      {[](fbs::PlanT& plan) { plan.buffers[plan.states[0]->buffer]->kind = fbs::BufferKind::Fault; }, "buffer 0"},
+  };
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic& diagnostic) {
+    message += diagnostic.str();
+    return success();
+  });
+  for (const Case& wrong : cases) {
+    fbs::PlanT plan = MakePlanWithTwoRuns();
+    wrong.change(plan);
+    message.clear();
+    EXPECT_FALSE(importPlan(&context, plan)) << wrong.says;
+    EXPECT_THAT(message, ::testing::HasSubstr(wrong.says));
+    EXPECT_THAT(message, ::testing::HasSubstr("which the plan dialect cannot say"));
+  }
+  message.clear();
+  EXPECT_TRUE(importPlan(&context, MakePlanWithTwoRuns())) << message;
+}
+
 }  // namespace
