@@ -279,7 +279,7 @@ public:
   LimitSearch(ModuleOp module, PipelineOptions pipeline, const CompileOptions &options,
               DiagnosticCollector &diagnostics)
       : module(module), pipeline(std::move(pipeline)), options(options), diagnostics(diagnostics),
-        limit(static_cast<int64_t>(options.memoryLimit)) {}
+        limit(this->pipeline.memoryLimit) {}
 
   LogicalResult run(std::vector<std::string> &remarks) {
     if (options.from < Phase::Local && failed(runPhases(module, pipeline, options.from, Phase::Local)))
@@ -371,6 +371,67 @@ static absl::Status prove(fbs::PlanT &plan) {
                    status.message()));
 }
 
+/// The most bytes that a role has behind the arena that was packed: second buffers of ports, and words for faults.
+static int64_t bytesBehind(ModuleOp module, const fbs::PlanT &plan) {
+  auto packed = [](ModuleOp role) {
+    return role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr).getInt();
+  };
+  if (plan.roles.empty())
+    return static_cast<int64_t>(plan.arena_bytes) - packed(module);
+  int64_t most = 0;
+  for (auto [role, described] : llvm::zip(module.getOps<ModuleOp>(), plan.roles))
+    most = std::max(most, static_cast<int64_t>(described->arena_bytes) - packed(role));
+  return most;
+}
+
+/// Runs the phases, with as little recomputation as the limit of \p pipeline allows where that is asked for.
+static absl::Status runWithinLimit(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline,
+                                   DiagnosticCollector &diagnostics, CompileResult &result) {
+  bool searches = result.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
+                  options.from < Phase::Fuse && options.to >= Phase::Memory;
+  if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
+                      : runPhases(module, pipeline, options.from, options.to)))
+    return diagnostics.status();
+  llvm::append_range(result.remarks, diagnostics.takeRemarks());
+  if (options.to != Phase::Plan)
+    return absl::OkStatus();
+  if (options.runsInFlight > 1)
+    module.walk([&](plan::EntryOp entry) {
+      if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
+        entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
+    });
+  auto plan = emitPlan(module);
+  if (failed(plan))
+    return diagnostics.status();
+  result.plan = std::move(*plan);
+  return absl::OkStatus();
+}
+
+/// As runWithinLimit, for a limit of the plan's whole arena. Passes pack a part of it, and what lies behind that is
+/// known at the end: where both together are too large, all is done again with so much less for the passes.
+static absl::Status runWithinArena(ModuleOp module, const CompileOptions &options, PipelineOptions pipeline,
+                                   DiagnosticCollector &diagnostics, CompileResult &result) {
+  const auto limit = static_cast<int64_t>(options.memoryLimit);
+  const std::vector<std::string> remarks = result.remarks;
+  OwningOpRef<ModuleOp> before;
+  if (limit > 0 && options.to == Phase::Plan)
+    before = module.clone();
+  for (int64_t behind = 0;;) {
+    pipeline.memoryLimit = pipeline.memoryTarget = limit - behind;
+    BOWLINE_RETURN_IF_ERROR(runWithinLimit(module, options, pipeline, diagnostics, result));
+    if (!before || result.plan->arena_bytes <= options.memoryLimit)
+      return absl::OkStatus();
+    int64_t found = bytesBehind(module, *result.plan);
+    if (found <= behind || found >= limit)
+      return absl::OkStatus(); // whoever asked for the limit says that it is too low
+    behind = found;
+    OwningOpRef<ModuleOp> again = before->clone();
+    module.getBodyRegion().takeBody(again->getBodyRegion());
+    module->setAttrs(again.get()->getAttrDictionary());
+    result.remarks = remarks;
+  }
+}
+
 /// From a module that has its strategy.
 static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const CompileOptions &options) {
   BOWLINE_ASSIGN_OR_RETURN(ChosenTarget chosen, chooseTarget(options, module));
@@ -390,24 +451,9 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
-  pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);
   result.recompute = dist::recomputeOf(module);
-  bool searches = result.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
-                  options.from < Phase::Fuse && options.to >= Phase::Memory;
-  if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
-                      : runPhases(module, pipeline, options.from, options.to)))
-    return diagnostics.status();
-  llvm::append_range(result.remarks, diagnostics.takeRemarks());
+  BOWLINE_RETURN_IF_ERROR(runWithinArena(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {
-    if (options.runsInFlight > 1)
-      module.walk([&](plan::EntryOp entry) {
-        if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
-          entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
-      });
-    auto plan = emitPlan(module);
-    if (failed(plan))
-      return diagnostics.status();
-    result.plan = std::move(*plan);
     BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
     auto addLiveBytes = [&](ModuleOp role) {
       if (auto live = role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kLiveBytesAttr))
