@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/Check/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
+#include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
 #include "dialects/Dist/DistOps.h"
@@ -24,7 +25,6 @@
 #include "types/computed_types.h"
 
 #include <filesystem>
-#include <limits>
 #include <sched.h>
 
 using namespace mlir;
@@ -272,98 +272,6 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
                                         target.has_host_threads ? pipeline.threads : 1));
 }
 
-namespace {
-
-/// Compiles with the least recomputation whose plan is within the memory limit. Passes estimate memory; what counts is
-/// the packed arena, so that estimates are tried until one is good. The cheapest attempt within the limit stays, or the
-/// smallest one.
-class LimitSearch {
-public:
-  LimitSearch(ModuleOp module, PipelineOptions pipeline, const CompileOptions &options,
-              DiagnosticCollector &diagnostics)
-      : module(module), pipeline(std::move(pipeline)), options(options), diagnostics(diagnostics),
-        limit(static_cast<int64_t>(options.memoryLimit)) {}
-
-  LogicalResult run(std::vector<std::string> &remarks) {
-    if (options.from < Phase::Local && failed(runPhases(module, pipeline, options.from, Phase::Local)))
-      return failure();
-    llvm::append_range(remarks, diagnostics.takeRemarks());
-    if (failed(search()))
-      return failure();
-    module.getBodyRegion().takeBody(best->getBodyRegion());
-    module->setAttrs(best.get()->getAttrDictionary());
-    llvm::append_range(remarks, bestRemarks);
-    return success();
-  }
-
-private:
-  static constexpr int64_t kAnything = 1; // a target that nothing meets: as small as can be
-  static constexpr int kAttempts = 6;
-
-  LogicalResult search() {
-    if (failed(attempt(0)) || fits(arena))
-      return success(arena > 0);
-    if (failed(attempt(limit)))
-      return failure();
-    int64_t good = limit, bad = limit + (limit - arena);
-    if (!fits(arena)) {
-      bad = limit;
-      good = kAnything;
-      int64_t excess = arena - limit;
-      if (failed(attempt(kAnything)))
-        return failure();
-      if (!fits(arena))
-        return success();
-      return bisect(good, bad, std::max(limit - excess, kAnything));
-    }
-    return bisect(good, bad, bad);
-  }
-
-  LogicalResult bisect(int64_t good, int64_t bad, int64_t first) {
-    int64_t target = first;
-    for (int i = 0; i < kAttempts && bad - good > limit / 256; ++i) {
-      if (failed(attempt(target)))
-        return failure();
-      (fits(arena) ? good : bad) = target;
-      target = good + (bad - good) / 2;
-    }
-    return success();
-  }
-
-  bool fits(int64_t bytes) const { return bytes <= limit; }
-
-  /// Sets `arena`, and `best` where this attempt is better. Later attempts within the limit recompute less.
-  LogicalResult attempt(int64_t target) {
-    OwningOpRef<ModuleOp> copy = module.clone();
-    pipeline.memoryTarget = target;
-    arena = 0;
-    if (failed(runPhases(*copy, pipeline, std::max(options.from, Phase::Local), options.to)))
-      return failure();
-    std::vector<std::string> said = diagnostics.takeRemarks();
-    for (auto role : copy->getOps<ModuleOp>())
-      arena = std::max(arena, role->getAttrOfType<IntegerAttr>(plan::PlanDialect::kArenaBytesAttr).getInt());
-    bool better = fits(arena) ? !fits(bestArena) || target >= bestTarget : arena < bestArena;
-    if (!better)
-      return success();
-    best = std::move(copy);
-    bestArena = arena;
-    bestTarget = target;
-    bestRemarks = std::move(said);
-    return success();
-  }
-
-  ModuleOp module;
-  PipelineOptions pipeline;
-  const CompileOptions &options;
-  DiagnosticCollector &diagnostics;
-  int64_t limit, arena = 0;
-  OwningOpRef<ModuleOp> best;
-  int64_t bestArena = std::numeric_limits<int64_t>::max(), bestTarget = 0;
-  std::vector<std::string> bestRemarks;
-};
-
-} // namespace
-
 /// Gives a plan the certificate that its loader checks.
 static absl::Status prove(fbs::PlanT &plan) {
   absl::Status status = CertifyPlan(plan);
@@ -406,24 +314,9 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
-  pipeline.memoryTarget = static_cast<int64_t>(options.memoryLimit);
   result.recompute = dist::recomputeOf(module);
-  bool searches = result.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
-                  options.from < Phase::Fuse && options.to >= Phase::Memory;
-  if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
-                      : runPhases(module, pipeline, options.from, options.to)))
-    return diagnostics.status();
-  llvm::append_range(result.remarks, diagnostics.takeRemarks());
+  BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {
-    if (options.runsInFlight > 1)
-      module.walk([&](plan::EntryOp entry) {
-        if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
-          entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
-      });
-    auto plan = emitPlan(module);
-    if (failed(plan))
-      return diagnostics.status();
-    result.plan = std::move(*plan);
     BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
     describeRoles(module, result);
     return result;

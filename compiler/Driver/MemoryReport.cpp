@@ -61,14 +61,36 @@ static bool isPersistent(fbs::BufferKind kind) {
   return kind != fbs::BufferKind::Temporary && kind != fbs::BufferKind::Scratch;
 }
 
+/// Of a role's device memory, where what persists ends, and where all ends that was packed. Behind that are second
+/// buffers of ports and words for faults.
+struct PackedEnds {
+  uint64_t persistent = 0, all = 0;
+};
+
+static PackedEnds packedEndsOf(const fbs::PlanT &plan, size_t role) {
+  llvm::SmallDenseSet<uint32_t> seconds;
+  for (const auto &entry : plan.entries)
+    if (entry->in_flight == 2)
+      for (const auto *ports : {&entry->inputs, &entry->outputs})
+        for (const auto &port : *ports)
+          seconds.insert(port->second);
+  PackedEnds ends;
+  for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
+    if (buffer->role != role || buffer->space != fbs::MemorySpace::Device || buffer->kind == fbs::BufferKind::Fault ||
+        seconds.contains(index))
+      continue;
+    ends.all = std::max(ends.all, buffer->offset + extentOf(*buffer));
+    if (isPersistent(buffer->kind))
+      ends.persistent = std::max(ends.persistent, buffer->offset + extentOf(*buffer));
+  }
+  return ends;
+}
+
 /// What buffers of a role share that do not persist, and how much more than the least that is.
 static std::string describeSharing(const fbs::PlanT &plan, size_t role, const std::vector<uint64_t> &liveBytes) {
-  uint64_t persistentEnd = 0;
-  for (const auto &buffer : plan.buffers)
-    if (buffer->role == role && isPersistent(buffer->kind) && buffer->space == fbs::MemorySpace::Device)
-      persistentEnd = std::max(persistentEnd, buffer->offset + extentOf(*buffer));
-  auto shared = [&](uint64_t end) { return end > persistentEnd ? end - persistentEnd : 0; };
-  uint64_t bytes = shared(plan.roles.empty() ? plan.arena_bytes : plan.roles[role]->arena_bytes);
+  const PackedEnds ends = packedEndsOf(plan, role);
+  auto shared = [&](uint64_t end) { return end > ends.persistent ? end - ends.persistent : 0; };
+  uint64_t bytes = shared(ends.all);
   std::string text = absl::StrCat("  Temporary and Scratch, sharing: ", formatBytes(bytes));
   uint64_t least = role < liveBytes.size() ? shared(liveBytes[role]) : 0;
   if (least > 0)

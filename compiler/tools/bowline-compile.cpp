@@ -197,7 +197,10 @@ void define(CLI::App &app, CommandLine &line) {
                  "1, or 2: the host writes the data of a step while the device computes the one before, for which the "
                  "plan has its ports twice [1]")
       ->check(CLI::Range(1, 2));
-  app.add_option("--memory-limit", line.memoryLimit, "Refuse a plan that needs more, for instance 2GiB");
+  app.add_option(
+      "--memory-limit", line.memoryLimit,
+      "Refuse a plan whose arena on the device is larger, for instance 2GiB; weights that --map-weights leaves "
+      "in their files are not in it");
   app.add_flag(
       "--map-weights", o.mapsWeights,
       "Read weights in place from the files that bowline run maps, instead of copying them into the arena, and "

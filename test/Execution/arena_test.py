@@ -52,6 +52,17 @@ class Arena(tools.ToolTest):
                         alive, arena = self.alive(plan)
                         self.assertLessEqual(arena / alive, MOST)
 
+    def test_what_lies_behind_the_packed_arena_is_not_packed(self):
+        """Second ports of runs in flight do not change what buffers are said to share."""
+        for model in ("llama-tiny", "gpt2-tiny"):
+            shared = []
+            for flags in ([], ["--runs-in-flight", 2]):
+                text = tools.succeed("bowline-compile", tools.MODELS / model, *SHAPE, *flags, *tools.ONE_THREAD,
+                                     "--no-codegen", "--report", "-o", self.folder / "x.plan").decode()
+                shared.append(re.search("^  Temporary and Scratch, sharing: .*", text, re.M)[0])
+                self.assertRegex(shared[0], "[0-9] [KM]iB, 1\\.[0-9]+ times")
+            self.assertEqual(*shared)
+
 
 if __name__ == "__main__":
     tools.main()

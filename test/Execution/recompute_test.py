@@ -68,6 +68,18 @@ class Recompute(tools.ToolTest):
                     self.assertGreater(added, 0)
                     self.assertEqual(self.train(plan), expected, "auto")
 
+    def test_ports_that_runs_in_flight_have_twice_are_within_the_limit(self):
+        flags = ["--runs-in-flight", 2, "--no-codegen"]
+        for model in CONFIGS:
+            _, one, _ = self.compile(model, "--no-codegen")
+            _, two, _ = self.compile(model, *flags)
+            self.assertGreater(two, one, "second ports lie behind the arena that is packed")
+            for limit in (two, two - 1, (one + two) // 2, one, one - 1):
+                with self.subTest(model=model, limit=limit):
+                    _, arena, added = self.compile(model, *flags, "--recompute", "auto", "--memory-limit", limit)
+                    self.assertLessEqual(arena, limit)
+                    self.assertEqual(added > 0, limit < two)
+
     def test_stages_of_pipelines(self):
         for model in CONFIGS:
             with self.subTest(model=model):
