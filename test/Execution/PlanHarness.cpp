@@ -12,6 +12,7 @@
 #include "compiler/Interp/Interpreter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/plan_writer.h"
+#include "test/Support/test_driver.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "gtest/gtest.h"
 
@@ -98,7 +99,7 @@ std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &
   PlanChecker checker(plan->plan());
   absl::Status sound = checker.check();
   EXPECT_TRUE(sound.ok()) << sound;
-  auto session = Session::Create(std::move(*plan));
+  auto session = Session::Create(std::move(*plan), {.driver = TestDriver()});
   if (!session.ok()) {
     ADD_FAILURE() << session.status();
     return nullptr;
