@@ -60,10 +60,12 @@ if $nightly; then
     "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
     --also-on "discrete:seed=$BOWLINE_TEST_SEED,wait_us=100"
   run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
-  # All but those of memory and of errors of the cpu driver.
-  whole_runs='^(oracle|determinism|resume|recompute|packing|precision|scale|processes|strategy-file)$'
+  # All that run plans, but those of memory and of errors of the cpu driver, and those that name their drivers.
+  whole_runs='^(oracle|determinism|baselines|resume|recompute|packing|precision|processes'
+  whole_runs+='|compiled-model-test|op-agreement-test|train-agreement-test|parallel-training-test'
+  whole_runs+='|checkpoint-strategy-test)$'
   BOWLINE_TEST_DRIVER=discrete:seed=$BOWLINE_TEST_SEED,wait_us=20 \
-    run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure
+    run_step "whole runs on the driver discrete" ctest --test-dir "$build" -R "$whole_runs" --output-on-failure --timeout 3600
   run_step "sanitized fast tests" make --no-print-directory check-sanitized
 fi
 

@@ -18,6 +18,7 @@
 #include "runtime/train/generator.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/weights.h"
+#include "test/Support/test_driver.h"
 #include "test/Support/test_seed.h"
 #include "test/Unit/Base/temp_directory.h"
 #include "test/Unit/Interp/OpHarness.h"
@@ -72,7 +73,8 @@ protected:
     return {bytes->data(), bytes->data() + bytes->size()};
   }
 
-  std::unique_ptr<Session> sessionOf(const std::vector<uint8_t> &bytes, const SessionOptions &how = {}) {
+  std::unique_ptr<Session> sessionOf(const std::vector<uint8_t> &bytes, SessionOptions how = {}) {
+    how.driver = TestDriver(how.driver);
     auto plan = LoadedPlan::FromBytes(bytes);
     EXPECT_TRUE(plan.ok()) << plan.status();
     if (!plan.ok())
@@ -148,7 +150,7 @@ TEST_P(ModelTest, AStepAllocatesNothing) {
   auto dataset = OpenTokenDataset(kTests + "/oracle/tokens.bin");
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   uint64_t atStart = bowline::testing::HeapAllocations();
-  auto session = sessionOf(options(CompileMode::Train, 3));
+  auto session = sessionOf(options(CompileMode::Train, 3), {.driver = "cpu"}); // whose executor allocates nothing
   ASSERT_TRUE(session);
   auto trainer = Trainer::Create(session.get(), dataset->get(), DataOrder::kShuffle);
   auto evaluator = Evaluator::Create(session.get(), dataset->get(), /*batches=*/2);
@@ -389,7 +391,7 @@ TEST_P(ModelTest, MappedWeightsGiveTheBitsOfCopiedOnes) {
       TempDirectory directory;
       ASSERT_NO_FATAL_FAILURE(
           writeShiftedWeights(copied.model + "/model.safetensors", directory / "model.safetensors", isBf16, shift));
-      auto a = sessionOf(copiedPlan), b = sessionOf(mappedPlan),
+      auto a = sessionOf(copiedPlan, {.driver = "cpu"}), b = sessionOf(mappedPlan, {.driver = "cpu"}),
            c = sessionOf(mappedPlan, {.driver = "discrete:seed=2,wait_us=5"});
       ASSERT_TRUE(a && b && c);
       uint64_t weights = ArenaBytes(b->plan(), 0, fbs::MemorySpace::External);

@@ -12,6 +12,7 @@
 #include "compiler/Interp/Interpreter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/plan_writer.h"
+#include "test/Support/test_driver.h"
 #include "test/Unit/Runtime/session_tensors.h"
 #include "gtest/gtest.h"
 
@@ -98,7 +99,10 @@ std::unique_ptr<Session> test::sessionOf(ModuleOp module, const CompileOptions &
   PlanChecker checker(plan->plan());
   absl::Status sound = checker.check();
   EXPECT_TRUE(sound.ok()) << sound;
-  auto session = Session::Create(std::move(*plan), how);
+  SessionOptions chosen = how;
+  if (chosen.driver.empty())
+    chosen.driver = TestDriver();
+  auto session = Session::Create(std::move(*plan), chosen);
   if (!session.ok()) {
     ADD_FAILURE() << session.status();
     return nullptr;

@@ -16,6 +16,7 @@
 #include "runtime/train/agreement.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/evaluator.h"
+#include "test/Support/test_driver.h"
 #include "test/Unit/Runtime/arena_probe.h"
 #include "gtest/gtest.h"
 
@@ -51,7 +52,7 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromBytes(bytes));
   SessionOptions options;
   options.group = group;
-  options.driver = run.driver;
+  options.driver = TestDriver(run.driver);
   options.require_certificates = false;
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(std::move(plan), options));
   bowline::testing::ArenaProbe probe(*session, 0xff);
@@ -81,7 +82,7 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   // After all entries ran, all buffers are written, except for the scratch that kernels did not need. The driver
   // `discrete` fills scratch, and what else was at its place, with the probe's pattern.
   const uint64_t planned = bowline::testing::EndOfBuffers(*session), end = bowline::testing::EndOf(written);
-  if (run.driver.empty() && run.evaluate && run.resume.empty() && run.steps > 0 && end < planned)
+  if (options.driver.empty() && run.evaluate && run.resume.empty() && run.steps > 0 && end < planned)
     return absl::InternalError(absl::StrCat("the plan states buffers up to byte ", planned, " of the arena, and only ",
                                             end, " bytes of it were used"));
   BOWLINE_RETURN_IF_ERROR(readStates(*session, results.states));

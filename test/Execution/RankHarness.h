@@ -20,12 +20,12 @@
 
 namespace bowline::test {
 
-/// What ranks do. Empty names: begin anew; save nothing; the plan's own driver.
+/// What ranks do. Empty names: begin anew; save nothing; the driver of all tests.
 struct TrainRun {
   int steps = 0;
   std::string resume = {}; // a checkpoint, or a directory of them
   std::string save = {};   // directory for a checkpoint after the last step
-  std::string driver = {}; // as SessionOptions has it
+  std::string driver = {}; // as SessionOptions has it, or that of all tests (test/Support/test_driver.h)
   bool evaluate = false;   // one batch after each step
 };
 
