@@ -19,9 +19,10 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "PackWeights";
 
-// By name: packing is about this pair of kernels. Which fields of the product's configuration say how its second operand
-// lies, and with which ones it reads what the other kernel makes, is in their signatures (kernels/signatures); only the
-// form itself is the target's (targets::Packing). Operations do not answer for it, as no operation has packed operands.
+// By name: packing is about this pair of kernels. Which fields of the product's configuration say how its second
+// operand lies, and with which ones it reads what the other kernel makes, is in their signatures (kernels/signatures);
+// only the form itself is the target's (targets::Packing). Operations do not answer for it, as no operation has packed
+// operands.
 static constexpr llvm::StringLiteral kProduct = "matmul", kPack = "pack_matrix";
 static constexpr unsigned kWeight = 1; // the argument of kProduct
 
