@@ -46,7 +46,7 @@ public:
   Value vectorIndex(AffineExpr expr, Type type);
 
   /// Whether all bounds hold: a condition per lane, or one for all of them.
-  Value holds(const Expr::Box &box, int64_t count);
+  Value holds(const graph::IndexBox &box, int64_t count);
 
 private:
   Value emitBinary(AffineExprKind kind, Value lhs, Value rhs);

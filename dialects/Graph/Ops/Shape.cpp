@@ -98,6 +98,13 @@ Precision TransposeOp::precision() { return Precision::Follow; }
 
 FusionRole TransposeOp::fusionRole() { return FusionRole::Alone; }
 
+Element TransposeOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  SmallVector<AffineExpr> inner(index.size());
+  for (auto [i, dim] : llvm::enumerate(getPerm()))
+    inner[dim] = index[i];
+  return elements.at(getInput(), inner);
+}
+
 //===----------------------------------------------------------------------===//
 // ReshapeOp
 //===----------------------------------------------------------------------===//
@@ -155,6 +162,10 @@ std::optional<double> ReshapeOp::resultPadding(const PaddingContext &context, un
 Precision ReshapeOp::precision() { return Precision::Follow; }
 
 /// Memory stays as it is, but for rows that are seen as blocks of rows: these would be stored first.
+Element ReshapeOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.at(getInput(), elements.reshape(index, getType().getShape(), getInput().getType().getShape()));
+}
+
 FusionRole ReshapeOp::fusionRole() {
   bool makesBlocks = (*this)->hasOneUse() && fusionRoleOf(*(*this)->user_begin()) == FusionRole::BlockSum;
   return makesBlocks ? FusionRole::Absorbed : FusionRole::None;

@@ -43,7 +43,7 @@ TEST(LayerGradient, Softcap) {
 static Operand drawOffsets(Random &random, int64_t rows, int64_t groups) {
   HostTensor offsets = random.integers({random.integer(2, groups + 1)}, 0, rows);
   llvm::sort(offsets.data);
-  return {offsets, Element::I32};
+  return {offsets, ElementKind::I32};
 }
 
 TEST(LayerGradient, GroupedDotAndOuter) {
@@ -129,7 +129,7 @@ TEST(LayerGradient, SoftmaxCrossEntropy) {
     Shape shape = random.shape(random.integer(1, 3));
     // Labels of -1 are absent; one past the classes, elsewhere.
     HostTensor labels = random.integers(Shape(shape.begin(), shape.end() - 1), -1, shape.back());
-    expectGradients(random, {{random.reals(shape, -4, 4)}, {labels, Element::I32}},
+    expectGradients(random, {{random.reals(shape, -4, 4)}, {labels, ElementKind::I32}},
                     [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                       return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
                     },
@@ -168,7 +168,7 @@ TEST(LayerGradient, LogsumexpIsNotDifferentiable) {
   expectSecondResultRefused(attention);
   expectNoGradients(attention);
 
-  OpHarness loss({{random.reals({2, 3})}, {random.integers({2}, 0, 2), Element::I32}},
+  OpHarness loss({{random.reals({2, 3})}, {random.integers({2}, 0, 2), ElementKind::I32}},
                  [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                    return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
                  });
