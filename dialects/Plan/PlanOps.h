@@ -21,9 +21,6 @@
 
 namespace bowline::plan {
 
-/// Offsets are multiples of this where nothing else is said: a cache line, and the width of an AVX-512 vector.
-inline constexpr int64_t kAlignment = 64;
-
 /// Bytes of a dense tensor; an element takes at least one byte.
 int64_t byteCount(mlir::RankedTensorType type);
 
