@@ -3,8 +3,9 @@
 
 Each such place has to be found and extended when an operation is added, so what it asks belongs into an interface of the
 operation (dialects/Graph/GraphOpInterfaces.td). A place is a cast, a case or a search with a computing operation of
-dialects/Graph/*.td among its template arguments, by the last part of the name; functions, variables, fusions and other
-structure are known to everybody.
+dialects/Graph/*.td among its template arguments, or a function without a name that takes one, as typed walks and cases
+have; functions, variables, fusions and other structure are known to everybody. Operations of other dialects may have the
+same names: those are written with their dialect, as in dist::SliceOp.
 
 --list prints the places. With --reasons each needs one: a comment that begins with "By name:" on its line or right above its
 statement. Each violation is one line on stderr: FILE:LINE: what; what to do.
@@ -24,6 +25,9 @@ FOLDERS = ("passes", "compiler")
 STRUCTURE = {"FuncOp", "ReturnOp", "EntryOp", "ParamOp", "StateOp", "ReadOp", "WriteOp", "FusionOp", "YieldOp"}
 QUESTION = re.compile(r"\b(?:isa|cast|dyn_cast|isa_and_nonnull|isa_and_present|dyn_cast_or_null|dyn_cast_if_present|"
                       r"Case|getDefiningOp|getOps)<([^>]*)>")
+# `[&](graph::ReduceOp op`: what it is handed was asked for by its type. Not a function that is handed it anyway, as by
+# an algorithm over a list of them: such a list has one type, and comes from a place that is counted.
+TYPED = re.compile(r"\b(?:walk|Case)(?:<[^<>]*>)?\(\s*\[[^\[\]]*\]\s*\(\s*((?:const )?[\w:]+)[ &)]")
 # Less than that, and the definitions are no longer where this script looks for them.
 FEWEST_OPERATIONS = 15
 
@@ -55,7 +59,7 @@ def has_reason(lines: list[str], index: int) -> bool:
 
 
 def places_of(root: pathlib.Path, operations: set[str]) -> list[Place]:
-    name = re.compile(r"\b(?:" + "|".join(sorted(operations)) + r")\b")
+    name = re.compile(r"(?<![\w:])(?:(?:::)?(?:bowline::)?graph::)?(?:" + "|".join(sorted(operations)) + r")\b")
     places = []
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -63,11 +67,12 @@ def places_of(root: pathlib.Path, operations: set[str]) -> list[Place]:
                 continue
             text = path.read_text(encoding="utf-8")
             lines = text.split("\n")
-            for match in QUESTION.finditer(text):
+            questions = [match for pattern in (QUESTION, TYPED) for match in pattern.finditer(text)]
+            for match in sorted(questions, key=lambda match: match.start()):
                 if name.search(match.group(1)):
                     index = text.count("\n", 0, match.start())
                     places.append(Place(path.relative_to(root).as_posix(), index + 1,
-                                        re.sub(r"\s+", " ", match.group(0)), has_reason(lines, index)))
+                                        re.sub(r"\s+", " ", match.group(0)).strip(), has_reason(lines, index)))
     return places
 
 

@@ -60,7 +60,7 @@ FailureOr<std::unique_ptr<Nest>> bowline::codegen::planEpilogue(func::FuncOp epi
   nest->units = shape[0];
   Nest::Segment segment{1u, {}};
   for (auto [i, result] : llvm::enumerate(epilogue.getBody().front().getTerminator()->getOperands())) {
-    const Expr *value = nest->builder.at(result, point);
+    const Expr *value = nest->builder.elementOf(result, point);
     if (!value)
       return failure();
     segment.stores.push_back({static_cast<unsigned>(i), nest->space.linearize(point, shape), value});

@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/KernelExpr.h"
-#include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/GraphOpInterfaces.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -60,8 +59,8 @@ bool codegen::canMergeDims(ArrayRef<const Expr *> roots, const IndexSpace &space
   forEachExpr(roots, [&](const Expr *expr) {
     if (expr->index)
       canMerge &= canMergeDims(expr->index, space, outer, inner);
-    for (const Expr::Box &box : expr->boxes)
-      for (const Expr::Bound &bound : box)
+    for (const graph::IndexBox &box : expr->boxes)
+      for (const graph::IndexBound &bound : box)
         canMerge &= canMergeDims(bound.index, space, outer, inner);
   });
   return canMerge;
@@ -78,8 +77,8 @@ const Expr *ExprBuilder::add(Expr expr) {
   }
   if (expr.index)
     expr.freeDims |= IndexSpace::dimsOf(expr.index);
-  for (const Expr::Box &box : expr.boxes)
-    for (const Expr::Bound &bound : box)
+  for (const graph::IndexBox &box : expr.boxes)
+    for (const graph::IndexBound &bound : box)
       expr.freeDims |= IndexSpace::dimsOf(bound.index);
   for (unsigned dim : expr.dims)
     expr.freeDims &= ~dimBit(dim);
@@ -109,9 +108,9 @@ std::vector<uint64_t> ExprBuilder::keyOf(const Expr &expr) {
   for (const Expr *operand : expr.operands)
     key.push_back(number(operand));
   llvm::append_range(key, expr.dims);
-  for (const Expr::Box &box : expr.boxes) {
+  for (const graph::IndexBox &box : expr.boxes) {
     key.push_back(box.size());
-    for (const Expr::Bound &bound : box) {
+    for (const graph::IndexBound &bound : box) {
       key.push_back(number(bound.index.getAsOpaquePointer()));
       key.push_back(bound.low);
       key.push_back(bound.high);
@@ -128,12 +127,12 @@ const Expr *ExprBuilder::zero(Type type) {
   return add({.kind = Expr::Kind::Constant, .type = type, .constant = Builder(type.getContext()).getZeroAttr(type)});
 }
 
-const Expr *ExprBuilder::choose(Type type, ArrayRef<Expr::Box> boxes, ArrayRef<const Expr *> operands) {
+const Expr *ExprBuilder::choose(Type type, ArrayRef<graph::IndexBox> boxes, ArrayRef<const Expr *> operands) {
   Expr result{.kind = Expr::Kind::Choose, .type = type};
   for (auto [box, operand] : llvm::zip_equal(boxes, operands)) {
-    Expr::Box open;
+    graph::IndexBox open;
     bool isEmpty = false;
-    for (const Expr::Bound &bound : box) {
+    for (const graph::IndexBound &bound : box) {
       auto [low, high] = space.range(bound.index);
       isEmpty |= high < bound.low || low >= bound.high;
       if (low < bound.low || high >= bound.high)
@@ -181,7 +180,7 @@ const Expr *ExprBuilder::reduce(Expr reduction) {
   return dims.empty() ? body : add(std::move(reduction));
 }
 
-const Expr *ExprBuilder::at(Value value, ArrayRef<AffineExpr> index) {
+const Expr *ExprBuilder::elementOf(Value value, Index index) {
   std::vector<const void *> key;
   for (AffineExpr expr : index)
     key.push_back(expr.getAsOpaquePointer());
@@ -193,123 +192,99 @@ const Expr *ExprBuilder::at(Value value, ArrayRef<AffineExpr> index) {
 }
 
 const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
-  Type type = computeTypeOf(value);
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return load(type, argument.getArgNumber(), space.linearize(index, shapeOf(value)));
-
+    return load(computeTypeOf(value), argument.getArgNumber(), space.linearize(index, shapeOf(value)));
   Operation *op = value.getDefiningOp();
-  auto shifted = [&](ArrayRef<int64_t> amounts, int64_t sign) {
-    SmallVector<AffineExpr> result;
-    for (auto [expr, amount] : llvm::zip_equal(index, amounts))
-      result.push_back(space.add(expr, space.constant(sign * amount)));
-    return result;
-  };
-  // What other operations decompose into (graph::FusionModel); nothing else gets here.
-  return llvm::TypeSwitch<Operation *, const Expr *>(op)
-      .Case([&](arith::ConstantOp constant) -> const Expr * {
-        auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-        if (!splat) {
-          op->emitOpError("code generation needs a constant with one value for all elements");
-          return nullptr;
-        }
-        Attribute element = splat.getSplatValue<Attribute>();
-        if (auto number = dyn_cast<FloatAttr>(element))
-          element = FloatAttr::get(type, number.getValueAsDouble());
-        return add({.kind = Expr::Kind::Constant, .type = type, .constant = element});
-      })
-      .Case([&](graph::BroadcastOp broadcast) {
-        SmallVector<AffineExpr> inner;
-        for (int64_t dim : broadcast.getDims())
-          inner.push_back(index[dim]);
-        return at(broadcast.getInput(), inner);
-      })
-      .Case([&](graph::TransposeOp transpose) {
-        SmallVector<AffineExpr> inner(index.size());
-        for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
-          inner[dim] = index[i];
-        return at(transpose.getInput(), inner);
-      })
-      .Case([&](graph::ReshapeOp reshape) {
-        return at(reshape.getInput(), space.reshape(index, shapeOf(value), shapeOf(reshape.getInput())));
-      })
-      .Case([&](graph::SliceOp slice) { return at(slice.getInput(), shifted(slice.getOffsets(), 1)); })
-      .Case([&](graph::PadOp pad) -> const Expr * {
-        const Expr *inner = at(pad.getInput(), shifted(pad.getLow(), -1));
-        Expr::Box box;
-        for (auto [i, size] : llvm::enumerate(shapeOf(pad.getInput())))
-          box.push_back({index[i], pad.getLow()[i], pad.getLow()[i] + size});
-        return inner ? choose(type, box, inner) : nullptr;
-      })
-      .Case([&](graph::ConcatOp concat) -> const Expr * {
-        SmallVector<Expr::Box> boxes;
-        SmallVector<const Expr *> operands;
-        int64_t dim = concat.getDim(), offset = 0;
-        for (Value input : concat.getInputs()) {
-          SmallVector<AffineExpr> inner(index);
-          inner[dim] = space.add(index[dim], space.constant(-offset));
-          int64_t end = offset + shapeOf(input)[dim];
-          boxes.push_back({{index[dim], offset, end}});
-          operands.push_back(at(input, inner));
-          if (!operands.back())
-            return nullptr;
-          offset = end;
-        }
-        return choose(type, boxes, operands);
-      })
-      .Case([&](graph::IotaOp iota) {
-        return add({.kind = Expr::Kind::Index, .type = type, .index = index[iota.getDim()]});
-      })
-      .Case([&](graph::ReduceOp reduceOp) -> const Expr * {
-        SmallVector<AffineExpr> inner(shapeOf(reduceOp.getInput()).size());
-        DimSet used = 0;
-        for (AffineExpr expr : index)
-          used |= IndexSpace::dimsOf(expr);
-        SmallVector<unsigned> dims;
-        for (int64_t dim : reduceOp.getDims()) {
-          int64_t size = shapeOf(reduceOp.getInput())[dim];
-          inner[dim] = space.constant(0);
-          if (size == 1)
-            continue;
-          dims.push_back(space.reductionDim(size, used));
-          used |= dimBit(dims.back());
-          inner[dim] = space.dim(dims.back());
-        }
-        size_t next = 0;
-        for (AffineExpr &expr : inner)
-          if (!expr)
-            expr = index[next++];
-        const Expr *body = at(reduceOp.getInput(), inner);
-        if (!body)
-          return nullptr;
-        return reduce({.kind = Expr::Kind::Reduce,
-                       .type = body->type,
-                       .operands = {body},
-                       .isSum = reduceOp.getKind() == graph::ReduceKind::Sum,
-                       .ignoresNan = reduceOp->hasAttr(graph::kIgnoresNan),
-                       .dims = dims});
-      })
-      .Default([&](Operation *) -> const Expr * {
-        bool isKnown = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
-        if (!isKnown || !op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 ||
-            isa<arith::BitcastOp>(op)) {
-          op->emitOpError("has no code generation; it is not elementwise, a movement or a reduction");
-          return nullptr;
-        }
-        Expr result{.kind = Expr::Kind::Compute, .type = type, .op = op};
-        for (Value operand : op->getOperands()) {
-          if (!isa<RankedTensorType>(operand.getType())) {
-            op->emitOpError("code generation needs tensors for all operands");
-            return nullptr;
-          }
-          result.operands.push_back(at(operand, index));
-          if (!result.operands.back())
-            return nullptr;
-        }
-        if (isa<arith::ExtFOp, arith::TruncFOp>(op) && result.operands[0]->type == type)
-          return result.operands[0];
-        return add(std::move(result));
-      });
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return constantOf(constant);
+  // Upstream has more elementwise operations than those that graphs are made of.
+  auto model = dyn_cast<graph::FusionModel>(op);
+  return exprOf(model ? model.elementAt(*this, index) : compute(op, index));
 }
+
+const Expr *ExprBuilder::constantOf(arith::ConstantOp constant) {
+  Type type = computeTypeOf(constant);
+  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+  if (!splat) {
+    constant.emitOpError("code generation needs a constant with one value for all elements");
+    return nullptr;
+  }
+  Attribute element = splat.getSplatValue<Attribute>();
+  if (auto number = dyn_cast<FloatAttr>(element))
+    element = FloatAttr::get(type, number.getValueAsDouble());
+  return add({.kind = Expr::Kind::Constant, .type = type, .constant = element});
+}
+
+//===----------------------------------------------------------------------===//
+// What operations ask for
+//===----------------------------------------------------------------------===//
+
+SmallVector<AffineExpr> ExprBuilder::reshape(Index index, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return space.reshape(index, from, to);
+}
+
+graph::Element ExprBuilder::number(Type type, AffineExpr index) {
+  return {add({.kind = Expr::Kind::Index, .type = computeType(type), .index = index})};
+}
+
+graph::Element ExprBuilder::choose(Type type, ArrayRef<graph::IndexBox> boxes, ArrayRef<graph::Element> elements) {
+  return {choose(computeType(type), boxes, llvm::map_to_vector(elements, exprOf))};
+}
+
+graph::Element ExprBuilder::reduce(Value input, ArrayRef<int64_t> dims, Index index, bool isSum, bool ignoresNan) {
+  ArrayRef<int64_t> shape = shapeOf(input);
+  SmallVector<AffineExpr> inner(shape.size());
+  DimSet used = 0;
+  for (AffineExpr expr : index)
+    used |= IndexSpace::dimsOf(expr);
+  SmallVector<unsigned> over;
+  for (int64_t dim : dims) {
+    inner[dim] = space.constant(0);
+    if (shape[dim] == 1)
+      continue;
+    over.push_back(space.reductionDim(shape[dim], used));
+    used |= dimBit(over.back());
+    inner[dim] = space.dim(over.back());
+  }
+  size_t next = 0;
+  for (AffineExpr &expr : inner)
+    if (!expr)
+      expr = index[next++];
+  const Expr *body = elementOf(input, inner);
+  if (!body)
+    return {};
+  return {reduce({.kind = Expr::Kind::Reduce,
+                  .type = body->type,
+                  .operands = {body},
+                  .isSum = isSum,
+                  .ignoresNan = ignoresNan,
+                  .dims = over})};
+}
+
+graph::Element ExprBuilder::compute(Operation *op, Index index) {
+  bool isKnown = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+  if (!isKnown || !op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || isa<arith::BitcastOp>(op)) {
+    op->emitOpError("has no code generation; it is not elementwise, a movement or a reduction");
+    return {};
+  }
+  Expr result{.kind = Expr::Kind::Compute, .type = computeTypeOf(op->getResult(0)), .op = op};
+  for (Value operand : op->getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      op->emitOpError("code generation needs tensors for all operands");
+      return {};
+    }
+    result.operands.push_back(elementOf(operand, index));
+    if (!result.operands.back())
+      return {};
+  }
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op) && result.operands[0]->type == result.type)
+    return {result.operands[0]};
+  return {add(std::move(result))};
+}
+
+//===----------------------------------------------------------------------===//
+// Replacement
+//===----------------------------------------------------------------------===//
 
 const Expr *ExprBuilder::replace(const Expr *root, const llvm::SmallDenseMap<unsigned, AffineExpr> &replacements) {
   DimSet replaced = 0;
@@ -331,9 +306,9 @@ const Expr *ExprBuilder::replace(const Expr *root, const llvm::SmallDenseMap<uns
       copy = load(expr->type, expr->argument, index);
       return;
     case Expr::Kind::Choose: {
-      SmallVector<Expr::Box> boxes = expr->boxes;
-      for (Expr::Box &box : boxes)
-        for (Expr::Bound &bound : box)
+      SmallVector<graph::IndexBox> boxes = expr->boxes;
+      for (graph::IndexBox &box : boxes)
+        for (graph::IndexBound &bound : box)
           bound.index = space.replace(bound.index, replacements);
       copy = choose(expr->type, boxes, operands);
       return;

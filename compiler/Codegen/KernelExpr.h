@@ -10,11 +10,16 @@
 #define BOWLINE_COMPILER_CODEGEN_KERNELEXPR_H
 
 #include "compiler/Codegen/IndexSpace.h"
+#include "dialects/Graph/ElementBuilder.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 
 #include <deque>
 #include <map>
+
+namespace mlir::arith {
+class ConstantOp;
+} // namespace mlir::arith
 
 namespace bowline::codegen {
 
@@ -30,15 +35,6 @@ struct Expr {
     Reduce,   ///< `isSum ? sum : maximum` of the operand over the dimensions `dims`
     Choose    ///< the operand whose box holds the point; zero where there is none
   };
-  /// `low <= index < high`
-  struct Bound {
-    mlir::AffineExpr index;
-    int64_t low, high;
-    bool operator==(const Bound &) const = default;
-  };
-  /// The points for which all bounds hold.
-  using Box = llvm::SmallVector<Bound>;
-
   Kind kind;
   /// The type that the value is computed in; a Load's or a result's type in memory may be narrower.
   mlir::Type type;
@@ -51,7 +47,7 @@ struct Expr {
   /// Whether a maximum may have any value where an element is NaN.
   bool ignoresNan = false;
   llvm::SmallVector<unsigned> dims;
-  llvm::SmallVector<Box> boxes;
+  llvm::SmallVector<graph::IndexBox> boxes;
 
   /// The dimensions that the value depends on.
   DimSet freeDims = 0;
@@ -64,12 +60,12 @@ mlir::Type computeType(mlir::Type elementType);
 
 /// Owns the expressions of one nest and builds them from a block of tensor operations. Equal expressions are equal as
 /// pointers, so that each is computed once.
-class ExprBuilder {
+class ExprBuilder : private graph::ElementBuilder {
 public:
   explicit ExprBuilder(IndexSpace &space) : space(space) {}
 
   /// Element `index` of `value`. Null after a diagnostic where an operation has no elementwise form.
-  const Expr *at(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
+  const Expr *elementOf(mlir::Value value, Index index);
 
   const Expr *zero(mlir::Type type);
 
@@ -77,8 +73,23 @@ public:
   const Expr *replace(const Expr *expr, const llvm::SmallDenseMap<unsigned, mlir::AffineExpr> &replacements);
 
 private:
-  const Expr *build(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> index);
-  const Expr *choose(mlir::Type type, llvm::ArrayRef<Expr::Box> boxes, llvm::ArrayRef<const Expr *> operands);
+  graph::Element at(mlir::Value value, Index index) override { return {elementOf(value, index)}; }
+  mlir::AffineExpr plus(mlir::AffineExpr expr, int64_t amount) override {
+    return space.add(expr, space.constant(amount));
+  }
+  llvm::SmallVector<mlir::AffineExpr> reshape(Index index, llvm::ArrayRef<int64_t> from,
+                                              llvm::ArrayRef<int64_t> to) override;
+  graph::Element number(mlir::Type type, mlir::AffineExpr index) override;
+  graph::Element choose(mlir::Type type, llvm::ArrayRef<graph::IndexBox> boxes,
+                        llvm::ArrayRef<graph::Element> elements) override;
+  graph::Element reduce(mlir::Value input, llvm::ArrayRef<int64_t> dims, Index index, bool isSum,
+                        bool ignoresNan) override;
+  graph::Element compute(mlir::Operation *op, Index index) override;
+
+  static const Expr *exprOf(graph::Element element) { return static_cast<const Expr *>(element.handle); }
+  const Expr *build(mlir::Value value, Index index);
+  const Expr *constantOf(mlir::arith::ConstantOp constant);
+  const Expr *choose(mlir::Type type, llvm::ArrayRef<graph::IndexBox> boxes, llvm::ArrayRef<const Expr *> operands);
   const Expr *load(mlir::Type type, unsigned argument, mlir::AffineExpr index);
   const Expr *reduce(Expr reduction);
   const Expr *add(Expr expr);

@@ -166,8 +166,8 @@ private:
         continue;
       Value source = isSum ? sums.getInput() : result;
       const Expr *value =
-          draft.nest->builder.at(source, isPerRow ? space.reshape(rowOfPoint, shape.take_front(2), resultShape)
-                                                  : space.reshape(point, shape, shapeOf(source)));
+          draft.nest->builder.elementOf(source, isPerRow ? space.reshape(rowOfPoint, shape.take_front(2), resultShape)
+                                                         : space.reshape(point, shape, shapeOf(source)));
       if (!value)
         return failure();
       unsigned number = i;
@@ -193,7 +193,7 @@ private:
     ArrayRef<int64_t> shape = shapeOf(value);
     auto storeIn = [&](Draft &draft) -> FailureOr<Nest::Store> {
       SmallVector<AffineExpr> index = indexOf(draft, shape.size());
-      const Expr *expr = draft.nest->builder.at(value, index);
+      const Expr *expr = draft.nest->builder.elementOf(value, index);
       if (!expr)
         return failure();
       return Nest::Store{output, draft.nest->space.linearize(index, shape), expr};
@@ -299,8 +299,8 @@ private:
     AffineExpr dim = draft.nest->space.dim(inner);
     for (const Nest::Store &store : draft.full)
       forEachExpr(store.value, [&](const Expr *expr) {
-        for (const Expr::Box &box : expr->boxes)
-          for (const Expr::Bound &bound : box) {
+        for (const graph::IndexBox &box : expr->boxes)
+          for (const graph::IndexBound &bound : box) {
             auto shift =
                 dyn_cast<AffineConstantExpr>(draft.nest->space.add(bound.index, draft.nest->space.scale(dim, -1)));
             if (!shift)

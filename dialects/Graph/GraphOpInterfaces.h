@@ -11,6 +11,7 @@
 
 #include "dialects/Graph/Arithmetic.h"
 #include "dialects/Graph/DimSplit.h"
+#include "dialects/Graph/ElementBuilder.h"
 #include "dialects/Graph/FactorRule.h"
 #include "dialects/Graph/FusionRole.h"
 #include "dialects/Graph/HostTensor.h"

@@ -166,7 +166,14 @@ def Graph_FusionModel : Graph_Interface<"FusionModel"> {
       Computes the same by elementwise operations of `arith` and `math`, `reduce`, and operations that move elements;
       nothing where the operation is one of these. The formulas do not overflow where their result does not.
     }],
-    "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "", "return {};">];
+    "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder), "", "return {};">,
+    InterfaceMethod<[{
+      Of what nothing is decomposed any more: the element `index` of the only result. Null after a diagnostic, which
+      the default gives for all but elementwise operations of `arith` and `math`.
+    }],
+    "::bowline::graph::Element", "elementAt",
+    (ins "::bowline::graph::ElementBuilder &":$elements, "::llvm::ArrayRef<::mlir::AffineExpr>":$index), "",
+    "return elements.compute($_op, index);">];
 }
 
 def Graph_KernelModel : Graph_Interface<"KernelModel"> {

@@ -111,7 +111,7 @@ def Graph_ValidRowsOp : Graph_InferredOp<"valid_rows", [
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
     PaddingModel<["hasNeutralPadding", "requireNeutralPadding", "resultPadding"]>, PrecisionModel<>,
-    FusionModel<["fusionRole", "fusionDomain"]>], [Differentiable]> {
+    FusionModel<["fusionRole", "fusionDomain", "elementAt"]>], [Differentiable]> {
   let summary = "Combines elements along dimensions, which disappear";
   let description = [{
     The order of combination is not specified, but fixed for a plan. `max` is differentiable where the maximum is
@@ -126,7 +126,8 @@ def Graph_ReduceOp : Graph_InferredOp<"reduce", [
 
 def Graph_BroadcastOp : Graph_ComputeOp<"broadcast", [
     Interpretable<>, CostModel<["repeatCost"]>, ShardingModel<["canSplitDims", "splitDims"]>,
-    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>],
+    [Differentiable]> {
   let summary = "Repeats a tensor along new dimensions";
   let description = [{
     `dims[i]` is the result dimension that operand dimension i becomes; the others are new.
@@ -146,7 +147,8 @@ def Graph_BroadcastOp : Graph_ComputeOp<"broadcast", [
 
 def Graph_TransposeOp : Graph_InferredOp<"transpose", [
     Interpretable<>, CostModel<>, ShardingModel<["isAdditive", "canSplitDims", "splitDims"]>,
-    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+    PaddingModel<["resultPadding"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>],
+    [Differentiable]> {
   let summary = "Permutes dimensions";
   let description = [{
     Result dimension i is operand dimension `perm[i]`.
@@ -162,7 +164,7 @@ def Graph_TransposeOp : Graph_InferredOp<"transpose", [
 
 def Graph_ReshapeOp : Graph_ComputeOp<"reshape", [
     Interpretable<>, CostModel<["repeatCost"]>, ShardingModel<["isAdditive"]>, PaddingModel<["resultPadding"]>,
-    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable, Graph_View]> {
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>], [Differentiable, Graph_View]> {
   let summary = "The same elements in row-major order under another shape";
   let description = "**Constraints:** the element count and the element type do not change.";
   let arguments = (ins Graph_Tensor:$input);
@@ -175,7 +177,7 @@ def Graph_ReshapeOp : Graph_ComputeOp<"reshape", [
 
 def Graph_SliceOp : Graph_InferredOp<"slice", [
     Interpretable<>, CostModel<>, ShardingModel<["localize", "canSplitDims", "splitDims"]>,
-    PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>],
+    PaddingModel<["resultPadding", "growResult"]>, PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>],
     [Differentiable]> {
   let summary = "A contiguous box of a tensor";
   let description = "**Constraints:** one offset and one size per dimension; sizes are positive; the box lies inside.";
@@ -187,7 +189,7 @@ def Graph_SliceOp : Graph_InferredOp<"slice", [
 
 def Graph_PadOp : Graph_InferredOp<"pad", [
     Interpretable<>, CostModel<>, ShardingModel<["canSplitDims", "splitDims"]>, PaddingModel<["resultPadding"]>,
-    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>], [Differentiable]> {
   let summary = "Surrounds a tensor with zeros";
   let description = "**Constraints:** one amount per dimension on each side, none negative.";
   let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
@@ -197,7 +199,7 @@ def Graph_PadOp : Graph_InferredOp<"pad", [
 
 def Graph_ConcatOp : Graph_InferredOp<"concat", [
     Interpretable<>, CostModel<>, ShardingModel<["canSplitDims", "splitDims"]>, PaddingModel<["resultPadding"]>,
-    PrecisionModel<["precision"]>, FusionModel<["fusionRole"]>], [Differentiable]> {
+    PrecisionModel<["precision"]>, FusionModel<["fusionRole", "elementAt"]>], [Differentiable]> {
   let summary = "Joins tensors along one dimension";
   let description = [{
     **Constraints:** at least one operand; equal ranks and element types; sizes agree except along `dim`, which is in
@@ -248,7 +250,7 @@ def Graph_ScatterAddOp : Graph_ComputeOp<"scatter_add", [
 
 def Graph_IotaOp : Graph_ComputeOp<"iota", [
     Interpretable<>, CostModel<>, ShardingModel<["localize"]>, PaddingModel<>, PrecisionModel<>,
-    FusionModel<["fusionRole"]>]> {
+    FusionModel<["fusionRole", "elementAt"]>]> {
   let summary = "Element values equal their index along one dimension";
   let description = "**Constraints:** the dimension is in range.";
   let arguments = (ins I64Attr:$dim);

@@ -21,10 +21,6 @@
 
 namespace bowline::plan {
 
-/// Offsets are multiples of this many bytes where nothing else is said: a cache line, and the width of an AVX-512
-/// vector.
-inline constexpr int64_t kAlignment = 64;
-
 /// The size of a dense tensor in bytes; an element takes at least one byte.
 int64_t byteCount(mlir::RankedTensorType type);
 

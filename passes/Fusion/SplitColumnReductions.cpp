@@ -27,6 +27,7 @@ public:
 
   void runOnProgram() override {
     SmallVector<graph::ReduceOp> sums;
+    // By name: sums over rows are this operation, which others decompose into.
     getOperation().walk([&](graph::ReduceOp reduce) {
       if (isColumnSum(reduce))
         sums.push_back(reduce);

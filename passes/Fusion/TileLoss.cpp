@@ -28,6 +28,7 @@ public:
 
   void runOnProgram() override {
     SmallVector<graph::SoftmaxCrossEntropyOp> losses;
+    // By name: LossTiling is of this loss.
     getOperation().walk([&](graph::SoftmaxCrossEntropyOp loss) { losses.push_back(loss); });
     for (graph::SoftmaxCrossEntropyOp loss : losses)
       if (auto tiling = LossTiling::match(loss))

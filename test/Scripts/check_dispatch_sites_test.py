@@ -18,6 +18,13 @@ SOURCES = (
     ("auto a = dyn_cast<ReduceOp>(x);\nauto b = y.getDefiningOp<ReduceOp>();\n",
      ["1 dyn_cast<ReduceOp>", "2 getDefiningOp<ReduceOp>"]),
     ("  .Case<arith::AddFOp,\n        graph::ReduceOp>([] {})\n", ["1 Case<arith::AddFOp, graph::ReduceOp>"]),
+    # Typed functions.
+    (".Case([&](graph::ReduceOp op) { return 1; })\nmodule.walk([](ReduceOp op) {});\nf.walk(\n    [=](graph::ReduceOp) {});\n",
+     ["1 Case([&](graph::ReduceOp", "2 walk([](ReduceOp", "3 walk( [=](graph::ReduceOp)"]),
+    (".Case([](graph::ReadOp op) {}); m.walk([](plan::ReduceOp op) {}); llvm::all_of(sums, [](graph::ReduceOp sum) {});\n", []),
+    # Operations of other dialects with the same name.
+    ("isa<dist::ReduceOp>(op); isa<bowline::stage::ReduceOp>(op); isa<::bowline::graph::ReduceOp>(op);\n",
+     ["1 isa<::bowline::graph::ReduceOp>"]),
     # Structure, other dialects, types and builders.
     ("isa<graph::ReadOp>(op); isa<arith::AddFOp>(op); SmallVector<graph::ReduceOp> a; b.create<graph::ReduceOp>();\n", []),
     ("isa<PreReduceOp>(op); is_a<graph::ReduceOp>(op);\n", []),

@@ -54,8 +54,8 @@ int64_t bowline::codegen::vectorOf(func::FuncOp kernel, ArrayRef<const Expr *> r
   forEachExpr(roots, [&](const Expr *expr) {
     if (expr->kind == Expr::Kind::Load && IndexSpace::dimsOf(expr->index) & dimBit(dim))
       use(type.getInput(expr->argument), expr->index);
-    for (const Expr::Box &box : expr->boxes)
-      for (const Expr::Bound &bound : box)
+    for (const graph::IndexBox &box : expr->boxes)
+      for (const graph::IndexBound &bound : box)
         isDense &= !(IndexSpace::dimsOf(bound.index) & dimBit(dim));
   });
   for (const Nest::Store &store : stores)

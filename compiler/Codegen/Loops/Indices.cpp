@@ -63,9 +63,9 @@ Value Indices::vectorIndex(AffineExpr expr, Type type) {
   return emitBinary(expr.getKind(), lhs, rhs);
 }
 
-Value Indices::holds(const Expr::Box &box, int64_t count) {
+Value Indices::holds(const graph::IndexBox &box, int64_t count) {
   Value result;
-  for (const Expr::Bound &bound : box) {
+  for (const graph::IndexBound &bound : box) {
     bool varying = IndexSpace::dimsOf(bound.index) & lanes.dim;
     Value index = varying ? vectorIndex(bound.index, b.getI64Type()) : scalarIndex(bound.index);
     auto compare = [&](arith::CmpIPredicate predicate, int64_t edge) {

@@ -48,7 +48,7 @@ public:
 
   /// Whether all bounds of `box` hold: `count` conditions, one per lane, or a single one where `count` is 0. Null for a
   /// box without bounds.
-  Value holds(const Expr::Box &box, int64_t count);
+  Value holds(const graph::IndexBox &box, int64_t count);
 
 private:
   Value emitBinary(AffineExprKind kind, Value lhs, Value rhs);

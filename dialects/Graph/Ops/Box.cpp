@@ -133,6 +133,19 @@ Precision SliceOp::precision() { return Precision::Follow; }
 
 FusionRole SliceOp::fusionRole() { return FusionRole::Alone; }
 
+/// \p index, moved by \p amounts, times \p sign.
+static SmallVector<AffineExpr> moved(ElementBuilder &elements, ArrayRef<AffineExpr> index, ArrayRef<int64_t> amounts,
+                                     int64_t sign) {
+  SmallVector<AffineExpr> result;
+  for (auto [expr, amount] : llvm::zip_equal(index, amounts))
+    result.push_back(elements.plus(expr, sign * amount));
+  return result;
+}
+
+Element SliceOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.at(getInput(), moved(elements, index, getOffsets(), 1));
+}
+
 //===----------------------------------------------------------------------===//
 // PadOp
 //===----------------------------------------------------------------------===//
@@ -207,6 +220,14 @@ std::optional<double> PadOp::resultPadding(const PaddingContext &context, unsign
 Precision PadOp::precision() { return Precision::Follow; }
 
 /// An elementwise operation reads zeros for what lies outside.
+Element PadOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  IndexBox box;
+  for (auto [expr, low, size] : llvm::zip_equal(index, getLow(), getInput().getType().getShape()))
+    box.push_back({expr, low, low + size});
+  Element inner = elements.at(getInput(), moved(elements, index, getLow(), -1));
+  return inner ? elements.choose(getType().getElementType(), box, inner) : inner;
+}
+
 FusionRole PadOp::fusionRole() {
   bool isRead = (*this)->hasOneUse() && fusionRoleOf(*(*this)->user_begin()) == FusionRole::Elementwise;
   return isRead ? FusionRole::Absorbed : FusionRole::Alone;
@@ -291,3 +312,21 @@ std::optional<double> ConcatOp::resultPadding(const PaddingContext &context, uns
 Precision ConcatOp::precision() { return Precision::Follow; }
 
 FusionRole ConcatOp::fusionRole() { return FusionRole::Alone; }
+
+Element ConcatOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  SmallVector<IndexBox> boxes;
+  SmallVector<Element> parts;
+  const auto dim = static_cast<int64_t>(getDim());
+  int64_t offset = 0;
+  for (Value input : getInputs()) {
+    SmallVector<AffineExpr> inner(index);
+    inner[dim] = elements.plus(index[dim], -offset);
+    int64_t end = offset + cast<RankedTensorType>(input.getType()).getDimSize(dim);
+    boxes.push_back({{index[dim], offset, end}});
+    parts.push_back(elements.at(input, inner));
+    if (!parts.back())
+      return {};
+    offset = end;
+  }
+  return elements.choose(getType().getElementType(), boxes, parts);
+}

@@ -32,6 +32,10 @@ double IotaOp::flops() { return 0; }
 
 FusionRole IotaOp::fusionRole() { return FusionRole::Alone; }
 
+Element IotaOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.number(getType().getElementType(), index[getDim()]);
+}
+
 // Counts from the first index of this rank's shard.
 void IotaOp::localize(LocalContext &context) {
   LocalContext::Axes axes = context.axesOf(getResult(), getDim());

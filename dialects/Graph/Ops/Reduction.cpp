@@ -113,6 +113,10 @@ FusionRole ReduceOp::fusionRole() {
   return blocksOf(*this) ? FusionRole::BlockSum : FusionRole::Alone;
 }
 
+Element ReduceOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.reduce(getInput(), getDims(), index, getKind() == ReduceKind::Sum, (*this)->hasAttr(kIgnoresNan));
+}
+
 ArrayRef<int64_t> ReduceOp::fusionDomain() {
   ReshapeOp blocks = blocksOf(*this);
   return tensorType(blocks ? blocks.getInput() : getInput()).getShape();
@@ -193,3 +197,7 @@ std::optional<double> BroadcastOp::resultPadding(const PaddingContext &context, 
 Precision BroadcastOp::precision() { return Precision::Follow; }
 
 FusionRole BroadcastOp::fusionRole() { return FusionRole::Repeated; }
+
+Element BroadcastOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.at(getInput(), llvm::map_to_vector(getDims(), [&](int64_t dim) { return index[dim]; }));
+}

@@ -98,6 +98,13 @@ Precision TransposeOp::precision() { return Precision::Follow; }
 
 FusionRole TransposeOp::fusionRole() { return FusionRole::Alone; }
 
+Element TransposeOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  SmallVector<AffineExpr> inner(index.size());
+  for (auto [i, dim] : llvm::enumerate(getPerm()))
+    inner[dim] = index[i];
+  return elements.at(getInput(), inner);
+}
+
 //===----------------------------------------------------------------------===//
 // ReshapeOp
 //===----------------------------------------------------------------------===//
@@ -153,6 +160,10 @@ bool ReshapeOp::isAdditive() { return true; }
 std::optional<double> ReshapeOp::resultPadding(const PaddingContext &context, unsigned) { return context.numberIn(0); }
 
 Precision ReshapeOp::precision() { return Precision::Follow; }
+
+Element ReshapeOp::elementAt(ElementBuilder &elements, ArrayRef<AffineExpr> index) {
+  return elements.at(getInput(), elements.reshape(index, getType().getShape(), getInput().getType().getShape()));
+}
 
 /// A reshape computes nothing. Where it makes blocks of rows for a sum of blocks, it belongs to the group of that sum,
 /// as the rows would have to be stored otherwise.

@@ -17,14 +17,15 @@ using namespace bowline::graph;
 using namespace bowline::test;
 
 /// An operation whose result has the type of its last operand with `result` elements.
-template <typename OpTy> static RuleCase elementwise(std::vector<Element> operands, Element result = Element::F64) {
+template <typename OpTy>
+static RuleCase elementwise(std::vector<ElementKind> operands, ElementKind result = ElementKind::F64) {
   return {OpTy::getOperationName().str(), [=](Random &random) {
             Example example;
             Shape shape = random.shape(random.integer(0, 3));
-            for (Element element : operands)
-              example.operands.push_back({element == Element::F64   ? random.reals(shape, 0.1, 3)
-                                          : element == Element::I32 ? random.integers(shape, -9, 9)
-                                                                    : random.integers(shape, 0, 1),
+            for (ElementKind element : operands)
+              example.operands.push_back({element == ElementKind::F64   ? random.reals(shape, 0.1, 3)
+                                          : element == ElementKind::I32 ? random.integers(shape, -9, 9)
+                                                                        : random.integers(shape, 0, 1),
                                           element});
             example.build = [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
               Type elements[] = {b.getF64Type(), b.getI32Type(), b.getI1Type()};
@@ -38,14 +39,14 @@ template <typename OpTy> static RuleCase elementwise(std::vector<Element> operan
 }
 
 template <typename... Ops> static void addUnary(std::vector<RuleCase> &cases) {
-  (cases.push_back(elementwise<Ops>({Element::F64})), ...);
+  (cases.push_back(elementwise<Ops>({ElementKind::F64})), ...);
 }
-template <typename... Ops> static void addBinary(std::vector<RuleCase> &cases, Element element) {
+template <typename... Ops> static void addBinary(std::vector<RuleCase> &cases, ElementKind element) {
   (cases.push_back(elementwise<Ops>({element, element}, element)), ...);
 }
 
 /// An operation on operands of one random shape, built by hand.
-static RuleCase pointwise(StringRef name, std::vector<Element> operands, const BuildOp &build) {
+static RuleCase pointwise(StringRef name, std::vector<ElementKind> operands, const BuildOp &build) {
   RuleCase result = elementwise<arith::AddFOp>(std::move(operands));
   return {name.str(), [draw = result.draw, build](Random &random) {
             Example example = draw(random);
@@ -58,36 +59,36 @@ static Type withElements(Value value, Type element) { return cast<RankedTensorTy
 
 void bowline::test::addElementwiseCases(std::vector<RuleCase> &cases) {
   addBinary<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp, arith::MinimumFOp,
-            math::PowFOp>(cases, Element::F64);
-  addBinary<arith::AddIOp, arith::SubIOp, arith::MulIOp>(cases, Element::I32);
+            math::PowFOp>(cases, ElementKind::F64);
+  addBinary<arith::AddIOp, arith::SubIOp, arith::MulIOp>(cases, ElementKind::I32);
   addUnary<arith::NegFOp, math::AbsFOp, math::CosOp, math::ErfOp, math::ExpOp, math::LogOp, math::RsqrtOp, math::SinOp,
            math::SqrtOp, math::TanhOp, LogisticOp, SiluOp>(cases);
-  cases.push_back(elementwise<arith::SIToFPOp>({Element::I32}));
-  cases.push_back(elementwise<arith::UIToFPOp>({Element::I1}));
-  cases.push_back(elementwise<arith::FPToSIOp>({Element::F64}, Element::I32));
-  cases.push_back(elementwise<arith::SelectOp>({Element::I1, Element::F64, Element::F64}));
+  cases.push_back(elementwise<arith::SIToFPOp>({ElementKind::I32}));
+  cases.push_back(elementwise<arith::UIToFPOp>({ElementKind::I1}));
+  cases.push_back(elementwise<arith::FPToSIOp>({ElementKind::F64}, ElementKind::I32));
+  cases.push_back(elementwise<arith::SelectOp>({ElementKind::I1, ElementKind::F64, ElementKind::F64}));
 
   using Ops = ValueRange;
   for (GeluKind kind : {GeluKind::Tanh, GeluKind::Erf})
-    cases.push_back(pointwise("graph.gelu", {Element::F64}, [=](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+    cases.push_back(pointwise("graph.gelu", {ElementKind::F64}, [=](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
       return GeluOp::create(b, x[0].getType(), kind, x[0]);
     }));
-  cases.push_back(pointwise("graph.softcap", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+  cases.push_back(pointwise("graph.softcap", {ElementKind::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
     return SoftcapOp::create(b, x[0].getType(), x[0], APFloat(1.5));
   }));
-  cases.push_back(pointwise("arith.truncf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+  cases.push_back(pointwise("arith.truncf", {ElementKind::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
     return arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
   }));
-  cases.push_back(pointwise("arith.extf", {Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+  cases.push_back(pointwise("arith.extf", {ElementKind::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
     Value narrow = arith::TruncFOp::create(b, withElements(x[0], b.getBF16Type()), x[0]);
     return arith::ExtFOp::create(b, x[0].getType(), narrow);
   }));
   cases.push_back(
-      pointwise("arith.cmpf", {Element::F64, Element::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+      pointwise("arith.cmpf", {ElementKind::F64, ElementKind::F64}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
         return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x[0], x[1]);
       }));
   cases.push_back(
-      pointwise("arith.cmpi", {Element::I32, Element::I32}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
+      pointwise("arith.cmpi", {ElementKind::I32, ElementKind::I32}, [](ImplicitLocOpBuilder &b, Ops x) -> Operation * {
         return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, x[0], x[1]);
       }));
 }

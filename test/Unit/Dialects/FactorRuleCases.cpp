@@ -62,7 +62,7 @@ static Example drawGroupedDot(Random &random) {
   int64_t rows = random.size(), groups = random.size(), k = random.size(), columns = random.size();
   bool transposed = random.flip();
   Shape matrices = transposed ? Shape{groups, columns, k} : Shape{groups, k, columns};
-  return {{{random.reals({rows, k})}, {random.reals(matrices)}, {drawOffsets(random, rows, groups), Element::I32}},
+  return {{{random.reals({rows, k})}, {random.reals(matrices)}, {drawOffsets(random, rows, groups), ElementKind::I32}},
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             return GroupedDotOp::create(b, x[0], x[1], x[2], transposed);
           }};
@@ -70,7 +70,7 @@ static Example drawGroupedDot(Random &random) {
 
 static Example drawGroupedOuter(Random &random) {
   int64_t rows = random.size(), groups = random.size(), m = random.size(), n = random.size();
-  return {{{random.reals({rows, m})}, {random.reals({rows, n})}, {drawOffsets(random, rows, groups), Element::I32}},
+  return {{{random.reals({rows, m})}, {random.reals({rows, n})}, {drawOffsets(random, rows, groups), ElementKind::I32}},
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             return GroupedOuterOp::create(b, f64Type({groups, m, n}), x[0], x[1], x[2]);
           }};
@@ -166,14 +166,14 @@ static Example drawConcat(Random &random) {
 static Example drawGather(Random &random) {
   Shape table = random.shape(random.integer(1, 3));
   HostTensor indices = random.integers(random.shape(random.integer(0, 2)), 0, table[0] - 1);
-  return {{{random.reals(table)}, {indices, Element::I32}},
+  return {{{random.reals(table)}, {indices, ElementKind::I32}},
           [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return GatherOp::create(b, x[0], x[1]); }};
 }
 
 static Example drawScatterAdd(Random &random) {
   Shape row = random.shape(random.integer(0, 2)), table = join({random.size()}, row);
   HostTensor indices = random.integers(random.shape(random.integer(0, 2)), 0, table[0] - 1);
-  return {{{random.reals(join(indices.shape, row))}, {indices, Element::I32}},
+  return {{{random.reals(join(indices.shape, row))}, {indices, ElementKind::I32}},
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             return ScatterAddOp::create(b, f64Type(table), x[0], x[1]);
           }};
@@ -228,7 +228,7 @@ template <typename Norm> static Example drawNorm(Random &random) {
 
 static Example drawRopeAngles(Random &random) {
   int64_t length = random.size(), half = random.size();
-  return {{{random.integers({length}, 0, 99), Element::I32}},
+  return {{{random.integers({length}, 0, 99), ElementKind::I32}},
           [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             Type type = f64Type({length, half});
             return RopeAnglesOp::create(b, type, type, x[0], f64(100));
@@ -283,7 +283,7 @@ static Example drawAttentionGrad(Random &random) {
 static Example drawLoss(Random &random) {
   Shape rows = random.shape(random.integer(0, 2));
   int64_t classes = random.size();
-  return {{{random.reals(join(rows, {classes}))}, {random.integers(rows, -1, classes - 1), Element::I32}},
+  return {{{random.reals(join(rows, {classes}))}, {random.integers(rows, -1, classes - 1), ElementKind::I32}},
           [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
             return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
           }};

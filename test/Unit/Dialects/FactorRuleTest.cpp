@@ -72,7 +72,7 @@ static std::string ruleText(const std::vector<Shape> &shapes, const BuildOp &bui
 
 /// As above, with the last operand of i32.
 static std::string indexedRuleText(const Shape &values, const Shape &indices, const BuildOp &build) {
-  return ruleOf(OpHarness({{HostTensor(values)}, {HostTensor(indices), Element::I32}}, build).operation()).str();
+  return ruleOf(OpHarness({{HostTensor(values)}, {HostTensor(indices), ElementKind::I32}}, build).operation()).str();
 }
 
 static std::string reshapeText(const Shape &from, const Shape &to) { return reshapeRule(from, to).str(); }

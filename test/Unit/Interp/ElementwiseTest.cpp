@@ -106,7 +106,7 @@ TEST(Elementwise, MaximumKeepsNaN) {
 TEST(Elementwise, IntegersWrap) {
   Random random;
   Shape shape = random.shape(2);
-  auto draw = [&] { return Operand{random.integers(shape, INT32_MIN, INT32_MAX), Element::I32}; };
+  auto draw = [&] { return Operand{random.integers(shape, INT32_MIN, INT32_MAX), ElementKind::I32}; };
   auto wrap = [](__int128 value) {
     return static_cast<long double>(static_cast<int32_t>(static_cast<uint32_t>(value)));
   };
@@ -140,7 +140,7 @@ TEST(Elementwise, IntegerBeyondExactIsRefused) {
 TEST(Elementwise, SelectAndCompare) {
   Random random;
   Shape shape = random.shape(2);
-  expectFormula(random, {{random.integers(shape, 0, 1), Element::I1}, {random.reals(shape)}, {random.reals(shape)}},
+  expectFormula(random, {{random.integers(shape, 0, 1), ElementKind::I1}, {random.reals(shape)}, {random.reals(shape)}},
                 buildSame<arith::SelectOp>, [](std::vector<long double> x) { return x[0] == 1 ? x[1] : x[2]; });
   auto compare = [&](arith::CmpFPredicate predicate) {
     return [=](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
@@ -182,7 +182,7 @@ TEST(Elementwise, SelectAndCompare) {
            {I::sgt, [](long double x, long double y) { return x > y; }},
            {I::sge, [](long double x, long double y) { return x >= y; }}})
     expectFormula(
-        random, {{random.integers(shape, -2, 2), Element::I32}, {random.integers(shape, -2, 2), Element::I32}},
+        random, {{random.integers(shape, -2, 2), ElementKind::I32}, {random.integers(shape, -2, 2), ElementKind::I32}},
         [predicate = predicate](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
           return arith::CmpIOp::create(b, predicate, x[0], x[1]);
         },
@@ -194,13 +194,13 @@ TEST(Elementwise, Conversions) {
   Shape shape = random.shape(2);
   auto to = [](Value x, Type element) { return cast<RankedTensorType>(x.getType()).clone(element); };
   expectFormula(
-      random, {{random.integers(shape, -9, 9), Element::I32}},
+      random, {{random.integers(shape, -9, 9), ElementKind::I32}},
       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
         return arith::SIToFPOp::create(b, to(x[0], b.getF64Type()), x[0]);
       },
       [](std::vector<long double> x) { return x[0]; });
   expectFormula(
-      random, {{random.integers(shape, 0, 1), Element::I1}},
+      random, {{random.integers(shape, 0, 1), ElementKind::I1}},
       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
         return arith::UIToFPOp::create(b, to(x[0], b.getF64Type()), x[0]);
       },

@@ -109,7 +109,7 @@ TEST(Gradient, Select) {
   for (int round = 0; round < kRounds; ++round) {
     Shape shape = random.shape(2);
     HostTensor condition = random.integers(shape, 0, 1);
-    expectGradients(random, {{condition, Element::I1}, {random.reals(shape)}, {random.reals(shape)}},
+    expectGradients(random, {{condition, ElementKind::I1}, {random.reals(shape)}, {random.reals(shape)}},
                     buildSame<arith::SelectOp>);
   }
 }
@@ -267,7 +267,7 @@ TEST(Gradient, GatherWithRepeatedIndices) {
     HostTensor table = random.reals(random.shape(random.integer(1, 3)));
     HostTensor indices = random.integers(random.shape(random.integer(0, 2)), 0, table.shape[0] - 1);
     expectGradients(
-        random, {{table}, {indices, Element::I32}},
+        random, {{table}, {indices, ElementKind::I32}},
         [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return GatherOp::create(b, x[0], x[1]); });
   }
 }

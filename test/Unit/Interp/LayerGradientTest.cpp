@@ -53,7 +53,7 @@ TEST(LayerGradient, ValidRows) {
 static Operand drawOffsets(Random &random, int64_t rows, int64_t groups) {
   HostTensor offsets = random.integers({random.integer(2, groups + 1)}, 0, rows);
   llvm::sort(offsets.data);
-  return {offsets, Element::I32};
+  return {offsets, ElementKind::I32};
 }
 
 TEST(LayerGradient, GroupedDotAndOuter) {
@@ -139,7 +139,7 @@ TEST(LayerGradient, SoftmaxCrossEntropy) {
     Shape shape = random.shape(random.integer(1, 3));
     // Labels of -1 are absent; one past the classes, elsewhere.
     HostTensor labels = random.integers(Shape(shape.begin(), shape.end() - 1), -1, shape.back());
-    expectGradients(random, {{random.reals(shape, -4, 4)}, {labels, Element::I32}},
+    expectGradients(random, {{random.reals(shape, -4, 4)}, {labels, ElementKind::I32}},
                     [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                       return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
                     },
@@ -177,7 +177,7 @@ TEST(LayerGradient, LogsumexpIsNotDifferentiable) {
                                        "result in the loss");
   expectNoGradients(attention);
 
-  OpHarness loss({{random.reals({2, 3})}, {random.integers({2}, 0, 2), Element::I32}},
+  OpHarness loss({{random.reals({2, 3})}, {random.integers({2}, 0, 2), ElementKind::I32}},
                  [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                    return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
                  });

@@ -89,7 +89,7 @@ TEST(Layer, GroupedDotMultipliesEachRowWithTheMatrixOfItsGroup) {
     HostTensor offsets({5});
     offsets.data = {1, 3, 4, 4, 7};
     const int64_t groupOf[] = {-1, 0, 0, 1, 3, 3, 3, -1};
-    OpHarness harness({{rows}, {matrices}, {offsets, Element::I32}},
+    OpHarness harness({{rows}, {matrices}, {offsets, ElementKind::I32}},
                       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                         return GroupedDotOp::create(b, x[0], x[1], x[2], transposed);
                       });
@@ -109,9 +109,10 @@ TEST(Layer, GroupedOuterSumsTheRowsOfAGroup) {
   SCOPED_TRACE(random.trace());
   HostTensor lhs = random.reals({8, 3}), rhs = random.reals({8, 2}), offsets({4});
   offsets.data = {1, 3, 3, 7};
-  OpHarness harness({{lhs}, {rhs}, {offsets, Element::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
-    return GroupedOuterOp::create(b, RankedTensorType::get({4, 3, 2}, b.getF64Type()), x[0], x[1], x[2]);
-  });
+  OpHarness harness(
+      {{lhs}, {rhs}, {offsets, ElementKind::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+        return GroupedOuterOp::create(b, RankedTensorType::get({4, 3, 2}, b.getF64Type()), x[0], x[1], x[2]);
+      });
   expectNear(harness.forward().front(), tensorOf({4, 3, 2}, [&](const Index &index) {
                Number sum = 0;
                for (int64_t row = 0; row < 8; ++row)
@@ -126,7 +127,7 @@ TEST(Layer, OffsetsAscendWithinTheRows) {
   for (const std::vector<double> &wrong : {std::vector<double>{-1, 1, 2, 4}, {0, 3, 2, 4}, {0, 1, 2, 5}}) {
     HostTensor offsets({4});
     offsets.data = wrong;
-    OpHarness harness({{rows}, {matrices}, {offsets, Element::I32}},
+    OpHarness harness({{rows}, {matrices}, {offsets, ElementKind::I32}},
                       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                         return GroupedDotOp::create(b, x[0], x[1], x[2], false);
                       });
@@ -180,7 +181,7 @@ TEST(Layer, RopeRotatesComplexNumbers) {
     double theta = random.real(10, 1e4);
     HostTensor positions = random.integers({shape[1]}, 0, 50), x = random.reals(shape);
     auto angle = [&](int64_t s, int64_t i) { return positions.data[s] * powl(theta, -2.0L * i / (2 * half)); };
-    OpHarness angles({{positions, Element::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    OpHarness angles({{positions, ElementKind::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
       auto type = RankedTensorType::get({shape[1], half}, b.getF64Type());
       return RopeAnglesOp::create(b, type, type, x[0], b.getF64FloatAttr(theta));
     });
@@ -288,7 +289,7 @@ TEST(Layer, SoftmaxCrossEntropyAndItsGradient) {
       return classes * mean(classes, [&](int64_t i) { return expl(at(logits, with(position, last, i))); });
     };
     Tensors results =
-        OpHarness({{logits}, {labels, Element::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+        OpHarness({{logits}, {labels, ElementKind::I32}}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
           return SoftmaxCrossEntropyOp::create(b, x[0], x[1]);
         }).forward();
     expectNear(results[0], tensorOf(positions, [&](const Index &position) -> Number {
@@ -301,7 +302,7 @@ TEST(Layer, SoftmaxCrossEntropyAndItsGradient) {
                }));
     expectNear(results[1], tensorOf(positions, [&](const Index &position) { return logl(total(position)); }));
 
-    OpHarness grad({{logits}, {labels, Element::I32}, {results[1]}, {grads}},
+    OpHarness grad({{logits}, {labels, ElementKind::I32}, {results[1]}, {grads}},
                    [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                      return SoftmaxCrossEntropyGradOp::create(b, x[0], x[1], x[2], x[3]);
                    });

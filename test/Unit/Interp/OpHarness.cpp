@@ -96,9 +96,9 @@ HostTensor Random::distinct(const Shape &shape) {
 
 static RankedTensorType typeOf(const Operand &operand) {
   Builder builder(&context());
-  Type element = operand.element == Element::F64   ? Type(builder.getF64Type())
-                 : operand.element == Element::I32 ? Type(builder.getI32Type())
-                                                   : Type(builder.getI1Type());
+  Type element = operand.element == ElementKind::F64   ? Type(builder.getF64Type())
+                 : operand.element == ElementKind::I32 ? Type(builder.getI32Type())
+                                                       : Type(builder.getI1Type());
   return RankedTensorType::get(operand.value.shape, element);
 }
 
@@ -213,7 +213,7 @@ void bowline::test::expectGradients(Random &random, std::vector<Operand> operand
   std::vector<HostTensor> values = harness.values();
   for (auto [k, operand] : llvm::enumerate(operands)) {
     const std::optional<HostTensor> &gradient = gradients.operands[k];
-    if (operand.element != Element::F64 || llvm::is_contained(constants, k)) {
+    if (operand.element != ElementKind::F64 || llvm::is_contained(constants, k)) {
       EXPECT_FALSE(gradient) << "operand " << k << " should have no gradient";
       continue;
     }

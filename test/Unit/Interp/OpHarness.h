@@ -57,10 +57,10 @@ private:
 };
 
 /// What an operand is in the type of the function under test.
-enum class Element { F64, I32, I1 };
+enum class ElementKind { F64, I32, I1 };
 struct Operand {
   HostTensor value;
-  Element element = Element::F64;
+  ElementKind element = ElementKind::F64;
 };
 
 /// Builds the operation under test from its operands.

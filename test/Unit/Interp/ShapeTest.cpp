@@ -238,7 +238,7 @@ TEST(Shape, GatherScatterIota) {
       return row;
     };
     expectNear(
-        runOne(random, {{table}, {indices, Element::I32}},
+        runOne(random, {{table}, {indices, ElementKind::I32}},
                [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return GatherOp::create(b, x[0], x[1]); }),
         tensorOf(rows, [&](const std::vector<int64_t> &index) { return at(table, split(index)); }));
 
@@ -248,7 +248,7 @@ TEST(Shape, GatherScatterIota) {
       sums[split(index)] += at(updates, index);
       return 0;
     });
-    expectNear(runOne(random, {{updates}, {indices, Element::I32}},
+    expectNear(runOne(random, {{updates}, {indices, ElementKind::I32}},
                       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
                         return ScatterAddOp::create(b, RankedTensorType::get(table.shape, b.getF64Type()), x[0], x[1]);
                       }),
