@@ -20,6 +20,7 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/plan/semantic_verifier.h"
 #include "targets/costs/link.h"
 #include "types/computed_types.h"
 
@@ -77,11 +78,16 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   return absl::OkStatus();
 }
 
-/// A microbatch has a whole number of sequences.
+/// A microbatch has a whole number of sequences, and a slot of its own in the plan.
 static absl::Status checkBatch(const CompileOptions &options, int64_t microbatches) {
   if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
+  if (microbatches > kMaxSlots)
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.strategy.microbatches ? "--microbatches " : "the strategy's line 'microbatches ",
+                     microbatches, options.strategy.microbatches ? "" : "'", " is above ", kMaxSlots,
+                     ", the slots that a plan's buffers may have; use larger and fewer microbatches"));
       "--batch ", options.batch, " must be a multiple of the ", microbatches, " microbatches; the nearest valid number",
       nearestDivisors(options.batch, microbatches), ", or take another --batch"));
 }
