@@ -33,6 +33,9 @@ using namespace bowline;
 
 static constexpr const char *kCompiler = "bowline 0.1.0";
 
+/// Of a rank, as #plan.target takes them.
+static constexpr int64_t kMostThreads = 4096;
+
 /// Processors that this process may run on.
 static int64_t availableProcessors() {
   cpu_set_t set;
@@ -70,8 +73,8 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.mapsWeights && options.mode != CompileMode::Generate)
     return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
-  if (options.threads < 0)
-    return invalid("--threads must not be negative, got ", options.threads);
+  if (options.threads < 0 || options.threads > kMostThreads)
+    return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
@@ -80,14 +83,14 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
 
 /// A microbatch has a whole number of sequences, and a slot of its own in the plan.
 static absl::Status checkBatch(const CompileOptions &options, int64_t microbatches) {
-  if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
   if (microbatches > kMaxSlots)
     return absl::InvalidArgumentError(
         absl::StrCat(options.strategy.microbatches ? "--microbatches " : "the strategy's line 'microbatches ",
                      microbatches, options.strategy.microbatches ? "" : "'", " is above ", kMaxSlots,
                      ", the slots that a plan's buffers may have; use larger and fewer microbatches"));
+  if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
       "--batch ", options.batch, " must be a multiple of the ", microbatches, " microbatches; the nearest valid number",
       nearestDivisors(options.batch, microbatches), ", or take another --batch"));
 }
