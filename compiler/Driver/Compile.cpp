@@ -21,6 +21,7 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/plan/semantic_verifier.h"
 #include "targets/costs/link.h"
 #include "types/computed_types.h"
 
@@ -31,6 +32,9 @@ using namespace mlir;
 using namespace bowline;
 
 static constexpr const char *kCompiler = "bowline 0.1.0";
+
+/// Of a rank, as #plan.target takes them.
+static constexpr int64_t kMostThreads = 4096;
 
 /// Processors that this process may run on.
 static int64_t availableProcessors() {
@@ -69,16 +73,21 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
   if (options.mapsWeights && options.mode != CompileMode::Generate)
     return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
-  if (options.threads < 0)
-    return invalid("--threads must not be negative, got ", options.threads);
+  if (options.threads < 0 || options.threads > kMostThreads)
+    return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
   return absl::OkStatus();
 }
 
-/// A microbatch has a whole number of sequences.
+/// A microbatch has a whole number of sequences, and a slot of its own in the plan.
 static absl::Status checkBatch(const CompileOptions &options, int64_t microbatches) {
+  if (microbatches > kMaxSlots)
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.strategy.microbatches ? "--microbatches " : "the strategy's line 'microbatches ",
+                     microbatches, options.strategy.microbatches ? "" : "'", " is above ", kMaxSlots,
+                     ", the slots that a plan's buffers may have; use larger and fewer microbatches"));
   if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -49,10 +49,14 @@ absl::StatusOr<uint64_t> bowline::parseBytes(const std::string &text) {
   std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   double number = 0;
   auto found = units.find(unit);
-  if (found == units.end() || !absl::SimpleAtod(text.substr(0, digits), &number) || !(number > 0) || number > 1e18)
+  if (found == units.end() || !absl::SimpleAtod(text.substr(0, digits), &number))
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' is no amount of memory; write for instance 512MiB or 2GiB"));
-  return static_cast<uint64_t>(number * static_cast<double>(found->second));
+  double bytes = number * static_cast<double>(found->second);
+  if (!(bytes >= 1 && bytes <= 1e18))
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not 1 to 10^18 bytes; write for instance 512MiB or 2GiB"));
+  return static_cast<uint64_t>(bytes);
 }
 
 static uint64_t extentOf(const fbs::BufferT &buffer) { return buffer.bytes + (buffer.slots - 1) * buffer.slot_stride; }

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/Codegen/KernelCache.h"
@@ -66,6 +67,20 @@ std::string isGiven(const std::string &value) {
   return value.empty() ? std::string("is empty; name a value, or leave out the flag") : std::string();
 }
 
+/// The library would read a number that is too large as the largest one.
+std::string isWholeNumber(const std::string &value) {
+  int64_t number = 0;
+  return llvm::StringRef(value).getAsInteger(0, number) ? "'" + value + "' is not a whole number of 64 bits" : "";
+}
+
+/// Comparisons with the ends of a range let NaN pass, and messages about them print the largest number in full.
+std::string isFinite(const std::string &value) {
+  double number = 0;
+  return absl::SimpleAtod(value, &number) && std::isfinite(number) && number >= 0
+             ? ""
+             : "'" + value + "' is not a finite number from 0 on";
+}
+
 /// How a step is computed. Flags without a value leave it to the strategy's file.
 void defineStrategy(CLI::App &app, CommandLine &line) {
   StrategyFlags &s = line.compile.strategy;
@@ -79,7 +94,8 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
                  "in pp=2,dp=2,tp=2")
       ->check(isGiven);
   app.add_option("--microbatches", s.microbatches,
-                 "Microbatches that a batch is divided into, which run one after another [1]");
+                 "Microbatches that a batch is divided into, which run one after another [1]")
+      ->check(isWholeNumber);
   app.add_flag("--sequence-parallel", s.sequenceParallel,
                "Shard what lies between projections along the sequence, over tp");
   app.add_option("--zero", s.zero,
@@ -88,6 +104,7 @@ void defineStrategy(CLI::App &app, CommandLine &line) {
   app.add_option("--zero-axis", s.zeroAxis, "Axis of --zero; default: that of the batch")->check(isGiven);
   app.add_option("--prefetch", s.prefetch,
                  "With --zero 3: gathers of parameters that may be under way ahead of use [1]")
+      ->check(isWholeNumber)
       ->check(CLI::NonNegativeNumber);
   app.add_option("--schedule", s.schedule, "Order of the stages' work: " + std::string(kScheduleSyntax) + " [1f1b]")
       ->check(isGiven);
@@ -130,8 +147,8 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--mode", line.mode, "What the plan does")
       ->check(CLI::IsMember({"train", "generate"}))
       ->capture_default_str();
-  app.add_option("--batch", o.batch, "Sequences per step, over all microbatches");
-  app.add_option("--seq", o.seq, "Positions per sequence");
+  app.add_option("--batch", o.batch, "Sequences per step, over all microbatches")->check(isWholeNumber);
+  app.add_option("--seq", o.seq, "Positions per sequence")->check(isWholeNumber);
   app.add_option("--dtype", o.dtype,
                  "What is computed in; types of 16 bits accumulate, and keep statistics and what they train, in f32; "
                  "--mode train takes " +
@@ -142,7 +159,7 @@ void define(CLI::App &app, CommandLine &line) {
   app.add_option("--optimizer", o.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
-  app.add_option("--lr", o.lr, "Learning rate after warmup")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--lr", o.lr, "Learning rate after warmup")->check(isFinite)->capture_default_str();
   app.add_option("--beta1", o.beta1, "AdamW: decay of the first moment")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -150,26 +167,28 @@ void define(CLI::App &app, CommandLine &line) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--eps", o.eps, "AdamW: added to the root of the second moment")
-      ->check(CLI::NonNegativeNumber)
+      ->check(isFinite)
       ->capture_default_str();
   app.add_option("--weight-decay", o.weightDecay, "AdamW: decoupled, on parameters of rank two or more")
-      ->check(CLI::NonNegativeNumber)
+      ->check(isFinite)
       ->capture_default_str();
   app.add_option("--clip-norm", o.clipNorm, "Largest global gradient norm; 0: no clipping")
-      ->check(CLI::NonNegativeNumber)
+      ->check(isFinite)
       ->capture_default_str();
   app.add_option("--lr-schedule", o.lrSchedule, "constant or cosine")
       ->check(CLI::IsMember({"constant", "cosine"}))
       ->capture_default_str();
   app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warmup")
+      ->check(isWholeNumber)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--decay-steps", o.decaySteps, "cosine: the step at which --min-lr is reached")
+      ->check(isWholeNumber)
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("--min-lr", o.minLr, "cosine: learning rate at the end")->check(isFinite)->capture_default_str();
+  app.add_option("--seed", o.seed, "Seed of initial values and data order")
+      ->check(isWholeNumber)
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "Seed of initial values and data order")->capture_default_str();
   std::vector<std::string> targets;
   for (const targets::Target *target : targets::AllTargets())
     targets.emplace_back(target->name);
@@ -188,6 +207,7 @@ void define(CLI::App &app, CommandLine &line) {
          "it")
       ->check(isGiven);
   app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
+      ->check(isWholeNumber)
       ->capture_default_str();
   app.add_option("--link", o.links,
                  "The link along an axis, or along all, for which communication is ordered and divided, as bowline run "
@@ -251,13 +271,6 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
       AreSameFile(line.kernelListing, line.output))
     return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
                                       "'; give one of them another name");
-  // Comparisons with the ends of a range let NaN pass.
-  for (const auto &[flag, value] :
-       {std::pair("--lr", options.lr), std::pair("--beta1", options.beta1), std::pair("--beta2", options.beta2),
-        std::pair("--eps", options.eps), std::pair("--weight-decay", options.weightDecay),
-        std::pair("--clip-norm", options.clipNorm), std::pair("--min-lr", options.minLr)})
-    if (std::isnan(value))
-      return absl::InvalidArgumentError(absl::StrCat(flag, " is not a number; give one from 0 on"));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
@@ -298,22 +311,24 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
         result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
                                      "--microbatches\n"
                                    : "; use --recompute auto, a smaller --batch or --seq, or more "
+}
                                      "--microbatches\n",
         describeMemory(*result.plan, result.liveBytes, 12)));
-  BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))
-                     : absl::OkStatus();
-}
+                                     BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
+                                     return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes,
+                                                                                     result.unfusedBytes))
+                                                        : absl::OkStatus();
+                                     }
 
-} // namespace
+                                     } // namespace
 
-int main(int argc, char **argv) {
-  IgnoreWriteSignals();
-  CLI::App app("Compiles a model and a strategy into a plan");
-  CommandLine line;
-  define(app, line);
-  int exitCode = 0;
-  if (!ParseCommandLine(app, argc, argv, &exitCode))
-    return exitCode;
-  return ReportStatus("bowline-compile", run(line, app));
-}
+                                     int main(int argc, char **argv) {
+                                       IgnoreWriteSignals();
+                                       CLI::App app("Compiles a model and a strategy into a plan");
+                                       CommandLine line;
+                                       define(app, line);
+                                       int exitCode = 0;
+                                       if (!ParseCommandLine(app, argc, argv, &exitCode))
+                                         return exitCode;
+                                       return ReportStatus("bowline-compile", run(line, app));
+                                     }

@@ -23,8 +23,12 @@ using namespace bowline::plan;
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef, StringRef, StringRef,
                                  uint32_t threads) {
-  if (threads == 0)
-    return emitError() << "a target has at least one thread";
+  // The parser reads -1 as the largest number.
+  if (threads < 1 || threads > 4096)
+    return emitError() << "a target has 1 to 4096 threads, got "
+                       << (threads > std::numeric_limits<int32_t>::max()
+                               ? static_cast<int64_t>(static_cast<int32_t>(threads))
+                               : static_cast<int64_t>(threads));
   return success();
 }
 

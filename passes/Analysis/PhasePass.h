@@ -17,8 +17,8 @@ namespace bowline {
 
 /// Fails with a diagnostic that names \p pass unless passes of \p phase may run on \p module: its attribute says that
 /// the phase before ended, or this one, which may run once more. A module without the attribute, as one that a person
-/// wrote for a test, is judged by its contents: functions for passes up to `schedule`, commands for later ones. Fails on
-/// a module that holds roles (passes/Analysis/Roles.h): a pass runs on each of them.
+/// wrote for a test, is judged by its contents: functions for passes up to `schedule`, commands for later ones. Fails
+/// on a module that holds roles (passes/Analysis/Roles.h): a pass runs on each of them.
 llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
 
 /// A pass of a phase. It fails on a module that the phase does not take.

@@ -103,8 +103,7 @@ std::optional<StrategyCase> StrategyCase::parse(const std::string &text) {
 std::string StrategyCase::name() const {
   std::string name = text().substr(std::string("model=").size());
   llvm::erase_if(name, [](char c) { return c == '='; });
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+  std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
   return name;
 }
 

@@ -203,6 +203,9 @@ static LogicalResult verifyTimeline(EntryOp entry) {
   return success();
 }
 
+/// Each repetition is a call with a slot of its own, of which a plan's loader takes so many (kMaxSlots).
+static constexpr int64_t kMostRepeats = int64_t{1} << 20;
+
 LogicalResult EntryOp::verify() {
   if (getKind() == EntryKind::Prepare)
     return emitOpError(
@@ -215,8 +218,10 @@ LogicalResult EntryOp::verify() {
   if (getRepeat().size() != getFunctions().size())
     return emitOpError("needs one repeat count per function, got ")
            << getRepeat().size() << " for " << getFunctions().size();
-  if (llvm::any_of(getRepeat(), [](int64_t count) { return count < 1; }))
-    return emitOpError("repeat counts must be positive");
+  for (int64_t count : getRepeat())
+    if (count < 1 || count > kMostRepeats)
+      return emitOpError("repeat counts must be 1 to ")
+             << kMostRepeats << ", as slots of a plan's buffers, got " << count;
   if (getTimeline())
     return verifyTimeline(*this);
   if (getMicrobatches())

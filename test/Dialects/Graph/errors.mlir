@@ -93,8 +93,17 @@ graph.entry @e [@f, @f] repeat [1]
 graph.func @f() {
   graph.return
 }
-// expected-error @+1 {{repeat counts must be positive}}
+// expected-error @+1 {{repeat counts must be 1 to 1048576, as slots of a plan's buffers, got 0}}
 graph.entry @e [@f] repeat [0]
+
+// -----
+
+// Nor more often than there are slots.
+graph.func @f() {
+  graph.return
+}
+// expected-error @+1 {{repeat counts must be 1 to 1048576, as slots of a plan's buffers, got 1048577}}
+graph.entry @e [@f] repeat [1048577]
 
 // -----
 

@@ -2,8 +2,20 @@
 // RUN: bowline-opt %s --verify-diagnostics --split-input-file
 
 // A target has threads.
-// expected-error @+1 {{a target has at least one thread}}
+// expected-error @+1 {{a target has 1 to 4096 threads, got 0}}
 module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "native", threads = 0>} {
+}
+
+// -----
+
+// expected-error @+1 {{a target has 1 to 4096 threads, got -1}}
+module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "native", threads = -1>} {
+}
+
+// -----
+
+// expected-error @+1 {{a target has 1 to 4096 threads, got 4097}}
+module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "native", threads = 4097>} {
 }
 
 // -----
