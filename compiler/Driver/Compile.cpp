@@ -202,6 +202,10 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
         "the program was compiled with --target ", device, compiledFor.ok() ? flagOf(**compiledFor, given) : "",
         " up to here, and goes on for --target ", options.target, flagOf(target, *level), "; name the same ones"));
   }
+  if (!llvm::is_contained(levels.names, given))
+    return absl::InvalidArgumentError(absl::StrCat(options.model, ": '", plan::PlanDialect::kTargetAttr.str(),
+                                                   "' says cpu = \"", given, "\", which no device of the target ",
+                                                   options.target, " is; use one of ", join(levels.names)));
   chosen.codegen.level = given;
   return chosen;
 }

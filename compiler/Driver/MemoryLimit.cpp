@@ -167,5 +167,6 @@ absl::Status bowline::runWithinMemory(ModuleOp module, const CompileOptions &opt
     module.getBodyRegion().takeBody(again->getBodyRegion());
     module->setAttrs(again.get()->getAttrDictionary());
     result.remarks = remarks;
+    result.kernelListing.clear();
   }
 }

@@ -267,6 +267,10 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
         absl::StrCat("--kernel-listing has nothing to list: ",
                      options.codegen ? "no code is generated before the phase codegen; leave out --compile-to"
                                      : "leave out --no-codegen"));
+  if (options.listsKernels && options.from >= Phase::Codegen)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--kernel-listing has nothing to list: with --compile-from=", line.from,
+                     " kernels have their code; compile from an earlier phase"));
   if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
       AreSameFile(line.kernelListing, line.output))
     return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
@@ -290,20 +294,24 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
   }
   if (options.to == Phase::Plan && line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
+  if (options.to == Phase::Plan && line.output == "-")
+    return absl::InvalidArgumentError("-o -: a plan is not written to the standard output; name a file");
 
   BOWLINE_ASSIGN_OR_RETURN(CompileResult result, compileModel(options));
   for (const std::string &remark : result.remarks)
     std::fprintf(stderr, "bowline-compile: %s%s\n",
                  absl::StartsWith(remark, "warning: ") ? "" : "note: ", remark.c_str());
-  if (options.listsKernels) {
-    BOWLINE_RETURN_IF_ERROR(writeText(result.kernelListing, line.kernelListing));
-  }
   if (!line.verifyEach.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(const std::string verified, verifyModel(options));
     std::fprintf(stderr, "bowline-compile: note: %s\n", verified.c_str());
   }
-  if (!result.plan)
+  auto writeListing = [&] {
+    return options.listsKernels ? writeText(result.kernelListing, line.kernelListing) : absl::OkStatus();
+  };
+  if (!result.plan) {
+    BOWLINE_RETURN_IF_ERROR(writeListing());
     return writeText(result.ir, line.output);
+  }
   if (options.memoryLimit > 0 && result.plan->arena_bytes > options.memoryLimit)
     return absl::InvalidArgumentError(absl::StrCat(
         options.model, ": the plan needs ", formatBytes(result.plan->arena_bytes), ", more than --memory-limit ",
@@ -311,24 +319,23 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
         result.recompute == "auto" ? ", and no recomputation gets lower; use a smaller --batch or --seq, or more "
                                      "--microbatches\n"
                                    : "; use --recompute auto, a smaller --batch or --seq, or more "
-}
                                      "--microbatches\n",
         describeMemory(*result.plan, result.liveBytes, 12)));
-                                     BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
-                                     return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes,
-                                                                                     result.unfusedBytes))
-                                                        : absl::OkStatus();
-                                     }
+  BOWLINE_RETURN_IF_ERROR(writeListing());
+  BOWLINE_RETURN_IF_ERROR(WritePlanFile(*result.plan, line.output));
+  return line.report ? PrintToStdout(describePlan(*result.plan, result.liveBytes, result.unfusedBytes))
+                     : absl::OkStatus();
+}
 
-                                     } // namespace
+} // namespace
 
-                                     int main(int argc, char **argv) {
-                                       IgnoreWriteSignals();
-                                       CLI::App app("Compiles a model and a strategy into a plan");
-                                       CommandLine line;
-                                       define(app, line);
-                                       int exitCode = 0;
-                                       if (!ParseCommandLine(app, argc, argv, &exitCode))
-                                         return exitCode;
-                                       return ReportStatus("bowline-compile", run(line, app));
-                                     }
+int main(int argc, char **argv) {
+  IgnoreWriteSignals();
+  CLI::App app("Compiles a model and a strategy into a plan");
+  CommandLine line;
+  define(app, line);
+  int exitCode = 0;
+  if (!ParseCommandLine(app, argc, argv, &exitCode))
+    return exitCode;
+  return ReportStatus("bowline-compile", run(line, app));
+}

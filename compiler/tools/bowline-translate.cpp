@@ -49,6 +49,8 @@ absl::Status planToMlir(MLIRContext &context, const DiagnosticCollector &diagnos
 absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnostics, const CommandLine &line) {
   if (line.output.empty())
     return absl::InvalidArgumentError("-o is missing: name the plan file to write");
+  if (line.output == "-")
+    return absl::InvalidArgumentError("-o -: a plan is not written to the standard output; name a file");
   // The parser says neither why it cannot read nor what to do.
   if (line.input != "-" && ::access(line.input.c_str(), R_OK) != 0)
     return ErrnoToStatus(errno, "cannot open '" + line.input + "'");

@@ -18,6 +18,7 @@ def Plan_Dialect : Dialect {
     Without stages there is one role, which has no name. Several, such as the stages of a pipeline, are in the order of the
     coordinates along the axis of the mesh that the outer module's `plan.role_axis` names.
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{

@@ -25,6 +25,33 @@ int64_t bowline::plan::byteCount(RankedTensorType type) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
+//===----------------------------------------------------------------------===//
+// Attributes of modules
+//===----------------------------------------------------------------------===//
+
+/// What the value of an attribute of a module must be; empty where it is that, or where the attribute is another one.
+static StringRef mustBe(NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == PlanDialect::kTargetAttr)
+    return isa<TargetAttr>(value) ? "" : "a #plan.target";
+  if (name == PlanDialect::kCompilerAttr || name == PlanDialect::kRoleAxisAttr)
+    return isa<StringAttr>(value) ? "" : "a string";
+  bool isBytes = name == PlanDialect::kArenaBytesAttr || name == PlanDialect::kLiveBytesAttr;
+  if (name != PlanDialect::kSeedAttr && !isBytes)
+    return "";
+  auto number = dyn_cast<IntegerAttr>(value);
+  if (!number || !number.getType().isInteger(64))
+    return "an i64";
+  return isBytes && number.getInt() < 0 ? "an i64 from 0 on" : "";
+}
+
+LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (StringRef wanted = mustBe(attribute); !wanted.empty())
+    return op->emitOpError("has ") << attribute.getName() << " = " << attribute.getValue() << "; it must be " << wanted;
+  return success();
+}
+
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
   if (!tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
     return emitError() << "a buffer holds a tensor of static shape with integer or floating-point elements, got "

@@ -59,6 +59,10 @@ absl::StatusOr<std::string> ResolveDirectory(const std::string& path) {
   if (IsDirectory(path)) return path;
   std::string replaced = ReplacedName(path);
   if (IsDirectory(replaced)) return replaced;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a file, not a directory; give the directory"));
+  }
   return absl::NotFoundError(absl::StrCat("there is no directory '", path, "'; check the path"));
 }
 

@@ -31,6 +31,10 @@ absl::StatusOr<SafetensorsDirectory> SafetensorsDirectory::Open(const std::strin
     BOWLINE_RETURN_IF_ERROR(result.OpenShards(directory, index));
   } else {
     std::error_code ignored;
+    if (std::filesystem::is_regular_file(directory, ignored)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", directory, "' is a file, not a directory; give the directory with the weights"));
+    }
     if (!std::filesystem::is_directory(directory, ignored)) {
       return absl::NotFoundError(absl::StrCat("there is no directory '", directory, "'; check the path"));
     }

@@ -98,8 +98,11 @@ bool IsPersistent(fbs::BufferKind kind) {
 }
 
 bool HasCode(const fbs::Plan& plan) {
-  for (uint32_t i = 0; i < SizeOf(plan.images()); ++i) {
-    for (const fbs::Code* code : *plan.images()->Get(i)->codes()) {
+  for (uint32_t i = 0; i < SizeOf(plan.kernels()); ++i) {
+    const fbs::Kernel& kernel = *plan.kernels()->Get(i);
+    const bool has_epilogue = kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0;
+    if (kernel.origin() != fbs::KernelOrigin::Generated && !has_epilogue) continue;
+    for (const fbs::Code* code : *plan.images()->Get(kernel.image())->codes()) {
       if (TextOf(code->format()) == kNoImageFormat) return false;
     }
   }

@@ -164,6 +164,51 @@ class BadInput(tools.ToolTest):
         for flag in ("--beta1", "--beta2", "--eps", "--weight-decay"):
             refuse((f"{flag} has no effect with --optimizer sgd", "use adamw"), "--optimizer", "sgd", flag, 0.5)
         refuse(("--link is about several ranks, and there is one", "add --mesh"), "--link", "bandwidth=1GB/s")
+    def test_numbers_out_of_range(self):
+        """No number is taken for another one because it does not fit."""
+        flags = ["bowline-compile", tools.MODELS / MODEL, "--batch", 4, "--seq", 5, "-o", self.folder / "x.plan"]
+        huge = "99999999999999999999999"
+        for value in (2**32 + 1, 99999999999, 4097, -1):
+            self.refuse(("--threads must be 0 to 4096", str(value)), *flags, "--threads", value)
+        for flag in ("--threads", "--seed", "--microbatches", "--warmup-steps", "--decay-steps", "--prefetch"):
+            for value in (huge, "1.5", "nan"):
+                self.refuse((flag, "whole number of 64 bits"), *flags, f"{flag}={value}")
+            self.refuse((flag, "missing"), *flags, f"{flag}=")
+        for flag in ("--batch", "--seq"):
+            self.refuse((flag, "whole number of 64 bits"), *flags[:2], f"{flag}={huge}", *flags[-2:])
+        for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
+            for value in ("inf", "nan", "1e999"):
+                self.refuse((flag, "finite"), *flags, flag, value)
+        for value in ("0.5", "0.1B", "0", "0.0009kB", "2000000TB", huge):
+            self.refuse("is not 1 to 10^18 bytes", *flags, "--memory-limit", value)
+        self.refuse(("--microbatches 1048577", "1048576"), *flags[:2], "--batch", 1048577, *flags[4:], "--microbatches",
+                    1048577)
+        many = self.folder / "many.mlir"
+        many.write_text('dist.strategy @s {\n  microbatches 4611686018427387904\n}\n')
+        self.refuse(("'microbatches 4611686018427387904'", "1048576"), *flags, "--strategy", many)
+
+    def test_outputs(self):
+        model, sizes = tools.MODELS / MODEL, ["--batch", 2, "--seq", 5, "--threads", 1]
+        self.refuse(("-o -", "standard output"), "bowline-compile", model, *sizes, "-o", "-")
+        compiled = self.folder / "codegen.mlir"
+        tools.succeed("bowline-compile", model, *sizes, "--compile-to=codegen", "-o", compiled)
+        self.refuse(("--kernel-listing has nothing to list", "--compile-from=codegen"), "bowline-compile", compiled,
+                    "--compile-from=codegen", "--threads", 1, "--kernel-listing", self.folder / "k", "-o",
+                    self.folder / "x.plan")
+        text = compiled.read_text()
+        for said, instead, says in (('plan.seed = 0 : i64', 'plan.seed = "x"', ("plan.seed", "it must be an i64")),
+                                    ('cpu = "', 'cpu = "x86-64-v9', ('cpu = "x86-64-v9', "use one of x86-64-v"))):
+            self.assertIn(said, text)
+            (self.folder / "edited.mlir").write_text(text.replace(said, instead, 1))
+            self.refuse(says, "bowline-compile", self.folder / "edited.mlir", "--compile-from=codegen", "--threads", 1,
+                        "-o", self.folder / "x.plan")
+        # What is refused leaves no listing behind.
+        self.refuse("--memory-limit 64KiB", "bowline-compile", model, *sizes, "--memory-limit", "64KiB",
+                    "--kernel-listing", self.folder / "k", "-o", self.folder / "x.plan")
+        tools.succeed("bowline-compile", compiled, "--compile-from=codegen", "--compile-to=memory", "--threads", 1, "-o",
+                      self.folder / "memory.mlir")
+        self.refuse(("-o -", "standard output"), "bowline-translate", "--mlir-to-plan", self.folder / "memory.mlir",
+                    "-o", "-")
 
     def test_a_pass_that_changes_the_program_fails_a_check(self):
         program = self.folder / "x.mlir"
@@ -388,6 +433,7 @@ class BadInput(tools.ToolTest):
         # Files and directories, before anything is trained.
         for flag in ("--weights", "--resume"):
             self.refuse(("no directory", "none"), *run, flag, self.folder / "none")
+            self.refuse((str(plan), "is a file, not a directory"), *run, flag, plan)
         self.refuse(("none.bin", "No such file"), *run, "--eval-data", self.folder / "none.bin")
         self.refuse("x.plan", *run, "--save", plan)
         for ranks, suffix in ((1, ""), (2, ".rank-0")):

@@ -20,6 +20,31 @@ module attributes {plan.target = #plan.target<device = "cpu", arch = "x86_64", c
 
 // -----
 
+// What a module says of its plan has its type.
+// expected-error @+1 {{has "plan.seed" = "x"; it must be an i64}}
+module attributes {plan.seed = "x"} {
+}
+
+// -----
+
+// expected-error @+1 {{has "plan.compiler" = 7 : i64; it must be a string}}
+module attributes {plan.compiler = 7} {
+}
+
+// -----
+
+// expected-error @+1 {{has "plan.target" = 3 : i64; it must be a #plan.target}}
+module attributes {plan.target = 3} {
+}
+
+// -----
+
+// expected-error @+1 {{has "plan.arena_bytes" = -1 : i64; it must be an i64 from 0 on}}
+module attributes {plan.arena_bytes = -1} {
+}
+
+// -----
+
 // An argument of a kernel is a tensor.
 // expected-error @+1 {{a kernel argument must be a ranked tensor of static shape with integer or floating-point elements, got f32}}
 plan.kernel @k registered "fill" [#plan.arg<write, f32>] cost 0.0, 0.0

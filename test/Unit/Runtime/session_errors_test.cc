@@ -18,6 +18,7 @@ using testing::BytesOf;
 using testing::FixtureImage;
 using ::testing::HasSubstr;
 using testing::MakePlan;
+using ::testing::Not;
 using testing::WriteTensor;
 
 absl::StatusOr<std::unique_ptr<Session>> TryOpen(const std::function<void(fbs::PlanT&)>& change,
@@ -85,6 +86,18 @@ TEST(SessionErrors, PlansWithoutCode) {
         p.arena_bytes = uint64_t{1} << 60;
       },
       absl::StatusCode::kFailedPrecondition, "'x.plan': the plan has no machine code, as it was compiled with");
+}
+
+TEST(SessionErrors, AnImageWithoutCodeThatNoKernelUses) {
+  // Other kernels have code, so that compiling again would not help.
+  ExpectRefused(
+      [](fbs::PlanT& p) {
+        auto unused = std::make_unique<fbs::ImageT>(*p.images[0]);
+        unused->codes[0]->format = kNoImageFormat;
+        unused->codes[0]->data.clear();
+        p.images.push_back(std::move(unused));
+      },
+      absl::StatusCode::kInvalidArgument, "image 1: the cpu driver cannot load images of format 'none'");
 }
 
 TEST(SessionErrors, ScratchOfAnotherMachine) {
