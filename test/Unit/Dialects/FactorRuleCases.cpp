@@ -79,7 +79,7 @@ static Example drawGroupedOuter(Random &random) {
 static Example drawValidRows(Random &random) {
   Shape rows = random.shape(random.integer(1, 3));
   // Also none, all, and counts that mean the same.
-  return {{{random.reals(rows)}, {random.integers({random.integer(1, 3)}, -2, rows[0] + 2), Element::I32}},
+  return {{{random.reals(rows)}, {random.integers({random.integer(1, 3)}, -2, rows[0] + 2), ElementKind::I32}},
           [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ValidRowsOp::create(b, x[0], x[1]); }};
 }
 

@@ -44,7 +44,7 @@ TEST(LayerGradient, ValidRows) {
   for (int round = 0; round < kRounds; ++round) {
     Shape shape = random.shape(random.integer(1, 3));
     expectGradients(
-        random, {{random.reals(shape)}, {random.integers({2}, -1, shape[0] + 1), Element::I32}},
+        random, {{random.reals(shape)}, {random.integers({2}, -1, shape[0] + 1), ElementKind::I32}},
         [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * { return ValidRowsOp::create(b, x[0], x[1]); });
   }
 }

@@ -71,7 +71,7 @@ TEST(Layer, ValidRowsAreThoseBelowTheLastNumber) {
   for (auto [last, valid] : {std::pair<double, int64_t>{3, 3}, {0, 0}, {-7, 0}, {4, 4}}) {
     HostTensor count({2});
     count.data = {9, last};
-    OpHarness harness({{rows}, {count, Element::I32}}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
+    OpHarness harness({{rows}, {count, ElementKind::I32}}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Operation * {
       return ValidRowsOp::create(b, x[0], x[1]);
     });
     expectNear(harness.forward().front(), tensorOf(rows.shape, [&](const Index &index) -> Number {
