@@ -33,18 +33,18 @@ static LogicalResult verifyLevel(ModuleOp module, Phase phase, StringRef pass) {
   return success();
 }
 
-/// A module of modules has a program for each rank of a pipeline and none of its own.
+/// Fails with a diagnostic on a module that holds roles and no program of its own.
 static LogicalResult verifyIsOneProgram(ModuleOp module, StringRef pass) {
   Operation *program = firstOf<ModuleOp>(module);
   if (!program)
     return success();
   return program->emitError() << "'" << pass
-                              << "' is a pass on one program, and this is one of several in a module; run "
+                              << "' is a pass on the program of a role, and this is a role in a module; run "
                               << "it on each of them: --pass-pipeline='builtin.module(builtin.module(" << pass << "))'";
 }
 
-LogicalResult bowline::verifyNeeds(ModuleOp module, Phase phase, StringRef pass) {
-  if (failed(verifyPhaseName(module)) || failed(verifyIsOneProgram(module, pass)))
+LogicalResult bowline::verifyNeeds(ModuleOp module, Phase phase, StringRef pass, bool takesRoles) {
+  if (failed(verifyPhaseName(module)) || (!takesRoles && failed(verifyIsOneProgram(module, pass))))
     return failure();
   std::optional<Phase> ended = phaseOf(module);
   if (!ended)

@@ -18,8 +18,8 @@ namespace bowline {
 /// Fails with a diagnostic that names \p pass unless passes of \p phase may run on \p module: its attribute says that
 /// the phase before ended, or this one, which may run once more. A module without the attribute, as one that a person
 /// wrote for a test, is judged by its contents: functions for passes up to `schedule`, commands for later ones. Fails
-/// on a module that holds roles (passes/Analysis/Roles.h): a pass runs on each of them.
-llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass);
+/// on a module that holds roles (passes/Analysis/Roles.h), unless the pass \p takesRoles: others run on each of them.
+llvm::LogicalResult verifyNeeds(mlir::ModuleOp module, Phase phase, llvm::StringRef pass, bool takesRoles = false);
 
 /// A pass of a phase. It fails on a module that the phase does not take.
 class ProgramPass : public mlir::OperationPass<mlir::ModuleOp> {
@@ -27,7 +27,7 @@ public:
   Phase getPhase() const { return phase; }
 
   void runOnOperation() final {
-    if (mlir::failed(verifyNeeds(getOperation(), phase, getArgument())))
+    if (mlir::failed(verifyNeeds(getOperation(), phase, getArgument(), takesRoles())))
       return signalPassFailure();
     runOnProgram();
   }
@@ -37,6 +37,8 @@ protected:
   ProgramPass(const ProgramPass &) = default;
 
   virtual void runOnProgram() = 0;
+  /// Whether the pass may be given the module that holds roles.
+  virtual bool takesRoles() const { return false; }
 
 private:
   Phase phase;

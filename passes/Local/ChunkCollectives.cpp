@@ -34,7 +34,7 @@ public:
       return markAllAnalysesPreserved();
     auto line = dist::StrategyOp::of(getOperation()).getOnly<dist::OverlapChunksOp>();
     if (!mesh || mesh.getRankCount() == 1) {
-      remarkUnused(line, "divided", "there is one rank");
+      remarkUnused(getOperation(), line, "divided", "there is one rank");
       return markAllAnalysesPreserved();
     }
     FailureOr<targets::CostModel> model = costModelOf(getOperation(), links);
@@ -51,7 +51,7 @@ public:
                    .str();
     }
     if (all == 0 && chunks)
-      remarkUnused(line, "divided",
+      remarkUnused(getOperation(), line, "divided",
                    "no product with rows for several chunks has a sum, a scatter or a gather beside it");
   }
 };

@@ -37,7 +37,7 @@ public:
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     auto line = lineOf(getOperation());
     if (!mesh || mesh.getRankCount() == 1) {
-      remarkUnused(line, "joined", "there is one rank");
+      remarkUnused(getOperation(), line, "joined", "there is one rank");
       return markAllAnalysesPreserved();
     }
     int64_t bucketBytes = dist::bucketBytesOf(getOperation());
@@ -51,7 +51,7 @@ public:
       anyMayJoin |= CollectiveBuckets(bucketBytes).run(body);
     }
     if (!anyMayJoin)
-      remarkUnused(line, "joined",
+      remarkUnused(getOperation(), line, "joined",
                    "no two sums, gathers or scatters of one kind over the same axes are independent of each other");
   }
 };

@@ -27,6 +27,10 @@ public:
     if (!nestProgram(getOperation()))
       markAllAnalysesPreserved();
   }
+
+private:
+  /// The ranks of a pipeline have modules of their own already, which stay.
+  bool takesRoles() const override { return true; }
 };
 
 } // namespace

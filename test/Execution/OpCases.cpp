@@ -216,7 +216,7 @@ static Case partOfRandom(Random &random) {
   return {"random part",
           places,
           {tensorType(part)},
-          formatv("%r = graph.random normal(0.5) seed({0}) stream({1}) part {2} along {3} of {4} : {5}",
+          formatv("%r = graph.random normal(0.5) seed({0}) stream({1}) shard {2} along {3} of {4} : {5}",
                   random.integer(0, 1 << 30), random.integer(0, 100), names, list(cut), list(whole), tensorType(part)),
           {8 * kUlp, 8 * kUlp}};
 }

@@ -13,15 +13,16 @@
 
 namespace bowline {
 
-/// Remarks at \p line that nothing is \p done, and \p why; in a pipeline also in the program of which ranks, as others
-/// may have some. Nothing where the strategy has no such line.
-inline void remarkUnused(mlir::Operation *line, llvm::StringRef done, llvm::StringRef why) {
+/// Remarks at \p line of the strategy that nothing is \p done for \p program, and \p why; a program of several is named, as
+/// others may have something. Nothing where the strategy has no such line.
+inline void remarkUnused(mlir::ModuleOp program, mlir::Operation *line, llvm::StringRef done, llvm::StringRef why) {
   if (!line)
     return;
-  auto program = line->getParentOfType<mlir::ModuleOp>();
-  mlir::InFlightDiagnostic remark = line->emitRemark("nothing is ") << done;
-  if (program->getParentOfType<mlir::ModuleOp>())
-    remark << " in the program '" << program.getSymName().value_or("") << "'";
+  // At its place and not on the operation, which is in the module around the roles: printing it would verify that, and
+  // other threads are changing the other roles.
+  mlir::InFlightDiagnostic remark = mlir::emitRemark(line->getLoc()) << "nothing is " << done;
+  if (std::optional<llvm::StringRef> name = program.getSymName(); name && program->getParentOp())
+    remark << " in the program '" << *name << "'";
   remark << ": " << why;
 }
 

@@ -77,6 +77,7 @@ protected:
   /// Rank 0 has rows 0 and 1 of "w", rank 1 the third one and a row of padding; both have both slots of "x" whole.
   OwningOpRef<ModuleOp> module = parse(R"mlir(
     dist.mesh @mesh ["dp"] [2]
+    module {
     %w = plan.buffer "w" parameter : !plan.buffer<tensor<2x2xf32>> at 0
       layout <global_shape = [3, 2], view = [], dim_shardings = [["dp"], []], flat_axes = []>
     %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>> at 64 slots 2 stride 64
@@ -84,6 +85,7 @@ protected:
     plan.program @idle timeline [] {
     }
     plan.entry custom @run program @idle inputs ["x"] limits [0] (%x : !plan.buffer<tensor<4xf32>>) outputs [] ()
+    }
   )mlir");
   KernelBodies bodies;
   PlanInterpreter ranks{*module, bodies, graph::Arithmetic::reals()};
