@@ -39,7 +39,7 @@ static LogicalResult verifyIsOneProgram(ModuleOp module, StringRef pass) {
   if (!program)
     return success();
   return program->emitError() << "'" << pass
-                              << "' is a pass on the program of a role, and this is a role in a module; run "
+                              << "' is a pass on one program, and this is a role in a module of roles; run "
                               << "it on each of them: --pass-pipeline='builtin.module(builtin.module(" << pass << "))'";
 }
 

@@ -153,6 +153,7 @@ TEST_F(Phases, AModuleOfProgramsIsNoProgram) {
     // As bowline-opt runs it: without what the pipeline puts around it.
     std::string name = argumentOf(step);
     if (!PassInfo::lookup(name) || !tried.insert(name).second) continue;  // bowline-opt cannot generate code
+    if (name == "nest-program") continue;                                 // leaves a module of roles as it is
     OwningOpRef<ModuleOp> module = parse(kPrograms);
     ASSERT_TRUE(module);
     auto run = [&](bool nested) {
