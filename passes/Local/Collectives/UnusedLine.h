@@ -13,8 +13,8 @@
 
 namespace bowline {
 
-/// Remarks at \p line of the strategy that nothing is \p done for \p program, and \p why; a program of several is named, as
-/// others may have something. Nothing where the strategy has no such line.
+/// Remarks at \p line of the strategy that nothing is \p done for \p program, and \p why; a program of several is
+/// named, as others may have something. Nothing where the strategy has no such line.
 inline void remarkUnused(mlir::ModuleOp program, mlir::Operation *line, llvm::StringRef done, llvm::StringRef why) {
   if (!line)
     return;
