@@ -107,7 +107,7 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
   SmallVector<int64_t> rows = {number};
   llvm::append_range(rows, rowInputs);
   fusion.setValidRows(ArrayRef<int64_t>(rows));
-  // What would be zeros behind the count is left out.
+  // By name: the operation makes zeros behind the count, and these rows are left out.
   for (auto op : llvm::make_early_inc_range(body.getOps<graph::ValidRowsOp>()))
     if (op.getCount() == body.getArgument(number)) {
       op.replaceAllUsesWith(op.getRows());

@@ -1292,7 +1292,7 @@ graph.func @f(%x: tensor<6x2xf32>) {
 
 // Inputs that have rows have as many as the results.
 graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
-  // expected-error @+1 {{has others than}}
+  // expected-error @+1 {{has rows, which are the first dimension of all results and of the inputs that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
   %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>, %b: tensor<3x4xf32>, %c: tensor<1xi32>):
     graph.yield %a : tensor<6x2xf32>
@@ -1305,7 +1305,7 @@ graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
 // Rows need a dimension, and their count one.
 graph.func @f(%x: tensor<6x2xf32>, %n: tensor<i32>) {
   // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{the rows must have at least one dimension and the count one}}
+  // expected-error @+1 {{the rows must have at least one dimension and the count one, got 'tensor<6x2xf32>' and 'tensor<i32>'}}
   %0 = graph.valid_rows %x of %n : (tensor<6x2xf32>, tensor<i32>) -> tensor<6x2xf32>
   graph.return
 }

@@ -260,7 +260,7 @@ plan.kernel @k registered "fill" grid [1, 32] [#plan.arg<write, tensor<f32>>] co
 // -----
 
 // What rows a registered kernel leaves out the registry knows.
-// expected-error @+1 {{the registry knows which rows it leaves out}}
+// expected-error @+1 {{is registered, so that the registry knows which rows it leaves out}}
 plan.kernel @k registered "fill" [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 0, 2] cost 0.0, 0.0
 
 // -----
@@ -284,7 +284,7 @@ plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<
 // -----
 
 // A count is of integers.
-// expected-error @+1 {{takes argument 0 for a count of rows}}
+// expected-error @+1 {{takes argument 0 for a count of rows, which is not read as i32 with one dimension}}
 plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [0, 2] cost 0.0, 0.0
 
 // -----
