@@ -4,8 +4,10 @@
 A model is compiled for one thread and for --threads. Both plans train in turns while so many other processes as --busy
 says do nothing but count. From each run come the tokens per second over its steps, without the first tenth of them.
 
-Printed are medians over --rounds. `ratio` is the median over rounds of tokens/s with several threads over those with
-one thread, of runs that followed each other.
+Printed are medians over --rounds. A round is one thread, several threads, one thread again. `ratio` is the median of
+tokens/s with several threads over the geometric mean of the two runs around it, `again` that of the second of these over
+the first, and `spread` the middle half of the latter: what two runs of the same plan differ by, beside which a ratio
+says nothing.
 
 Exit status: 0 when each ratio is at least --goal, 2 otherwise.
 """
@@ -65,13 +67,16 @@ class Bench:
         return self.options.batch * self.options.seq / statistics.mean(steps[len(steps) // 10:]) * 1e3
 
     def measure(self, busy):
-        """Medians of one thread's tokens per second, of several threads', and of their ratio."""
+        """Medians of one thread's tokens per second, of several threads', of their ratio, and of one thread over one
+        thread, with the quartiles of that."""
         rounds = []
         with busy_loops(busy):
             for _ in range(self.options.rounds):
-                one, several = self.tokens_per_second(1), self.tokens_per_second(self.options.threads)
-                rounds.append((one, several, several / one))
-        return [statistics.median(column) for column in zip(*rounds)]
+                one, several, again = [self.tokens_per_second(threads) for threads in (1, self.options.threads, 1)]
+                rounds.append((one, several, several / (one * again) ** 0.5, again / one))
+        columns = list(zip(*rounds))
+        lower, _, upper = statistics.quantiles(columns[-1], method="inclusive") if len(rounds) > 1 else columns[-1] * 3
+        return [statistics.median(column) for column in columns], lower, upper
 
 
 def positive(text):
@@ -105,12 +110,12 @@ def main():
         bench = Bench(options, pathlib.Path(name))
         print(f"{options.model}, batch {options.batch}, seq {options.seq}; {len(os.sched_getaffinity(0))} processors, other "
               f"load {os.getloadavg()[0]:.1f}; tokens/s\n")
-        print(f"{'busy loops':>10}{'1 thread':>14}{f'{options.threads} threads':>14}{'ratio':>8}", flush=True)
+        print(f"{'busy loops':>10}{'1 thread':>14}{f'{options.threads} threads':>14}{'ratio':>8}{'again':>8}{'spread':>13}", flush=True)
         ratios = []
         for busy in options.busy:
-            one, several, ratio = bench.measure(busy)
+            (one, several, ratio, again), lower, upper = bench.measure(busy)
             ratios.append(ratio)
-            print(f"{busy:>10}{one:>14.0f}{several:>14.0f}{ratio:>8.2f}", flush=True)
+            print(f"{busy:>10}{one:>14.0f}{several:>14.0f}{ratio:>8.2f}{again:>8.2f}{lower:>8.2f}-{upper:.2f}", flush=True)
     return 0 if min(ratios) >= options.goal else 2
 
 

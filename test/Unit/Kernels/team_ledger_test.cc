@@ -51,7 +51,30 @@ TEST(TeamLedger, PausesInProportionToWhatWasLostAndTriesAgain) {
   }
 }
 
-TEST(TeamLedger, NoPauseIsLongerThanASecond) {
+TEST(TeamLedger, PausesTwiceAsLongAfterEachTryThatSavesNothing) {
+  TeamLedger ledger;
+  int64_t now = 0, pause = 0;
+  const auto fail = [&] {
+    ledger.Enter(now, TeamLedger::kStake, 0);
+    const int64_t begin = now + TeamLedger::kStake;
+    // To a microsecond.
+    for (now = begin; !ledger.TeamPays(now);) now += kMicrosecond;
+    return now - begin;
+  };
+  for (int64_t tries = 1; tries <= 64; tries *= 2) {
+    pause = fail();
+    EXPECT_NEAR(static_cast<double>(pause),
+                static_cast<double>(
+                    std::min(tries * TeamLedger::kPatience * TeamLedger::kStake * 21 / 20, TeamLedger::kLongestPause)),
+                2. * kMicrosecond);
+  }
+  // One that saves what a try may lose begins anew.
+  ledger.Enter(now, kMicrosecond, 2 * TeamLedger::kStake);
+  ledger.Enter(now, 2 * TeamLedger::kStake, 0);
+  EXPECT_LT(fail(), TeamLedger::kLongestPause / 8);
+}
+
+TEST(TeamLedger, NoPauseIsLongerThanItSays) {
   TeamLedger ledger;
   const int64_t stall = 3'600'000 * kMillisecond;  // the process was stopped for an hour
   ledger.Enter(0, stall, 0);
