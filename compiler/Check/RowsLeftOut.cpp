@@ -67,11 +67,20 @@ void RowsLeftOut::advance(CommandSite site, const fbs::Command &command, absl::S
     const Slot slot = {access.buffer, access.slot};
     ++writes_[slot];
     const auto missing = missing_.find(slot);
-    if (limits[i])
-      missing_.insert_or_assign(slot, Missing{limits[i]->count, access.range, limits[i]->rowBytes, site});
-    else if (missing != missing_.end() && access.range.begin <= missing->second.range.begin &&
-             access.range.end >= missing->second.range.end)
+    const bool stays = missing != missing_.end() && (access.range.begin > missing->second.range.begin ||
+                                                     access.range.end < missing->second.range.end);
+    if (limits[i]) {
+      Missing left = {limits[i]->count, access.range, limits[i]->rowBytes, site};
+      if (stays) {
+        // No count says which rows of both ranges are there: rows of no bytes, which nobody reads.
+        left.range = {std::min(left.range.begin, missing->second.range.begin),
+                      std::max(left.range.end, missing->second.range.end)};
+        left.rowBytes = 0;
+      }
+      missing_.insert_or_assign(slot, left);
+    } else if (missing != missing_.end() && !stays) {
       missing_.erase(missing);
+    }
   }
 }
 

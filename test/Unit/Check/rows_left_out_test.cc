@@ -152,6 +152,16 @@ const Unsound kUnsound[] = {
        r.Product(r.middle, r.offsets);
      },
      {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 5 'middle'"}},
+    {"WrittenAgainInPart",
+     [](Rows& r) {
+       r.Generated(r.input, r.middle, r.others);
+       // As many rows as offsets say, but of the first half alone.
+       r.Generated(r.input, r.middle, r.offsets);
+       fbs::KernelT& half = *r.builder.plan().kernels.back();
+       half.arguments[0]->shape = half.arguments[2]->shape = {kRows / 2, kColumns};
+       r.Product(r.middle, r.offsets);
+     },
+     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 5 'middle'"}},
     {"ReadAsLongerRows",
      [](Rows& r) {
        r.Generated(r.input, r.middle, r.offsets);
