@@ -69,7 +69,7 @@ struct Family {
   absl::string_view name;       // its `model_type`: "llama"
   absl::string_view modelClass; // its only `architectures`: "LlamaForCausalLM"
 
-  /// Keys that the family, or a model derived from it, may give a meaning that is not implemented.
+  /// Keys of which the family's builder computes the listed values alone; a config.json that says another is refused.
   std::vector<FixedKey> fixedKeys = {};
   /// Dropout rates: read, and reported where they are not zero, because training uses no dropout.
   std::vector<absl::string_view> dropoutKeys = {};
