@@ -13,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # what replaces the allocator.
 memory_tests=(
   base-test base-file-test safetensors-test plan-test kernels-test
-  hal-test loopback-test gloo-test gloo-processes-test comm-control-test session-test
+  hal-test loopback-test gloo-test gloo-processes-test comm-control-test
+  session-test session-fault-test session-overlap-loopback-test session-overlap-gloo-test
   train-data-test checkpoint-test bowline-data-test train-test parallel-save-test bowline-run-test
   check-test check-mutation-test check-meaning-test check-tools-test check-ranks-test check-rank-mutation-test
   factor-rule-test strategy-test sharding-test local-pipeline-test stages-test schedules-test
@@ -24,12 +25,14 @@ memory_tests=(
 )
 memory_tools=(bowline-opt bowline-compile bowline-check bowline-inspect bowline-translate bowline-run)
 runtime_tests=(
-  base-test safetensors-test plan-test kernels-fast-test hal-test loopback-test comm-control-test session-test train-test
+  base-test safetensors-test plan-test kernels-fast-test hal-test loopback-test comm-control-test
+  session-test session-fault-test session-overlap-loopback-test train-test
   check-test check-meaning-test check-ranks-test check-rank-mutation-test hf-config-test hf-weights-test hf-import-test
 )
 # MLIR itself has no threads in our tools, and is not instrumented: its locks would be unknown.
 thread_tests=(
-  kernels-test hal-test loopback-test gloo-test comm-control-test session-test
+  kernels-test hal-test loopback-test gloo-test comm-control-test
+  session-test session-fault-test session-overlap-loopback-test session-overlap-gloo-test
   train-test parallel-save-test check-ranks-test check-rank-mutation-test
 )
 
