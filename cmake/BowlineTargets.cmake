@@ -1,21 +1,40 @@
 # Helpers for runtime targets and tests.
 
 find_package(absl REQUIRED)
+find_package(FlatBuffers REQUIRED CONFIG)
 find_package(Threads REQUIRED)
+find_package(nlohmann_json REQUIRED)
 
+set(BOWLINE_COMMON_RUNTIME_HEADERS
+  <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
+  <absl/strings/string_view.h> <absl/types/span.h>
+  <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <set> <string> <utility> <vector>)
 bowline_precompile_headers(bowline_runtime_headers VERSION ${absl_VERSION}
-  HEADERS
-    <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
-    <absl/strings/string_view.h> <absl/types/span.h>
-    <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <set> <string> <utility> <vector>
-  LINKS absl::status absl::statusor absl::strings absl::span)
+  HEADERS ${BOWLINE_COMMON_RUNTIME_HEADERS} LINKS absl::status absl::statusor absl::strings absl::span)
 
-# bowline_add_runtime_library(name SOURCES a.cc ... LINKS lib ...): never sees MLIR or LLVM.
+# For what reads plans: what flatc writes of the schema takes longer to compile than most sources that include it. (CLI11
+# is not among them: it has objects at namespace scope, which every source would construct.)
+set(BOWLINE_PLAN_SCHEMA ${CMAKE_SOURCE_DIR}/runtime/plan/plan.fbs)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${BOWLINE_PLAN_SCHEMA})
+file(SHA256 ${BOWLINE_PLAN_SCHEMA} BOWLINE_PLAN_SCHEMA_SHA256)
+bowline_precompile_headers(bowline_plan_headers
+  VERSION "${absl_VERSION} ${nlohmann_json_VERSION} ${FlatBuffers_VERSION} ${BOWLINE_PLAN_SCHEMA_SHA256}"
+  HEADERS ${BOWLINE_COMMON_RUNTIME_HEADERS} <nlohmann/json.hpp> <runtime/plan/plan_generated.h>
+  LINKS absl::status absl::statusor absl::strings absl::span nlohmann_json::nlohmann_json)
+if(TARGET bowline_plan_headers)
+  add_dependencies(bowline_plan_headers bowline_plan_schema)
+endif()
+
+# bowline_add_runtime_library(name SOURCES a.cc ... LINKS lib ... [HEADERS headers]): never sees MLIR or LLVM. HEADERS are
+# the precompiled ones, bowline_runtime_headers if none are named.
 function(bowline_add_runtime_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS bowline_runtime_headers)
+  endif()
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS})
-  bowline_use_precompiled_headers(${name} bowline_runtime_headers)
+  bowline_use_precompiled_headers(${name} ${ARG_HEADERS})
   # Kernels see no bytes of a file, and spend their time in loops.
   if(BOWLINE_BUILD_FUZZERS AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${CMAKE_SOURCE_DIR}/kernels")
     target_compile_options(${name} PRIVATE ${BOWLINE_FUZZER_COVERAGE})
@@ -53,7 +72,7 @@ function(bowline_add_tool name)
   if(ARG_LINKS MATCHES "Bowline")
     bowline_use_precompiled_headers(${name} bowline_compiler_headers)
   else()
-    bowline_use_precompiled_headers(${name} bowline_runtime_headers)
+    bowline_use_precompiled_headers(${name} bowline_plan_headers)
   endif()
 endfunction()
 
