@@ -58,7 +58,7 @@ run_step package scripts/check-package.sh
 if $nightly; then
   run_step "${COUNT:-200} random strategies" \
     "$build/test/bin/random-strategies" --count "${COUNT:-200}" --seed "$BOWLINE_TEST_SEED" \
-    --also-on "discrete:seed=$BOWLINE_TEST_SEED,wait_us=100"
+    --also-on discrete:wait_us=100 --driver-seed "$BOWLINE_TEST_SEED"
   run_step "every wait of 20 plans" "$build/test/bin/deleted-waits"
   # All that run plans, but those of memory and of errors of the cpu driver, and those that name their drivers.
   whole_runs='^(oracle|determinism|baselines|resume|recompute|packing|precision|processes'

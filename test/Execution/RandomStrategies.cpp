@@ -225,6 +225,11 @@ private:
   std::string program, driver;
 };
 
+/// `driver` as in --driver NAME[:KEY=VALUE,...], with one more setting.
+std::string withSeed(const std::string &driver, uint64_t seed) {
+  return driver + (driver.find(':') == std::string::npos ? ":" : ",") + "seed=" + std::to_string(seed);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -234,9 +239,14 @@ int main(int argc, char **argv) {
   uint64_t seed = TestSeed();
   std::vector<std::string> texts;
   std::string driver;
+  uint64_t driverSeed = 0;
   app.add_option("--count", count, "How many strategies")->capture_default_str();
   app.add_option("--seed", seed, "Of the choices")->capture_default_str();
   app.add_option("--also-on", driver, "Compare the bits of a few steps on this driver and on the cpu, too");
+  // Which streams a `discrete` device lets wait depends on its seed: no one of them finds every missing event.
+  CLI::Option *seedsOfDriver =
+      app.add_option("--driver-seed", driverSeed,
+                     "Setting `seed` of that driver for the first strategy; each strategy after it has the next one");
   app.add_option("STRATEGY", texts, "Instead of random ones, for instance 'model=llama-tiny mesh=dp=2,tp=2 zero=1'");
   CLI11_PARSE(app, argc, argv);
   std::vector<StrategyCase> strategies;
@@ -257,7 +267,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < strategies.size(); ++i)
     testing::RegisterTest("RandomStrategies", (std::to_string(i) + "_" + strategies[i].name()).c_str(), nullptr,
                           nullptr, __FILE__, __LINE__,
-                          [strategy = strategies[i], program = std::string(argv[0]), driver] {
+                          [strategy = strategies[i], program = std::string(argv[0]),
+                           driver = seedsOfDriver->count() == 0 ? driver : withSeed(driver, driverSeed + i)] {
                             return new RandomStrategy(strategy, program, driver);
                           });
   return RUN_ALL_TESTS();
