@@ -47,8 +47,8 @@ class Exchange {
   //   two ranks only. Types: reductions take those that CanReduce (types/element_type.h); all else takes every type.
   //   Integer sums wrap. Those of 16 bits are summed in f32 and rounded once. The maximum of anything and a NaN is a
   //   NaN. Determinism: the ranks' values are combined in the order of ranks; all ranks get the same bits, in every
-  //   run. In place: kAllReduce may have receive == send; kAllGather, send == this rank's part of receive;
-  //   kReduceScatter, receive == this rank's part of send. Other overlaps are not allowed. Until the operation ends
+  //   run. In place: kAllReduce may have receive == send; kAllGather, send == this rank's chunk of receive;
+  //   kReduceScatter, receive == this rank's chunk of send. Other overlaps are not allowed. Until the operation ends
   //   other members may read `send`. Nothing is allocated after the first use. Errors: kInvalidArgument when members
   //   run operations that do not match (kind, reduction, type, counts, peer), naming two of them and what each called.
   //   kDeadlineExceeded when a member does not come in time, saying who waits for whom: rank, operation, and its number

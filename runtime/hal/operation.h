@@ -13,13 +13,13 @@ namespace bowline::hal {
 // What a member of a communicator does with its pieces, of n members:
 //   kAllReduce      receive[count]     = op over members of send[count]
 //   kAllGather      receive[n * count] = concatenation of every member's send[count], in the order of members
-//   kReduceScatter  receive[count]     = this member's part of op over members of send[n * count]
-//   kAllToAll       receive[n * count] = concatenation of this member's parts of every member's send[n * count]
+//   kReduceScatter  receive[count]     = this member's chunk of op over members of send[n * count]
+//   kAllToAll       receive[n * count] = concatenation of this member's chunk of every member's send[n * count]
 //   kPermute        receive[count] = send[count] of the member `parameter` places before this one on a ring of all
 //   kSend           send[count] goes to the peer's receive[count]
 //   kReceive        receive[count] = the peer's send[count]
 //   kBarrier        no pieces; ends when every member is there
-// Part r of x[n * count] is x[r * count, (r + 1) * count). Nothing is buffered: a send does not end before its peer
+// Chunk r of x[n * count] is x[r * count, (r + 1) * count). Nothing is buffered: a send does not end before its peer
 // receives. Two members that both send first wait for each other, which is an error.
 enum class OperationKind : uint8_t {
   kNone,

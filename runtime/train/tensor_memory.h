@@ -11,16 +11,16 @@
 
 namespace bowline {
 
-// Where a rank has its part of a tensor: on a device, or on the host.
+// Where a rank has its shard of a tensor: on a device, or on the host.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
 
-  // The bytes from `offset` on, all of which the part has.
+  // The bytes of the shard from `offset` on; all of them exist.
   virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> to) const = 0;
   virtual absl::Status Write(uint64_t offset, absl::Span<const uint8_t> from) = 0;
 
-  // Lets the part be `bytes`, all of its own, which `owner` keeps as they are. False where it has to be written
+  // Lets the shard be `bytes`, all of its own, which `owner` keeps as they are. False where it has to be written
   // instead.
   virtual absl::StatusOr<bool> Borrow(absl::Span<const uint8_t> /*bytes*/,
                                       const std::shared_ptr<const void>& /*owner*/) {
