@@ -10,10 +10,7 @@
 #include "dialects/Stage/StageOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
-#include "passes/Analysis/ModuleTarget.h"
 
-#include <map>
-#include <numeric>
 #include <utility>
 
 using namespace mlir;
@@ -22,49 +19,9 @@ using graph::HostTensor;
 
 static plan::BufferOp definition(Value buffer) { return buffer.getDefiningOp<plan::BufferOp>(); }
 
-static int64_t elementBytes(plan::BufferOp buffer) {
-  return static_cast<int64_t>(llvm::divideCeil(buffer.getTensorType().getElementTypeBitWidth(), 8));
-}
-
 static bool outlivesEntries(plan::BufferKind kind) {
   return kind == plan::BufferKind::Parameter || kind == plan::BufferKind::State || kind == plan::BufferKind::Constant ||
          kind == plan::BufferKind::Input;
-}
-
-//===----------------------------------------------------------------------===//
-// Roles
-//===----------------------------------------------------------------------===//
-
-PlanInterpreter::Role::Role(ModuleOp module, const RankGrid &whole, StringRef axis, int64_t coordinate)
-    : module(module), symbols(module), grid(dist::MeshOp::of(module), axis) {
-  SmallVector<StringAttr> stages;
-  if (!axis.empty())
-    stages.push_back(StringAttr::get(module.getContext(), axis));
-  for (int64_t rank = 0; rank < whole.count(); ++rank)
-    if (whole.placeOf(rank, stages) == coordinate)
-      ranks.push_back(rank);
-  // The arenas of memory spaces lie one behind the other.
-  std::map<plan::MemorySpace, int64_t> arenas;
-  for (auto buffer : module.getOps<plan::BufferOp>())
-    if (std::optional<uint64_t> offset = buffer.getOffset()) {
-      int64_t &end = arenas[buffer.getSpace()];
-      end = std::max(end, static_cast<int64_t>(*offset) + buffer.getExtent());
-    }
-  for (auto &[space, size] : arenas)
-    bytes += std::exchange(size, bytes);
-  for (auto buffer : module.getOps<plan::BufferOp>()) {
-    std::optional<uint64_t> offset = buffer.getOffset();
-    offsets[buffer] = offset ? arenas[buffer.getSpace()] + static_cast<int64_t>(*offset) : bytes;
-    if (!offset)
-      bytes += static_cast<int64_t>(llvm::alignTo(buffer.getExtent(), deviceAlignment(module)));
-  }
-}
-
-plan::BufferOp PlanInterpreter::Role::findState(StringRef name) {
-  for (auto state : module.getOps<plan::StateOp>())
-    if (definition(state.getBuffer()).getName() == name)
-      return definition(state.getBuffer());
-  return {};
 }
 
 PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
@@ -72,65 +29,12 @@ PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, co
   for (auto nested : module.getOps<ModuleOp>()) {
     auto axis = nested->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     int64_t coordinate = static_cast<int64_t>(roles.size());
-    roles.push_back(std::make_unique<Role>(nested, grid, axis ? axis.getValue() : StringRef(), coordinate));
+    roles.push_back(std::make_unique<PlanRole>(nested, grid, axis ? axis.getValue() : StringRef(), coordinate));
   }
   ranks.resize(grid.count());
   for (auto &role : roles)
-    for (int64_t rank : role->ranks) {
-      ranks[rank].role = role.get();
-      ranks[rank].memory.values.resize(role->bytes);
-      ranks[rank].memory.sizes.resize(role->bytes);
-    }
-}
-
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-int64_t PlanInterpreter::addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const {
-  // Slots are those of SlotOf in runtime/plan/plan_view.h: temporary buffers may have fewer slots than there are
-  // microbatches.
-  auto slots = static_cast<int64_t>(buffer.getSlots());
-  int64_t own = slots == 1 ? 0 : buffer.getKind() == plan::BufferKind::Temporary ? slot % slots : slot;
-  return rank.role->offsets.at(buffer) + own * static_cast<int64_t>(buffer.getStride());
-}
-
-void PlanInterpreter::write(Rank &rank, Value value, int64_t slot, const HostTensor &tensor) {
-  plan::BufferOp buffer = definition(value);
-  constexpr int64_t kLargest = 8;
-  int64_t size = elementBytes(buffer), at = addressOf(rank, buffer, slot);
-  auto &[values, sizes] = rank.memory;
-  // An element that begins before the range and reaches into it has no value any more.
-  for (int64_t before = std::max<int64_t>(0, at - kLargest); before < at; ++before)
-    if (before + sizes[before] > at)
-      sizes[before] = 0;
-  for (double element : tensor.data) {
-    values[at] = element;
-    sizes[at] = static_cast<uint8_t>(size);
-    for (int64_t byte = 1; byte < size; ++byte)
-      sizes[at + byte] = 0;
-    at += size;
-  }
-}
-
-FailureOr<HostTensor> PlanInterpreter::read(Operation *user, const Rank &rank, Value value, int64_t slot) const {
-  plan::BufferOp buffer = definition(value);
-  HostTensor tensor(buffer.getTensorType().getShape().vec());
-  int64_t size = elementBytes(buffer), at = addressOf(rank, buffer, slot);
-  for (auto [index, element] : llvm::enumerate(tensor.data)) {
-    if (rank.memory.sizes[at] != size)
-      return user->emitOpError("reads element ")
-             << index << " of buffer '" << buffer.getName() << "', slot " << slot << ", where "
-             << (rank.memory.sizes[at] ? "an element of another size is" : "nothing was written, or written over");
-    element = rank.memory.values[at];
-    at += size;
-  }
-  return tensor;
-}
-
-void PlanInterpreter::forget(Rank &rank, plan::BufferOp buffer) {
-  auto begin = rank.memory.sizes.begin() + rank.role->offsets.at(buffer);
-  std::fill(begin, begin + buffer.getExtent(), 0);
+    for (int64_t rank : role->ranks)
+      ranks[rank] = {role.get(), PlanMemory(*role)};
 }
 
 LogicalResult PlanInterpreter::load() {
@@ -143,14 +47,14 @@ LogicalResult PlanInterpreter::load() {
       if (failed(value))
         return failure();
       for (int64_t rank : role->ranks)
-        write(ranks[rank], constant.getBuffer(), 0, value->front());
+        ranks[rank].memory->write(constant.getBuffer(), 0, value->front());
     }
     for (auto coordinate : role->module.getOps<plan::CoordinateOp>()) {
       SmallVector<StringAttr> axes = llvm::to_vector(coordinate.getAxes().getAsRange<StringAttr>());
       for (int64_t rank : role->ranks) {
         HostTensor place(std::vector<int64_t>{});
         place.data[0] = static_cast<double>(grid.placeOf(rank, axes));
-        write(ranks[rank], coordinate.getBuffer(), 0, place);
+        ranks[rank].memory->write(coordinate.getBuffer(), 0, place);
       }
     }
   }
@@ -185,11 +89,11 @@ dist::Layout PlanInterpreter::layoutOf(plan::BufferOp buffer, const RankGrid &gr
   return layout;
 }
 
-FailureOr<HostTensor> PlanInterpreter::join(Role &role, plan::BufferOp buffer) {
+FailureOr<HostTensor> PlanInterpreter::join(PlanRole &role, plan::BufferOp buffer) {
   std::vector<HostTensor> parts;
   for (int64_t rank : role.ranks) {
     // A buffer with a slot per microbatch has the value of the last one.
-    auto part = read(buffer, ranks[rank], buffer, static_cast<int64_t>(buffer.getSlots()) - 1);
+    auto part = ranks[rank].memory->read(buffer, buffer, static_cast<int64_t>(buffer.getSlots()) - 1);
     if (failed(part))
       return failure();
     parts.push_back(std::move(*part));
@@ -199,10 +103,10 @@ FailureOr<HostTensor> PlanInterpreter::join(Role &role, plan::BufferOp buffer) {
                         [&] { return buffer.emitOpError("'") << buffer.getName() << "' "; });
 }
 
-void PlanInterpreter::divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole) {
+void PlanInterpreter::divide(PlanRole &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole) {
   std::vector<HostTensor> parts = role.grid.divide(whole, layoutOf(buffer, role.grid));
   for (auto [rank, part] : llvm::zip_equal(role.ranks, parts))
-    write(ranks[rank], buffer, slot, part);
+    ranks[rank].memory->write(buffer, slot, part);
 }
 
 FailureOr<HostTensor> PlanInterpreter::getVariable(StringRef name) {
@@ -246,7 +150,7 @@ LogicalResult PlanInterpreter::setVariable(StringRef name, const HostTensor &val
   return found ? success() : module.emitError("no rank has a variable '") << name << "'";
 }
 
-LogicalResult PlanInterpreter::setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs) {
+LogicalResult PlanInterpreter::setInputs(PlanRole &role, plan::EntryOp entry, const Inputs &inputs) {
   for (auto [name, value] : llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputs())) {
     auto input = inputs.find(name.getValue());
     if (input == inputs.end())
@@ -332,7 +236,7 @@ FailureOr<PlanInterpreter::Tensors> PlanInterpreter::runEntry(StringRef name, co
     for (auto buffer : role->module.getOps<plan::BufferOp>())
       if (!outlivesEntries(buffer.getKind()))
         for (int64_t rank : role->ranks)
-          forget(ranks[rank], buffer);
+          ranks[rank].memory->forget(buffer);
     if (failed(setInputs(*role, entry, inputs)))
       return failure();
     commands[role.get()] = expand(role->symbols.lookup<plan::ProgramOp>(entry.getProgram()));
@@ -387,10 +291,10 @@ FailureOr<bool> PlanInterpreter::step(int64_t index) {
   if (isa<plan::ReceiveOp>(command.op))
     return false; // its sender moves both
   if (auto copy = dyn_cast<plan::CopyOp>(command.op)) {
-    auto value = read(copy, rank, copy.getSource(), command.slot);
+    auto value = rank.memory->read(copy, copy.getSource(), command.slot);
     if (failed(value))
       return failure();
-    write(rank, copy.getDestination(), command.slot, *value);
+    rank.memory->write(copy.getDestination(), command.slot, *value);
   } else if (failed(launch(rank, cast<plan::LaunchOp>(command.op), command.slot))) {
     return failure();
   }
@@ -408,7 +312,7 @@ LogicalResult PlanInterpreter::launch(Rank &rank, plan::LaunchOp op, int64_t slo
       written.push_back(buffer);
       continue;
     }
-    auto value = read(op, rank, buffer, slot);
+    auto value = rank.memory->read(op, buffer, slot);
     if (failed(value))
       return failure();
     operands.push_back(std::move(*value));
@@ -417,7 +321,7 @@ LogicalResult PlanInterpreter::launch(Rank &rank, plan::LaunchOp op, int64_t slo
   if (failed(results))
     return failure();
   for (auto [buffer, value] : llvm::zip_equal(written, *results))
-    write(rank, buffer, slot, value);
+    rank.memory->write(buffer, slot, value);
   return success();
 }
 
@@ -473,7 +377,7 @@ FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
     Type element = definition(op.getSources()[piece]).getTensorType().getElementType();
     Tensors sources;
     for (auto [member, part] : llvm::zip_equal(group, parts)) {
-      auto value = read(part, ranks[member], part.getSources()[piece], head(member)->slot);
+      auto value = ranks[member].memory->read(part, part.getSources()[piece], head(member)->slot);
       if (failed(value))
         return failure();
       value->shape = {value->count()};
@@ -486,7 +390,7 @@ FailureOr<bool> PlanInterpreter::collect(int64_t rank, plan::CollectiveOp op) {
   }
   for (auto [member, part, own] : llvm::zip_equal(group, parts, results)) {
     for (auto [buffer, value] : llvm::zip_equal(part.getDestinations(), own))
-      write(ranks[member], buffer, head(member)->slot, value);
+      ranks[member].memory->write(buffer, head(member)->slot, value);
     ++ranks[member].next;
   }
   return true;
@@ -503,12 +407,12 @@ FailureOr<bool> PlanInterpreter::transfer(int64_t sender, plan::SendOp op) {
     return op.emitOpError("sends ") << op.getBuffers().size() << " buffers to a receive of "
                                     << receive.getBuffers().size();
   for (auto [from, to] : llvm::zip_equal(op.getBuffers(), receive.getBuffers())) {
-    auto value = read(op, ranks[sender], from, head(sender)->slot);
+    auto value = ranks[sender].memory->read(op, from, head(sender)->slot);
     if (failed(value))
       return failure();
     if (value->count() != definition(to).getTensorType().getNumElements())
       return op.emitOpError("sends a buffer of another size than its receiver expects");
-    write(ranks[receiver], to, head(receiver)->slot, *value);
+    ranks[receiver].memory->write(to, head(receiver)->slot, *value);
   }
   ++ranks[sender].next;
   ++ranks[receiver].next;

@@ -11,11 +11,12 @@
 
 #include "compiler/Interp/KernelBodies.h"
 #include "compiler/Interp/KernelInterpreter.h"
-#include "compiler/Interp/RankGrid.h"
+#include "compiler/Interp/PlanMemory.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
-#include <string>
+#include <memory>
+#include <optional>
 
 namespace bowline {
 
@@ -59,48 +60,26 @@ public:
   static dist::Layout layoutOf(plan::BufferOp buffer, const RankGrid &grid);
 
 private:
-  /// What the ranks of one coordinate have in common.
-  struct Role {
-    Role(mlir::ModuleOp module, const RankGrid &whole, llvm::StringRef axis, int64_t coordinate);
-    plan::BufferOp findState(llvm::StringRef name);
-
-    mlir::ModuleOp module;
-    mlir::SymbolTable symbols;
-    RankGrid grid;              ///< the grid of these ranks
-    std::vector<int64_t> ranks; ///< their numbers in the whole grid
-    llvm::DenseMap<mlir::Value, int64_t> offsets;
-    int64_t bytes = 0;
-  };
-  /// The value and the size in bytes of the element that begins at each byte; the size is 0 where none begins.
-  struct Memory {
-    std::vector<double> values;
-    std::vector<uint8_t> sizes;
-  };
   struct Command {
     mlir::Operation *op = nullptr;
     int64_t slot = 0;
   };
   struct Rank {
-    Role *role = nullptr;
-    Memory memory;
-    size_t next = 0; ///< index of the next command
+    PlanRole *role = nullptr;
+    std::optional<PlanMemory> memory; ///< set once the rank has its role
+    size_t next = 0;                  ///< index of the next command
   };
-
-  int64_t addressOf(const Rank &rank, plan::BufferOp buffer, int64_t slot) const;
-  void write(Rank &rank, mlir::Value buffer, int64_t slot, const HostTensor &value);
-  llvm::FailureOr<HostTensor> read(mlir::Operation *user, const Rank &rank, mlir::Value buffer, int64_t slot) const;
-  void forget(Rank &rank, plan::BufferOp buffer);
 
   /// The first role's entry of this kind, which names those of all; null where there is none.
   plan::EntryOp findEntry(EntryKind kind) const;
   llvm::FailureOr<Tensors> runEntry(llvm::StringRef entry, const Inputs &inputs);
   static std::vector<Command> expand(plan::ProgramOp program);
-  llvm::LogicalResult setInputs(Role &role, plan::EntryOp entry, const Inputs &inputs);
+  llvm::LogicalResult setInputs(PlanRole &role, plan::EntryOp entry, const Inputs &inputs);
   llvm::FailureOr<Tensors> outputs(llvm::StringRef entry);
   /// Joins what all ranks of the role hold of a buffer into the global tensor.
-  llvm::FailureOr<HostTensor> join(Role &role, plan::BufferOp buffer);
+  llvm::FailureOr<HostTensor> join(PlanRole &role, plan::BufferOp buffer);
   /// Gives each rank of the role its shard of a global tensor, whose shape must be the layout's.
-  void divide(Role &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);
+  void divide(PlanRole &role, plan::BufferOp buffer, int64_t slot, const HostTensor &whole);
 
   /// Runs the rank's next command. Returns false where it waits for another rank.
   llvm::FailureOr<bool> step(int64_t rank);
@@ -116,10 +95,10 @@ private:
   const graph::Arithmetic *arithmetic;
   KernelInterpreter kernels;
   RankGrid grid;
-  std::vector<std::unique_ptr<Role>> roles;
+  std::vector<std::unique_ptr<PlanRole>> roles;
   std::vector<Rank> ranks;
   /// By role, the commands of the entry that is running, its timeline expanded; Rank::next is an index into them.
-  std::map<const Role *, std::vector<Command>> commands;
+  std::map<const PlanRole *, std::vector<Command>> commands;
 };
 
 } // namespace bowline
