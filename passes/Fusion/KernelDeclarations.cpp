@@ -48,21 +48,23 @@ static double totalBytes(ArrayRef<plan::ArgumentAttr> arguments) {
 }
 
 FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, StringRef name, DictionaryAttr config,
-                                                         ArrayRef<plan::ArgumentAttr> arguments, double flops) {
+                                                         ArrayRef<plan::ArgumentAttr> arguments) {
   SmallVector<Attribute> argumentAttrs(arguments.begin(), arguments.end());
   std::string content = name.str() + printed(config) + printed(builder.getArrayAttr(argumentAttrs));
   if (plan::KernelOp known = byContent.lookup(content))
     return known;
 
   plan::KernelOp kernel = declare(name, builder.getUnknownLoc());
-  if (failed(describe(kernel, user, name, config, arguments, flops)))
+  auto model = dyn_cast<graph::CostModel>(user);
+  Cost cost = model ? Cost{model.flops(), model.bytes()} : Cost{0, totalBytes(arguments)};
+  if (failed(describe(kernel, user, name, config, arguments, cost)))
     return failure();
   return byContent[content] = kernel;
 }
 
 LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *user, StringRef name,
                                            DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
-                                           double flops) {
+                                           const Cost &cost) {
   bool hasEpilogue = kernel.getBody().has_value();
   auto needs = target.needsOf(kernelSignature(name, config, arguments, threads, hasEpilogue));
   if (!needs.ok())
@@ -81,8 +83,8 @@ LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *use
     kernel.setConfigAttr(config);
   kernel.setArgumentsAttr(builder.getArrayAttr(argumentAttrs));
   kernel.setInPlace(inPlace);
-  kernel.setFlops(APFloat(flops));
-  kernel.setBytesMoved(APFloat(totalBytes(arguments)));
+  kernel.setFlops(APFloat(cost.flops));
+  kernel.setBytesMoved(APFloat(cost.bytes));
   return success();
 }
 
@@ -123,7 +125,7 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
     add(plan::Access::Read, type);
   for (Type type : body.getResultTypes())
     add(plan::Access::Write, type);
-  if (failed(describe(kernel, fusion, name, config, arguments, flopsOf(fusion))))
+  if (failed(describe(kernel, fusion, name, config, arguments, {flopsOf(fusion), totalBytes(arguments)})))
     return failure();
   return byContent[content] = kernel;
 }

@@ -95,9 +95,7 @@ private:
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Read, type));
     for (Type type : op->getResultTypes())
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Write, type));
-    auto cost = dyn_cast<graph::CostModel>(op);
-    auto kernel = kernels.registered(op, model.kernelName(), model.kernelConfig(/*hasEpilogue=*/false), arguments,
-                                     cost ? cost.flops() : 0);
+    auto kernel = kernels.registered(op, model.kernelName(), model.kernelConfig(/*hasEpilogue=*/false), arguments);
     return failed(kernel) ? failure() : call(op, *kernel);
   }
 

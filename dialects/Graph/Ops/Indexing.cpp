@@ -92,10 +92,12 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
-/// The operation reads the rows that it gives, not the whole table.
+/// The operation reads the indices and the rows that it gives, not the whole table.
 double GatherOp::bytes() {
-  RankedTensorType rows = getType();
-  return 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
+  auto bytesOf = [](RankedTensorType type) {
+    return static_cast<double>(type.getNumElements()) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  };
+  return 2.0 * bytesOf(getType()) + bytesOf(tensorType(getIndices()));
 }
 
 Precision GatherOp::precision() { return Precision::Follow; }
