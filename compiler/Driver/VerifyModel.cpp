@@ -113,5 +113,6 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
                       summary.unchanged, " had nothing to do; compared ", summary.tensors,
                       " pairs of tensors, half of them in f64 and half modulo ", residues::kPrime, ", where ",
                       summary.undefined, " of ", summary.elements, " elements have no value, and ", summary.gradients,
-                      " gradients with differences of the loss");
+                      " gradients with differences of the loss",
+                      summary.undecided == 0 ? "" : absl::StrCat(", which decide nothing about ", summary.undecided));
 }

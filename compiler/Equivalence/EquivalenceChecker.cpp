@@ -144,11 +144,12 @@ LogicalResult EquivalenceChecker::examine(const World &world, const After &after
     return success();
   if (std::string nan = findNaN(after.seen); !nan.empty())
     return after.emitError() << "makes the program compute NaN, in f64: " << nan;
-  FailureOr<int64_t> gradients = checkNewGradients(after.step, after.module, after.program, values, world.before,
-                                                   after.seen, kGradientBound, kRealFloor);
+  FailureOr<GradientCounts> gradients = checkNewGradients(after.step, after.module, after.program, values, world.before,
+                                                          after.seen, kGradientBound, kRealFloor);
   if (failed(gradients))
     return failure();
-  total.gradients += *gradients;
+  total.gradients += gradients->right;
+  total.undecided += gradients->undecided;
   return success();
 }
 

@@ -46,6 +46,7 @@ public:
     int64_t elements = 0;           ///< elements that were compared modulo the prime
     int64_t undefined = 0;          ///< of these, pairs that have no value there
     int64_t gradients = 0;          ///< gradients that were compared with differences
+    int64_t undecided = 0;          ///< gradients that could not be, which warnings name
   };
 
   EquivalenceChecker() : values(kSeedOfValues) {}
