@@ -45,7 +45,7 @@ class CpuDevice : public hal::Device {
   absl::Status CheckTarget(const hal::Target& target) const override {
     if (target.device != "cpu") return Refuse("device", target.device, "cpu");
     if (target.arch != HostArch()) return Refuse("architecture", target.arch, HostArch());
-    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.Name());
+    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu));
     return absl::OkStatus();
   }
 
