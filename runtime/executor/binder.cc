@@ -335,8 +335,13 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
         case fbs::CommandBody::Wait:
           result.event = bound_.events[EventOf(*command.body_as_Wait(), slot)].get();
           break;
-        default:
+        case fbs::CommandBody::Collective:
+        case fbs::CommandBody::Send:
+        case fbs::CommandBody::Receive:
           BOWLINE_RETURN_IF_ERROR(BindCommunication(command, slot, &result));
+          break;
+        case fbs::CommandBody::NONE:
+          return absl::InternalError(absl::StrCat("command ", c, " has no body"));
       }
       bound_.commands.push_back(result);
     }

@@ -279,10 +279,15 @@ absl::Status Session::Issue(const BoundCommand& command) {
       return stream.Record(*command.event);
     case fbs::CommandBody::Wait:
       return stream.Wait(*command.event);
-    default:
+    case fbs::CommandBody::Collective:
+    case fbs::CommandBody::Send:
+    case fbs::CommandBody::Receive:
       return command.communicator->Issue(stream, command.operation,
                                          {bound_->pieces.data() + command.first_argument, command.argument_count});
+    case fbs::CommandBody::NONE:
+      break;
   }
+  return absl::InternalError("a command of unknown kind was bound");
 }
 
 template <typename Body>
