@@ -7,6 +7,7 @@
 #include "runtime/plan/command_trace.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/plan_view.h"
 #include "runtime/tools/tool_support.h"
 
 #include "absl/strings/escaping.h"
@@ -81,10 +82,12 @@ public:
       const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
       if (kernel.origin() != fbs::KernelOrigin::Generated)
         continue;
-      if (const fbs::Grid *grid = kernel.geometry_as_Grid())
-        json[i]["grid"] = {{"blocks", extents(grid->blocks())}, {"threads", extents(grid->threads())}};
-      else
-        json[i]["extent"] = kernel.geometry_as_ByRange()->extent();
+      VisitGeometry(kernel, GeometryVisitor{[](std::monostate) {},
+                                            [&](const fbs::ByRange &range) { json[i]["extent"] = range.extent(); },
+                                            [&](const fbs::Grid &grid) {
+                                              json[i]["grid"] = {{"blocks", extents(grid.blocks())},
+                                                                 {"threads", extents(grid.threads())}};
+                                            }});
       json[i]["code"] = name(preferredCode(kernel.image()).format());
       const auto &known = functions[kernel.image()];
       if (auto function = known.find(kernel.name()->str()); function != known.end()) {

@@ -7,6 +7,7 @@
 #include "kernels/registry/registry.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_view.h"
 #include "runtime/plan/preparation.h"
 
 namespace bowline {
@@ -32,19 +33,22 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
   return result;
 }
 
+hal::Grid GridOf(const fbs::Grid& from) {
+  hal::Grid grid;
+  for (uint32_t d = 0; d < SizeOf(from.blocks()); ++d) grid.blocks[d] = from.blocks()->Get(d);
+  for (uint32_t d = 0; d < SizeOf(from.threads()); ++d) grid.threads[d] = from.threads()->Get(d);
+  grid.shared_bytes = from.shared_bytes();
+  for (uint32_t i = 0; i < SizeOf(from.constants()); ++i) grid.constants.push_back(from.constants()->Get(i));
+  return grid;
+}
+
 hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
-  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) {
-    return hal::Extent{static_cast<int64_t>(range->extent())};
-  }
-  if (const fbs::Grid* from = kernel.geometry_as_Grid()) {
-    hal::Grid grid;
-    for (uint32_t d = 0; d < SizeOf(from->blocks()); ++d) grid.blocks[d] = from->blocks()->Get(d);
-    for (uint32_t d = 0; d < SizeOf(from->threads()); ++d) grid.threads[d] = from->threads()->Get(d);
-    grid.shared_bytes = from->shared_bytes();
-    for (uint32_t i = 0; i < SizeOf(from->constants()); ++i) grid.constants.push_back(from->constants()->Get(i));
-    return grid;
-  }
-  return {};
+  const GeometryVisitor visitor{
+      [](std::monostate) -> hal::Geometry { return {}; },
+      [](const fbs::ByRange& range) -> hal::Geometry { return hal::Extent{static_cast<int64_t>(range.extent())}; },
+      [](const fbs::Grid& grid) -> hal::Geometry { return GridOf(grid); },
+  };
+  return VisitGeometry(kernel, visitor);
 }
 
 bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0; }
