@@ -70,6 +70,7 @@ class CpuDevice : public hal::Device {
     return std::make_unique<RegisteredLaunchable>(std::move(kernel));
   }
 
+  bool ComputesInCalls() const override { return true; }
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
     if (mode == hal::StreamMode::kWorker) return WorkerStream::Create(std::make_unique<CpuRunner>());
     return std::make_unique<CpuStream>();
