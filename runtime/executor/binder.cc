@@ -72,6 +72,24 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
 
 }  // namespace
 
+absl::Status BoundPlan::Issue(const BoundCommand& command) const {
+  hal::Stream& stream = *streams[command.stream];
+  switch (command.kind) {
+    case fbs::CommandBody::Launch:
+      return stream.Launch(*command.launchable, *command.geometry,
+                           {arguments.data() + command.first_argument, command.argument_count}, command.scratch);
+    case fbs::CommandBody::Copy:
+      return stream.Copy(arguments[command.first_argument], arguments[command.first_argument + 1], command.copy_bytes);
+    case fbs::CommandBody::Signal:
+      return stream.Record(*command.event);
+    case fbs::CommandBody::Wait:
+      return stream.Wait(*command.event);
+    default:
+      return command.communicator->Issue(stream, command.operation,
+                                         {pieces.data() + command.first_argument, command.argument_count});
+  }
+}
+
 std::vector<bool> Binder::FindScratch() const {
   std::vector<bool> has_scratch(plan_.kernels()->size(), false);
   for (const fbs::Program* program : *plan_.programs()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "runtime/plan/plan_view.h"
 
 namespace bowline {
@@ -36,6 +37,10 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
   session.trace = options.trace_log != nullptr;
   session.group = options.group;
   session.links = options.links;
+  // Rank 0 speaks for all: they have the same commands.
+  if (!options.quiet) {
+    session.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-run: note: %s\n", note); };
+  }
   return Session::Create(std::move(plan), session);
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/Check/PlanChecker.h"
 #include "kernels/cpu/grouped/grouped_reference.h"
@@ -113,7 +114,7 @@ class Faults : public ::testing::TestWithParam<Way> {
  protected:
   // Without a card, tests of it are skipped, unless there should be one.
   void SetUp() override {
-    if (std::string(GetParam().driver) != "cuda") return;
+    if (!absl::StartsWith(GetParam().driver, "cuda")) return;
     const auto device = AllDrivers("").CreateDevice("cuda", {});
     if (absl::IsUnavailable(device.status()) && std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) {
       GTEST_SKIP() << device.status().message();
@@ -131,6 +132,7 @@ class Faults : public ::testing::TestWithParam<Way> {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     SessionOptions options;
     options.driver = GetParam().driver;
+    options.note = [](absl::string_view note) { ADD_FAILURE() << note; };
     auto session = Session::Create(*std::move(loaded), options);
     EXPECT_TRUE(session.ok()) << session.status();
     return *std::move(session);
@@ -302,7 +304,8 @@ INSTANTIATE_TEST_SUITE_P(
     Drivers, Faults,
     ::testing::Values(Way{"Cpu", "cpu", {"cpu", "x86_64", "x86-64-v3"}},
                       Way{"Discrete", "discrete:seed=1,wait_us=100", {"discrete", "x86_64", "x86-64-v3"}},
-                      Way{"Cuda", "cuda", {"cuda", "nvptx64", "sm_90"}}),
+                      Way{"Cuda", "cuda", {"cuda", "nvptx64", "sm_90"}},
+                      Way{"CudaGraphs", "cuda:graphs=1", {"cuda", "nvptx64", "sm_90"}}),
     [](const ::testing::TestParamInfo<Way>& info) { return info.param.name; });
 
 TEST(FaultPlans, AreSound) {
