@@ -47,7 +47,8 @@ that dies, stops or is cut off ends the others with exit code 3 and a line that 
 of the plan, from which source line, and which rank is the cause.
 
 Metrics have a line per step: {"step":1,"loss":..,"grad_norm":..,"lr":..,"tokens_per_s":..,"step_ms":..}, and one per
-evaluation: {"step":100,"eval_loss":..}. With --resume, lines of steps after the checkpoint are cut off and the file goes
+evaluation: {"step":100,"eval_loss":..}. Where the device runs beside the host, a step also has "host_ms": how long the
+host took to issue its commands, which the last line of the run says too. With --resume, lines of steps after the checkpoint are cut off and the file goes
 on from there; the losses are those of a run that never stopped, bit for bit.
 
 The first SIGINT or SIGTERM finishes the step, saves if there is --save, and ends with exit code 0; a second one ends

@@ -170,6 +170,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
                               static_cast<double>(session.arena().bytes()) * 1e-6));
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
+  console.Summarize();
   if (trainer.steps_done() < options.steps) {
     console.Say(
         absl::StrCat("stopped by a signal after step ", trainer.steps_done(),

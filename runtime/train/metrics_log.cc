@@ -52,12 +52,14 @@ absl::StatusOr<MetricsLog> MetricsLog::Continue(const std::string& path, int64_t
 
 absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, double tokens_per_second,
                                    double milliseconds) {
-  return writer_.Write({{"step", step},
-                        {"loss", result.loss},
-                        {"grad_norm", result.grad_norm},
-                        {"lr", result.lr},
-                        {"tokens_per_s", tokens_per_second},
-                        {"step_ms", milliseconds}});
+  nlohmann::ordered_json line = {{"step", step},
+                                 {"loss", result.loss},
+                                 {"grad_norm", result.grad_norm},
+                                 {"lr", result.lr},
+                                 {"tokens_per_s", tokens_per_second},
+                                 {"step_ms", milliseconds}};
+  if (result.host_seconds.has_value()) line["host_ms"] = *result.host_seconds * 1e3;
+  return writer_.Write(line);
 }
 
 absl::Status MetricsLog::WriteEvaluation(int64_t step, double loss) {

@@ -86,10 +86,12 @@ absl::StatusOr<StepResult> Trainer::Step() {
     }
   }
   filled_.reset();
+  const std::optional<double> issued_before = session_->IssueSeconds();
   if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
   ++step_;
   next_draw_ += ports_.batch();
   StepResult result;
+  if (issued_before.has_value()) result.host_seconds = *session_->IssueSeconds() - *issued_before;
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(loss_, absl::MakeSpan(&result.loss, 1)));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(grad_norm_, absl::MakeSpan(&result.grad_norm, 1)));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(lr_, absl::MakeSpan(&result.lr, 1)));
