@@ -1,6 +1,7 @@
 #include "runtime/executor/recorder.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace bowline {
@@ -25,6 +26,29 @@ absl::Status ForEachPlace(const std::vector<BoundCall>& calls, Body body) {
 
 }  // namespace
 
+bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<BoundCall>& calls) {
+  // How many communications are over when the next command of a stream begins, and were when an event was recorded.
+  std::map<uint16_t, uint64_t> over;
+  std::map<const hal::Event*, uint64_t> recorded;
+  uint64_t issued = 0;
+  for (const BoundCall& call : calls) {
+    for (uint32_t i = 0; i < call.command_count; ++i) {
+      const BoundCommand& command = bound.commands[call.first_command + i];
+      uint64_t& here = over[command.stream];
+      if (command.kind == fbs::CommandBody::Signal) {
+        recorded[command.event] = here;
+      } else if (command.kind == fbs::CommandBody::Wait) {
+        here = std::max(here, recorded[command.event]);
+      } else if (IsCommunication(command)) {
+        // If this one follows the last, it follows all before.
+        if (here != issued) return false;
+        here = ++issued;
+      }
+    }
+  }
+  return true;
+}
+
 bool Recorder::IsDue(uint32_t program, uint32_t parity) {
   Timeline& timeline = timelines_[program][parity];
   return std::exchange(timeline.has_run, true) && !timeline.is_recorded && !gave_up_;
@@ -45,7 +69,7 @@ absl::Status Recorder::Issue(const std::vector<BoundCall>& calls, CommandPlace p
 
 absl::Status Recorder::Record(uint32_t program, uint32_t parity, const CommandPlace** failed) {
   const std::vector<BoundCall>& calls = bound_->timelines[program][parity];
-  bool whole = true;
+  bool whole = CommunicationsFollowOneAnother(*bound_, calls);
   ForEachPlace(calls, [&](CommandPlace place) {
     const BoundCommand& command = CommandAt(calls, place);
     whole = whole && (!IsCommunication(command) || command.communicator->CanRecord());

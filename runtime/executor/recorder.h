@@ -25,15 +25,20 @@ struct RecordedPart {
   std::unique_ptr<hal::Recording> recording;  // null: the command
 };
 
-// Where a program communicates by nothing that the device cannot record, a run of it is one recording, which the first
-// stream replays. Elsewhere each stream's launches and copies between its signals, waits and communications are, which
-// stay commands of their own.
+// Whether each communication of a run is over when the next one begins, by streams and events. A recording forgets the
+// order of issue, on which ranks agree. Plans for devices that record have that order
+// (compiler/Check/CommunicationOrder.h); those of an older compiler may lack it.
+bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<BoundCall>& calls);
+
+// Where a program communicates by nothing that the device cannot record, and in one order, a run of it is one
+// recording, which the first stream replays. Elsewhere each stream's launches and copies between its signals, waits and
+// communications are, which stay commands of their own.
 //
 // A program runs by its streams once before it is recorded: libraries and devices prepare in a first run what they may
 // not prepare while they record, and what runs once is not worth a recording.
 //
-// Whatever differs between runs is in memory, at the same addresses: commands have no other operands. Ports that take two
-// buffers in turn have a recording for each.
+// Whatever differs between runs is in memory, at the same addresses: commands have no other operands. Ports that take
+// two buffers in turn have a recording for each.
 class Recorder {
  public:
   // Both outlive it. The streams of `bound` must be empty when recordings are forgotten.

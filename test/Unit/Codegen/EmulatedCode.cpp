@@ -160,8 +160,7 @@ public:
       context->loadAllAvailableDialects();
     }
     std::string name = (symbol.empty() ? kernel.getSymName() : symbol).str();
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c) && c != '_'; }, '_');
+    std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c) && c != '_'; }, '_');
     auto code = emulateKernel(kernel, name);
     if (!code)
       return kernel.emitOpError(llvm::toString(code.takeError()));
