@@ -145,7 +145,7 @@ class CudaPlans(tools.ToolTest):
 
     # Communicators that a rank uses beside each other, in loops, and in every kind of schedule.
     ORDERED = (
-        ("mistral-tiny", ["--mesh", "dp=3"]),
+        ("mistral-tiny", ["--mesh", "dp=3", "--zero", "1"]),
         ("llama-tied", ["--mesh", "dp=3", "--zero", "2"]),
         ("qwen2-tiny", ["--mesh", "fsdp=3", "--zero", "3", "--prefetch", "2"]),
         ("llama-tiny", ["--mesh", "dp=3,tp=2", "--zero", "1"]),
