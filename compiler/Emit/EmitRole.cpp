@@ -168,7 +168,7 @@ private:
     if (!check.is_row)
       return false;
     Value data = launch.getOperands()[check.argument];
-    int64_t rows = kernel.getArgument(check.rows).getType().getDimSize(0);
+    int64_t rows = rowsOfCheck(check, kernel);
     bool isPort = false;
     for (auto entry : module.getOps<plan::EntryOp>())
       for (auto [input, limit] : llvm::zip_equal(entry.getInputs(), entry.getInputLimits())) {

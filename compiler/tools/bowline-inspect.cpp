@@ -4,6 +4,7 @@
 #include "compiler/Check/DeviceCode.h"
 #include "compiler/Check/MemoryTimeline.h"
 #include "compiler/Check/PredictedTimeline.h"
+#include "compiler/Check/ValidRowsOf.h"
 #include "runtime/plan/command_trace.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
@@ -241,6 +242,9 @@ private:
                       {"flops", kernel.flops()},
                       {"bytes", kernel.bytes_moved()},
                       {"arguments", arguments}});
+      // Before it is bound, nobody knows that a registered kernel has the arguments that are named.
+      if (const auto rows = validRowsOf(kernel))
+        json.back()["valid_rows"] = {{"count", rows->count}, {"arguments", rows->arguments}};
     }
     return json;
   }
@@ -277,6 +281,11 @@ void appendMemory(std::string &out, const Json &memory) {
                           text(tensor["type"]), text(tensor["name"]), text(tensor["source"]));
 }
 
+std::string describeValidRows(const Json &rows) {
+  return absl::StrCat("leaves out rows of arguments ", text(rows["arguments"]), " behind the last element of argument ",
+                      text(rows["count"]));
+}
+
 std::string layOutKernels(const Json &kernels) {
   std::string out;
   for (const Json &kernel : kernels) {
@@ -293,6 +302,8 @@ std::string layOutKernels(const Json &kernels) {
                       " bytes of stack a thread, ", text(kernel["shared_bytes"]), " bytes of shared memory a block\n");
     for (const Json &argument : kernel["arguments"])
       absl::StrAppend(&out, "  ", text(argument), "\n");
+    if (kernel.contains("valid_rows"))
+      absl::StrAppend(&out, "  ", describeValidRows(kernel["valid_rows"]), "\n");
   }
   return out;
 }
@@ -322,9 +333,10 @@ std::string layOut(const Json &plan, bool memory) {
   }
   out += "\nkernels (launches over all entries; flops and least bytes of one launch)\n";
   for (const Json &kernel : plan["kernels"])
-    absl::StrAppendFormat(&out, "  %-40s %-10s %8s launches %12g flops %12g bytes\n", text(kernel["name"]),
+    absl::StrAppendFormat(&out, "  %-40s %-10s %8s launches %12g flops %12g bytes%s\n", text(kernel["name"]),
                           text(kernel["origin"]), text(kernel["launches"]), kernel["flops"].get<double>(),
-                          kernel["bytes"].get<double>());
+                          kernel["bytes"].get<double>(),
+                          kernel.contains("valid_rows") ? ", " + describeValidRows(kernel["valid_rows"]) : "");
   out += "\nbuffers\n";
   for (const Json &buffer : plan["buffers"]) {
     absl::StrAppendFormat(&out, "  %14s +%-12s %-10s %-24s %s", text(buffer["offset"]), text(buffer["bytes"]),

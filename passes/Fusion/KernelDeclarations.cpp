@@ -160,10 +160,7 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
   kernel.setBody(function.getName());
   if (auto rows = fusion.getValidRowsAttr()) {
     function->setAttr(graph::kValidRows, rows);
-    SmallVector<int64_t> numbers(rows.asArrayRef());
-    for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
-      numbers.push_back(fusion.getInputs().size() + output);
-    kernel.setValidRows(ArrayRef<int64_t>(numbers));
+    kernel.setValidRows(rows.asArrayRef());
   }
   IRMapping mapping;
   fusion.getBody().cloneInto(&function.getBody(), mapping);

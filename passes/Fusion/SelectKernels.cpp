@@ -8,8 +8,10 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/ValidRows.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Stage/StageOps.h"
+#include "kernels/registry/valid_rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/UsesInOrder.h"
@@ -80,6 +82,8 @@ private:
     if (op->hasTrait<OpTrait::ConstantLike>() && !isWritten(op))
       return success();
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
+      if (graph::KernelModel model = graph::kernelThatLeavesRowsOut(fusion))
+        return callRegistered(op, model, withoutRows(model.kernelConfig(/*hasEpilogue=*/false)), kernels);
       auto contraction = dyn_cast_or_null<graph::KernelModel>(fusion.getContraction());
       if (!contraction)
         return call(op, kernels.generated(fusion));
@@ -90,15 +94,26 @@ private:
     auto model = dyn_cast<graph::KernelModel>(op);
     if (!model)
       return op->emitOpError("has no kernel");
+    return callRegistered(op, model, model.kernelConfig(/*hasEpilogue=*/false), kernels);
+  }
+
+  /// `op` has the operands and results of the call, and becomes one of the kernel of `model`.
+  LogicalResult callRegistered(Operation *op, graph::KernelModel model, DictionaryAttr config,
+                               KernelDeclarations &kernels) {
     SmallVector<plan::ArgumentAttr> arguments;
     for (Type type : op->getOperandTypes())
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Read, type));
     for (Type type : op->getResultTypes())
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Write, type));
-    auto cost = dyn_cast<graph::CostModel>(op);
-    auto kernel = kernels.registered(op, model.kernelName(), model.kernelConfig(/*hasEpilogue=*/false), arguments,
-                                     cost ? cost.flops() : 0);
+    auto cost = dyn_cast<graph::CostModel>(model.getOperation());
+    auto kernel = kernels.registered(op, model.kernelName(), config, arguments, cost ? cost.flops() : 0);
     return failed(kernel) ? failure() : call(op, *kernel);
+  }
+
+  static DictionaryAttr withoutRows(DictionaryAttr config) {
+    NamedAttrList attributes(config);
+    attributes.set(StringRef(kernels::kLeavesRowsOut), Builder(config.getContext()).getI64IntegerAttr(1));
+    return attributes.getDictionary(config.getContext());
   }
 
   LogicalResult call(Operation *op, plan::KernelOp kernel) {

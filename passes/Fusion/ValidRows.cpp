@@ -8,6 +8,8 @@
 
 #include "passes/Fusion/ValidRows.h"
 #include "kernels/registry/valid_rows.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Fusion/ZeroRows.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -15,14 +17,12 @@ using graph::FactorRule;
 
 static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Results whose rows are pieces of memory of several elements. What is left out of others holds no number that could
-/// tell that it was used.
-static bool hasRows(graph::FusionOp fusion) {
-  int64_t rows = tensorType(fusion.getOutputs().front()).getDimSize(0);
-  return rows > 1 && llvm::all_of(fusion.getOutputs(), [&](Value output) {
-           RankedTensorType type = tensorType(output);
-           return type.getRank() > 1 && type.getDimSize(0) == rows && type.getNumElements() > rows &&
-                  isa<FloatType>(type.getElementType());
+bool bowline::hasRows(Operation *op) {
+  RankedTensorType first = tensorType(op->getResult(0));
+  return first.getRank() > 1 && first.getDimSize(0) > 1 && llvm::all_of(op->getResults(), [&](Value result) {
+           RankedTensorType type = tensorType(result);
+           return type.getRank() > 1 && type.getDimSize(0) == first.getDimSize(0) &&
+                  type.getNumElements() > type.getDimSize(0) && isa<FloatType>(type.getElementType());
          });
 }
 
@@ -72,6 +72,10 @@ std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusio
   return inputs;
 }
 
+static const kernels::ValidRows *formOf(graph::KernelModel op, bool leavesRowsOut) {
+  return kernels::FindValidRows(std::string_view(op.kernelName()), leavesRowsOut);
+}
+
 /// The count behind which rows of the operand are not read; null where all are.
 static Value countOf(OpOperand &use) {
   auto number = static_cast<int64_t>(use.getOperandNumber());
@@ -80,21 +84,21 @@ static Value countOf(OpOperand &use) {
     return !rows.empty() && llvm::is_contained(rows.drop_front(), number) ? fusion.getInputs()[rows.front()] : Value();
   }
   auto model = dyn_cast<graph::KernelModel>(use.getOwner());
-  const kernels::ValidRows *rows = model ? kernels::FindValidRows(std::string_view(model.kernelName())) : nullptr;
+  const kernels::ValidRows *rows = model ? formOf(model, /*leavesRowsOut=*/false) : nullptr;
   return rows && llvm::is_contained(rows->arguments, number) ? use.getOwner()->getOperand(rows->count) : Value();
 }
 
-Value bowline::findRowCount(graph::FusionOp fusion) {
+Value bowline::findRowCount(Operation *op) {
   Value count;
-  for (Value output : fusion.getOutputs())
-    for (OpOperand &use : output.getUses()) {
+  for (Value result : op->getResults())
+    for (OpOperand &use : result.getUses()) {
       Value own = countOf(use);
       if (!own || (count && own != count))
         return {};
       count = own;
     }
   Operation *producer = count ? count.getDefiningOp() : nullptr;
-  return producer && !producer->isBeforeInBlock(fusion) ? Value() : count;
+  return producer && !producer->isBeforeInBlock(op) ? Value() : count;
 }
 
 void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t> rowInputs) {
@@ -106,6 +110,8 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
   }
   SmallVector<int64_t> rows = {number};
   llvm::append_range(rows, rowInputs);
+  for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
+    rows.push_back(fusion.getInputs().size() + output);
   fusion.setValidRows(ArrayRef<int64_t>(rows));
   // By name: the operation makes zeros behind the count, and these rows are left out.
   for (auto op : llvm::make_early_inc_range(body.getOps<graph::ValidRowsOp>()))
@@ -113,4 +119,41 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
       op.replaceAllUsesWith(op.getRows());
       op.erase();
     }
+}
+
+Value bowline::findKernelRowCount(graph::KernelModel op) {
+  const kernels::ValidRows *form = formOf(op, /*leavesRowsOut=*/true), *usual = formOf(op, /*leavesRowsOut=*/false);
+  if (!form)
+    return {};
+  Value count;
+  if (form->zeros.empty())
+    count = hasRows(op) ? findRowCount(op) : Value();
+  for (uint32_t zeros : form->zeros) {
+    Value own = findZeroRowCount(op->getOperand(zeros));
+    if (!own || (count && own != count))
+      return {};
+    count = own;
+  }
+  // The kernel reads its own count, if it has one.
+  return usual && count != op->getOperand(form->count) ? Value() : count;
+}
+
+void bowline::leaveRowsOut(graph::KernelModel op, Value count) {
+  const kernels::ValidRows &form = *formOf(op, /*leavesRowsOut=*/true);
+  SmallVector<Value> inputs(op->getOperands());
+  if (form.count == inputs.size())
+    inputs.push_back(count);
+  OpBuilder builder(op);
+  auto fusion = graph::FusionOp::create(builder, op.getLoc(), op->getResultTypes(), inputs);
+  Block &body = fusion.getBody().emplaceBlock();
+  for (Value input : inputs)
+    body.addArgument(input.getType(), op.getLoc());
+  op->replaceAllUsesWith(fusion.getOutputs());
+  op->moveBefore(&body, body.end());
+  op->setOperands(ValueRange(body.getArguments()).take_front(op->getNumOperands()));
+  builder.setInsertionPointToEnd(&body);
+  graph::YieldOp::create(builder, op.getLoc(), op->getResults());
+  SmallVector<int64_t> rows = {form.count};
+  rows.append(form.arguments.begin(), form.arguments.end());
+  fusion.setValidRows(ArrayRef<int64_t>(rows));
 }

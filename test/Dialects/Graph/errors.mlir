@@ -1266,9 +1266,9 @@ graph.func @f(%x: tensor<6xf32>) {
 
 // -----
 
-// A count of rows is one of the inputs.
+// A count of rows is one of the inputs, and no result.
 graph.func @f(%x: tensor<6x2xf32>) {
-  // expected-error @+1 {{names input 1 as its count of rows or as one that has rows; each must be one of its 1 inputs}}
+  // expected-error @+1 {{names 1 as its count of rows or as what has rows; each must be one of its 1 inputs or, behind the count, of the results}}
   %0 = graph.fusion(%x) rows [1] : (tensor<6x2xf32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>):
     graph.yield %a : tensor<6x2xf32>
@@ -1290,12 +1290,37 @@ graph.func @f(%x: tensor<6x2xf32>) {
 
 // -----
 
-// Inputs that have rows have as many as the results.
+// What has rows has as many.
 graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
-  // expected-error @+1 {{has rows, which are the first dimension of all results and of the inputs that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
-  %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  // expected-error @+1 {{has rows, which are the first dimension of all that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
+  %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1, 3] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>, %b: tensor<3x4xf32>, %c: tensor<1xi32>):
     graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// A count without rows counts nothing.
+graph.func @f(%x: tensor<6x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{needs an input or a result that has rows}}
+  %0 = graph.fusion(%x, %n) rows [1] : (tensor<6x2xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>, %c: tensor<1xi32>):
+    graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Code writes rows of all results, or leaves them out.
+graph.func @f(%x: tensor<6x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{becomes code, which leaves out rows of all results: name result 2 too}}
+  %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<6x2xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>, %c: tensor<1xi32>):
+    %twice = arith.addf %a, %a : tensor<6x2xf32>
+    graph.yield %twice : tensor<6x2xf32>
   }
   graph.return
 }
