@@ -48,7 +48,7 @@ static void chooseForSmallSizes(dist::StrategyOp lines) {
 
 static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const CompileOptions &options,
                                              DiagnosticCollector &diagnostics) {
-  bool trains = options.mode == CompileMode::Train;
+  bool trains = bowline::trains(options.mode);
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   OwningOpRef<ModuleOp> given = ModuleOp::create(UnknownLoc::get(&context));
   BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));

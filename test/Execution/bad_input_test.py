@@ -192,7 +192,7 @@ class BadInput(tools.ToolTest):
         self.refuse(("-o -", "standard output"), "bowline-compile", model, *sizes, "-o", "-")
         compiled = self.folder / "codegen.mlir"
         tools.succeed("bowline-compile", model, *sizes, "--compile-to=codegen", "-o", compiled)
-        self.refuse(("--kernel-listing has nothing to list", "--compile-from=codegen"), "bowline-compile", compiled,
+        self.refuse(("--kernel-listing: the program of", "past phase 'codegen'"), "bowline-compile", compiled,
                     "--compile-from=codegen", "--threads", 1, "--kernel-listing", self.folder / "k", "-o",
                     self.folder / "x.plan")
         text = compiled.read_text()
@@ -311,7 +311,7 @@ class BadInput(tools.ToolTest):
                "--zero-axis", "tp")
         train = self.folder / "train.mlir"
         tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, "--compile-to=train", "-o", train)
-        self.refuse(("--microbatches is read in phase 'train'", "--compile-from=train"), "bowline-compile", train,
+        self.refuse(("--microbatches: the program of", "past phase 'train'"), "bowline-compile", train,
                     "--compile-from=train", "--microbatches", 3, "-o", self.folder / "x.plan")
         # Microbatches, stages and schedules.
         refuse(("--batch 6", "the 4 microbatches", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
