@@ -171,6 +171,7 @@ TEST(Launch, FirstHostOfASlurmList) {
 TEST(Rendezvous, IsReadFromText) {
   EXPECT_EQ(ParseRendezvous("host:29500")->host, "host");
   EXPECT_EQ(ParseRendezvous("host:29500")->port, 29500);
+  EXPECT_EQ(ParseRendezvous("tcp://host:29500")->host, "host");
   EXPECT_EQ(ParseRendezvous("[fe80::1]:1")->host, "fe80::1");
   EXPECT_EQ(ParseRendezvous("file:/a:b")->file, "/a:b");
   for (const char* text : {"", "host", "host:", ":1", "host:0", "host:65536", "host:1x", "a:b:1", "[::1:1", "file:"}) {
