@@ -18,6 +18,7 @@
 #include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
 #include "types/computed_types.h"
@@ -271,10 +272,8 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
     return absl::InvalidArgumentError(
         absl::StrCat("--kernel-listing has nothing to list: with --compile-from=", line.from,
                      " kernels have their code; compile from an earlier phase"));
-  if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
-      AreSameFile(line.kernelListing, line.output))
-    return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
-                                      "'; give one of them another name");
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"MODEL", options.model}, {"--strategy", options.strategyFile}},
+                                       {{"-o", line.output}, {"--kernel-listing", line.kernelListing}}));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));

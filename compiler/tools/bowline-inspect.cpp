@@ -4,6 +4,7 @@
 #include "compiler/Check/DeviceCode.h"
 #include "compiler/Check/MemoryTimeline.h"
 #include "compiler/Check/PredictedTimeline.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/command_trace.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
@@ -417,6 +418,7 @@ absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const s
 
 absl::Status run(const std::string &file, bool memory, bool kernels, bool json, bool why, const std::string &about,
                  const std::string &trace, const std::string &entry, const std::vector<std::string> &links) {
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"the plan", file}}, {{"--trace", trace}}));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
   if (!trace.empty())
     return Annotate(writeTrace(plan.plan(), entry, links, trace), absl::StrCat("'", file, "'"));

@@ -13,6 +13,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
@@ -66,6 +67,7 @@ absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnos
 }
 
 absl::Status run(const CommandLine &line) {
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"INPUT", line.input}}, {{"-o", line.output}}));
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

@@ -88,6 +88,9 @@ std::vector<std::string> WithoutNproc(int argc, char** argv) {
   return arguments;
 }
 
+// What the name of the trace of a rank that is a process ends in.
+std::string TraceSuffix(int rank) { return absl::StrCat(".rank-", rank); }
+
 // Starts all ranks, and looks at what would be wrong on each of them once.
 absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int argc, char** argv) {
   const LaunchFlags& flags = options.launch;
@@ -104,6 +107,9 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
                                                    other->ranks, " processes, each of which would start ",
                                                    options.nproc, " more; leave out --nproc, or start one process"));
   }
+  std::vector<std::string> suffixes;
+  for (int rank = 0; rank < options.nproc; ++rank) suffixes.push_back(TraceSuffix(rank));
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, suffixes));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
   BOWLINE_RETURN_IF_ERROR(ParseLinks(plan.plan(), options.link_texts).status());
@@ -130,7 +136,8 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
-  const std::string suffix = launch.ranks > 1 ? absl::StrCat(".rank-", launch.rank) : "";
+  const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
+  if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
   const auto run = [&](LoadedPlan plan, const RunOptions& own) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/train/metrics_log.h"
 
 namespace bowline {
 
@@ -20,6 +24,27 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group) 
   result.metrics.clear();
   result.profile = false;
   return result;
+}
+
+absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes) {
+  std::vector<NamedFile> outputs = {{"--metrics", options.metrics}};
+  absl::string_view meeting = options.launch.rendezvous ? *options.launch.rendezvous : absl::string_view();
+  if (absl::ConsumePrefix(&meeting, "file:")) outputs.push_back({"--rendezvous", std::string(meeting)});
+  for (const std::string& suffix : suffixes) {
+    if (!options.trace.empty()) outputs.push_back({"--trace", options.trace + suffix});
+  }
+  std::vector<NamedFile> inputs = {
+      {"PLAN", options.plan}, {"--weights", options.weights}, {"--resume", options.resume}};
+  for (const auto& [flag, path] : {NamedFile{"--data", options.data}, NamedFile{"--eval-data", options.eval_data}}) {
+    if (path.empty()) continue;
+    inputs.push_back({flag, path});
+    // Data of Megatron are two files, of which the flag names one, or their stem.
+    absl::string_view stem = path;
+    if (!absl::ConsumeSuffix(&stem, ".bin")) absl::ConsumeSuffix(&stem, ".idx");
+    for (const char* suffix : {".bin", ".idx"}) inputs.push_back({flag, absl::StrCat(stem, suffix)});
+  }
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs(inputs, outputs));
+  return options.metrics.empty() ? absl::OkStatus() : MetricsLog::CheckFile(options.metrics);
 }
 
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {

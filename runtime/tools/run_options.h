@@ -69,6 +69,10 @@ std::chrono::nanoseconds TimeOf(double seconds);
 // The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 
+// kInvalidArgument when this process would write over what it reads, or over a file that is none of metrics. The names
+// of traces end in `suffixes`, one for each rank that writes its own.
+absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
+
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
 

@@ -18,7 +18,10 @@ namespace bowline {
 // Losses are f32 written exactly: equal numbers mean equal bits. A value that is no number is written as null.
 class MetricsLog {
  public:
-  // Starts an empty file, whatever was in it.
+  // kInvalidArgument when `path` is a file that holds something else than metrics, which a run would lose for good.
+  static absl::Status CheckFile(const std::string& path);
+
+  // Starts an empty file in place of that of an earlier run, which CheckFile must allow.
   static absl::StatusOr<MetricsLog> Create(const std::string& path);
 
   // Continues the file of a run that is resumed after `step`: removes the lines of later steps, which the run will take

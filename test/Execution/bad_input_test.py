@@ -449,6 +449,25 @@ class BadInput(tools.ToolTest):
             self.refuse((f"--link {word}", "such as bandwidth=10GB/s,latency=5us"), *run, "--link", word)
         self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are dp"), *run, "--link", "pp:latency=1us")
 
+    def test_outputs_that_are_inputs(self):
+        model = self.model("mine", {}, WEIGHTS.read_bytes())
+        sizes = ["--batch", 3, "--seq", 5]
+        compile_ = "bowline-compile"
+        (self.folder / "link").symlink_to(model / "model.safetensors")
+        for name in ("config.json", "model.safetensors", "../link"):
+            for output in (["-o", model / name], ["-o", self.folder / "x.plan", "--kernel-listing", model / name]):
+                self.refuse((f"{output[-2]} names", "a file of MODEL", "would be overwritten"), compile_, model, *sizes,
+                            *output)
+        strategy, graph = self.folder / "s.mlir", self.folder / "g.mlir"
+        tools.succeed(compile_, model, *sizes, "--compile-to", "graph", "-o", graph)
+        strategy.write_text('"dist.strategy"() : () -> ()')
+        self.refuse("-o and --strategy name the same file", compile_, model, *sizes, "--strategy", strategy, "-o",
+                    strategy)
+        self.refuse("-o and MODEL name the same file", compile_, graph, *sizes, "--compile-to", "graph", "-o", graph)
+        # What is beside a model and no part of it may be written again.
+        for _ in range(2):
+            tools.succeed(compile_, model, *sizes, "-o", model / "x.plan")
+
     def test_flags_of_ranks(self):
         plan = self.folder / "x.plan"
         tools.compile_train(MODEL, plan, "--mesh", "tp=2")
@@ -490,6 +509,7 @@ class BadInput(tools.ToolTest):
         self.refuse(("no_entry", "'eval_step', 'init', 'train_step'"), *inspect, *trace, "--entry", "no_entry")
         self.refuse(("none/t", "No such file"), *inspect, "--trace", self.folder / "none" / "t")
         self.refuse("is a directory", *inspect, "--trace", self.folder)
+        self.refuse("--trace and the plan name the same file", *inspect, "--trace", plan)
 
         translate = "bowline-translate"
         self.refuse("INPUT is required", translate)
@@ -505,6 +525,7 @@ class BadInput(tools.ToolTest):
         for direction, path in (("--plan-to-mlir", plan), ("--mlir-to-plan", text)):
             self.refuse(("none/y", "No such file"), translate, direction, path, "-o", self.folder / "none" / "y")
             self.refuse("is a directory", translate, direction, path, "-o", self.folder)
+            self.refuse("-o and INPUT name the same file", translate, direction, path, "-o", path)
         self.refuse(("x.plan:1:1", "expected operation"), translate, "--mlir-to-plan", plan, "-o", self.folder / "y")
 
     def test_flags_of_generation(self):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -134,6 +135,8 @@ TEST_F(BowlineRunTest, BadInput) {
   ToyShape other = shape_;
   other.width = 9;
   Write("other.plan", ToyTrainPlan(other));
+  const std::string data = ReadWholeFile(directory_ / "d.bin");
+  std::filesystem::create_symlink("d.bin", directory_ / "link");
   const std::vector<std::string> before = directory_.List();
 
   const std::vector<std::tuple<std::string, int, std::string>> cases = {
@@ -166,7 +169,15 @@ TEST_F(BowlineRunTest, BadInput) {
        "there is no driver 'gpu'; this build has cpu, null, and libbowline_gpu.so is not in"},
       {train + "--metrics $D/none/m --save $D/new", 1, "cannot write '.*none/m': No such file"},
       {train + "--metrics $D --save $D/new", 1, "Is a directory"},
-      {"$D/x.plan --data $D/d.bin --steps 9 --metrics $D/text --resume $D/s", 1, "is no line of metrics"},
+      {"$D/x.plan --data $D/d.bin --steps 9 --metrics $D/text --resume $D/s", 1, "text' exists and holds no metrics"},
+      {train + "--metrics $D/text", 1, "text' exists and holds no metrics"},
+      {train + "--metrics $D/link", 1,
+       "--metrics and --data name the same file, '.*/link', which would be overwritten"},
+      {train + "--metrics $D/x.plan", 1, "--metrics and PLAN name the same file"},
+      {train + "--eval-data $D/short.bin --metrics $D/short.bin", 1, "--metrics and --eval-data name the same file"},
+      {train + "--metrics $D/m --trace $D/m", 1, "--trace and --metrics name the same file"},
+      {train + "--trace $D/d.bin", 1, "--trace and --data name the same file"},
+      {train + "--weights $D/s --trace $D/s/step-00000003/model.safetensors", 1, "a file of --weights '.*/s'"},
       {train + "--save $D/d.bin --metrics $D/m", 1, "d.bin"},
       {train + "--save /proc/none --metrics $D/m", 1, "/proc/none"},
       {train + "--eval-data $D/short.bin --metrics $D/m", 1, "short.bin"},
@@ -194,6 +205,7 @@ TEST_F(BowlineRunTest, BadInput) {
     EXPECT_EQ(directory_.List(), before) << arguments;
   }
   EXPECT_EQ(ReadWholeFile(directory_ / "text"), "no metrics\n");
+  EXPECT_EQ(ReadWholeFile(directory_ / "d.bin"), data);
 }
 
 TEST_F(BowlineRunTest, AFullDiskWhileSavingKeepsTheLastCheckpoint) {

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 TEST(MetricsLogTest, WritesExactlyTheDocumentedKeys) {
   const TempDirectory directory;
-  WriteWholeFile(directory / "m", "an older run\n");
+  WriteWholeFile(directory / "m", "{\"step\":1,\"loss\":1.0}\n");
   auto log = MetricsLog::Create(directory / "m");
   ASSERT_TRUE(log.ok()) << log.status();
   ASSERT_TRUE(log->WriteStep(1, {.loss = 4.5f, .grad_norm = 0.25f, .lr = 0.5f}, 1000, 2.5).ok());
@@ -25,6 +25,20 @@ TEST(MetricsLogTest, WritesExactlyTheDocumentedKeys) {
             "{\"step\":1,\"loss\":4.5,\"grad_norm\":0.25,\"lr\":0.5,\"tokens_per_s\":1000.0,\"step_ms\":2.5}\n"
             "{\"step\":1,\"eval_loss\":3.25}\n"
             "{\"step\":2,\"loss\":null,\"grad_norm\":null,\"lr\":0.0,\"tokens_per_s\":1.0,\"step_ms\":1.0}\n");
+}
+
+TEST(MetricsLogTest, CreateReplacesMetricsAlone) {
+  const TempDirectory directory;
+  for (const std::string content : {"", "{\"step\":1,\"loss\":1.0}\n{\"st", "{\"step\":17,\"lo", "{\"s"}) {
+    WriteWholeFile(directory / "m", content);
+    EXPECT_TRUE(MetricsLog::Create(directory / "m").ok()) << content;
+    EXPECT_EQ(ReadWholeFile(directory / "m"), "");
+  }
+  for (const std::string content : {"some text\n", "x", "[1]\n", "{\"steps\":1}\n", "{\"step\":\"1\"}\n", "\n"}) {
+    WriteWholeFile(directory / "m", content);
+    EXPECT_THAT(MetricsLog::Create(directory / "m").status().ToString(), HasSubstr("holds no metrics"));
+    EXPECT_EQ(ReadWholeFile(directory / "m"), content);
+  }
 }
 
 TEST(MetricsLogTest, ContinueCutsWhatIsTakenAgain) {
