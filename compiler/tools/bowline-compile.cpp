@@ -329,7 +329,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
 } // namespace
 
 int main(int argc, char **argv) {
-  IgnoreWriteSignals();
+  PrepareSignals("bowline-compile");
   CLI::App app("Compiles a model and a strategy into a plan");
   CommandLine line;
   define(app, line);

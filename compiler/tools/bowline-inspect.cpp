@@ -440,7 +440,7 @@ absl::Status run(const std::string &file, bool memory, bool kernels, bool json, 
 } // namespace bowline
 
 int main(int argc, char **argv) {
-  bowline::IgnoreWriteSignals();
+  bowline::PrepareSignals("bowline-inspect");
   CLI::App app("Shows what is inside of a plan: header, entries with their ports, segments, kernels, buffers.",
                "bowline-inspect");
   std::string file;

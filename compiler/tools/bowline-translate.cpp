@@ -79,7 +79,7 @@ absl::Status run(const CommandLine &line) {
 } // namespace
 
 int main(int argc, char **argv) {
-  IgnoreWriteSignals();
+  PrepareSignals("bowline-translate");
   CLI::App app("Translates plan files to the plan dialect and back, byte for byte");
   CommandLine line;
   auto *direction = app.add_option_group("direction");

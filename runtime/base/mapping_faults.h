@@ -13,8 +13,8 @@ void AddMapping(absl::Span<const uint8_t> bytes, absl::string_view path);
 void RemoveMapping(absl::Span<const uint8_t> bytes);
 
 // From now on SIGBUS at an address of a mapped file, which somebody made shorter or whose disk failed, prints
-// "TOOL: error: ..." with the file's name to stderr and ends the process with code 3. SIGBUS anywhere else has its usual
-// effect. For commands; a program that uses this library has handlers of its own. `tool` must stay.
+// "TOOL: error: ..." with the file's name to stderr and ends the process with code 3. SIGBUS anywhere else has its
+// usual effect. For commands; a program that uses this library has handlers of its own. `tool` must stay.
 void ReportMappingFaults(const char* tool);
 
 }  // namespace bowline

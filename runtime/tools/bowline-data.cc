@@ -173,7 +173,7 @@ absl::Status Export(const ExportOptions& options) {
 }
 
 int Main(int argc, char** argv) {
-  IgnoreWriteSignals();
+  PrepareSignals(kTool);
   CLI::App app("Makes and inspects files of training tokens; exports checkpoints.", kTool);
   app.footer("Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk).");
   app.require_subcommand(1);

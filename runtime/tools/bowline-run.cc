@@ -158,7 +158,7 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
 }
 
 int Main(int argc, char** argv) {
-  IgnoreWriteSignals();
+  PrepareSignals(kTool);
   CLI::App app("Runs a plan: trains, evaluates, or generates text.", kTool);
   app.footer(kFooter);
   RunOptions options;

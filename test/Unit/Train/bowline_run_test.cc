@@ -117,6 +117,14 @@ TEST_F(BowlineRunTest, MetricsMayGoIntoAPipe) {
   EXPECT_EQ(std::stoi(outcome.output), 3);
 }
 
+TEST_F(BowlineRunTest, DataThatIsTruncatedWhileTrainingIsNamed) {
+  ASSERT_EQ(RunShell("mkfifo '" + directory_ / "p" + "'").exit_code, 0);
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 1000000000 --quiet --metrics $D/p",
+                              "{ head -c 100 > /dev/null; : > $D/d.bin; cat > /dev/null; } < $D/p &");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("bowline-run: error: '"), HasSubstr("/d.bin' cannot be read any more")));
+}
+
 // Each ends in one message, the documented code and no file.
 TEST_F(BowlineRunTest, BadInput) {
   const std::string train = "$D/x.plan --data $D/d.bin --steps 3 ", text = "--prompt A --max-new-tokens 3 ";
