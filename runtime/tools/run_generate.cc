@@ -26,6 +26,7 @@ absl::Status SetStates(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(session.Run(*init));
   }
   BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
+  NoteUnused(options, loaded);
   if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
     absl::FPrintF(stderr,
                   "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/output_files.h"
 #include "runtime/plan/plan_view.h"
@@ -45,6 +47,15 @@ absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::stri
   }
   BOWLINE_RETURN_IF_ERROR(CheckOutputs(inputs, outputs));
   return options.metrics.empty() ? absl::OkStatus() : MetricsLog::CheckFile(options.metrics);
+}
+
+void Note(const RunOptions& options, absl::string_view text) {
+  if (!options.quiet) absl::FPrintF(stderr, "bowline-run: note: %s\n", text);
+}
+
+void NoteUnused(const RunOptions& options, const LoadedWeights& weights) {
+  if (weights.unused.empty()) return;
+  Note(options, absl::StrCat("the plan has no use for these weights: ", absl::StrJoin(weights.unused, ", ")));
 }
 
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {

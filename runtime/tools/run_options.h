@@ -13,6 +13,7 @@
 #include "runtime/comm/control/launch.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/train/weights.h"
 
 namespace bowline {
 
@@ -72,6 +73,11 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 // kInvalidArgument when this process would write over what it reads, or over a file that is none of metrics. The names
 // of traces end in `suffixes`, one for each rank that writes its own.
 absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
+
+// Prints a note to stderr, unless the run is quiet.
+void Note(const RunOptions& options, absl::string_view text);
+// Notes what the plan has no use for.
+void NoteUnused(const RunOptions& options, const LoadedWeights& weights);
 
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);

@@ -91,12 +91,14 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   }
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
-  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights);
+  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights, OtherConfig::kReport);
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(loaded.status()));
   const LoadedWeights& weights = *loaded;
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
-  if (!weights.unused.empty()) {
-    console.Say(absl::StrCat("note: the plan has no use for these: ", absl::StrJoin(weights.unused, ", ")));
+  NoteUnused(options, weights);
+  if (!weights.config_differences.empty()) {
+    Note(options, absl::StrCat("the weights' config.json describes another model: ",
+                               absl::StrJoin(weights.config_differences, "; ")));
   }
   return absl::OkStatus();
 }
@@ -125,7 +127,8 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
-  BOWLINE_RETURN_IF_ERROR(LoadWeights(session, options.weights).status());
+  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, options.weights));
+  NoteUnused(options, weights);
   BOWLINE_ASSIGN_OR_RETURN(const double loss, evaluator.Evaluate());
   if (!options.metrics.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));

@@ -64,6 +64,7 @@ class Trainer {
   const TokenDataset* dataset_;
   TokenPorts ports_;
   Sampler sampler_;
+  std::string data_digest_;
   int entry_ = 0;
   bool fills_ahead_ = false;
   std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step
