@@ -25,7 +25,8 @@ std::string NamesOf(const flatbuffers::Vector<flatbuffers::Offset<T>>* items) {
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
-absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const hal::Device& device) {
+absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const std::string& driver,
+                          const hal::Device& device) {
   const uint32_t ranks = RankCount(plan);
   const uint32_t given = options.group == nullptr ? 1 : static_cast<uint32_t>(options.group->ranks());
   if (ranks != given) {
@@ -34,7 +35,13 @@ absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, 
                      " run it; start that many, or compile the model for a mesh of ", given));
   }
   const fbs::Target& target = *plan.target();
-  BOWLINE_RETURN_IF_ERROR(device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()}));
+  const absl::Status fits = device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()});
+  if (!fits.ok() && driver != target.device()->str()) {
+    return absl::FailedPreconditionError(absl::StrCat("the plan was compiled for the device '", target.device()->str(),
+                                                      "', which the driver '", driver,
+                                                      "' is not; leave the driver away, and the plan's own is taken"));
+  }
+  BOWLINE_RETURN_IF_ERROR(fits);
   if (options.threads != 0 && options.threads != static_cast<int>(target.threads())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the plan was compiled for ", target.threads(), " threads, not ", options.threads,
@@ -79,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   BOWLINE_ASSIGN_OR_RETURN(hal::DriverChoice choice, hal::ParseDriverChoice(driver));
   device_options.settings = std::move(choice.settings);
   BOWLINE_ASSIGN_OR_RETURN(session->device_, AllDrivers(options.driver_path).CreateDevice(choice.name, device_options));
-  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
+  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, choice.name, *session->device_), file));
   session->role_ = RoleOf(plan, session->rank_);
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);

@@ -84,7 +84,7 @@ class Session {
   // With a group, all its ranks create their sessions at the same time.
   // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks a certificate
   // that the options require; kResourceExhausted when the arena does not fit into memory; kNotFound or kInvalidArgument
-  // for a kernel that this build does not have or that refuses its signature; kUnavailable for an unknown driver.
+  // for a kernel that this build does not have or that refuses its signature; kNotFound for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 

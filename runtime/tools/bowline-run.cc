@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/compared_options.h"
 #include "runtime/tools/run_flags.h"
@@ -115,7 +116,7 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
   BOWLINE_RETURN_IF_ERROR(ParseLinks(plan.plan(), options.link_texts).status());
   Launch launch;
   launch.ranks = options.nproc;
-  launch.source = "--nproc";
+  launch.source = launch.size_source = "--nproc";
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   return SpawnRanks(options.nproc, WithoutNproc(argc, argv));
 }
@@ -152,6 +153,10 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
+  // A launcher's script is the same for any number of ranks.
+  if (RankCount(plan.plan()) == 1 && launch.source.empty()) {
+    BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
+  }
   BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
   BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, chosen));
   return WriteTrace(options, suffix);

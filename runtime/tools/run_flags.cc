@@ -105,7 +105,7 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->group(several);
   app.add_option("--timeout", o.timeout_s, "Seconds that a rank waits for another one")
       ->check(seconds)
-      ->capture_default_str()
+      ->default_str(absl::StrCat(kTimeoutSeconds))
       ->group(several);
   app.add_option("--link", o.link_texts,
                  "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us")
@@ -160,7 +160,11 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
 
 absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, o.plan, "trains"));
+  BOWLINE_RETURN_IF_ERROR(Require(!ComputesNothing(o) || o.save.empty(),
+                                  "the driver null computes nothing that --save could keep; leave out one of them"));
   if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
+    BOWLINE_RETURN_IF_ERROR(
+        Require(o.order.empty(), "--order is that of training; evaluation takes its data in order, leave it out"));
     BOWLINE_RETURN_IF_ERROR(Require(o.save.empty() && o.resume.empty() && o.eval_every == 0,
                                     "--save, --resume and --eval-every belong to training; give --data and --steps"));
     return Require(!o.weights.empty(), "evaluation needs --weights DIR");

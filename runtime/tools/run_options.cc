@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/output_files.h"
+#include "runtime/hal/driver_registry.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/train/metrics_log.h"
 
@@ -49,6 +50,21 @@ absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::stri
   return options.metrics.empty() ? absl::OkStatus() : MetricsLog::CheckFile(options.metrics);
 }
 
+bool ComputesNothing(const RunOptions& options) {
+  const absl::StatusOr<hal::DriverChoice> choice = hal::ParseDriverChoice(options.driver);
+  return choice.ok() && choice->name == "null";
+}
+
+absl::Status CheckOptionsOfOneRank(const RunOptions& options) {
+  std::vector<std::string> given;
+  if (!options.link_texts.empty()) given.push_back("--link");
+  if (options.timeout_s.has_value()) given.push_back("--timeout");
+  if (options.launch.local_rank.has_value()) given.push_back("--local-rank");
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", options.plan, "' is for one rank, which waits for nobody; leave out ", absl::StrJoin(given, ", ")));
+}
+
 void Note(const RunOptions& options, absl::string_view text) {
   if (!options.quiet) absl::FPrintF(stderr, "bowline-run: note: %s\n", text);
 }
@@ -65,6 +81,9 @@ absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<st
 }
 
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {
+  if (ComputesNothing(options)) {
+    Note(options, "the driver null computes nothing: no loss, text or rate below is the model's");
+  }
   SessionOptions session;
   session.driver = options.driver;
   session.driver_path = options.driver_path;

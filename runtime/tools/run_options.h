@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "runtime/train/weights.h"
 
 namespace bowline {
+
+inline constexpr double kTimeoutSeconds = 300;
 
 // The command line of bowline-run. Empty text and 0 mean "not given" where not said otherwise.
 struct RunOptions {
@@ -32,7 +35,7 @@ struct RunOptions {
   RankGroup* group = nullptr;
   std::vector<std::string> link_texts;  // "[AXIS:]LINK"
   LinkTable links;
-  double timeout_s = 300;  // how long a rank waits for another
+  std::optional<double> timeout_s;  // how long a rank waits for another; not given: kTimeoutSeconds
 
   // Ranks as processes.
   int nproc = 0;
@@ -74,6 +77,9 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 // of traces end in `suffixes`, one for each rank that writes its own.
 absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
 
+// Whether the driver of --driver is null, which runs nothing.
+bool ComputesNothing(const RunOptions& options);
+
 // Prints a note to stderr, unless the run is quiet.
 void Note(const RunOptions& options, absl::string_view text);
 // Notes what the plan has no use for.
@@ -81,6 +87,9 @@ void NoteUnused(const RunOptions& options, const LoadedWeights& weights);
 
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
+
+// kInvalidArgument naming the flags that are about several ranks, when this run has one alone.
+absl::Status CheckOptionsOfOneRank(const RunOptions& options);
 
 // Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);

@@ -119,6 +119,9 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   loop.save_every = options.save_every;
   loop.keep_checkpoints = options.keep;
   loop.allow_non_finite = options.allow_non_finite;
+  loop.begin = !options.resume.empty()    ? absl::StrCat("the parameters of the checkpoint '", options.resume, "'")
+               : !options.weights.empty() ? absl::StrCat("the weights in '", options.weights, "'")
+                                          : "the initial values of the model";
   return loop;
 }
 

@@ -14,8 +14,16 @@ using Clock = std::chrono::steady_clock;
 
 bool IsTime(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
-absl::Status CheckFinite(int64_t step, const StepResult& result) {
+// `begin`: where the parameters are from with which the step was computed, if none before it changed them.
+absl::Status CheckFinite(int64_t step, const StepResult& result, const std::string& begin) {
   if (std::isfinite(result.loss) && std::isfinite(result.grad_norm)) return absl::OkStatus();
+  if (!begin.empty()) {
+    return absl::InternalError(absl::StrCat(
+        "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
+        ", before anything was trained: ", begin,
+        " hold values that are not finite, or too large for what the plan "
+        "computes in. Begin with other ones, compile the plan with --dtype f32, or look on with --allow-non-finite"));
+  }
   return absl::InternalError(absl::StrCat(
       "step ", step, ": the loss is ", result.loss, " and the norm of the gradient ", result.grad_norm,
       "; the parameters are spoiled from here on. Train with a lower learning rate or more warm-up, resume from a "
@@ -35,6 +43,7 @@ class TrainLoop {
 
   absl::Status Run(const std::atomic<bool>& stop) {
     bool saved = true;  // nothing has changed yet
+    first_ = trainer_.steps_done() + 1;
     while (trainer_.steps_done() < options_.steps) {
       const absl::StatusOr<bool> stopping = agreement_.AnyOf(stop.load());
       if (!stopping.ok()) {
@@ -62,7 +71,8 @@ class TrainLoop {
       BOWLINE_RETURN_IF_ERROR(metrics_->WriteStep(step, result, tokens_per_second, seconds * 1e3));
     }
     observer_.OnStep(step, result, tokens_per_second);
-    return options_.allow_non_finite ? absl::OkStatus() : CheckFinite(step, result);
+    if (options_.allow_non_finite) return absl::OkStatus();
+    return CheckFinite(step, result, step == first_ ? options_.begin : "");
   }
 
   absl::Status Evaluate() {
@@ -91,6 +101,7 @@ class TrainLoop {
   MetricsLog* metrics_;
   TrainObserver& observer_;
   Agreement& agreement_;
+  int64_t first_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct TrainLoopOptions {
   int64_t save_every = 0;         // in steps; 0: after the last step alone
   int64_t keep_checkpoints = 0;   // delete older ones of the directory once there are more; 0: keep all
   bool allow_non_finite = false;  // go on when loss or gradient are infinite or NaN
+  std::string begin;              // where the parameters that the run begins with are from, for messages
 };
 
 // Is told what happened, after it is in metrics and on disk.

@@ -25,7 +25,7 @@ TEST(DriverRegistry, ListsWhatItHas) {
   const hal::DriverRegistry drivers = BuiltinDrivers();
   EXPECT_EQ(drivers.Names(), (std::vector<std::string>{"cpu", "null"}));
   const auto device = drivers.CreateDevice("tpu", {});
-  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(device.status().message(), "there is no driver 'tpu'; this build has cpu, null");
 }
 

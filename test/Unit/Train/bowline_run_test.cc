@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "test/Unit/Train/run_fixture.h"
 
 namespace bowline {
@@ -82,7 +87,7 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
 
 TEST_F(BowlineRunTest, GeneratesText) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
-  const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40";
+  const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40 --quiet";
   const Outcome one = Run(run + " --seed 3");
   EXPECT_EQ(one.exit_code, 0) << one.output;
   EXPECT_EQ(one.output.size(), 40u);
@@ -95,11 +100,34 @@ TEST_F(BowlineRunTest, GeneratesText) {
   EXPECT_THAT(full.output, HasSubstr("cannot write to the standard output"));
 }
 
+TEST_F(BowlineRunTest, TheDriverNullSaysThatItComputesNothing) {
+  const std::string run = "$D/x.plan --data $D/d.bin --steps 1 --driver null ";
+  EXPECT_THAT(Run(run).output, HasSubstr("note: the driver null computes nothing"));
+  const Outcome saved = Run(run + "--save $D/s");
+  EXPECT_EQ(saved.exit_code, 1);
+  EXPECT_THAT(saved.output, HasSubstr("the driver null computes nothing that --save could keep"));
+  EXPECT_THAT(directory_.List(), Not(::testing::Contains("s")));
+}
+
+TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  const std::string file = directory_ / "s/step-00000001/model.safetensors";
+  std::string bytes = ReadWholeFile(file);
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
+  WriteWholeFile(file, bytes);
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("before anything was trained: the weights in '"), HasSubstr("/s' hold"),
+                                    Not(HasSubstr("learning rate"))));
+}
+
 // Whoever waits for all of these tokens waits for days.
 TEST_F(BowlineRunTest, GenerationEndsQuietlyWhenNobodyReadsOn) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
   const Outcome outcome =
-      Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 1000000000000 | head -c 10 | wc -c");
+      Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 1000000000000 --quiet | head -c 10 | wc -c");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.output, "10\n");
 }
@@ -160,6 +188,9 @@ TEST_F(BowlineRunTest, BadInput) {
       {"$D/x.plan --data $D/d.bin --steps -1", 1, "--steps"},
       {"$D/x.plan --data $D/d.bin --steps x", 1, "--steps"},
       {train + "--order backwards", 1, "--order"},
+      {train + "--timeout 5 --link latency=1us", 1, "is for one rank, .*leave out --link, --timeout"},
+      {train + "--local-rank 0", 1, "leave out --local-rank"},
+      {"$D/x.plan --eval-data $D/d.bin --weights $D/s --order shuffle", 1, "--order is that of training"},
       {train + text, 1, "is a plan that trains; it has no use for --prompt, --max-new-tokens"},
       {train + "--seed 3", 1, "it has no use for --seed"},
       {train + "--eval-every 2", 1, "--eval-every needs --eval-data"},
@@ -173,7 +204,7 @@ TEST_F(BowlineRunTest, BadInput) {
       {train + "--resume $D/s --order shuffle", 1, "data order sequential, not shuffle"},
       {"$D/other.plan --data $D/d.bin --steps 9 --resume $D/s --metrics $D/m", 1, "but the plan has"},
       {"$D/other.plan --data $D/d.bin --steps 9 --weights $D/s --metrics $D/m", 1, "do not fit"},
-      {train + "--driver gpu", 3,
+      {train + "--driver gpu", 1,
        "there is no driver 'gpu'; this build has cpu, null, and libbowline_gpu.so is not in"},
       {train + "--metrics $D/none/m --save $D/new", 1, "cannot write '.*none/m': No such file"},
       {train + "--metrics $D --save $D/new", 1, "Is a directory"},
