@@ -32,6 +32,7 @@ Evaluation alone:
   bowline-run x.plan --eval-data FILE --weights DIR
 Generation:
   bowline-run g.plan --weights DIR --prompt TEXT --max-new-tokens N [--temperature T] [--seed N]
+  bowline-run g.plan --weights DIR --prompt-tokens 1,2,3 --max-new-tokens N            ids instead of text
 
 Several ranks, when the plan is for several:
   bowline-run x.plan ...                             as threads of this process

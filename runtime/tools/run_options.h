@@ -58,6 +58,8 @@ struct RunOptions {
 
   // Generation plans.
   std::string prompt;
+  std::vector<int32_t> prompt_tokens;  // instead of `prompt`
+  std::string print;                   // "text" or "tokens"; not given: as the prompt is
   int64_t max_new_tokens = 0;
   double temperature = 1;
   uint64_t seed = 0;

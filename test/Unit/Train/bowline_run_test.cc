@@ -100,6 +100,62 @@ TEST_F(BowlineRunTest, GeneratesText) {
   EXPECT_THAT(full.output, HasSubstr("cannot write to the standard output"));
 }
 
+// "Tell me" as ids, and back.
+TEST_F(BowlineRunTest, GeneratesIds) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
+  const std::string run = "$D/g.plan --weights $D/s --quiet --seed 3 --echo --max-new-tokens 9 ";
+  const std::string prompt = "84,101,108,108,32,109,101";
+  const Outcome text = Run(run + "--prompt 'Tell me'"), ids = Run(run + "--prompt 'Tell me' --print tokens");
+  EXPECT_EQ(ids.exit_code, 0) << ids.output;
+  std::string read;
+  for (const absl::string_view id : absl::StrSplit(absl::StripSuffix(ids.output, "\n"), ',')) {
+    int value = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(id, &value)) << ids.output;
+    read.push_back(static_cast<char>(value));
+  }
+  EXPECT_EQ(read, text.output);
+  EXPECT_EQ(Run(run + "--prompt-tokens " + prompt).output, ids.output);
+  EXPECT_EQ(Run(run + "--print text --prompt-tokens " + prompt).output, text.output);
+}
+
+TEST_F(BowlineRunTest, GenerationPicksEveryIdAndTakesTextsOfBytesAlone) {
+  ToyShape large = shape_;
+  large.vocabulary = 400;
+  large.sequence = 16;
+  Write("large-x.plan", ToyTrainPlan(large));
+  Write("large.plan", ToyGeneratePlan(large));
+  WriteWholeFile(directory_ / "large.bin", LlmcFile(RandomTokens(301, large.vocabulary, 1)));
+  ASSERT_EQ(Run("$D/large-x.plan --data $D/large.bin --steps 1 --save $D/l --quiet").exit_code, 0);
+  const std::string run = "$D/large.plan --weights $D/l --max-new-tokens 40 --quiet ";
+  const Outcome ids = Run(run + "--prompt-tokens 399,1");
+  ASSERT_EQ(ids.exit_code, 0) << ids.output;
+  int largest = 0;
+  for (const absl::string_view id : absl::StrSplit(absl::StripSuffix(ids.output, "\n"), ',')) {
+    int value = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(id, &value)) << ids.output;
+    largest = std::max(largest, value);
+  }
+  EXPECT_GE(largest, 256);
+  for (const char* text : {"--prompt A", "--prompt-tokens 1 --print text"}) {
+    const Outcome refused = Run(run + text);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("are no bytes: its vocabulary has 400 ids"),
+                                      HasSubstr("--prompt-tokens 1,2,3 with --print tokens")));
+  }
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  WriteWholeFile(directory_ / "s/tokenizer.json", "{}");
+  EXPECT_THAT(Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 3").output,
+              HasSubstr("its tokenizer is '" + directory_ / "s/tokenizer.json" + "'"));
+}
+
+TEST_F(BowlineRunTest, TextsLongerThanWhatThePlanSeesAreNoted) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  const std::string run = "$D/g.plan --weights $D/s --prompt ABCD --max-new-tokens ",
+                    note = "longer than the 16 tokens";
+  EXPECT_THAT(Run(run + "13").output, Not(HasSubstr(note)));
+  EXPECT_THAT(Run(run + "14").output, HasSubstr(note));
+}
+
 TEST_F(BowlineRunTest, TheDriverNullSaysThatItComputesNothing) {
   const std::string run = "$D/x.plan --data $D/d.bin --steps 1 --driver null ";
   EXPECT_THAT(Run(run).output, HasSubstr("note: the driver null computes nothing"));
@@ -191,6 +247,10 @@ TEST_F(BowlineRunTest, BadInput) {
       {train + "--timeout 5 --link latency=1us", 1, "is for one rank, .*leave out --link, --timeout"},
       {train + "--local-rank 0", 1, "leave out --local-rank"},
       {"$D/x.plan --eval-data $D/d.bin --weights $D/s --order shuffle", 1, "--order is that of training"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt A --prompt-tokens 1", 1, "give one of them"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens 1,x", 1, "--prompt-tokens.*is no id of a token"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens -1", 1, "--prompt-tokens"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens 128", 1, "token 0 .* has the value 128"},
       {train + text, 1, "is a plan that trains; it has no use for --prompt, --max-new-tokens"},
       {train + "--seed 3", 1, "it has no use for --seed"},
       {train + "--eval-every 2", 1, "--eval-every needs --eval-data"},
