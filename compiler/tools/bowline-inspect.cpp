@@ -154,11 +154,18 @@ private:
             {"limit", port.limit()}};
   }
 
+  /// The name of the role whose entry it is; empty where all ranks run the same program.
+  std::string roleOf(uint32_t entry) const {
+    const fbs::Program &program = *plan_.programs()->Get(plan_.entries()->Get(entry)->program());
+    return SizeOf(plan_.roles()) > 1 ? name(plan_.roles()->Get(program.role())->name()) : "";
+  }
+
   Json entry(uint32_t index, bool memory) const {
     const fbs::Entry &entry = *plan_.entries()->Get(index);
     Json json = {{"name", name(entry.name())},
                  {"kind", fbs::EnumNameEntryKind(entry.kind())},
                  {"bucket", entry.bucket()},
+                 {"role", roleOf(index)},
                  {"program", name(timeline_.programOf(index).name())},
                  {"commands", timeline_.commandCount(index)},
                  {"inputs", Json::array()},
@@ -304,7 +311,9 @@ std::string layOut(const Json &plan, bool memory) {
     absl::StrAppendFormat(&out, "%-14s %s\n", key, text(value));
   out += "\nentries\n";
   for (const Json &entry : plan["entries"]) {
-    absl::StrAppendFormat(&out, "  %s (%s%s): program %s, %s commands\n", text(entry["name"]), text(entry["kind"]),
+    const std::string role = text(entry["role"]);
+    absl::StrAppendFormat(&out, "  %s%s (%s%s): program %s, %s commands\n", text(entry["name"]),
+                          role.empty() ? "" : " of role '" + role + "'", text(entry["kind"]),
                           entry["bucket"] > 0 ? " " + text(entry["bucket"]) : "", text(entry["program"]),
                           text(entry["commands"]));
     appendPorts(out, "input", entry["inputs"]);
