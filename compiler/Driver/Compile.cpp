@@ -78,6 +78,9 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
+  if (options.lrSchedule == "cosine" && options.minLr > options.lr)
+    return invalid("--min-lr ", options.minLr, " is above --lr ", options.lr,
+                   ", but the cosine schedule goes down to it; exchange them, or give a smaller one");
   return absl::OkStatus();
 }
 
@@ -322,6 +325,12 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   PipelineOptions pipeline = makePipelineOptions(options, chosen);
   BOWLINE_RETURN_IF_ERROR(checkBatch(options, dist::microbatchesOf(module)));
   BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
+  if (options.mode == CompileMode::Train && options.lr == 0)
+    result.remarks.push_back("--lr 0: no step changes a parameter");
+  if (int64_t processors = availableProcessors(); options.threads > processors && pipeline.target->has_host_threads)
+    result.remarks.push_back(absl::StrCat("--threads ", options.threads, ": this machine has ", processors,
+                                          " processors for them, on which the plan runs slower than with as many "
+                                          "threads"));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
   BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));

@@ -176,6 +176,8 @@ class BadInput(tools.ToolTest):
             self.refuse((flag, "missing"), *flags, f"{flag}=")
         for flag in ("--batch", "--seq"):
             self.refuse((flag, "whole number of 64 bits"), *flags[:2], f"{flag}={huge}", *flags[-2:])
+        schedule = ["--lr-schedule", "cosine", "--decay-steps", 9]
+        self.refuse(("--min-lr 0.1", "above --lr 0.01"), *flags, *schedule, "--lr", "0.01", "--min-lr", "0.1")
         for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
             for value in ("inf", "nan", "1e999"):
                 self.refuse((flag, "finite"), *flags, flag, value)
@@ -423,7 +425,7 @@ class BadInput(tools.ToolTest):
                      "--rank", "--nproc"):
             self.refuse(flag, "bowline-run", plan, flag)
         self.refuse("--timeout", *run, "--timeout", 1, "--timeout", 2)
-        self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu", code=3)
+        self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu")
         self.refuse("extra.plan", *run, "extra.plan")
         # What is there only with something else, or not with it.
         self.refuse(("--eval-every", "--eval-data"), *run, "--eval-every", 2)
@@ -445,9 +447,12 @@ class BadInput(tools.ToolTest):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertRegex(done.stderr.decode(), rf"--trace: cannot write '{trace}(\.rank-[01])?': No such file")
             self.assertNotIn(b"step 1", done.stderr)
-        for word in ("bogus", "tp:latency=-1us", "dp:bandwidth=0GB/s", "dp:speed=1"):
+        self.refuse(("x.plan' is for one rank", "leave out --link"), *run, "--link", "latency=1us")
+        run[1] = mesh
+        for word in ("bogus", "tp:latency=-1us", "tp:bandwidth=0GB/s", "tp:speed=1"):
             self.refuse((f"--link {word}", "such as bandwidth=10GB/s,latency=5us"), *run, "--link", word)
-        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are dp"), *run, "--link", "pp:latency=1us")
+        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are tp"), *run, "--link", "pp:latency=1us")
+        self.refuse(("along 'tp' is given twice",), *run, "--link", "tp:latency=1us", "--link", "tp:latency=2us")
 
     def test_outputs_that_are_inputs(self):
         model = self.model("mine", {}, WEIGHTS.read_bytes())
@@ -467,6 +472,14 @@ class BadInput(tools.ToolTest):
         # What is beside a model and no part of it may be written again.
         for _ in range(2):
             tools.succeed(compile_, model, *sizes, "-o", model / "x.plan")
+
+    def test_choices_without_effect_are_noted(self):
+        plan, processors = self.folder / "x.plan", len(os.sched_getaffinity(0))
+        for flags, says in ((["--lr", 0], "note: --lr 0: no step changes a parameter"),
+                            (["--threads", processors + 1], f"this machine has {processors} processors")):
+            done = tools.start("bowline-compile", tools.MODELS / MODEL, "--batch", 3, "--seq", 5, *flags, "-o", plan)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(says, done.stderr.decode())
 
     def test_flags_of_ranks(self):
         plan = self.folder / "x.plan"
