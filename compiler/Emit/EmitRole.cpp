@@ -245,8 +245,12 @@ private:
     return success();
   }
 
-  /// All elements as bytes; a splat stores one.
+  /// All elements as bytes; a splat stores one, and truth values are bits.
   static std::vector<uint8_t> expand(DenseElementsAttr elements) {
+    if (elements.getElementType().isInteger(1)) {
+      auto values = elements.getValues<bool>();
+      return std::vector<uint8_t>(values.begin(), values.end());
+    }
     ArrayRef<char> raw = elements.getRawData();
     std::vector<uint8_t> bytes;
     for (int64_t i = 0, count = elements.isSplat() ? elements.getNumElements() : 1; i < count; ++i)
