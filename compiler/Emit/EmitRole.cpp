@@ -181,13 +181,9 @@ private:
     return isPort;
   }
 
-  /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
-  /// any time: it says nothing.
+  /// Launches of the program whose data are checked.
   SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
     SmallVector<plan::LaunchOp> launches;
-    for (auto entry : module.getOps<plan::EntryOp>())
-      if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
-        return launches;
     program.walk([&](plan::LaunchOp launch) {
       auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
       const kernels::DataCheck *check = dataCheckOf(kernel);

@@ -220,6 +220,18 @@ class Session {
   // Returns the faults of a run that is over as an error. They are cleared then, and the run that began after it has
   // failed.
   absl::Status CheckFaults(StartedRun& run);
+  // Returns the faults of the entry of kind Prepare, which has just run, and clears them alone: words of runs that
+  // nobody has waited for may be set.
+  absl::Status CheckPreparation(int entry);
+  // Reads the words, and writes them.
+  absl::Status ReadFaults();
+  absl::Status WriteFaults();
+  // The operand of a launch of the entry that holds a word; null where it has none.
+  struct FaultPlace {
+    uint32_t segment = 0, command = 0;
+    const fbs::Operand* operand = nullptr;
+  };
+  FaultPlace FindFault(int entry, size_t word) const;
   absl::Status DescribeFault(int entry, size_t word) const;
 
   absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);

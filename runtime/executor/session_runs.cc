@@ -154,6 +154,7 @@ absl::Status Session::Prepare() {
   Drain();
   BOWLINE_RETURN_IF_ERROR(IssueEntry(entry, /*parity=*/0, /*label=*/0));
   BOWLINE_RETURN_IF_ERROR(Finish(entry));
+  BOWLINE_RETURN_IF_ERROR(CheckPreparation(entry));
   is_prepared_ = true;
   return absl::OkStatus();
 }
