@@ -64,11 +64,14 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
       initEntry = entry.getName().str();
       continue;
     }
-    if (entry.getKind() == EntryKind::Prepare || findCallable(entry.getName()))
-      continue; // the interpreter runs Prepare before others; entries of all roles have the same inputs and outputs
-    Callable callable{entry.getName().str(), true, false, {}, {}, {}};
+    if (entry.getKind() == EntryKind::Prepare)
+      continue; // the interpreter runs it before others
+    // Each role has the inputs that its ranks use, and the same outputs as all.
+    Callable &callable = callableOf(entry.getName());
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {
+      if (llvm::any_of(callable.inputs, [&](const Input &input) { return input.name == name.getValue(); }))
+        continue;
       plan::BufferOp buffer = definition(value);
       dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
       Input input{name.getValue().str(), {layout.global.begin(), layout.global.end()}, {}, {}, false};
@@ -79,10 +82,16 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
         input.limit = limit;
       callable.inputs.push_back(std::move(input));
     }
+    callable.results.clear();
     for (auto name : entry.getOutputNames().getAsRange<StringAttr>())
       callable.results.push_back(name.getValue().str());
-    allCallables.push_back(std::move(callable));
   }
+}
+
+RunnableProgram::Callable &PlanProgram::callableOf(StringRef entry) {
+  auto known = llvm::find_if(allCallables, [&](const Callable &callable) { return callable.name == entry; });
+  return known == allCallables.end() ? allCallables.emplace_back(Callable{entry.str(), true, false, {}, {}, {}})
+                                     : *known;
 }
 
 double PlanProgram::workOfEntries(ModuleOp role) {
