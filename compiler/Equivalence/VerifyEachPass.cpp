@@ -9,6 +9,10 @@
 #include "compiler/Equivalence/VerifyEachPass.h"
 #include "compiler/Equivalence/EquivalenceChecker.h"
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -97,7 +101,10 @@ private:
 
 std::shared_ptr<const bool> bowline::verifyEachPass(PassManager &manager) {
   manager.getContext()->disableMultithreading();
-  manager.getContext()->loadDialect<dist::DistDialect>(); // for the mesh that programs run on
+  // For the mesh that programs run on, and for the operations that kernels stand for.
+  manager.getContext()
+      ->loadDialect<dist::DistDialect, graph::GraphDialect, arith::ArithDialect, func::FuncDialect,
+                    math::MathDialect>();
   auto progress = std::make_shared<Progress>();
   manager.addPass(std::make_unique<Verdict>(progress));
   manager.addInstrumentation(std::make_unique<EachPass>(progress));
