@@ -48,6 +48,7 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
+    variable.data = checkedDataOf(role, state.getBuffer());
     if (state.has(StateFlags::Mirror))
       for (auto other : module->getOps<ModuleOp>())
         for (auto owner : other.getOps<plan::StateOp>())
@@ -70,16 +71,24 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
     Callable &callable = callableOf(entry.getName());
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {
-      if (llvm::any_of(callable.inputs, [&](const Input &input) { return input.name == name.getValue(); }))
+      CheckedData data = checkedDataOf(role, value);
+      if (limit > 0)
+        data.restrict({limit, std::nullopt});
+      auto known = llvm::find_if(callable.inputs, [&](const Input &input) { return input.name == name.getValue(); });
+      if (known != callable.inputs.end()) {
+        known->data.restrict(data);
         continue;
+      }
       plan::BufferOp buffer = definition(value);
       dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
-      Input input{name.getValue().str(), {layout.global.begin(), layout.global.end()}, {}, {}, false};
+      Input input;
+      input.name = name.getValue().str();
+      input.shape.assign(layout.global.begin(), layout.global.end());
+      input.data = data;
+      input.microbatches = static_cast<int64_t>(buffer.getSlots());
       if (buffer.getSlots() > 1)
         input.shape.insert(input.shape.begin(), static_cast<int64_t>(buffer.getSlots()));
       input.element = buffer.getTensorType().getElementType();
-      if (limit > 0)
-        input.limit = limit;
       callable.inputs.push_back(std::move(input));
     }
     callable.results.clear();

@@ -42,6 +42,9 @@ public:
       return;
     progress->began = true;
     progress->failed = failed(progress->checker.begin(moduleOf(op)));
+    if (StringRef unmeant = progress->checker.summary().unmeant; !unmeant.empty())
+      emitRemark(op->getLoc()) << "passes are compared in f64 alone: '" << unmeant
+                               << "' has no meaning modulo a prime, so that a difference below rounding is not seen";
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
