@@ -52,9 +52,12 @@ void ValidRowsOp::localize(LocalContext &context) {
   LocalContext::Axes axes = context.axesOf(getRows(), 0);
   if (axes.empty())
     return;
-  // A count beyond the part is all of it, and one in front of it is none.
+  // A count beyond the part is all of it, and one in front of it is none. The difference needs numbers of rows: a count
+  // far below 0 would become one of all rows.
   ImplicitLocOpBuilder builder(getLoc(), *this);
-  getCountMutable().assign(shiftedToPart(context, builder, getCount(), axes, getType().getDimSize(0)));
+  int64_t part = getType().getDimSize(0);
+  Value count = withinZeroAnd(builder, getCount(), part * context.countAlong(axes));
+  getCountMutable().assign(shiftedToPart(context, builder, count, axes, part));
 }
 
 std::optional<double> ValidRowsOp::resultPadding(const PaddingContext &context, unsigned) {
