@@ -151,6 +151,12 @@ class WrongData(tools.ToolTest):
                 for mine, expected in zip(own, losses[0], strict=True):
                     self.assertAlmostEqual(mine, expected, delta=3 * 32 * 2**-23)
 
+    def test_a_step_that_failed_on_another_rank_is_not_logged(self):
+        # Rank 1 has the last two samples of each step.
+        second = BATCH * SEQ + 2 * SEQ + 3
+        for plan, driver in self.plans(TWICE, ["--mesh", "dp=2"]):
+            self.expect_fault("row number 3 is 40", plan, self.tokens([second]), driver, [1])
+
 
 if __name__ == "__main__":
     tools.main()
