@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Hoisting/PrepareHoisting.h"
+#include "kernels/registry/valid_rows.h"
 #include "passes/Analysis/Lifetimes.h"
 #include "passes/Hoisting/InvariantHoisting.h"
 
@@ -45,8 +46,20 @@ void PrepareHoisting::move(plan::LaunchOp launch) {
     replaceLaunch(launch, equal->second);
 }
 
+/// Whether rows of what the launch writes hold no value, so that it cannot persist.
+static bool leavesRowsOut(plan::KernelOp kernel) {
+  if (kernel.getValidRows())
+    return true;
+  const kernels::ValidRows *rows =
+      kernel.getRegistered() ? kernels::FindValidRows(std::string_view(*kernel.getRegistered())) : nullptr;
+  return rows && llvm::any_of(rows->arguments, [&](uint32_t argument) {
+           return argument < kernel.getNumArguments() && kernel.getArgument(argument).getAccess() != plan::Access::Read;
+         });
+}
+
 bool PrepareHoisting::isHoistable(plan::LaunchOp launch) {
-  return isWorthKeeping(launch, symbols) && llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
+  return !leavesRowsOut(symbols.lookup<plan::KernelOp>(launch.getKernel())) && isWorthKeeping(launch, symbols) &&
+         llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
            return use.writes ? !use.reads && isOwnResult(launch, use.buffer) : prepare.isFixed(use.buffer);
          });
 }
