@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/KernelDeclarations.h"
-#include "dialects/Graph/ValidRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
@@ -159,7 +158,6 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
                            builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
   kernel.setBody(function.getName());
   if (auto rows = fusion.getValidRowsAttr()) {
-    function->setAttr(graph::kValidRows, rows);
     SmallVector<int64_t> numbers(rows.asArrayRef());
     for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
       numbers.push_back(fusion.getInputs().size() + output);
