@@ -259,7 +259,7 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
 
     **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `valid_rows`: the
     count is i32 with one dimension; the inputs named behind it, all different, and all results have the same first
-    dimension.
+    dimension; results are floating-point tensors of several rows, each of several elements.
   }];
   let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows);
   let results = (outs Variadic<Graph_Tensor>:$outputs);

@@ -7,24 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/ValidRows.h"
+#include "dialects/Program/ValidRows.h"
 #include "kernels/registry/valid_rows.h"
 
 using namespace mlir;
 using namespace bowline;
 using graph::FactorRule;
-
-static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// Results whose rows are pieces of memory of several elements. What is left out of others holds no number that could
-/// tell that it was used.
-static bool hasRows(graph::FusionOp fusion) {
-  int64_t rows = tensorType(fusion.getOutputs().front()).getDimSize(0);
-  return rows > 1 && llvm::all_of(fusion.getOutputs(), [&](Value output) {
-           RankedTensorType type = tensorType(output);
-           return type.getRank() > 1 && type.getDimSize(0) == rows && type.getNumElements() > rows &&
-                  isa<FloatType>(type.getElementType());
-         });
-}
 
 /// Marks the operands of `op`, each row of whose results is needed by itself, as needed row by row or whole. Fails
 /// where a row needs others.
@@ -52,7 +40,7 @@ static LogicalResult markOperands(Operation *op, DenseSet<Value> &byRow, DenseSe
 }
 
 std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusion) {
-  if (fusion.getContraction() || !hasRows(fusion))
+  if (fusion.getContraction() || !haveRowsToLeaveOut(fusion.getOutputs().getTypes()))
     return std::nullopt;
   Block &body = fusion.getBody().front();
   DenseSet<Value> byRow(body.getTerminator()->operand_begin(), body.getTerminator()->operand_end()), whole;

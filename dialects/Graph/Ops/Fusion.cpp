@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Program/ValidRows.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -41,6 +42,8 @@ LogicalResult FusionOp::verifyValidRows() {
         tensorType(tensor).getDimSize(0) != tensorType(tensors.front()).getDimSize(0))
       return emitOpError("has rows, which are the first dimension of all results and of the inputs that it names: ")
              << tensor.getType() << " has others than " << tensors.front().getType();
+  if (!haveRowsToLeaveOut(getOutputs().getTypes()))
+    return emitOpError(kRowsToLeaveOut);
   return success();
 }
 

@@ -1302,6 +1302,42 @@ graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
 
 // -----
 
+// Rows that are left out are pieces of memory.
+graph.func @f(%x: tensor<6xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors with the same first dimension of 2 or more, and with several elements in each row; leave 'rows' out}}
+  %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<6xf32>, tensor<1xi32>) -> tensor<6xf32> {
+  ^bb0(%a: tensor<6xf32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<6xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Rows that are left out could be told from others by their numbers.
+graph.func @f(%x: tensor<6x2xi32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors}}
+  %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<6x2xi32>, tensor<1xi32>) -> tensor<6x2xi32> {
+  ^bb0(%a: tensor<6x2xi32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<6x2xi32>
+  }
+  graph.return
+}
+
+// -----
+
+// Some of one row cannot be left out.
+graph.func @f(%x: tensor<1x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors}}
+  %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<1x2xf32>, tensor<1xi32>) -> tensor<1x2xf32> {
+  ^bb0(%a: tensor<1x2xf32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<1x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
 // Rows need a dimension, and their count one.
 graph.func @f(%x: tensor<6x2xf32>, %n: tensor<i32>) {
   // expected-error @+2 {{failed to infer returned types}}
