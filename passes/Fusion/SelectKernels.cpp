@@ -65,6 +65,10 @@ private:
     for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
       if (!isWritten(constant))
         continue;
+      if (constant->use_empty()) {
+        constant.erase();
+        continue;
+      }
       SmallVector<OpOperand *> uses = usesInOrder(constant);
       for (OpOperand *use : llvm::drop_begin(uses)) {
         OpBuilder builder(use->getOwner());

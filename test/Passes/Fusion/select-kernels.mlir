@@ -106,6 +106,17 @@ graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
   graph.return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
+// -----
+
+// A constant that nobody uses goes.
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @unused
+// CHECK-NEXT: graph.return
+graph.func @unused(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %unused = arith.constant dense<1.0> : tensor<4xf32>
+  graph.return %x : tensor<4xf32>
+}
+
 //--- contractions.mlir
 // What a kernel refuses is an error of the operation.
 // REFUSED: error: 'graph.dot_general' op cannot run as kernel 'matmul': kernel 'matmul': threads is 0
