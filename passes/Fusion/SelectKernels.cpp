@@ -15,6 +15,7 @@
 #include "passes/Analysis/UsesInOrder.h"
 #include "passes/Fusion/KernelDeclarations.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Fusion/ValidRows.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_SELECTKERNELS
@@ -60,7 +61,8 @@ private:
     return model && op->hasTrait<OpTrait::ConstantLike>() && model.hasKernel();
   }
 
-  /// Filling each place is cheaper than filling one and copying it.
+  /// Filling each place is cheaper than filling one and copying it. Counts of rows stay one value: who uses rows of
+  /// somebody else leaves the same ones out because both have the same count.
   void repeatConstants(graph::FuncOp function) {
     for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
       if (!isWritten(constant))
@@ -70,9 +72,15 @@ private:
         continue;
       }
       SmallVector<OpOperand *> uses = usesInOrder(constant);
-      for (OpOperand *use : llvm::drop_begin(uses)) {
-        OpBuilder builder(use->getOwner());
-        use->set(builder.clone(*constant)->getResult(0));
+      Value count;
+      for (OpOperand *use : uses) {
+        bool isCount = isRowCount(*use);
+        if (isCount && count)
+          use->set(count);
+        else if (use != uses.front())
+          use->set(OpBuilder(use->getOwner()).clone(*constant)->getResult(0));
+        if (isCount)
+          count = use->get();
       }
     }
   }

@@ -60,6 +60,14 @@ std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusio
   return inputs;
 }
 
+bool bowline::isRowCount(OpOperand &use) {
+  if (auto fusion = dyn_cast<graph::FusionOp>(use.getOwner()))
+    return fusion.getValidRows() && fusion.getValidRows()->front() == static_cast<int64_t>(use.getOperandNumber());
+  auto model = dyn_cast<graph::KernelModel>(use.getOwner());
+  const kernels::ValidRows *rows = model ? kernels::FindValidRows(std::string_view(model.kernelName())) : nullptr;
+  return rows && rows->count == use.getOperandNumber();
+}
+
 /// The count behind which rows of the operand are not read; null where all are.
 static Value countOf(OpOperand &use) {
   auto number = static_cast<int64_t>(use.getOperandNumber());

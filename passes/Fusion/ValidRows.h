@@ -22,6 +22,9 @@ std::optional<llvm::SmallVector<int64_t>> findRowInputs(graph::FusionOp fusion);
 /// rows out already.
 mlir::Value findRowCount(graph::FusionOp fusion);
 
+/// Whether the operand is the count behind which the operation of its use leaves rows out.
+bool isRowCount(mlir::OpOperand &use);
+
 /// Makes the fusion leave out the rows behind `count`, and ask for no rows of `rowInputs` behind it.
 void leaveRowsOut(graph::FusionOp fusion, mlir::Value count, llvm::ArrayRef<int64_t> rowInputs);
 

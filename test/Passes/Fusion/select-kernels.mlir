@@ -117,6 +117,41 @@ graph.func @unused(%x: tensor<4xf32>) -> tensor<4xf32> {
   graph.return %x : tensor<4xf32>
 }
 
+// -----
+
+// A constant is written for each use, but as a count of rows it stays one value, which tells that rows that one leaves
+// out are those that the other does not read.
+// CHECK-LABEL: graph.func @counted
+// CHECK-COUNT-1: plan.call @fill
+// CHECK-NOT: plan.call @fill
+// CHECK: graph.return
+// CHECK-LABEL: graph.func @added
+// CHECK-DAG: %[[COUNT:.*]] = plan.call @fill.{{[0-9]+}}() : () -> tensor<3xi32>
+// CHECK-DAG: %[[OTHER:.*]] = plan.call @fill.{{[0-9]+}}() : () -> tensor<3xi32>
+// CHECK-DAG: %[[ROWS:.*]] = plan.call @silu.{{[0-9]+}}(%{{.*}}, %[[COUNT]])
+// CHECK-DAG: plan.call @grouped_matmul.{{[0-9]+}}(%[[ROWS]], %{{.*}}, %[[COUNT]])
+// CHECK: graph.return %{{.*}}, %[[OTHER]]
+graph.func @counted(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>) -> tensor<8x4xf32> {
+  %o = arith.constant dense<3> : tensor<3xi32>
+  %a = graph.fusion(%x, %o) rows [1, 0] : (tensor<8x4xf32>, tensor<3xi32>) -> tensor<8x4xf32> {
+  ^bb0(%b: tensor<8x4xf32>, %c: tensor<3xi32>):
+    %s = graph.silu %b : tensor<8x4xf32>
+    graph.yield %s : tensor<8x4xf32>
+  }
+  %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
+graph.func @added(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>) -> (tensor<8x4xf32>, tensor<3xi32>) {
+  %o = arith.constant dense<3> : tensor<3xi32>
+  %a = graph.fusion(%x, %o) rows [1, 0] : (tensor<8x4xf32>, tensor<3xi32>) -> tensor<8x4xf32> {
+  ^bb0(%b: tensor<8x4xf32>, %c: tensor<3xi32>):
+    %s = graph.silu %b : tensor<8x4xf32>
+    graph.yield %s : tensor<8x4xf32>
+  }
+  %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y, %o : tensor<8x4xf32>, tensor<3xi32>
+}
+
 //--- contractions.mlir
 // What a kernel refuses is an error of the operation.
 // REFUSED: error: 'graph.dot_general' op cannot run as kernel 'matmul': kernel 'matmul': threads is 0
