@@ -101,7 +101,8 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
     body.addArgument(count.getType(), count.getLoc());
   }
   SmallVector<int64_t> rows = {number};
-  llvm::append_range(rows, rowInputs);
+  // A count may be read row by row besides: it is read whole for its last element.
+  llvm::copy_if(rowInputs, std::back_inserter(rows), [&](int64_t input) { return input != number; });
   fusion.setValidRows(ArrayRef<int64_t>(rows));
   // By name: the operation makes zeros behind the count, and these rows are left out.
   for (auto op : llvm::make_early_inc_range(body.getOps<graph::ValidRowsOp>()))

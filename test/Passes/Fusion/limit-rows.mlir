@@ -76,3 +76,17 @@ graph.func @later(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>, %t: tensor<5x3xi32
   %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
   graph.return %y : tensor<8x4xf32>
 }
+
+// -----
+
+// Offsets of as many rows as there are rows, which scale these: a count is no input with rows.
+// CHECK-LABEL: graph.func @scaled
+// CHECK: graph.fusion(%[[OFFSETS:.*]], %{{.*}}) rows [0, 1] : (tensor<3xi32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+// CHECK: graph.grouped_dot
+graph.func @scaled(%x: tensor<3x8xf32>, %m: tensor<2x8x8xf32>, %o: tensor<3xi32>) -> tensor<3x8xf32> {
+  %n = arith.sitofp %o : tensor<3xi32> to tensor<3xf32>
+  %along = graph.broadcast %n dims [0] : (tensor<3xf32>) -> tensor<3x8xf32>
+  %a = arith.mulf %x, %along : tensor<3x8xf32>
+  %y = graph.grouped_dot %a, %m at %o : (tensor<3x8xf32>, tensor<2x8x8xf32>, tensor<3xi32>) -> tensor<3x8xf32>
+  graph.return %y : tensor<3x8xf32>
+}
