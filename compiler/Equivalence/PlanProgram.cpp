@@ -28,8 +28,8 @@ PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, co
 
 PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : RunnableProgram(std::move(owned)), interpreter(*module, bodies, arithmetic) {
+  StringAttr axis = stage::axisOf(*module);
   for (auto role : module->getOps<ModuleOp>()) {
-    auto axis = role->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     RankGrid grid(dist::MeshOp::of(role), axis ? axis.getValue() : StringRef());
     addStates(role, grid);
     addEntries(role, grid);

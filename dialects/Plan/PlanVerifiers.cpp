@@ -36,7 +36,7 @@ static StringRef mustBe(NamedAttribute attribute) {
   Attribute value = attribute.getValue();
   if (name == PlanDialect::kTargetAttr)
     return isa<TargetAttr>(value) ? "" : "a #plan.target";
-  if (name == PlanDialect::kCompilerAttr || name == PlanDialect::kRoleAxisAttr)
+  if (name == PlanDialect::kCompilerAttr)
     return isa<StringAttr>(value) ? "" : "a string";
   bool isBytes = name == PlanDialect::kArenaBytesAttr || name == PlanDialect::kLiveBytesAttr;
   if (name != PlanDialect::kSeedAttr && !isBytes)

@@ -9,6 +9,7 @@
 #include "passes/Analysis/Roles.h"
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
+#include "dialects/Stage/StageOps.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -33,13 +34,39 @@ static constexpr StringLiteral kWhatToDo("after phase 'local' each role's progra
                                          "around it, with its plan.arena_bytes where it has that, and leave dist.mesh, "
                                          "dist.strategy and plan.attachment outside");
 
+/// Several roles have names, and are the programs of the coordinates along one axis.
+static LogicalResult verifyAxis(ModuleOp module, ArrayRef<ModuleOp> roles) {
+  constexpr StringLiteral name = stage::StageDialect::kAxisAttr;
+  bool isOnly = roles.size() == 1;
+  for (auto [index, role] : llvm::enumerate(llvm::to_vector(roles)))
+    if (!isOnly && role.getSymName().value_or("").empty())
+      return role.emitError("role ") << index << " of " << roles.size() << " has no name; write 'module @stage" << index
+                                     << " { ... }'";
+  StringAttr axis = stage::axisOf(module);
+  if (!axis && isOnly)
+    return success();
+  if (!axis)
+    return module.emitError("nothing says along which axis of the mesh the ranks of the ")
+           << roles.size() << " roles lie; name it in '" << name << "' of the module around them";
+  dist::MeshOp mesh = dist::MeshOp::of(module);
+  if (!mesh || !mesh.getAxis(axis))
+    return module.emitError("'") << name << "' is " << axis << ", which is no axis of the module's dist.mesh; name the "
+                                 << "axis along which the ranks of the roles lie";
+  if (mesh.getSize(axis) != static_cast<int64_t>(roles.size()))
+    return module.emitError("'") << name << "' is " << axis << ", of size " << mesh.getSize(axis)
+                                 << ", but the number of roles is " << roles.size()
+                                 << "; each coordinate along the axis has one role";
+  return success();
+}
+
 LogicalResult bowline::verifyRoles(ModuleOp module) {
   for (Operation &op : *module.getBody())
     if (!isa<ModuleOp>(op) && !isForAllRoles(&op))
       return op.emitOpError() << "is in no role: " << kWhatToDo;
-  if (module.getOps<ModuleOp>().empty())
+  auto roles = llvm::to_vector(module.getOps<ModuleOp>());
+  if (roles.empty())
     return module.emitError() << "the module has no role: " << kWhatToDo;
-  return success();
+  return verifyAxis(module, roles);
 }
 
 RoleCopy::RoleCopy(ModuleOp role) {
