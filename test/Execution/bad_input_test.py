@@ -351,8 +351,315 @@ class BadInput(tools.ToolTest):
                     file("phase.mlir", 'module attributes {bowline.phase = "stage"} {}'), *out)
         self.refuse(("phase 'stage' is no more", "use shard"), "bowline-compile", text, "--compile-to", "stage", *out)
         self.refuse(("'stages' is no phase", "input, graph, train"), "bowline-compile", text, "--compile-to", "stages", *out)
+        self.refuse("-o is missing", compile_, model, *sizes)
+        self.refuse("--seq", compile_, model, "--batch", 3, *out)
+        self.refuse("--batch", compile_, model, "--seq", 5, *out)
+        self.refuse("--batch", compile_, model, "--batch", -1, "--seq", 5, *out)
+        self.refuse(("--batch 3", "the 2 microbatches", "are 1 and 3"), compile_, model, *sizes, "--microbatches", 2, *out)
+        self.refuse(("400", "64"), compile_, model, "--batch", 1, "--seq", 400, *out)
+        self.refuse("not supported", compile_, model, "--batch", 10**12, "--seq", 20, *out)
+        self.refuse("--mode", compile_, model, *sizes, "--mode", "sing", *out)
+        self.refuse("--dtype", compile_, model, *sizes, "--dtype", "f64", *out)
+        self.refuse("--lr", compile_, model, *sizes, "--lr", "fast", *out)
+        self.refuse("--decay-steps", compile_, model, *sizes, "--lr-schedule", "cosine", *out)
+        self.refuse("--nonsense", compile_, model, *sizes, "--nonsense", *out)
+        self.refuse(("--disable-step", "merge-fusions"), compile_, model, *sizes, "--disable-step", "everything", *out)
+        self.refuse("512MiB", compile_, model, *sizes, "--memory-limit", "much", *out)
+        self.refuse(("--memory-limit 64KiB", "largest buffers", "model.embed_tokens.weight"), compile_, model, *sizes,
+                    "--memory-limit", "64KiB", *out)
+        self.refuse("none/x.plan", compile_, model, *sizes, "-o", self.folder / "none" / "x.plan")
+        self.refuse("/proc/x.plan", compile_, model, *sizes, "-o", "/proc/x.plan")
+        self.refuse("--compile-from", compile_, model, *sizes, "--compile-from", "train", *out)
+        # A full disk: a limit of 8 blocks of 1024 bytes stands for it. It hits the file that is asked for, or what the
+        # linker is given, which is memory: this limit counts that as well.
+        self.refuse("x.mlir", compile_, model, *sizes, "--compile-to=train", "-o", self.folder / "x.mlir", code=3,
+                    before="ulimit -f 8")
+        self.refuse(("memory file 'kernels.a'", "raise the file size limit"), compile_, model, *sizes, *out, code=3,
+                    before="ulimit -f 8")
+
+    def test_flags_of_the_other_mode(self):
+        values = {"--batch": 2, "--microbatches": 1, "--zero": 0, "--zero-axis": "dp", "--prefetch": 1, "--schedule": "1f1b",
+                  "--stages": "balanced", "--recompute": "none", "--bucket-bytes": "25MiB", "--optimizer": "adamw",
+                  "--lr": 0.001, "--beta1": 0.9, "--beta2": 0.95, "--eps": 1e-8, "--weight-decay": 0.1, "--clip-norm": 1,
+                  "--lr-schedule": "constant", "--warmup-steps": 0, "--decay-steps": 9, "--min-lr": 0,
+                  "--runs-in-flight": 1, "--map-weights": None}
+        sizes = {"train": ["--seq", 8, "--batch", 2], "generate": ["--seq", 8]}
+        described = re.split(r"\n  (?=-)", tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0])
+        modes = {text.split()[0]: text.split()[-1] for text in described if text.endswith(("(train)", "(generate)"))}
+        self.assertEqual(modes.keys(), values.keys())
+        for flag, mode in modes.items():
+            other = {"(train)": "generate", "(generate)": "train"}[mode]
+            value = [] if values[flag] is None else [values[flag]]
+            # What would be the default is refused too: it was meant to do something.
+            self.refuse((f"{flag} has no effect with --mode {other}", f"add --mode {mode[1:-1]}"), "bowline-compile",
+                        tools.MODELS / MODEL, *sizes[other], "--mode", other, flag, *value, "-o", self.folder / "x.plan")
+
+    def test_flags_without_effect(self):
+        def refuse(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--seq", 8, "--batch", 2, *flags, "-o",
+                        self.folder / "x.plan")
+
+        for flag in ("--report", "--runs-in-flight=2"):
+            refuse((f"{flag.split('=')[0]} has no effect with --compile-to=memory", "go on to the plan"), flag,
+                   "--compile-to=memory")
+        for flag in ("--decay-steps", "--min-lr"):
+            refuse((f"{flag} has no effect without --lr-schedule cosine", "add that"), flag, 9)
+        for flag in ("--beta1", "--beta2", "--eps", "--weight-decay"):
+            refuse((f"{flag} has no effect with --optimizer sgd", "use adamw"), "--optimizer", "sgd", flag, 0.5)
+        refuse(("--link is about several ranks, and there is one", "add --mesh"), "--link", "bandwidth=1GB/s")
+    def test_numbers_out_of_range(self):
+        """No number is taken for another one because it does not fit."""
+        flags = ["bowline-compile", tools.MODELS / MODEL, "--batch", 4, "--seq", 5, "-o", self.folder / "x.plan"]
+        huge = "99999999999999999999999"
+        for value in (2**32 + 1, 99999999999, 4097, -1):
+            self.refuse(("--threads must be 0 to 4096", str(value)), *flags, "--threads", value)
+        for flag in ("--threads", "--seed", "--microbatches", "--warmup-steps", "--decay-steps", "--prefetch"):
+            for value in (huge, "1.5", "nan"):
+                self.refuse((flag, "whole number of 64 bits"), *flags, f"{flag}={value}")
+            self.refuse((flag, "missing"), *flags, f"{flag}=")
+        for flag in ("--batch", "--seq"):
+            self.refuse((flag, "whole number of 64 bits"), *flags[:2], f"{flag}={huge}", *flags[-2:])
+        for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
+            for value in ("inf", "nan", "1e999"):
+                self.refuse((flag, "finite"), *flags, flag, value)
+        for value in ("0.5", "0.1B", "0", "0.0009kB", "2000000TB", huge):
+            self.refuse("is not 1 to 10^18 bytes", *flags, "--memory-limit", value)
+        self.refuse(("--microbatches 1048577", "1048576"), *flags[:2], "--batch", 1048577, *flags[4:], "--microbatches",
+                    1048577)
+        many = self.folder / "many.mlir"
+        many.write_text('dist.strategy @s {\n  microbatches 4611686018427387904\n}\n')
+        self.refuse(("'microbatches 4611686018427387904'", "1048576"), *flags, "--strategy", many)
+
+    def test_outputs(self):
+        model, sizes = tools.MODELS / MODEL, ["--batch", 2, "--seq", 5, "--threads", 1]
+        self.refuse(("-o -", "standard output"), "bowline-compile", model, *sizes, "-o", "-")
+        compiled = self.folder / "codegen.mlir"
+        tools.succeed("bowline-compile", model, *sizes, "--compile-to=codegen", "-o", compiled)
+        self.refuse(("--kernel-listing has nothing to list", "--compile-from=codegen"), "bowline-compile", compiled,
+                    "--compile-from=codegen", "--threads", 1, "--kernel-listing", self.folder / "k", "-o",
+                    self.folder / "x.plan")
+        text = compiled.read_text()
+        for said, instead, says in (('plan.seed = 0 : i64', 'plan.seed = "x"', ("plan.seed", "it must be an i64")),
+                                    ('cpu = "', 'cpu = "x86-64-v9', ('cpu = "x86-64-v9', "use one of x86-64-v"))):
+            self.assertIn(said, text)
+            (self.folder / "edited.mlir").write_text(text.replace(said, instead, 1))
+            self.refuse(says, "bowline-compile", self.folder / "edited.mlir", "--compile-from=codegen", "--threads", 1,
+                        "-o", self.folder / "x.plan")
+        # What is refused leaves no listing behind.
+        self.refuse("--memory-limit 64KiB", "bowline-compile", model, *sizes, "--memory-limit", "64KiB",
+                    "--kernel-listing", self.folder / "k", "-o", self.folder / "x.plan")
+        tools.succeed("bowline-compile", compiled, "--compile-from=codegen", "--compile-to=memory", "--threads", 1, "-o",
+                      self.folder / "memory.mlir")
+        self.refuse(("-o -", "standard output"), "bowline-translate", "--mlir-to-plan", self.folder / "memory.mlir",
+                    "-o", "-")
+
+    def test_a_pass_that_changes_the_program_fails_a_check(self):
+        program = self.folder / "x.mlir"
+        program.write_text("graph.func @step(%x: tensor<3xf32>) -> tensor<3xf32> {\n  graph.return %x : tensor<3xf32>\n}\n"
+                           'graph.entry @run [@step] repeat [1] {sym_visibility = "private"}\n')
+        verified = ["bowline-opt", program, "--verify-each=equiv"]
+        tools.succeed(*verified, "--cse")
+        done = tools.start(*verified, "--symbol-dce")
+        self.assertIn(b"step 'symbol-dce' removes entry @run", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        # What cannot be compared is another thing.
+        program.write_text("graph.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
+                           "  %0 = arith.constant dense<0x7FC00000> : tensor<3xf32>\n  graph.return %0 : tensor<3xf32>\n}\n")
+        done = tools.start(*verified, "--cse")
+        self.assertIn(b"computes NaN, in f64", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+    def test_compilation_needs_no_temporary_files(self):
+        plan = self.folder / "x.plan"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 3, "--seq", 5, "-o", plan,
+                      env={**os.environ, "TMPDIR": str(self.folder / "none")})
+        self.assertEqual(list(self.tree()), [plan])
+
+    def test_strategies(self):
+        def file(name, text):
+            path = self.folder / name
+            path.write_text(text)
+            return path
+
+        def refuse(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, *flags,
+                        "-o", self.folder / "x.plan")
+
+        for flag in ("--lr", "--beta1", "--beta2", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
+            refuse(flag, flag, "nan")
+
+        # Axes and sizes.
+        refuse(("--mesh dp=2,ep=2: ", "axis 'ep', which nothing uses", "by itself is 'pp'"), "--mesh", "dp=2,ep=2")
+        refuse(("--mesh dp=0: ", "nearest valid one is 1"), "--mesh", "dp=0")
+        refuse(("--mesh dp=: ", "NAME=SIZE"), "--mesh", "dp=")
+        refuse('axis "dp" is named twice', "--mesh", "dp=2,dp=3")
+        refuse(("--zero 1: ", 'axis "fsdp"', 'nearest is "dp"'), "--mesh", "dp=2", "--zero", 1, "--zero-axis", "fsdp")
+        refuse(("--sequence-parallel: ", 'no axis "tp"', "--mesh tp=2"), "--mesh", "dp=2", "--sequence-parallel")
+        refuse(("--zero 1: ", "add a mesh, for instance --mesh dp=2,tp=2"), "--zero", 1)
+        refuse(("of 6 does not divide over the 4 ranks along \"dp\"", "sizes are 4 and 8"), "--mesh", "dp=4")
+        # Patterns and axes of a file.
+        mesh = 'mesh @m ["dp", "tp"] [3, 2]\n'
+        for line, says in (
+                ('shard "layers.*.mlp.w_upp" as <[{"tp"}, {}]>',
+                 ('s.mlir:3:1: pattern "layers.*.mlp.w_upp" matches no parameter', "nearest is 'layers.0.mlp.w_up'")),
+                ('shard "layers.*.mlp.w_up" as <[{"tpp"}, {}]>', ('s.mlir:3:1:', 'axis "tpp"', 'nearest is "tp"')),
+                ('batch "ddp"', ("s.mlir:3:1:", "ddp", "dp")),
+                ('schedule "1f1b" microbatches 4', ("s.mlir:3:17: ", "says otherwise than --microbatches 3"))):
+            refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"),
+                   "--microbatches", 3)
+        # What a first user may write. Where the parser refuses it, the message says how the line is written.
+        for line, says in (
+                ("batch dp", ("s.mlir:3:7: ", "a line 'batch' reads 'batch \"dp\"'")),
+                ("zero 3", ("s.mlir:3:6: ", "'zero level 3 axis \"dp\" prefetch 2'")),
+                ("zero level 3 axis dp", ("s.mlir:3:18: ", "a line 'zero' reads")),
+                ("microbatches = 3", ("s.mlir:3:13: ", "'microbatches 8'")),
+                ("sequence_parallel", ("s.mlir:", "'sequence_parallel \"tp\"'")),
+                ("overlap_chunks", ("s.mlir:4:1: ", "'overlap_chunks 4', or 'overlap_chunks auto'")),
+                ('bucket_bytes "4MiB"', ("s.mlir:3:14: ", "'bucket_bytes 4194304'")),
+                ('shard "lm_head.weight" [{"tp"}, {}]', ("s.mlir:3:24: ", 'as <[{}, {"tp"}]>')),
+                ('recomputes "full"', ("s.mlir:3:1: ", "the nearest is 'recompute'")),
+                ('dtype "bf16"', ("s.mlir:3:1: ", "the lines of a strategy are batch, bucket_bytes, mesh")),
+                ('stages "[0],[1]"', ("s.mlir:3:1: ", 'names axis "[0],[1]"', 'nearest is "dp"')),
+                ('tensor_parallel "dp"', ("s.mlir:2:1: ", "axis 'tp'", "a line gives its usual part to another axis")),
+                ('schedule "none.csv"', ("s.mlir:3:1: ", "cannot open", "none.csv")),
+                ('recompute "full" {layers = "0"}', ("s.mlir:3:18: ", "attribute 'layers' in braces", "remove it",
+                                                     "a line 'recompute' reads 'recompute \"selective\"'")),
+                ('"dist.microbatches"() <{count = 3 : i64}> {foo = 1} : () -> ()',
+                 ("s.mlir:3:1: ", "attribute 'foo', which nothing reads", "its attributes are count"))):
+            refuse(says, "--strategy", file("s.mlir", "dist.strategy @s {\n" + mesh + line + "\n}\n"))
+        for text, says in (
+                ("", "has 0 dist.strategy operations; it must have one, as in dist.strategy @name {"),
+                (mesh, "a file reads 'dist.strategy @name { mesh"),
+                ('{"mesh": {"dp": 2}}', "a file reads 'dist.strategy @name { mesh"),
+                ("strategy @s {\n" + mesh + "}", "a file reads 'dist.strategy @name { mesh"),
+                ("dist.strategy @s {\n" + mesh, "a file reads 'dist.strategy @name { mesh"),
+                ("dist.strategy @s {\n mesh dp=2\n}", ("s.mlir:2:7: ", 'reads \'mesh @mesh ["dp", "tp"] [2, 4]\'')),
+                ("dist." + mesh + "dist.strategy @s {\n" + mesh + "}", ("s.mlir:1:1: ", "outside of the strategy"))):
+            refuse(says, "--strategy", file("s.mlir", text))
+        refuse(("nowhere.mlir", "No such file"), "--strategy", self.folder / "nowhere.mlir")
+        for flag in ("--strategy", "--mesh", "--stages", "--schedule", "--bucket-bytes", "--overlap-chunks"):
+            refuse((flag, "is empty"), flag, "")
+        refuse(("--mesh dp:2: ", "for instance 'dp=2'"), "--mesh", "dp:2")
+        # Where nothing could take effect.
+        def generate(says, *flags):
+            self.refuse(says, "bowline-compile", tools.MODELS / MODEL, "--mode", "generate", "--seq", 8, *flags,
+                        "-o", self.folder / "x.plan")
+
+        generate(("--mesh pp=2: ", "--mode generate makes none"), "--mesh", "pp=2")
+        for line in ("microbatches 2", 'recompute "full"', "bucket_bytes 4096"):
+            generate(("s.mlir:3:1: ", "--mode generate has not"), "--strategy",
+                     file("s.mlir", 'dist.strategy @s {\nmesh @m ["tp"] [2]\n' + line + "\n}\n"))
+        refuse(("--prefetch 2: ", "add --zero 3"), "--mesh", "dp=2", "--prefetch", 2)
+        refuse(("--zero 1: ", "over it; the axes of which that is true are \"dp\""), "--mesh", "dp=3,tp=2", "--zero", 1,
+               "--zero-axis", "tp")
+        train = self.folder / "train.mlir"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, "--compile-to=train", "-o", train)
+        self.refuse(("--microbatches is read in phase 'train'", "--compile-from=train"), "bowline-compile", train,
+                    "--compile-from=train", "--microbatches", 3, "-o", self.folder / "x.plan")
+        # Microbatches, stages and schedules.
+        refuse(("--batch 6", "the 4 microbatches", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
+        refuse(("the 9 microbatches", "nearest valid number is 6"), "--microbatches", 9)
+        pipeline = ["--mesh", "pp=2", "--microbatches", 3, "--schedule"]
+        refuse(("3 stages", "has 2 layers", "nearest valid number of stages is 2"), "--mesh", "pp=3")
+        refuse(("4 stages are asked for, 2 on each", "has 2 layers"), *pipeline, "interleaved:2")
+        refuse(("layer 5", "nearest valid last layer is 1"), "--mesh", "pp=2", "--stages", "[0..0],[1..5]")
+        refuse(("no schedule '1f1bb'", "nearest is '1f1b'"), *pipeline, "1f1bb")
+        refuse(("--schedule 1f1b: ", "needs stages", '"pp" of 2'), "--mesh", "dp=2", "--schedule", "1f1b")
+        refuse("--overlap-chunks 'some' is neither auto nor a number", "--mesh", "tp=2", "--overlap-chunks", "some")
+        refuse(("none.csv", "No such file"), *pipeline, self.folder / "none.csv")
+        table = file("bad.csv", "F0,F1,B0,F2,B1,B2\nB0,F0,F1,B1,F2,B2\n")
+        refuse("bad.csv: rank 1, action 0: B0 of stage 1 waits for F0 of stage 1, which is action 1 of the same rank",
+               *pipeline, table)
+        refuse("'F2' is of microbatch 2, but the step has 2", "--mesh", "pp=2", "--microbatches", 2, "--schedule", table)
+
+    def test_ir(self):
+        out = ["-o", self.folder / "x.plan"]
+
+        def file(name, text):
+            path = self.folder / name
+            path.write_text(text)
+            return path
+
+        self.refuse("none.mlir", "bowline-compile", self.folder / "none.mlir", *out)
+        self.refuse("syntax.mlir:1", "bowline-compile", file("syntax.mlir", "graph.func loss @loss("), *out)
+        self.refuse(("type.mlir:1", "@loss"), "bowline-compile", file("type.mlir",
+            "graph.func loss @loss(%a: tensor<3xf32>) -> tensor<4xf32> { graph.return %a : tensor<3xf32> }"), *out)
+        self.refuse("nothing can be run", "bowline-compile", file("empty.mlir", "module {}"), *out)
+        text = self.folder / "train.mlir"
+        tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 2, "--seq", 5, "--compile-to=train", "-o", text)
+        self.refuse(("train.mlir", "printed after phase 'train'", "use --compile-from=train"), "bowline-compile", text,
+                    "--compile-from", "memory", *out)
+        self.refuse(("printed after phase 'train'", "add --compile-from=train"), "bowline-compile", text, *out)
+        self.refuse(("'bowline.phase' is the name of no phase", "--compile-to"), "bowline-compile",
+                    file("phase.mlir", 'module attributes {bowline.phase = "stage"} {}'), *out)
+        self.refuse(("phase 'stage' is no more", "use shard"), "bowline-compile", text, "--compile-to", "stage", *out)
+        self.refuse(("'stages' is no phase", "input, graph, train"), "bowline-compile", text, "--compile-to", "stages", *out)
+        # A program that was changed by hand and fails a proof.
+        self.refuse(("returned.mlir", "fails a proof", "changed after phase 'local'"), "bowline-compile", file(
+            "returned.mlir", """module attributes {
+  plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>
+} {
+dist.mesh @mesh ["dp"] [1]
+module {
+  graph.func @f(%x: tensor<16x8xf32>, %o: tensor<3xi32>) -> tensor<16x8xf32> {
+    %y = graph.fusion(%x, %o) rows [1, 0] : (tensor<16x8xf32>, tensor<3xi32>) -> tensor<16x8xf32> {
+    ^bb0(%a: tensor<16x8xf32>, %b: tensor<3xi32>):
+      %t = arith.addf %a, %a : tensor<16x8xf32>
+      graph.yield %t : tensor<16x8xf32>
+    }
+    graph.return %y : tensor<16x8xf32>
+  }
+  graph.entry @e [@f] repeat [1]
+}
+}
+"""), "--compile-from=local", "--threads", 1, *out)
         self.refuse("-o is missing", "bowline-translate", "--mlir-to-plan", text)
         self.refuse("train.mlir", "bowline-translate", "--plan-to-mlir", text)
+
+    def test_roles(self):
+        """What is for all roles stands around them, what is of one in it, and each has its place along one axis."""
+        program = """graph.func generate @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.entry generate @g [@f] repeat [1]
+"""
+        target = 'plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>'
+
+        def role(name="", attributes="", inside=""):
+            return f"module {name} attributes {{{attributes}}} {{\n{inside}{program}}}\n"
+
+        def module(*roles, attributes="", mesh='dist.mesh @mesh ["pp", "dp"] [2, 1]'):
+            return f"module attributes {{{attributes}}} {{\n{mesh}\n{''.join(roles)}}}\n"
+
+        one, axis = 'dist.mesh @mesh ["dp"] [1]', 'stage.axis = "pp"'
+        inside = ("is for all roles; write it in the module around them alone",)
+        for_all = "which is for all roles; write it on the module around them alone"
+        for says, text in (
+                (("'plan.target'", for_all), module(role(attributes=target), mesh=one)),
+                (("'bowline.phase'", for_all), module(role(attributes='bowline.phase = "local"'), mesh=one)),
+                (("'plan.seed'", for_all), module(role(attributes="plan.seed = 1 : i64"), mesh=one)),
+                (("'stage.axis'", for_all), module(role("@a", axis), role("@b", axis))),
+                (("'dist.mesh'", *inside), module(role(inside='dist.mesh @own ["dp"] [2]\n'), mesh=one)),
+                (("'plan.attachment'", *inside), module(role(inside='plan.attachment "a" "b"\n'), mesh=one)),
+                (("is a module in the nested module of a role", "roles stand beside each other"),
+                 module(f"module {{\n{role()}}}\n", mesh=one)),
+                (("is a second mesh", "remove one of them"), module(role(), mesh=one + '\ndist.mesh @more ["dp"] [2]')),
+                (("'plan.arena_bytes', which is nothing that is for all roles", "move it to the nested module"),
+                 module(role(), mesh=one, attributes="plan.arena_bytes = 64 : i64")),
+                ("'plan.role_axis', which is nothing", module(role(), mesh=one, attributes='plan.role_axis = "dp"')),
+                (("role 1 of 2 has no name", "write 'module @stage1 { ... }'"),
+                 module(role("@stage0"), role(), attributes=axis)),
+                (("ranks of the 2 roles lie", "name it in 'stage.axis'"), module(role("@a"), role("@b"))),
+                (("'stage.axis' is \"zz\"", "no axis of the module's dist.mesh"),
+                 module(role("@a"), role("@b"), attributes='stage.axis = "zz"')),
+                ('"pp", of size 2, but the number of roles is 3',
+                 module(*map(role, ("@a", "@b", "@c")), attributes=axis)),
+                ('"pp", of size 2, but the number of roles is 1', module(role(), attributes=axis))):
+            path = self.folder / "roles.mlir"
+            path.write_text(text)
+            words = (says,) if isinstance(says, str) else says
+            self.refuse(("roles.mlir:", *words), "bowline-compile", path, "--mode", "generate", "--compile-from=local",
+                        "--threads", 1, "-o", self.folder / "x.plan")
 
     def test_plans(self):
         good = self.folder / "good.plan"
