@@ -285,11 +285,16 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
                                         target.has_host_threads ? pipeline.threads : 1));
 }
 
-/// Gives a plan the certificate that its loader checks.
-static absl::Status prove(fbs::PlanT &plan) {
+/// Gives a plan the certificate that its loader checks. What goes on from a later phase may have been changed by hand.
+static absl::Status prove(fbs::PlanT &plan, const CompileOptions &options) {
   absl::Status status = CertifyPlan(plan);
   if (status.code() != absl::StatusCode::kAborted)
     return status;
+  if (options.from != Phase::Input)
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, ": the plan that is compiled from this program fails a proof: ", status.message(),
+                     "; where the program was changed after phase '", nameOf(options.from).str(),
+                     "' had printed it, correct that, and where it was not, please report it"));
   return absl::InternalError(
       absl::StrCat("the compiled plan fails a proof, which is a fault of the compiler and not of "
                    "the model or the strategy; please report it: ",
@@ -330,7 +335,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
   result.recompute = dist::recomputeOf(module);
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {
-    BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
+    BOWLINE_RETURN_IF_ERROR(prove(*result.plan, options));
     describeRoles(module, result);
     return result;
   }
