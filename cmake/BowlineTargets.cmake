@@ -35,6 +35,8 @@ function(bowline_add_runtime_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS})
   bowline_use_precompiled_headers(${name} ${ARG_HEADERS})
+  # A switch over types, commands or geometries names all: what is new is decided everywhere before it compiles.
+  target_compile_options(${name} PRIVATE -Werror=switch)
   # Kernels see no bytes of a file, and spend their time in loops.
   if(BOWLINE_BUILD_FUZZERS AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${CMAKE_SOURCE_DIR}/kernels")
     target_compile_options(${name} PRIVATE ${BOWLINE_FUZZER_COVERAGE})

@@ -24,7 +24,8 @@ fail() {
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib"
 programs=("$build/bin/bowline-run" "$build/bin/libbowline_cuda.so" "$build/bin/libbowline_discrete.so"
-  "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test")
+  "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test" "$build/test/bin/recording-test"
+  "$build/test/bin/session-overlap-loopback-test" "$build/test/bin/session-fault-test")
 cp -L "${programs[@]}" "$bundle/bin/"
 cp -LR scripts/gpu-bundle/. LICENSE "$bundle/"
 

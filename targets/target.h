@@ -71,8 +71,12 @@ struct Target {
 
   // What may be computed in: some of types/computed_types.h.
   std::vector<ElementType> computed_types = {ElementType::kF32, ElementType::kBF16, ElementType::kF16};
+  // Communications of a rank follow one another by streams and events: a device that replays recorded commands forgets
+  // the order in which they were issued, and ranks that start operations of several communicators in different orders
+  // wait for each other for ever.
+  bool orders_communications = false;
   bool has_epilogues = true;    // generated code that works on the result of a product may be part of its launch
-  bool leaves_rows_out = true;  // generated code may take a count of rows that it reads on the device
+  bool leaves_rows_out = true;  // code and kernels may take a count of rows that they read on the device
   std::optional<Packing> packing = {};
   std::optional<ProductAlignment> product_alignment = {};
   int64_t loss_tile_bytes = int64_t{1} << 26;  // bytes of logits that exist at one time

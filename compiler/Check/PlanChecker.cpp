@@ -2,6 +2,7 @@
 
 #include "compiler/Check/PlanChecker.h"
 
+#include "compiler/Check/CommunicationOrder.h"
 #include "compiler/Check/Communications.h"
 #include "compiler/Check/DeadlockCheck.h"
 #include "compiler/Check/EntryCheck.h"
@@ -273,6 +274,19 @@ absl::Status PlanChecker::checkCommunications() {
     }
   }
   prove("no deadlock", operations, "operations have one order that suits all ranks");
+  return checkCommunicationOrder();
+}
+
+absl::Status PlanChecker::checkCommunicationOrder() {
+  if (!needsCommunicationOrder(plan_))
+    return absl::OkStatus();
+  uint64_t facts = 0;
+  for (uint32_t i = 0; i < plan_.entries()->size(); ++i) {
+    CommunicationOrder order(timeline_, i);
+    BOWLINE_RETURN_IF_ERROR(order.check());
+    facts += order.facts();
+  }
+  prove("serial order", facts, "communications follow one another by streams and events");
   return absl::OkStatus();
 }
 

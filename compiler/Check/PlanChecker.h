@@ -23,6 +23,8 @@
 //                   counts; sends and receives pair up
 //   no deadlock     one order of all operations suits the order in which each rank issues its own, so that no ranks
 //                   wait for each other in a circle, on any machine (DeadlockCheck.h)
+//   serial order    where commands are recorded and replayed: streams and events order each two communications of a
+//                   rank, as they were issued (CommunicationOrder.h)
 //   meaning         of a certified plan: its outputs and states are computed from inputs and states as they were when
 //                   the plan was certified (runtime/plan/plan_meaning.h)
 //
@@ -130,6 +132,7 @@ private:
   absl::Status checkEntry(uint32_t entry);
   absl::Status checkRaces(uint32_t entry);
   absl::Status checkCommunications();
+  absl::Status checkCommunicationOrder();
   absl::Status checkMeaning();
   absl::Status checkArenas();
   void use(ByteRange range, uint32_t buffer);

@@ -2,8 +2,7 @@
 
 #include "compiler/Check/RowsLeftOut.h"
 
-#include "kernels/registry/valid_rows.h"
-#include "runtime/plan/plan_view.h"
+#include "compiler/Check/ValidRowsOf.h"
 
 #include <algorithm>
 
@@ -15,22 +14,14 @@ std::optional<RowsLeftOut::Limit> RowsLeftOut::limitOf(const fbs::Command &comma
   if (!launch)
     return std::nullopt;
   const fbs::Kernel &kernel = *plan_.kernels()->Get(launch->kernel());
-  std::optional<uint32_t> count;
-  if (const fbs::ValidRows *rows = kernel.valid_rows()) {
-    if (std::find(rows->arguments()->begin(), rows->arguments()->end(), operand) != rows->arguments()->end())
-      count = rows->count();
-  } else if (kernel.origin() == fbs::KernelOrigin::Registered) {
-    const kernels::ValidRows *known = kernels::FindValidRows(kernel.name()->string_view());
-    if (known && std::find(known->arguments.begin(), known->arguments.end(), operand) != known->arguments.end())
-      count = known->count;
-  }
-  // A registered kernel of other arguments is refused when it is bound.
-  if (!count || *count >= accesses.size() || operand >= SizeOf(kernel.arguments()))
+  const std::optional<kernels::ValidRows> rows = validRowsOf(kernel);
+  if (!rows || std::find(rows->arguments.begin(), rows->arguments.end(), operand) == rows->arguments.end() ||
+      rows->count >= accesses.size() || operand >= SizeOf(kernel.arguments()))
     return std::nullopt;
   const auto *shape = kernel.arguments()->Get(static_cast<uint32_t>(operand))->shape();
   if (SizeOf(shape) == 0 || shape->Get(0) < 1)
     return std::nullopt;
-  const OperandAccess &number = accesses[*count];
+  const OperandAccess &number = accesses[rows->count];
   const auto writes = writes_.find({number.buffer, number.slot});
   return Limit{{number.buffer, number.slot, number.range.end, writes == writes_.end() ? 0 : writes->second},
                accesses[operand].range.bytes() / static_cast<uint64_t>(shape->Get(0))};

@@ -69,6 +69,10 @@ private:
     auto function = symbols.lookup<func::FuncOp>(*kernel.getBody());
     if (!function)
       return kernel.emitOpError("no func.func is named ") << kernel.getBodyAttr();
+    if (!kernel.hasEpilogue() && failed(verifyBody(kernel, function)))
+      return failure();
+    if (auto rows = kernel.getValidRows())
+      function->setAttr(kRowCountAttr, IntegerAttr::get(IntegerType::get(&getContext(), 64), rows->front()));
     FailureOr<KernelInfo> info = kernel.hasEpilogue() ? codegen.addEpilogue(function, kernel.getSymName())
                                                       : codegen.add(function, kernel.getSymName());
     if (failed(info))
@@ -84,6 +88,28 @@ private:
     }
     kernel.removeBodyAttr();
     symbols.erase(function);
+    return success();
+  }
+
+  /// The kernel alone says what its arguments are, and which rows it leaves out.
+  static LogicalResult verifyBody(plan::KernelOp kernel, func::FuncOp function) {
+    for (NamedAttribute attribute : function->getDiscardableAttrs())
+      return function.emitOpError("has '")
+             << attribute.getName().getValue()
+             << "', but what there is to say about a kernel besides its body, plan.kernel @" << kernel.getSymName()
+             << " says; leave the attribute out";
+    SmallVector<Type> inputs, results;
+    for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+      plan::ArgumentAttr argument = kernel.getArgument(index);
+      (argument.getAccess() == plan::Access::Read ? inputs : results).push_back(argument.getType());
+      if (argument.getAccess() == plan::Access::Read && !results.empty())
+        return kernel.emitOpError("reads argument ") << index << " behind one that it writes; generated code has what "
+                                                     << "it reads first";
+    }
+    auto type = FunctionType::get(kernel.getContext(), inputs, results);
+    if (function.getFunctionType() != type)
+      return kernel.emitOpError("has arguments of ")
+             << type << ", but its body " << kernel.getBodyAttr() << " is " << function.getFunctionType();
     return success();
   }
 

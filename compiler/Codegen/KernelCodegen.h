@@ -37,6 +37,11 @@ struct KernelInfo {
   llvm::SmallVector<std::pair<int, int>> inPlace;
 };
 
+/// An attribute of a function whose code leaves rows out: the number of its argument whose last element says how many
+/// rows there are, an i64. All results have these rows. Only those who generate code set it, right before, from what
+/// the program says of the kernel.
+inline constexpr llvm::StringLiteral kRowCountAttr = "row_count";
+
 /// Collects kernels and compiles them into one image. A kernel is a `func.func` on static tensors; CpuCodegen.h says
 /// which operations it may hold.
 class KernelCodegen {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Nest.h"
+#include "compiler/Codegen/KernelCodegen.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/ValidRows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -425,7 +425,7 @@ static void divideInner(Nest &nest, int64_t vectorLanes) {
   nest.units *= nest.blocks;
 }
 
-bool bowline::codegen::leavesRowsOut(func::FuncOp kernel) { return kernel->hasAttr(graph::kValidRows); }
+bool bowline::codegen::leavesRowsOut(func::FuncOp kernel) { return kernel->hasAttr(kRowCountAttr); }
 
 FailureOr<SmallVector<std::unique_ptr<Nest>>> bowline::codegen::planNests(func::FuncOp kernel) {
   return NestPlanner(kernel).run();

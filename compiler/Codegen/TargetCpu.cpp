@@ -7,20 +7,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/TargetCpu.h"
+#include "runtime/plan/x86_levels.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
+using namespace bowline;
 using namespace bowline::codegen;
 
 static StringRef nativeName(const StringMap<bool> &host) {
   auto hasAll = [&](ArrayRef<StringRef> names) {
     return all_of(names, [&](StringRef name) { return host.lookup(name); });
   };
-  if (!hasAll({"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}))
-    return "x86-64-v2";
-  if (!hasAll({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
-    return "x86-64-v3";
+  size_t level = X86LevelOf([&](const char *name) { return host.lookup(name); });
+  if (level < 3)
+    return level < 2 ? "x86-64-v2" : "x86-64-v3"; // less is no target
   if (!host.lookup("avx512bf16"))
     return "x86-64-v4";
   return hasAll({"amx-tile", "amx-bf16"}) ? "x86-64-v4+avx512bf16+amx" : "x86-64-v4+avx512bf16";

@@ -31,6 +31,46 @@
 using namespace mlir;
 using namespace bowline;
 
+//===----------------------------------------------------------------------===//
+// Modes
+//===----------------------------------------------------------------------===//
+
+llvm::ArrayRef<CompileMode> bowline::allModes() {
+  static constexpr CompileMode kModes[] = {CompileMode::Train, CompileMode::Generate};
+  return kModes;
+}
+
+StringRef bowline::nameOf(CompileMode mode) {
+  switch (mode) {
+  case CompileMode::Train:
+    return "train";
+  case CompileMode::Generate:
+    return "generate";
+  }
+  llvm_unreachable("modes are those of the list");
+}
+
+std::optional<CompileMode> bowline::modeNamed(StringRef name) {
+  for (CompileMode mode : allModes())
+    if (nameOf(mode) == name)
+      return mode;
+  return std::nullopt;
+}
+
+bool bowline::trains(CompileMode mode) {
+  switch (mode) {
+  case CompileMode::Train:
+    return true;
+  case CompileMode::Generate:
+    return false;
+  }
+  llvm_unreachable("modes are those of the list");
+}
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
 static constexpr const char *kCompiler = "bowline 0.1.0";
 
 /// Of a rank, as #plan.target takes them.
@@ -59,25 +99,28 @@ static absl::Status checkOptions(const CompileOptions &options, bool isIr) {
   std::optional<ElementType> dtype = ElementTypeFromName(options.dtype);
   if (!dtype || !IsComputedIn(*dtype))
     return invalid("--dtype ", options.dtype, " is not supported; use one of ", NamesOf(&IsComputedIn));
-  if (options.mode == CompileMode::Train && !IsTrainedIn(*dtype))
+  if (trains(options.mode) && !IsTrainedIn(*dtype))
     return invalid("--dtype ", options.dtype,
                    " is for --mode generate: small gradients would be lost, for no loss is "
                    "scaled to keep them; train with one of ",
                    NamesOf(&IsTrainedIn));
   if (!isIr && options.seq < 1)
     return invalid("--seq must be given and at least 1");
-  if (!isIr && options.mode == CompileMode::Train && options.batch < 1)
+  if (!isIr && trains(options.mode) && options.batch < 1)
     return invalid("--batch must be given and at least 1");
   for (auto [flag, beta] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
     if (!(beta >= 0 && beta < 1))
       return invalid(flag, " must be at least 0 and less than 1, got ", beta);
-  if (options.mapsWeights && options.mode != CompileMode::Generate)
+  if (options.mapsWeights && trains(options.mode) && options.from < Phase::Fuse) // then the program says it
     return invalid("--map-weights is for plans that only read weights; add --mode generate, or leave it out");
   if (options.threads < 0 || options.threads > kMostThreads)
     return invalid("--threads must be 0 to ", kMostThreads, ", got ", options.threads);
   if (options.lrSchedule == "cosine" && options.decaySteps <= options.warmupSteps)
     return invalid("--lr-schedule cosine needs --decay-steps greater than --warmup-steps ", options.warmupSteps,
                    ", got ", options.decaySteps);
+  if (options.lrSchedule == "cosine" && options.minLr > options.lr)
+    return invalid("--min-lr ", options.minLr, " is above --lr ", options.lr,
+                   ", but the cosine schedule goes down to it; exchange them, or give a smaller one");
   return absl::OkStatus();
 }
 
@@ -88,7 +131,7 @@ static absl::Status checkBatch(const CompileOptions &options, int64_t microbatch
         absl::StrCat(options.strategy.microbatches ? "--microbatches " : "the strategy's line 'microbatches ",
                      microbatches, options.strategy.microbatches ? "" : "'", " is above ", kMaxSlots,
                      ", the slots that a plan's buffers may have; use larger and fewer microbatches"));
-  if (options.mode != CompileMode::Train || options.batch % microbatches == 0)
+  if (!trains(options.mode) || options.batch % microbatches == 0)
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--batch ", options.batch, " must be a multiple of the ", microbatches, " microbatches; the nearest valid number",
@@ -97,7 +140,7 @@ static absl::Status checkBatch(const CompileOptions &options, int64_t microbatch
 
 PipelineOptions bowline::makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen) {
   PipelineOptions result;
-  result.training = options.mode == CompileMode::Train;
+  result.training = trains(options.mode);
   result.seed = options.seed;
   result.threads = options.threads;
   result.target = chosen.target;
@@ -131,8 +174,16 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   remarks.insert(remarks.end(), config.remarks.begin(), config.remarks.end());
   BOWLINE_RETURN_IF_ERROR(hf::checkWeights(config, options.model).status());
   hf::ImportOptions import;
-  import.mode = options.mode == CompileMode::Train ? hf::ImportMode::Train : hf::ImportMode::Generate;
-  import.batch = options.mode == CompileMode::Train ? options.batch / microbatches : 1;
+  switch (options.mode) {
+  case CompileMode::Train:
+    import.mode = hf::ImportMode::Train;
+    import.batch = options.batch / microbatches;
+    break;
+  case CompileMode::Generate:
+    import.mode = hf::ImportMode::Generate;
+    import.batch = 1;
+    break;
+  }
   import.seq = options.seq;
   BOWLINE_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, hf::importModel(context, config, import));
 
@@ -167,23 +218,29 @@ static std::string targetsWith(absl::string_view flag) {
 
 absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options, ModuleOp module) {
   ChosenTarget chosen;
-  BOWLINE_ASSIGN_OR_RETURN(chosen.target, targets::FindTarget(options.target));
+  // What was compiled for one device goes on for the same one.
+  auto before = module && options.from != Phase::Input
+                    ? module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr)
+                    : nullptr;
+  const std::string device = before ? before.getDevice().str() : std::string(targets::DefaultTarget().name),
+                    name = options.target.empty() ? device : options.target;
+  BOWLINE_ASSIGN_OR_RETURN(chosen.target, targets::FindTarget(name));
   const targets::Target &target = *chosen.target;
   const targets::Levels &levels = target.levels;
   if (llvm::none_of(target.computed_types, [&](ElementType type) { return NameOf(type) == options.dtype; }))
     return absl::InvalidArgumentError(
-        absl::StrCat("--dtype ", options.dtype, " is not supported with --target ", options.target, "; use one of ",
+        absl::StrCat("--dtype ", options.dtype, " is not supported with --target ", name, "; use one of ",
                      absl::StrJoin(target.computed_types, ", ",
                                    [](std::string *out, ElementType type) { out->append(NameOf(type)); })));
   if (options.mapsWeights && !target.reads_host_memory)
     return absl::InvalidArgumentError(
-        absl::StrCat("--map-weights: kernels of the target ", options.target,
+        absl::StrCat("--map-weights: kernels of the target ", name,
                      " do not read mapped files; leave it out, and the weights are copied to the device"));
   auto asked = options.levels.find(levels.flag);
   for (const auto &[flag, level] : options.levels)
     if (flag != levels.flag)
       return absl::InvalidArgumentError(absl::StrCat("--", flag, " is a flag of --target ", targetsWith(flag),
-                                                     " and not of --target ", options.target,
+                                                     " and not of --target ", name,
                                                      "; leave it out, or name its target"));
   std::string wanted = asked == options.levels.end() ? std::string(levels.initial) : asked->second;
   std::optional<std::string> level = backendOf(target).resolveLevel(target, wanted);
@@ -191,21 +248,25 @@ absl::StatusOr<ChosenTarget> bowline::chooseTarget(const CompileOptions &options
     return absl::InvalidArgumentError(absl::StrCat("--", std::string(levels.flag), " ", wanted, " is unknown; use ",
                                                    std::string(levels.initial), " or one of ", join(levels.names)));
   chosen.codegen.level = *level;
-  auto before = module ? module->getAttrOfType<plan::TargetAttr>(plan::PlanDialect::kTargetAttr) : nullptr;
-  if (options.from == Phase::Input || !before)
+  if (!before)
     return chosen;
-  // What was compiled for one device goes on for the same one.
-  std::string device = before.getDevice().str(), given = before.getCpu().str();
-  if (device != options.target || (asked != options.levels.end() && given != *level)) {
+  std::string given = before.getCpu().str();
+  if (device != name || (asked != options.levels.end() && given != *level)) {
     auto compiledFor = targets::FindTarget(device);
     return absl::InvalidArgumentError(absl::StrCat(
         "the program was compiled with --target ", device, compiledFor.ok() ? flagOf(**compiledFor, given) : "",
-        " up to here, and goes on for --target ", options.target, flagOf(target, *level), "; name the same ones"));
+        " up to here, and cannot go on for --target ", name, flagOf(target, *level), "; name the same ones, or none"));
   }
+  if (target.has_host_threads && options.threads != 0 && options.threads != before.getThreads())
+    return absl::InvalidArgumentError(absl::StrCat("--threads ", options.threads, ": the program was compiled for ",
+                                                   before.getThreads(),
+                                                   " up to here, and goes on for as many; name "
+                                                   "the same number, or leave it out"));
+  chosen.threads = before.getThreads();
   if (!llvm::is_contained(levels.names, given))
     return absl::InvalidArgumentError(absl::StrCat(options.model, ": '", plan::PlanDialect::kTargetAttr.str(),
-                                                   "' says cpu = \"", given, "\", which no device of the target ",
-                                                   options.target, " is; use one of ", join(levels.names)));
+                                                   "' says cpu = \"", given, "\", which no device of the target ", name,
+                                                   " is; use one of ", join(levels.names)));
   chosen.codegen.level = given;
   return chosen;
 }
@@ -223,11 +284,16 @@ static void openKernelCache(const CompileOptions &options, CodegenOptions &codeg
 }
 
 /// Only optimisations may be left out, and a name that is none is a mistake of the caller.
-static absl::Status checkDisabledSteps(const PipelineOptions &pipeline) {
+static absl::Status checkDisabledSteps(const PipelineOptions &pipeline, const CompileOptions &options) {
   std::vector<std::string> names;
-  for (const Step &step : pipelineSteps(pipeline))
+  for (const Step &step : pipelineSteps(pipeline)) {
     if (step.optional)
       names.push_back(step.name.str());
+    if (step.optional && step.phase <= options.from && pipeline.disabledSteps.contains(step.name.str()))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--disable-step ", step.name.str(), ": the program of ", options.model, " is past phase '",
+          nameOf(step.phase).str(), "', in which that step runs; leave it out, or compile from an earlier phase"));
+  }
   for (const std::string &disabled : pipeline.disabledSteps)
     if (!llvm::is_contained(names, disabled))
       return absl::InvalidArgumentError(absl::StrCat(
@@ -285,11 +351,16 @@ void bowline::describeTarget(ModuleOp module, const CompileOptions &options, con
                                         target.has_host_threads ? pipeline.threads : 1));
 }
 
-/// Gives a plan the certificate that its loader checks.
-static absl::Status prove(fbs::PlanT &plan) {
+/// Gives a plan the certificate that its loader checks. What goes on from a later phase may have been changed by hand.
+static absl::Status prove(fbs::PlanT &plan, const CompileOptions &options) {
   absl::Status status = CertifyPlan(plan);
   if (status.code() != absl::StatusCode::kAborted)
     return status;
+  if (options.from != Phase::Input)
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, ": the plan that is compiled from this program fails a proof: ", status.message(),
+                     "; where the program was changed after phase '", nameOf(options.from).str(),
+                     "' had printed it, correct that, and where it was not, please report it"));
   return absl::InternalError(
       absl::StrCat("the compiled plan fails a proof, which is a fault of the compiler and not of "
                    "the model or the strategy; please report it: ",
@@ -320,17 +391,28 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     openKernelCache(options, chosen.codegen, result.remarks);
   DiagnosticCollector diagnostics(module.getContext());
   PipelineOptions pipeline = makePipelineOptions(options, chosen);
+  if (chosen.threads > 0)
+    pipeline.threads = chosen.threads;
+  if (auto seed = module->getAttrOfType<IntegerAttr>(plan::PlanDialect::kSeedAttr);
+      seed && options.from != Phase::Input)
+    pipeline.seed = seed.getInt();
   BOWLINE_RETURN_IF_ERROR(checkBatch(options, dist::microbatchesOf(module)));
   BOWLINE_RETURN_IF_ERROR(checkLinks(module, options));
+  if (options.mode == CompileMode::Train && options.lr == 0)
+    result.remarks.push_back("--lr 0: no step changes a parameter");
+  if (int64_t processors = availableProcessors(); options.threads > processors && pipeline.target->has_host_threads)
+    result.remarks.push_back(absl::StrCat("--threads ", options.threads, ": this machine has ", processors,
+                                          " processors for them, on which the plan runs slower than with as many "
+                                          "threads"));
   if (pipeline.threads == 0)
     pipeline.threads = std::max<int64_t>(1, availableProcessors() / countRanks(module));
-  BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline));
+  BOWLINE_RETURN_IF_ERROR(checkDisabledSteps(pipeline, options));
   if (options.from == Phase::Input)
     describeTarget(module, options, pipeline);
   result.recompute = dist::recomputeOf(module);
   BOWLINE_RETURN_IF_ERROR(runWithinMemory(module, options, std::move(pipeline), diagnostics, result));
   if (options.to == Phase::Plan) {
-    BOWLINE_RETURN_IF_ERROR(prove(*result.plan));
+    BOWLINE_RETURN_IF_ERROR(prove(*result.plan, options));
     describeRoles(module, result);
     return result;
   }

@@ -29,7 +29,15 @@ class ModuleOp;
 
 namespace bowline {
 
+/// What a plan does. What differs between modes is a switch over all of them.
 enum class CompileMode { Train, Generate };
+
+llvm::ArrayRef<CompileMode> allModes();
+/// "train" or "generate", as `--mode` says it.
+llvm::StringRef nameOf(CompileMode mode);
+std::optional<CompileMode> modeNamed(llvm::StringRef name);
+/// Whether the plan computes steps of training.
+bool trains(CompileMode mode);
 
 /// Everything that decides what is in a plan. Equal options and inputs give equal plans.
 struct CompileOptions {
@@ -43,17 +51,17 @@ struct CompileOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weightDecay = 0.1, clipNorm = 1.0, minLr = 0.0;
   std::string lrSchedule = "constant"; // or cosine
   int64_t warmupSteps = 0, decaySteps = 0;
-  int64_t seed = 0;
+  int64_t seed = 0; // of programs from the input; later phases have theirs
 
   // How a step is computed: a .mlir file with a dist.strategy, and choices that it leaves open.
   std::string strategyFile;
   StrategyFlags strategy;
 
   bool codegen = true; // false: plans can be checked and simulated, but not run
-  std::string target = std::string(targets::DefaultTarget().name); // or another one of targets::AllTargets()
-  std::map<std::string, std::string, std::less<>> levels;          // key: flag (targets::Levels) that was given
+  std::string target;  // one of targets::AllTargets(); empty: that of the program so far, or else the default one
+  std::map<std::string, std::string, std::less<>> levels; // key: flag (targets::Levels) that was given
   std::string kernelCache;        // folder of compiled kernels; empty: none. Plans are the same with and without
-  int64_t threads = 0;            // per rank; 0: the processors that this process may use, divided among the ranks
+  int64_t threads = 0;            // per rank; 0: as the program so far, or the processors of this process, divided
   uint64_t memoryLimit = 0;       // bytes; 0: none
   int64_t runsInFlight = 1;       // or 2: entries of kinds TrainStep and EvalStep overlap with the host
   bool mapsWeights = false;       // weights are read in place from mapped files

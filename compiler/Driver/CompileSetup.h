@@ -22,9 +22,11 @@ namespace bowline {
 struct ChosenTarget {
   const targets::Target *target = nullptr;
   CodegenOptions codegen;
+  int64_t threads = 0; ///< per rank, of a program that says it; otherwise 0
 };
 
-/// `options.target` and its level, which is that of \p module if it has one from phases before. Null: it has none yet.
+/// `options.target` and its level, which are those of \p module if it has them from phases before. Null: it has none
+/// yet.
 absl::StatusOr<ChosenTarget> chooseTarget(const CompileOptions &options, mlir::ModuleOp module = nullptr);
 
 PipelineOptions makePipelineOptions(const CompileOptions &options, const ChosenTarget &chosen);

@@ -8,6 +8,8 @@
 
 #include "compiler/Driver/FlagUses.h"
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace bowline;
 
@@ -15,42 +17,84 @@ static constexpr std::optional<CompileMode> kTrain = CompileMode::Train, kGenera
                                             kAnyMode = std::nullopt;
 
 static constexpr FlagUse kFlagUses[] = {
-    {"--batch", kTrain},
-    {"--microbatches", kTrain},
-    {"--zero", kTrain},
-    {"--zero-axis", kTrain},
-    {"--prefetch", kTrain},
-    {"--schedule", kTrain},
-    {"--stages", kTrain},
-    {"--recompute", kTrain},
-    {"--bucket-bytes", kTrain},
-    {"--optimizer", kTrain},
-    {"--lr", kTrain},
-    {"--beta1", kTrain},
-    {"--beta2", kTrain},
-    {"--eps", kTrain},
-    {"--weight-decay", kTrain},
-    {"--clip-norm", kTrain},
-    {"--lr-schedule", kTrain},
-    {"--warmup-steps", kTrain},
-    {"--decay-steps", kTrain},
-    {"--min-lr", kTrain},
-    {"--map-weights", kGenerate},
-    {"--runs-in-flight", kTrain, /*isAboutPlan=*/true},
-    {"--report", kAnyMode, /*isAboutPlan=*/true},
+    {"--mode", kAnyMode, Phase::Fuse},
+    {"--batch", kTrain, Phase::Input},
+    {"--seq", kAnyMode, Phase::Input},
+    {"--dtype", kAnyMode, Phase::Train},
+    {"--strategy", kAnyMode, Phase::Train},
+    {"--mesh", kAnyMode, Phase::Train},
+    {"--microbatches", kTrain, Phase::Train},
+    {"--sequence-parallel", kAnyMode, Phase::Shard},
+    {"--zero", kTrain, Phase::Local},
+    {"--zero-axis", kTrain, Phase::Local},
+    {"--prefetch", kTrain, Phase::Local},
+    {"--schedule", kTrain, Phase::Train},
+    {"--stages", kTrain, Phase::Train},
+    {"--recompute", kTrain, Phase::Fuse},
+    {"--bucket-bytes", kTrain, Phase::Local},
+    {"--overlap-chunks", kAnyMode, Phase::Local},
+    {"--optimizer", kTrain, Phase::Train},
+    {"--lr", kTrain, Phase::Train},
+    {"--beta1", kTrain, Phase::Train},
+    {"--beta2", kTrain, Phase::Train},
+    {"--eps", kTrain, Phase::Train},
+    {"--weight-decay", kTrain, Phase::Train},
+    {"--clip-norm", kTrain, Phase::Train},
+    {"--lr-schedule", kTrain, Phase::Train},
+    {"--warmup-steps", kTrain, Phase::Train},
+    {"--decay-steps", kTrain, Phase::Train},
+    {"--min-lr", kTrain, Phase::Train},
+    // Programs say their seed from the first phase on.
+    {"--seed", kAnyMode, Phase::Graph},
+    {"--no-codegen", kAnyMode, Phase::Codegen},
+    {"--kernel-cache", kAnyMode, Phase::Codegen},
+    {"--kernel-listing", kAnyMode, Phase::Codegen},
+    {"--link", kAnyMode, Phase::Overlap},
+    {"--map-weights", kGenerate, Phase::Hoist},
+    {"--runs-in-flight", kTrain, std::nullopt, /*isAboutPlan=*/true},
+    {"--report", kAnyMode, std::nullopt, /*isAboutPlan=*/true},
 };
 
 llvm::ArrayRef<FlagUse> bowline::flagUses() { return kFlagUses; }
 
-llvm::StringRef bowline::nameOf(CompileMode mode) { return mode == CompileMode::Train ? "train" : "generate"; }
+static const FlagUse *findUse(llvm::StringRef flag) {
+  const FlagUse *found = llvm::find_if(kFlagUses, [&](const FlagUse &use) { return use.flag == flag; });
+  return found == std::end(kFlagUses) ? nullptr : found;
+}
+
+static bool isOver(const FlagUse &use, const CompileOptions &options) {
+  if (!use.lastRead)
+    return false;
+  return *use.lastRead == Phase::Input ? llvm::StringRef(options.model).ends_with(".mlir")
+                                       : options.from >= *use.lastRead;
+}
+
+absl::Status bowline::checkFlagPhase(const CompileOptions &options, llvm::StringRef flag) {
+  const FlagUse *use = findUse(flag);
+  if (!use || !isOver(*use, options))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag.str(), ": the program", options.model.empty() ? "" : absl::StrCat(" of ", options.model), " is past phase '",
+      nameOf(*use->lastRead).str(), "', the last one that reads it; leave it out, or compile from ",
+      *use->lastRead == Phase::Input ? "a directory" : "an earlier phase"));
+}
+
+/// What programs of the mode do.
+static llvm::StringRef describe(CompileMode mode) {
+  switch (mode) {
+  case CompileMode::Train:
+    return "computes steps of training";
+  case CompileMode::Generate:
+    return "has no steps of training and makes one text at a time";
+  }
+  llvm_unreachable("modes are those of the list");
+}
 
 /// Why a flag has no effect, and what to do about it; empty if it has one.
 static std::string whyUnused(const FlagUse &use, const CompileOptions &options) {
-  if (use.mode && *use.mode != options.mode)
-    return absl::StrCat("with --mode ", nameOf(options.mode).str(),
-                        options.mode == CompileMode::Train
-                            ? ", which computes steps of training"
-                            : ", which has no steps of training and makes one text at a time",
+  // Past the phases that read it, nobody knows the mode.
+  if (use.mode && *use.mode != options.mode && !isOver(*findUse("--mode"), options))
+    return absl::StrCat("with --mode ", nameOf(options.mode).str(), ", which ", describe(options.mode).str(),
                         "; leave it out, or add --mode ", nameOf(*use.mode).str());
   if (use.isAboutPlan && options.to != Phase::Plan)
     return absl::StrCat("with --compile-to=", nameOf(options.to).str(),
@@ -72,6 +116,8 @@ absl::Status bowline::checkFlagUses(const CompileOptions &options, llvm::functio
   for (const FlagUse &use : kFlagUses) {
     if (!isGiven(use.flag))
       continue;
+    if (absl::Status late = checkFlagPhase(options, use.flag); !late.ok())
+      return late;
     std::string why = whyUnused(use, options);
     if (why.empty())
       why = whyUnusedBesideOthers(use.flag, options);

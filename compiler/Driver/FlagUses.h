@@ -22,18 +22,22 @@ namespace bowline {
 struct FlagUse {
   llvm::StringRef flag;            ///< with its dashes
   std::optional<CompileMode> mode; ///< what `--mode` has to be; nothing: any
-  bool isAboutPlan = false;        ///< whether the flag is about the plan file, which has to be written then
+  /// The last phase that reads it, so that it is too late with `--compile-from` this phase or a later one; Input: what
+  /// imports a directory, which a .mlir file is past. Nothing: it is never too late.
+  std::optional<Phase> lastRead;
+  bool isAboutPlan = false; ///< whether the flag is about the plan file, which has to be written then
 };
 
-/// The flags that do not always take effect. StrategySource.cpp knows those that a phase reads which may be over.
+/// All flags that do not always take effect. What a program says itself, `--target` with its level and `--threads`, may
+/// be said again: compileModule refuses what differs.
 llvm::ArrayRef<FlagUse> flagUses();
 
-/// "train" or "generate", as `--mode` says it.
-llvm::StringRef nameOf(CompileMode mode);
-
 /// kInvalidArgument with the name of the first flag that \p isGiven and that would have no effect on a compilation with
-/// \p options: in its mode, before its last phase, or beside other flags.
+/// \p options: after its last phase, in its mode, before the plan, or beside other flags.
 absl::Status checkFlagUses(const CompileOptions &options, llvm::function_ref<bool(llvm::StringRef flag)> isGiven);
+
+/// kInvalidArgument where the last phase that reads the flag is over when a compilation with \p options begins.
+absl::Status checkFlagPhase(const CompileOptions &options, llvm::StringRef flag);
 
 } // namespace bowline
 

@@ -125,7 +125,7 @@ static int64_t bytesBehind(ModuleOp module, const fbs::PlanT &plan) {
 /// Runs the phases, with as little recomputation as the limit of \p pipeline allows where that is asked for.
 static absl::Status runWithinLimit(ModuleOp module, const CompileOptions &options, const PipelineOptions &pipeline,
                                    DiagnosticCollector &diagnostics, CompileResult &result) {
-  bool searches = result.recompute == "auto" && options.mode == CompileMode::Train && options.memoryLimit > 0 &&
+  bool searches = result.recompute == "auto" && trains(options.mode) && options.memoryLimit > 0 &&
                   options.from < Phase::Fuse && options.to >= Phase::Memory;
   if (failed(searches ? LimitSearch(module, pipeline, options, diagnostics).run(result.remarks)
                       : runPhases(module, pipeline, options.from, options.to)))
@@ -133,11 +133,22 @@ static absl::Status runWithinLimit(ModuleOp module, const CompileOptions &option
   llvm::append_range(result.remarks, diagnostics.takeRemarks());
   if (options.to != Phase::Plan)
     return absl::OkStatus();
-  if (options.runsInFlight > 1)
-    module.walk([&](plan::EntryOp entry) {
-      if (entry.getKind() == EntryKind::TrainStep || entry.getKind() == EntryKind::EvalStep)
-        entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
-    });
+  bool hasSteps = false, isTrained = false;
+  module.walk([&](plan::EntryOp entry) {
+    isTrained |= entry.getKind() == EntryKind::TrainStep;
+    if (entry.getKind() != EntryKind::TrainStep && entry.getKind() != EntryKind::EvalStep)
+      return;
+    hasSteps = true;
+    if (options.runsInFlight > 1)
+      entry->setAttr(kInFlightAttr, Builder(entry).getI64IntegerAttr(options.runsInFlight));
+  });
+  // Of a program that goes on from a late phase, options do not say what it does.
+  if (options.runsInFlight > 1 && !hasSteps)
+    return absl::InvalidArgumentError(absl::StrCat("--runs-in-flight: the program of ", options.model,
+                                                   " has no steps of training or evaluation; leave it out"));
+  if (options.mapsWeights && isTrained)
+    return absl::InvalidArgumentError(absl::StrCat("--map-weights: the program of ", options.model,
+                                                   " trains its weights, which cannot stay in files; leave it out"));
   auto plan = emitPlan(module);
   if (failed(plan))
     return diagnostics.status();

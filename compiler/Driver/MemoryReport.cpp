@@ -90,6 +90,33 @@ static PackedEnds packedEndsOf(const fbs::PlanT &plan, size_t role) {
   return ends;
 }
 
+/// ", of role R" where there are several.
+static std::string ofRole(const fbs::PlanT &plan, size_t role) {
+  return plan.roles.size() > 1 ? ", of role " + plan.roles[role]->name : "";
+}
+
+/// What persists in a role's device memory, by kind.
+static std::string describePersistent(const fbs::PlanT &plan, size_t role) {
+  std::map<fbs::BufferKind, uint64_t> byKind;
+  llvm::SmallDenseSet<uint32_t> states;
+  for (const auto &state : plan.states)
+    states.insert(state->buffer);
+  uint64_t prepared = 0;
+  for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
+    if (buffer->role != role || buffer->space != fbs::MemorySpace::Device || !isPersistent(buffer->kind))
+      continue;
+    bool isPrepared = buffer->kind == fbs::BufferKind::State && !states.contains(index);
+    (isPrepared ? prepared : byKind[buffer->kind]) += extentOf(*buffer);
+  }
+  std::string text;
+  for (auto [kind, bytes] : byKind)
+    absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), ofRole(plan, role), "\n");
+  if (prepared > 0)
+    absl::StrAppend(&text, "  computed from parameters when they are set: ", formatBytes(prepared), ofRole(plan, role),
+                    "\n");
+  return text;
+}
+
 /// What buffers of a role share that do not persist, and how much more than the least that is.
 static std::string describeSharing(const fbs::PlanT &plan, size_t role, const std::vector<uint64_t> &liveBytes) {
   const PackedEnds ends = packedEndsOf(plan, role);
@@ -100,34 +127,20 @@ static std::string describeSharing(const fbs::PlanT &plan, size_t role, const st
   if (least > 0)
     absl::StrAppendFormat(&text, ", %.3f times the most bytes alive at one time",
                           static_cast<double>(bytes) / static_cast<double>(least));
-  return text + (plan.roles.size() > 1 ? ", of role " + plan.roles[role]->name : "") + "\n";
+  return text + ofRole(plan, role) + "\n";
 }
 
 std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<uint64_t> &liveBytes, size_t top) {
-  std::map<fbs::BufferKind, uint64_t> byKind;
-  llvm::SmallDenseSet<uint32_t> states;
-  for (const auto &state : plan.states)
-    states.insert(state->buffer);
-  uint64_t prepared = 0;
   std::vector<const fbs::BufferT *> largest;
-  for (const auto &[index, buffer] : llvm::enumerate(plan.buffers)) {
-    if (buffer->space != fbs::MemorySpace::Device)
-      continue;
-    bool isPrepared = buffer->kind == fbs::BufferKind::State && !states.contains(index);
-    (isPrepared ? prepared : byKind[buffer->kind]) += extentOf(*buffer);
-    largest.push_back(buffer.get());
-  }
-  std::string text = absl::StrCat("arena: ", formatBytes(plan.arena_bytes), "\n");
-  for (auto [kind, bytes] : byKind)
-    if (isPersistent(kind))
-      absl::StrAppend(&text, "  ", fbs::EnumNameBufferKind(kind), ": ", formatBytes(bytes), "\n");
-  if (prepared > 0)
-    absl::StrAppend(&text, "  computed from parameters when they are set: ", formatBytes(prepared), "\n");
+  for (const auto &buffer : plan.buffers)
+    if (buffer->space == fbs::MemorySpace::Device)
+      largest.push_back(buffer.get());
+  std::string text = absl::StrCat("arena: ", formatBytes(plan.arena_bytes),
+                                  plan.roles.size() > 1 ? ", that of the role that needs the most" : "", "\n");
   for (size_t role = 0; role < std::max<size_t>(plan.roles.size(), 1); ++role)
-    text += describeSharing(plan, role, liveBytes);
+    text += describePersistent(plan, role) + describeSharing(plan, role, liveBytes);
   for (const auto &arena : plan.arenas)
-    absl::StrAppend(&text, "arena in ", fbs::EnumNameMemorySpace(arena->space),
-                    plan.roles.size() > 1 ? ", of role " + plan.roles[arena->role]->name : "", ": ",
+    absl::StrAppend(&text, "arena in ", fbs::EnumNameMemorySpace(arena->space), ofRole(plan, arena->role), ": ",
                     formatBytes(arena->bytes), "\n");
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto *lhs, const auto *rhs) { return extentOf(*lhs) > extentOf(*rhs); });
@@ -136,7 +149,8 @@ std::string bowline::describeMemory(const fbs::PlanT &plan, const std::vector<ui
   for (const fbs::BufferT *buffer : largest) {
     const std::string &source = plan.sources[buffer->source]->location;
     absl::StrAppend(&text, "  ", formatBytes(extentOf(*buffer)), "  ", fbs::EnumNameBufferKind(buffer->kind), "  ",
-                    buffer->name, source.empty() ? "" : absl::StrCat("  (", source, ")"), "\n");
+                    buffer->name, source.empty() ? "" : absl::StrCat("  (", source, ")"), ofRole(plan, buffer->role),
+                    "\n");
   }
   return text;
 }
@@ -168,10 +182,11 @@ std::string bowline::describePlan(const fbs::PlanT &plan, const std::vector<uint
           bytes += plan.kernels[launch->kernel]->bytes_moved;
         }
       }
-    absl::StrAppendFormat(&text, "entry %s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved", entry->name, commands,
-                          launches, flops / 1e9, bytes / 1e9);
+    absl::StrAppendFormat(&text, "entry %s%s: %d commands, %d launches, %.3g GFLOP, %.3g GB moved", entry->name,
+                          ofRole(plan, program.role), commands, launches, flops / 1e9, bytes / 1e9);
     if (program.role < unfusedBytes.size())
-      if (auto unfused = unfusedBytes[program.role].find(entry->name); unfused != unfusedBytes[program.role].end())
+      if (auto unfused = unfusedBytes[program.role].find(entry->name);
+          unfused != unfusedBytes[program.role].end() && unfused->second > 1.01 * bytes) // else nothing was fused
         absl::StrAppendFormat(&text, " (%.3g GB if nothing were fused)", unfused->second / 1e9);
     absl::StrAppend(&text, "\n");
   }

@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/StrategySource.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/Driver/FlagUses.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Strategy/Strategy.h"
 #include "runtime/base/mapped_file.h"
@@ -18,31 +19,28 @@
 using namespace mlir;
 using namespace bowline;
 
-/// A flag that was given takes effect, so the phase that reads it has to come.
+/// A flag that was given takes effect, so the last phase that reads it has to come.
 static absl::Status checkPhases(const CompileOptions &options) {
   const StrategyFlags &flags = options.strategy;
   struct Choice {
     bool isMade;
     const char *flag;
-    Phase phase; ///< the first one that reads it
   };
-  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy", Phase::Train},
-                            {!flags.mesh.empty(), "--mesh", Phase::Train},
-                            {!flags.stages.empty(), "--stages", Phase::Train},
-                            {!flags.schedule.empty(), "--schedule", Phase::Train},
-                            {flags.microbatches.has_value(), "--microbatches", Phase::Train},
-                            {flags.sequenceParallel, "--sequence-parallel", Phase::Shard},
-                            {flags.zero.has_value(), "--zero", Phase::Local},
-                            {!flags.zeroAxis.empty(), "--zero-axis", Phase::Local},
-                            {flags.prefetch.has_value(), "--prefetch", Phase::Local},
-                            {flags.overlapChunks.has_value(), "--overlap-chunks", Phase::Local},
-                            {flags.bucketBytes.has_value(), "--bucket-bytes", Phase::Local},
-                            {!flags.recompute.empty(), "--recompute", Phase::Fuse}};
+  const Choice choices[] = {{!options.strategyFile.empty(), "--strategy"},
+                            {!flags.mesh.empty(), "--mesh"},
+                            {!flags.stages.empty(), "--stages"},
+                            {!flags.schedule.empty(), "--schedule"},
+                            {flags.microbatches.has_value(), "--microbatches"},
+                            {flags.sequenceParallel, "--sequence-parallel"},
+                            {flags.zero.has_value(), "--zero"},
+                            {!flags.zeroAxis.empty(), "--zero-axis"},
+                            {flags.prefetch.has_value(), "--prefetch"},
+                            {flags.overlapChunks.has_value(), "--overlap-chunks"},
+                            {flags.bucketBytes.has_value(), "--bucket-bytes"},
+                            {!flags.recompute.empty(), "--recompute"}};
   for (const Choice &choice : choices)
-    if (choice.isMade && options.from >= choice.phase)
-      return absl::InvalidArgumentError(absl::StrCat(choice.flag, " is read in phase '", nameOf(choice.phase).str(),
-                                                     "', and with --compile-from=", nameOf(options.from).str(),
-                                                     " that is over; leave it out, or compile from an earlier phase"));
+    if (choice.isMade)
+      BOWLINE_RETURN_IF_ERROR(checkFlagPhase(options, choice.flag));
   return absl::OkStatus();
 }
 
@@ -144,7 +142,7 @@ static LogicalResult readTable(dist::StrategyOp strategy) {
 
 /// What generates text has no steps, and no stages yet.
 static LogicalResult checkMode(dist::StrategyOp lines, const Strategy &strategy, CompileMode mode) {
-  if (mode == CompileMode::Train)
+  if (trains(mode))
     return success();
   for (Operation &line : lines.getBody().front()) {
     auto zero = dyn_cast<dist::ZeroOp>(line);

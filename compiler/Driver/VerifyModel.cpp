@@ -48,7 +48,7 @@ static void chooseForSmallSizes(dist::StrategyOp lines) {
 
 static absl::StatusOr<Subject> shrunkSubject(MLIRContext &context, const CompileOptions &options,
                                              DiagnosticCollector &diagnostics) {
-  bool trains = options.mode == CompileMode::Train;
+  bool trains = bowline::trains(options.mode);
   BOWLINE_ASSIGN_OR_RETURN(hf::ModelConfig config, hf::readConfig(options.model));
   OwningOpRef<ModuleOp> given = ModuleOp::create(UnknownLoc::get(&context));
   BOWLINE_RETURN_IF_ERROR(addStrategy(*given, options, diagnostics));
@@ -109,9 +109,13 @@ absl::StatusOr<std::string> bowline::verifyModel(const CompileOptions &options) 
   if (failed(verifySteps(*subject.module, pipeline, options.from, options.to, checker)))
     return checker.isRefuted() ? absl::AbortedError(diagnostics.status().message()) : diagnostics.status();
   const EquivalenceChecker::Summary &summary = checker.summary();
+  std::string modular = absl::StrCat("half of them in f64 and half modulo ", residues::kPrime, ", where ",
+                                     summary.undefined, " of ", summary.elements, " elements have no value");
+  if (!summary.unmeant.empty())
+    modular = absl::StrCat("all in f64 and none modulo ", residues::kPrime, ", where '", summary.unmeant,
+                           "' has no meaning, so that a difference below rounding would not be seen");
   return absl::StrCat("equivalence: ", summary.steps.size(), " steps kept what ", subject.words, " computes, ",
-                      summary.unchanged, " had nothing to do; compared ", summary.tensors,
-                      " pairs of tensors, half of them in f64 and half modulo ", residues::kPrime, ", where ",
-                      summary.undefined, " of ", summary.elements, " elements have no value, and ", summary.gradients,
-                      " gradients with differences of the loss");
+                      summary.unchanged, " had nothing to do; compared ", summary.tensors, " pairs of tensors, ",
+                      modular, ", and ", summary.gradients, " gradients with differences of the loss",
+                      summary.undecided == 0 ? "" : absl::StrCat(", which decide nothing about ", summary.undecided));
 }

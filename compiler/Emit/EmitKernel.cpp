@@ -87,6 +87,14 @@ const kernels::DataCheck *bowline::dataCheckOf(plan::KernelOp op) {
   return kernels::FindDataCheck(std::string_view(*op.getRegistered()));
 }
 
+int64_t bowline::rowsOfCheck(const kernels::DataCheck &check, plan::KernelOp op) {
+  kernels::Signature signature;
+  for (auto argument : op.getArguments().getAsRange<plan::ArgumentAttr>())
+    signature.arguments.push_back({static_cast<kernels::Access>(argument.getAccess()), kernels::DType::kI32,
+                                   argument.getType().getShape().vec()});
+  return kernels::RowsOfCheck(check, signature);
+}
+
 std::unique_ptr<fbs::KernelT> bowline::emitDataCheck(const kernels::DataCheck &check, const fbs::KernelT &kernel) {
   kernels::Signature checked;
   for (const auto &argument : kernel.arguments)

@@ -24,6 +24,9 @@ llvm::FailureOr<std::unique_ptr<fbs::KernelT>> emitKernel(plan::KernelOp op);
 /// How the kernel's data are checked before each launch; null where they need not be.
 const kernels::DataCheck *dataCheckOf(plan::KernelOp op);
 
+/// How many rows there are for the data of the kernel.
+int64_t rowsOfCheck(const kernels::DataCheck &check, plan::KernelOp op);
+
 /// The kernel that checks the data of \p kernel.
 std::unique_ptr<fbs::KernelT> emitDataCheck(const kernels::DataCheck &check, const fbs::KernelT &kernel);
 

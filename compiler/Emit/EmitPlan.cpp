@@ -70,16 +70,8 @@ private:
       plan->roles.back()->arena_bytes = *arena;
     }
     // One role needs nothing that tells it apart.
-    if (roles.size() == 1)
-      return success();
-    auto axis = module->getAttrOfType<StringAttr>(plan::PlanDialect::kRoleAxisAttr);
-    if (!axis)
-      axis = roles.front()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
-    std::optional<uint8_t> known = axis ? tables.findAxis(axis) : std::nullopt;
-    if (!known)
-      return module.emitError("nested modules need the attribute '")
-             << plan::PlanDialect::kRoleAxisAttr << "', an axis of the mesh that tells them apart";
-    plan->role_axis = *known;
+    if (roles.size() > 1)
+      plan->role_axis = *tables.findAxis(stage::axisOf(module));
     return success();
   }
 

@@ -168,7 +168,7 @@ private:
     if (!check.is_row)
       return false;
     Value data = launch.getOperands()[check.argument];
-    int64_t rows = kernel.getArgument(check.rows).getType().getDimSize(0);
+    int64_t rows = rowsOfCheck(check, kernel);
     bool isPort = false;
     for (auto entry : module.getOps<plan::EntryOp>())
       for (auto [input, limit] : llvm::zip_equal(entry.getInputs(), entry.getInputLimits())) {
@@ -181,13 +181,9 @@ private:
     return isPort;
   }
 
-  /// Launches of the program whose data are checked. What prepares others reads what no run changes, and is repeated at
-  /// any time: it says nothing.
+  /// Launches of the program whose data are checked.
   SmallVector<plan::LaunchOp> checkedLaunches(plan::ProgramOp program, const SymbolTable &symbols) {
     SmallVector<plan::LaunchOp> launches;
-    for (auto entry : module.getOps<plan::EntryOp>())
-      if (entry.getKind() == EntryKind::Prepare && entry.getProgram() == program.getSymName())
-        return launches;
     program.walk([&](plan::LaunchOp launch) {
       auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
       const kernels::DataCheck *check = dataCheckOf(kernel);
@@ -245,8 +241,12 @@ private:
     return success();
   }
 
-  /// All elements as bytes; a splat stores one.
+  /// All elements as bytes; a splat stores one, and truth values are bits.
   static std::vector<uint8_t> expand(DenseElementsAttr elements) {
+    if (elements.getElementType().isInteger(1)) {
+      auto values = elements.getValues<bool>();
+      return std::vector<uint8_t>(values.begin(), values.end());
+    }
     ArrayRef<char> raw = elements.getRawData();
     std::vector<uint8_t> bytes;
     for (int64_t i = 0, count = elements.isSplat() ? elements.getNumElements() : 1; i < count; ++i)

@@ -8,6 +8,7 @@
 
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/ImportRole.h"
+#include "runtime/plan/plan_view.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <limits>
@@ -84,6 +85,27 @@ private:
     return success();
   }
 
+  LogicalResult importGeometry(const fbs::KernelT &kernel, plan::KernelOp op) {
+    auto fails = [&](StringRef why) {
+      return LogicalResult(emitError(builder.getUnknownLoc()) << "kernel '" << kernel.name << "' " << why);
+    };
+    return VisitGeometry(
+        kernel, GeometryVisitor{[&](std::monostate) { return fails("does not say how it is launched"); },
+                                [&](const fbs::ByRangeT &range) {
+                                  op.setExtent(range.extent);
+                                  return success();
+                                },
+                                [&](const fbs::GridT &grid) {
+                                  if (grid.blocks.size() != 1 || grid.threads.size() != 1 || grid.shared_bytes != 0)
+                                    return fails("is launched by a grid of several dimensions or with memory of its "
+                                                 "blocks, which cannot be expressed in the plan dialect yet");
+                                  SmallVector<int64_t> launched = {grid.blocks[0], grid.threads[0]};
+                                  launched.append(grid.constants.begin(), grid.constants.end());
+                                  op.setGrid(ArrayRef<int64_t>(launched));
+                                  return success();
+                                }});
+  }
+
   LogicalResult importKernel(uint32_t index) {
     const fbs::KernelT &kernel = *plan.kernels[index];
     if (!kernel.access_maps.empty())
@@ -104,19 +126,8 @@ private:
         op.setSymbol(StringRef(kernel.epilogue));
     } else {
       op.setSymbol(kernel.name);
-      const fbs::GridT *grid = kernel.geometry.AsGrid();
-      if (!grid) {
-        op.setExtent(kernel.geometry.AsByRange()->extent);
-      } else if (grid->blocks.size() == 1 && grid->threads.size() == 1 && grid->shared_bytes == 0) {
-        SmallVector<int64_t> launched = {grid->blocks[0], grid->threads[0]};
-        launched.append(grid->constants.begin(), grid->constants.end());
-        op.setGrid(ArrayRef<int64_t>(launched));
-      } else {
-        return emitError(builder.getUnknownLoc())
-               << "kernel '" << kernel.name
-               << "' is launched by a grid of several dimensions or with memory of its blocks, which "
-                  "cannot be expressed in the plan dialect yet";
-      }
+      if (failed(importGeometry(kernel, op)))
+        return failure();
     }
     SmallVector<Attribute> arguments;
     for (const auto &argument : kernel.arguments)

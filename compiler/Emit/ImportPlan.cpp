@@ -8,6 +8,7 @@
 
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Emit/ImportRole.h"
+#include "dialects/Stage/StageOps.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -25,7 +26,7 @@ public:
     importHeader(*module);
     importMesh();
     if (plan.roles.size() > 1)
-      (*module)->setAttr(plan::PlanDialect::kRoleAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
+      (*module)->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(plan.mesh[plan.role_axis]->name));
     if (failed(plan.roles.empty() ? importRole(0, std::nullopt, plan.arena_bytes) : importRoles()))
       return {};
     for (const auto &attachment : plan.attachments)

@@ -151,7 +151,12 @@ private:
       return failure();
     RankedTensorType type = cast<plan::BufferType>(buffer->getType()).getTensor();
     auto *bytes = reinterpret_cast<const char *>(constant.data.data());
-    auto value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
+    DenseElementsAttr value;
+    if (type.getElementType().isInteger(1)) // of which the IR stores bits
+      value =
+          DenseElementsAttr::get(type, ArrayRef<bool>(SmallVector<bool>(constant.data.begin(), constant.data.end())));
+    else
+      value = DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes, constant.data.size()));
     plan::ConstantOp::create(builder, builder.getUnknownLoc(), *buffer, cast<ElementsAttr>(value));
     return success();
   }

@@ -28,6 +28,9 @@ namespace bowline {
 /// tensor's largest element, or of kRealFloor where all are smaller. Modulo the prime it means equal. Only gradients
 /// may disappear, with what accumulates them.
 ///
+/// What converts numbers to whole ones has no meaning modulo the prime. A program with such operations is compared in
+/// f64 alone, and the summary names one.
+///
 /// NaN equals nothing: a program that computes NaN in f64 is refused, because nothing could be said about it. Modulo
 /// the prime some elements have no value; the summary counts those that have none on both sides.
 ///
@@ -46,12 +49,14 @@ public:
     int64_t elements = 0;           ///< elements that were compared modulo the prime
     int64_t undefined = 0;          ///< of these, pairs that have no value there
     int64_t gradients = 0;          ///< gradients that were compared with differences
+    int64_t undecided = 0;          ///< gradients that could not be, which warnings name
+    std::string unmeant;            ///< an operation for which nothing was compared modulo the prime; else empty
   };
 
   EquivalenceChecker() : values(kSeedOfValues) {}
 
-  /// Takes the program before the first step. Fails with a diagnostic where it cannot be interpreted, or is too large
-  /// for it.
+  /// Takes the program before the first step. Fails with diagnostics where it cannot be interpreted on the values that
+  /// are drawn, or is too large for it.
   llvm::LogicalResult begin(mlir::ModuleOp module);
 
   /// Checks the program after a step. Fails with a diagnostic at the module that names the step and the first tensor
@@ -71,6 +76,7 @@ private:
     const graph::Arithmetic *arithmetic;
     bool isReal;
     Observation before;
+    bool isLeftOut = false;
   };
   /// A program after a step, and the step.
   struct After {

@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/xxhash.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -23,12 +24,28 @@ static constexpr double kNoLabel = -100;
 
 static PhiloxKey keyOf(uint64_t seed, StringRef name) { return MixKey(seed, llvm::xxh3_64bits(name)); }
 
+/// Draws integers from 0 to below the limit, 2 where there is none, or offsets that ascend in each of `parts` parts.
+static void drawIntegers(HostTensor &tensor, PhiloxKey key, const CheckedData &data, int64_t parts) {
+  int64_t limit = data.limit.value_or(data.rows ? *data.rows + 1 : 2);
+  if (data.rows)
+    limit = std::min(limit, *data.rows + 1);
+  for (auto [i, value] : llvm::enumerate(tensor.data))
+    value = std::floor(UniformBlock(key, i / 4)[i % 4] * static_cast<double>(limit));
+  auto part = static_cast<ptrdiff_t>(tensor.count() / parts);
+  for (auto begin = tensor.data.begin(); data.rows && begin != tensor.data.end(); begin += part)
+    std::sort(begin, begin + part);
+}
+
 const HostTensor &ObservedValues::valueOf(const RunnableProgram::Variable &variable) {
   auto [it, isNew] = variables.try_emplace(variable.name, variable.shape);
   HostTensor &tensor = it->second;
   if (!isNew)
     return tensor;
   PhiloxKey key = keyOf(seed, variable.mirrorOf.empty() ? variable.name : variable.mirrorOf);
+  if (variable.data.limit || variable.data.rows) {
+    drawIntegers(tensor, key, variable.data, /*parts=*/1);
+    return tensor;
+  }
   for (auto [i, value] : llvm::enumerate(tensor.data)) {
     double normal = NormalBlock(key, i / 4)[i % 4];
     value = variable.has(StateFlags::Step)     ? kStep
@@ -58,13 +75,15 @@ const HostTensor &ObservedValues::inputOf(StringRef callable, const RunnableProg
     return tensor;
   tensor = HostTensor(input.shape);
   PhiloxKey key = keyOf(seed, it->first), absent = keyOf(seed, it->first + "/absent");
-  auto limit = static_cast<double>(input.limit.value_or(2));
-  for (auto [i, value] : llvm::enumerate(tensor.data)) {
-    bool isAbsent = input.isLabels && UniformBlock(absent, i / 4)[i % 4] < 0.2;
-    value = isa<FloatType>(input.element) ? NormalBlock(key, i / 4)[i % 4]
-            : isAbsent                    ? kNoLabel
-                                          : std::floor(UniformBlock(key, i / 4)[i % 4] * limit);
+  if (isa<FloatType>(input.element)) {
+    for (auto [i, value] : llvm::enumerate(tensor.data))
+      value = NormalBlock(key, i / 4)[i % 4];
+    return tensor;
   }
+  drawIntegers(tensor, key, input.data, input.microbatches);
+  for (auto [i, value] : llvm::enumerate(tensor.data))
+    if (input.isLabels && UniformBlock(absent, i / 4)[i % 4] < 0.2)
+      value = kNoLabel;
   return tensor;
 }
 

@@ -41,12 +41,14 @@ public:
 
   /// The value that a variable has before every run. Elements of a parameter are normal with deviation 0.2 around the
   /// value that it is filled with, or around 0 where it is drawn; those of an optimizer state are positive, as second
-  /// moments are; a step counter is 3. Shape and flags are those of the first program that asks by this name.
+  /// moments are; a step counter is 3. Numbers of rows and offsets are right. Shape and flags are those of the first
+  /// program that asks by this name.
   const graph::HostTensor &valueOf(const RunnableProgram::Variable &variable);
   /// A random direction of length one, of the shape of a variable.
   graph::HostTensor directionOf(const RunnableProgram::Variable &variable) const;
   /// The value of an input: normal numbers, or integers from 0 to below its limit, 2 where it has none; a fifth of all
-  /// labels is -100, which means that there is none. Shape and type are those of the first program that asks for it.
+  /// labels is -100, which means that there is none. Offsets of groups of rows ascend in each microbatch. Shape and
+  /// type are those of the first program that asks for it.
   const graph::HostTensor &inputOf(llvm::StringRef callable, const RunnableProgram::Input &input);
 
 private:

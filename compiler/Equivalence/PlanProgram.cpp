@@ -28,8 +28,8 @@ PlanProgram::create(OwningOpRef<ModuleOp> module, const KernelBodies &bodies, co
 
 PlanProgram::PlanProgram(OwningOpRef<ModuleOp> owned, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : RunnableProgram(std::move(owned)), interpreter(*module, bodies, arithmetic) {
+  StringAttr axis = stage::axisOf(*module);
   for (auto role : module->getOps<ModuleOp>()) {
-    auto axis = role->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     RankGrid grid(dist::MeshOp::of(role), axis ? axis.getValue() : StringRef());
     addStates(role, grid);
     addEntries(role, grid);
@@ -48,6 +48,7 @@ void PlanProgram::addStates(ModuleOp role, const RankGrid &grid) {
     dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
     variable.shape.assign(layout.global.begin(), layout.global.end());
     variable.element = buffer.getTensorType().getElementType();
+    variable.data = checkedDataOf(role, state.getBuffer());
     if (state.has(StateFlags::Mirror))
       for (auto other : module->getOps<ModuleOp>())
         for (auto owner : other.getOps<plan::StateOp>())
@@ -64,25 +65,42 @@ void PlanProgram::addEntries(ModuleOp role, const RankGrid &grid) {
       initEntry = entry.getName().str();
       continue;
     }
-    if (entry.getKind() == EntryKind::Prepare || findCallable(entry.getName()))
-      continue; // the interpreter runs Prepare before others; entries of all roles have the same inputs and outputs
-    Callable callable{entry.getName().str(), true, false, {}, {}, {}};
+    if (entry.getKind() == EntryKind::Prepare)
+      continue; // the interpreter runs it before others
+    // Each role has the inputs that its ranks use, and the same outputs as all.
+    Callable &callable = callableOf(entry.getName());
     for (auto [name, limit, value] :
          llvm::zip_equal(entry.getInputNames().getAsRange<StringAttr>(), entry.getInputLimits(), entry.getInputs())) {
+      CheckedData data = checkedDataOf(role, value);
+      if (limit > 0)
+        data.restrict({limit, std::nullopt});
+      auto known = llvm::find_if(callable.inputs, [&](const Input &input) { return input.name == name.getValue(); });
+      if (known != callable.inputs.end()) {
+        known->data.restrict(data);
+        continue;
+      }
       plan::BufferOp buffer = definition(value);
       dist::Layout layout = PlanInterpreter::layoutOf(buffer, grid);
-      Input input{name.getValue().str(), {layout.global.begin(), layout.global.end()}, {}, {}, false};
+      Input input;
+      input.name = name.getValue().str();
+      input.shape.assign(layout.global.begin(), layout.global.end());
+      input.data = data;
+      input.microbatches = static_cast<int64_t>(buffer.getSlots());
       if (buffer.getSlots() > 1)
         input.shape.insert(input.shape.begin(), static_cast<int64_t>(buffer.getSlots()));
       input.element = buffer.getTensorType().getElementType();
-      if (limit > 0)
-        input.limit = limit;
       callable.inputs.push_back(std::move(input));
     }
+    callable.results.clear();
     for (auto name : entry.getOutputNames().getAsRange<StringAttr>())
       callable.results.push_back(name.getValue().str());
-    allCallables.push_back(std::move(callable));
   }
+}
+
+RunnableProgram::Callable &PlanProgram::callableOf(StringRef entry) {
+  auto known = llvm::find_if(allCallables, [&](const Callable &callable) { return callable.name == entry; });
+  return known == allCallables.end() ? allCallables.emplace_back(Callable{entry.str(), true, false, {}, {}, {}})
+                                     : *known;
 }
 
 double PlanProgram::workOfEntries(ModuleOp role) {

@@ -40,6 +40,8 @@ private:
 
   void addStates(mlir::ModuleOp role, const RankGrid &grid);
   void addEntries(mlir::ModuleOp role, const RankGrid &grid);
+  /// The entry of that name in all roles.
+  Callable &callableOf(llvm::StringRef entry);
   static double workOfEntries(mlir::ModuleOp role);
 
   PlanInterpreter interpreter;

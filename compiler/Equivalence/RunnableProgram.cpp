@@ -74,14 +74,19 @@ static void addInputs(graph::FuncOp function, int64_t count, std::vector<Runnabl
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
     RunnableProgram::Input input;
     input.name = function.getArgName(index);
-    if (llvm::any_of(inputs, [&](const RunnableProgram::Input &other) { return other.name == input.name; }))
+    input.data = checkedDataOf(function.getArgument(index));
+    auto known = llvm::find_if(inputs, [&](const auto &other) { return other.name == input.name; });
+    if (known != inputs.end()) {
+      known->data.restrict(input.data);
       continue;
+    }
     input.shape = globalShape(function, index);
+    input.microbatches = count;
     if (count > 1)
       input.shape.insert(input.shape.begin(), count);
     input.element = getElementTypeOrSelf(function.getArgumentTypes()[index]);
     if (auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr))
-      input.limit = limit.getInt();
+      input.data.restrict({limit.getInt(), std::nullopt});
     input.isLabels = isLabels(function.getArgument(index));
     inputs.push_back(std::move(input));
   }
@@ -112,6 +117,10 @@ void RunnableProgram::addVariables(ModuleOp of) {
     variable.shape = shape.vec();
     if (auto fill = dyn_cast<graph::FillAttr>(declared.getInit()))
       variable.fill = fill.getValue();
+    of.walk([&](graph::ReadOp read) {
+      if (read.getVariable() == variable.name)
+        variable.data.restrict(checkedDataOf(read.getResult()));
+    });
     if (FlatSymbolRefAttr owner = declared.getOwnerAttr())
       (variable.has(StateFlags::Mirror) ? variable.mirrorOf : variable.of) = owner.getValue().str();
     allVariables.push_back(std::move(variable));

@@ -9,6 +9,7 @@
 #ifndef BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 #define BOWLINE_COMPILER_EQUIVALENCE_RUNNABLEPROGRAM_H
 
+#include "compiler/Equivalence/CheckedData.h"
 #include "compiler/Interp/KernelBodies.h"
 #include "dialects/Graph/Arithmetic.h"
 #include "dialects/Graph/GraphAttrs.h"
@@ -47,6 +48,7 @@ public:
     double fill = 0;      ///< initial value of all elements, 0 where they are drawn
     std::string mirrorOf; ///< the parameter whose value it has at all times, else empty
     std::string of;       ///< the parameter whose gradient or optimizer state it is, else empty
+    CheckedData data;     ///< what its elements have to be
 
     bool has(StateFlags flag) const { return bitEnumContainsAny(flags, flag); }
   };
@@ -54,8 +56,9 @@ public:
     std::string name;
     std::vector<int64_t> shape;
     mlir::Type element;
-    std::optional<int64_t> limit; ///< integers are below it
-    bool isLabels = false;        ///< may be negative, which means none
+    CheckedData data;         ///< what its elements have to be
+    bool isLabels = false;    ///< may be negative, which means none
+    int64_t microbatches = 1; ///< these are the first dimension where there are several
   };
   struct Callable {
     std::string name;

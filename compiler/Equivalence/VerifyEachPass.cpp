@@ -9,6 +9,10 @@
 #include "compiler/Equivalence/VerifyEachPass.h"
 #include "compiler/Equivalence/EquivalenceChecker.h"
 #include "dialects/Dist/DistOps.h"
+#include "dialects/Graph/GraphDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -38,6 +42,9 @@ public:
       return;
     progress->began = true;
     progress->failed = failed(progress->checker.begin(moduleOf(op)));
+    if (StringRef unmeant = progress->checker.summary().unmeant; !unmeant.empty())
+      emitRemark(op->getLoc()) << "passes are compared in f64 alone: '" << unmeant
+                               << "' has no meaning modulo a prime, so that a difference below rounding is not seen";
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
@@ -97,7 +104,10 @@ private:
 
 std::shared_ptr<const bool> bowline::verifyEachPass(PassManager &manager) {
   manager.getContext()->disableMultithreading();
-  manager.getContext()->loadDialect<dist::DistDialect>(); // for the mesh that programs run on
+  // For the mesh that programs run on, and for the operations that kernels stand for.
+  manager.getContext()
+      ->loadDialect<dist::DistDialect, graph::GraphDialect, arith::ArithDialect, func::FuncDialect,
+                    math::MathDialect>();
   auto progress = std::make_shared<Progress>();
   manager.addPass(std::make_unique<Verdict>(progress));
   manager.addInstrumentation(std::make_unique<EachPass>(progress));

@@ -8,7 +8,9 @@
 
 #include "compiler/Interp/KernelInterpreter.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/ValidRows.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Analysis/KernelSignature.h"
 
 #include <limits>
 
@@ -21,23 +23,46 @@ using Tensors = KernelInterpreter::Tensors;
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// What is left out holds no number: whoever uses it computes none.
-static FailureOr<Tensors> withoutRows(std::optional<ArrayRef<int64_t>> validRows, ArrayRef<HostTensor> operands,
+/// Writes `value` to the rows of `tensor` that `count` does not count.
+static void fillRowsBehind(HostTensor &tensor, const HostTensor &count, double value) {
+  int64_t rows = tensor.shape.front();
+  auto valid = tensor.count() / rows * graph::validRows(count, rows);
+  std::fill(tensor.data.begin() + valid, tensor.data.end(), value);
+}
+
+/// What is left out holds no number: whoever uses it computes none. `numbers` are those of the count, of operands, and
+/// of results behind them.
+static FailureOr<Tensors> withoutRows(ArrayRef<int64_t> numbers, ArrayRef<HostTensor> operands,
                                       FailureOr<Tensors> results) {
-  if (failed(results) || !validRows)
+  if (failed(results) || numbers.empty())
     return results;
-  for (HostTensor &result : *results) {
-    int64_t rows = result.shape.front();
-    auto valid = result.count() / rows * graph::validRows(operands[validRows->front()], rows);
-    std::fill(result.data.begin() + valid, result.data.end(), std::numeric_limits<double>::quiet_NaN());
-  }
+  auto inputs = static_cast<int64_t>(operands.size());
+  for (int64_t number : numbers.drop_front())
+    if (number >= inputs)
+      fillRowsBehind((*results)[number - inputs], operands[numbers.front()], std::numeric_limits<double>::quiet_NaN());
   return results;
+}
+
+/// The operands as a kernel sees them that does not read rows: what holds no number may stand there, which is no row of
+/// a table either, and what is not read adds nothing.
+static Tensors hideRows(ArrayRef<int64_t> numbers, Tensors operands) {
+  auto inputs = static_cast<int64_t>(operands.size());
+  if (!numbers.empty())
+    for (int64_t number : numbers.drop_front())
+      if (number < inputs)
+        fillRowsBehind(operands[number], operands[numbers.front()], 0);
+  return operands;
 }
 
 FailureOr<Tensors> bowline::interpretOperation(Operation *op, ArrayRef<HostTensor> operands,
                                                const graph::Arithmetic &arithmetic) {
-  if (auto fusion = dyn_cast<FusionOp>(op))
-    return withoutRows(fusion.getValidRows(), operands, interpretBlock(fusion.getBody().front(), operands, arithmetic));
+  if (auto fusion = dyn_cast<FusionOp>(op)) {
+    ArrayRef<int64_t> rows = fusion.getValidRows().value_or(ArrayRef<int64_t>());
+    Block &body = fusion.getBody().front();
+    if (!kernelThatLeavesRowsOut(fusion))
+      return withoutRows(rows, operands, interpretBlock(body, operands, arithmetic));
+    return withoutRows(rows, operands, interpretBlock(body, hideRows(rows, Tensors(operands)), arithmetic));
+  }
   if (!isa<Interpretable>(op))
     return op->emitOpError("has no reference semantics: it does not implement the Interpretable interface");
   Tensors results;
@@ -142,8 +167,9 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
   if (!body && (!kernel.getRegistered() || kernel.hasEpilogue()))
     return user->emitOpError("runs kernel @") << kernel.getName() << ", of which only machine code is there";
   std::optional<StringRef> name = kernel.getRegistered();
+  SmallVector<int64_t> rows = validRowsOf(kernel);
   if (!name)
-    return withoutRows(kernel.getValidRows(), own, runBody(body, own, *arithmetic));
+    return withoutRows(rows, own, runBody(body, own, *arithmetic));
   // By name: the only kernel that no operation computes, so that there is none to build from it.
   if (name == "pack_matrix")
     return Tensors{packed(kernel, own.front())};
@@ -151,7 +177,7 @@ FailureOr<Tensors> KernelInterpreter::run(Operation *user, plan::KernelOp kernel
   if (failed(operation))
     return failure();
   if (!kernel.hasEpilogue())
-    return interpretBlock(**operation, own, *arithmetic);
+    return withoutRows(rows, own, interpretBlock(**operation, hideRows(rows, own), *arithmetic));
   // The body takes what the kernel computes, and the arguments behind the kernel's own.
   size_t ownCount = own.size() - (body.getNumArguments() - 1);
   FailureOr<Tensors> result = interpretBlock(**operation, own, *arithmetic);

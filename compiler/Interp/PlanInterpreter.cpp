@@ -26,8 +26,8 @@ static bool outlivesEntries(plan::BufferKind kind) {
 
 PlanInterpreter::PlanInterpreter(ModuleOp module, const KernelBodies &bodies, const graph::Arithmetic &arithmetic)
     : module(module), bodies(bodies), arithmetic(&arithmetic), kernels(arithmetic), grid(dist::MeshOp::of(module)) {
+  StringAttr axis = stage::axisOf(module);
   for (auto nested : module.getOps<ModuleOp>()) {
-    auto axis = nested->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
     int64_t coordinate = static_cast<int64_t>(roles.size());
     roles.push_back(std::make_unique<PlanRole>(nested, grid, axis ? axis.getValue() : StringRef(), coordinate));
   }

@@ -8,6 +8,7 @@
 
 #include "compiler/Pipelines/VerifySteps.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Analysis/Roles.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -28,5 +29,7 @@ LogicalResult bowline::verifySteps(ModuleOp module, ArrayRef<Step> steps, Equiva
 
 LogicalResult bowline::verifySteps(ModuleOp module, const PipelineOptions &options, Phase from, Phase to,
                                    EquivalenceChecker &checker) {
+  if (from >= Phase::Local && failed(verifyRoles(module)))
+    return failure();
   return verifySteps(module, stepsToRun(options, from, to), checker);
 }

@@ -77,7 +77,7 @@ absl::Status run(const std::string &file, bool json) {
 } // namespace bowline
 
 int main(int argc, char **argv) {
-  bowline::IgnoreWriteSignals();
+  bowline::PrepareSignals("bowline-check");
   CLI::App app("Proves that a plan is sound: no deadlock, no race, matching communication, bounds, aliasing, "
                "initialisation, no clobbered value, complete outputs, exact memory. See docs/checker.md.\nExit codes: "
                "0 sound, 1 the file is wrong, 2 a proof fails (with its "

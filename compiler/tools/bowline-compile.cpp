@@ -18,6 +18,7 @@
 #include "compiler/Driver/VerifyModel.h"
 #include "passes/Stages/Schedules/ScheduleChoice.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
 #include "types/computed_types.h"
@@ -42,6 +43,13 @@ std::vector<std::string> phaseNames() {
   std::vector<std::string> names;
   for (const PhaseInfo &info : allPhases())
     names.push_back(info.name.str());
+  return names;
+}
+
+std::vector<std::string> modeNames() {
+  std::vector<std::string> names;
+  for (CompileMode mode : allModes())
+    names.push_back(nameOf(mode).str());
   return names;
 }
 
@@ -144,9 +152,7 @@ void define(CLI::App &app, CommandLine &line) {
   CompileOptions &o = line.compile;
   app.add_option("MODEL", o.model, "A Hugging Face directory, or a .mlir file in the graph dialect")->required();
   app.add_option("-o,--output", line.output, "The plan file; or, with --compile-to, the IR ('-': standard output)");
-  app.add_option("--mode", line.mode, "What the plan does")
-      ->check(CLI::IsMember({"train", "generate"}))
-      ->capture_default_str();
+  app.add_option("--mode", line.mode, "What the plan does")->check(CLI::IsMember(modeNames()))->capture_default_str();
   app.add_option("--batch", o.batch, "Sequences per step, over all microbatches")->check(isWholeNumber);
   app.add_option("--seq", o.seq, "Positions per sequence")->check(isWholeNumber);
   app.add_option("--dtype", o.dtype,
@@ -192,9 +198,10 @@ void define(CLI::App &app, CommandLine &line) {
   std::vector<std::string> targets;
   for (const targets::Target *target : targets::AllTargets())
     targets.emplace_back(target->name);
-  app.add_option("--target", o.target, "The device that runs the plan: " + absl::StrJoin(targets, " or "))
-      ->check(CLI::IsMember(targets))
-      ->capture_default_str();
+  app.add_option("--target", o.target,
+                 "The device that runs the plan: " + absl::StrJoin(targets, " or ") + " [" +
+                     std::string(targets::DefaultTarget().name) + "; with --compile-from as before]")
+      ->check(CLI::IsMember(targets));
   defineLevels(app, o);
   app.add_flag("!--no-codegen", o.codegen,
                "Make a plan to check and to simulate, without machine code: it cannot be run");
@@ -206,7 +213,9 @@ void define(CLI::App &app, CommandLine &line) {
          "Write the IR of each generated kernel after each stage to this file, and what the target's own tools say of "
          "it")
       ->check(isGiven);
-  app.add_option("--threads", o.threads, "Threads per rank; 0: the processors of this machine, divided among the ranks")
+  app.add_option(
+         "--threads", o.threads,
+         "Threads per rank; 0: the processors of this machine, divided among the ranks; with --compile-from as before")
       ->check(isWholeNumber)
       ->capture_default_str();
   app.add_option("--link", o.links,
@@ -254,7 +263,7 @@ absl::Status writeText(const std::string &text, const std::string &output) {
 
 absl::Status run(CommandLine &line, const CLI::App &app) {
   CompileOptions &options = line.compile;
-  options.mode = line.mode == "train" ? CompileMode::Train : CompileMode::Generate;
+  options.mode = *modeNamed(line.mode);
   options.from = *phaseNamed(line.from);
   options.to = *phaseNamed(line.to);
   BOWLINE_RETURN_IF_ERROR(checkFlagUses(options, [&](llvm::StringRef flag) { return app.count(flag.str()) > 0; }));
@@ -267,14 +276,8 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
         absl::StrCat("--kernel-listing has nothing to list: ",
                      options.codegen ? "no code is generated before the phase codegen; leave out --compile-to"
                                      : "leave out --no-codegen"));
-  if (options.listsKernels && options.from >= Phase::Codegen)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--kernel-listing has nothing to list: with --compile-from=", line.from,
-                     " kernels have their code; compile from an earlier phase"));
-  if (options.listsKernels && line.kernelListing != "-" && line.output != "-" &&
-      AreSameFile(line.kernelListing, line.output))
-    return absl::InvalidArgumentError("--kernel-listing and -o name the same file, '" + line.output +
-                                      "'; give one of them another name");
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"MODEL", options.model}, {"--strategy", options.strategyFile}},
+                                       {{"-o", line.output}, {"--kernel-listing", line.kernelListing}}));
   options.disabledSteps = {line.disabled.begin(), line.disabled.end()};
   if (!line.memoryLimit.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(options.memoryLimit, parseBytes(line.memoryLimit));
@@ -330,7 +333,7 @@ absl::Status run(CommandLine &line, const CLI::App &app) {
 } // namespace
 
 int main(int argc, char **argv) {
-  IgnoreWriteSignals();
+  PrepareSignals("bowline-compile");
   CLI::App app("Compiles a model and a strategy into a plan");
   CommandLine line;
   define(app, line);

@@ -4,9 +4,12 @@
 #include "compiler/Check/DeviceCode.h"
 #include "compiler/Check/MemoryTimeline.h"
 #include "compiler/Check/PredictedTimeline.h"
+#include "compiler/Check/ValidRowsOf.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/command_trace.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/plan_view.h"
 #include "runtime/tools/tool_support.h"
 
 #include "absl/strings/escaping.h"
@@ -81,10 +84,12 @@ public:
       const fbs::Kernel &kernel = *plan_.kernels()->Get(i);
       if (kernel.origin() != fbs::KernelOrigin::Generated)
         continue;
-      if (const fbs::Grid *grid = kernel.geometry_as_Grid())
-        json[i]["grid"] = {{"blocks", extents(grid->blocks())}, {"threads", extents(grid->threads())}};
-      else
-        json[i]["extent"] = kernel.geometry_as_ByRange()->extent();
+      VisitGeometry(kernel, GeometryVisitor{[](std::monostate) {},
+                                            [&](const fbs::ByRange &range) { json[i]["extent"] = range.extent(); },
+                                            [&](const fbs::Grid &grid) {
+                                              json[i]["grid"] = {{"blocks", extents(grid.blocks())},
+                                                                 {"threads", extents(grid.threads())}};
+                                            }});
       json[i]["code"] = name(preferredCode(kernel.image()).format());
       const auto &known = functions[kernel.image()];
       if (auto function = known.find(kernel.name()->str()); function != known.end()) {
@@ -153,11 +158,18 @@ private:
             {"limit", port.limit()}};
   }
 
+  /// The name of the role whose entry it is; empty where all ranks run the same program.
+  std::string roleOf(uint32_t entry) const {
+    const fbs::Program &program = *plan_.programs()->Get(plan_.entries()->Get(entry)->program());
+    return SizeOf(plan_.roles()) > 1 ? name(plan_.roles()->Get(program.role())->name()) : "";
+  }
+
   Json entry(uint32_t index, bool memory) const {
     const fbs::Entry &entry = *plan_.entries()->Get(index);
     Json json = {{"name", name(entry.name())},
                  {"kind", fbs::EnumNameEntryKind(entry.kind())},
                  {"bucket", entry.bucket()},
+                 {"role", roleOf(index)},
                  {"program", name(timeline_.programOf(index).name())},
                  {"commands", timeline_.commandCount(index)},
                  {"inputs", Json::array()},
@@ -241,6 +253,9 @@ private:
                       {"flops", kernel.flops()},
                       {"bytes", kernel.bytes_moved()},
                       {"arguments", arguments}});
+      // Before it is bound, nobody knows that a registered kernel has the arguments that are named.
+      if (const auto rows = validRowsOf(kernel))
+        json.back()["valid_rows"] = {{"count", rows->count}, {"arguments", rows->arguments}};
     }
     return json;
   }
@@ -277,6 +292,11 @@ void appendMemory(std::string &out, const Json &memory) {
                           text(tensor["type"]), text(tensor["name"]), text(tensor["source"]));
 }
 
+std::string describeValidRows(const Json &rows) {
+  return absl::StrCat("leaves out rows of arguments ", text(rows["arguments"]), " behind the last element of argument ",
+                      text(rows["count"]));
+}
+
 std::string layOutKernels(const Json &kernels) {
   std::string out;
   for (const Json &kernel : kernels) {
@@ -293,6 +313,8 @@ std::string layOutKernels(const Json &kernels) {
                       " bytes of stack a thread, ", text(kernel["shared_bytes"]), " bytes of shared memory a block\n");
     for (const Json &argument : kernel["arguments"])
       absl::StrAppend(&out, "  ", text(argument), "\n");
+    if (kernel.contains("valid_rows"))
+      absl::StrAppend(&out, "  ", describeValidRows(kernel["valid_rows"]), "\n");
   }
   return out;
 }
@@ -303,7 +325,9 @@ std::string layOut(const Json &plan, bool memory) {
     absl::StrAppendFormat(&out, "%-14s %s\n", key, text(value));
   out += "\nentries\n";
   for (const Json &entry : plan["entries"]) {
-    absl::StrAppendFormat(&out, "  %s (%s%s): program %s, %s commands\n", text(entry["name"]), text(entry["kind"]),
+    const std::string role = text(entry["role"]);
+    absl::StrAppendFormat(&out, "  %s%s (%s%s): program %s, %s commands\n", text(entry["name"]),
+                          role.empty() ? "" : " of role '" + role + "'", text(entry["kind"]),
                           entry["bucket"] > 0 ? " " + text(entry["bucket"]) : "", text(entry["program"]),
                           text(entry["commands"]));
     appendPorts(out, "input", entry["inputs"]);
@@ -322,9 +346,10 @@ std::string layOut(const Json &plan, bool memory) {
   }
   out += "\nkernels (launches over all entries; flops and least bytes of one launch)\n";
   for (const Json &kernel : plan["kernels"])
-    absl::StrAppendFormat(&out, "  %-40s %-10s %8s launches %12g flops %12g bytes\n", text(kernel["name"]),
+    absl::StrAppendFormat(&out, "  %-40s %-10s %8s launches %12g flops %12g bytes%s\n", text(kernel["name"]),
                           text(kernel["origin"]), text(kernel["launches"]), kernel["flops"].get<double>(),
-                          kernel["bytes"].get<double>());
+                          kernel["bytes"].get<double>(),
+                          kernel.contains("valid_rows") ? ", " + describeValidRows(kernel["valid_rows"]) : "");
   out += "\nbuffers\n";
   for (const Json &buffer : plan["buffers"]) {
     absl::StrAppendFormat(&out, "  %14s +%-12s %-10s %-24s %s", text(buffer["offset"]), text(buffer["bytes"]),
@@ -417,6 +442,7 @@ absl::Status writeTrace(const fbs::Plan &plan, const std::string &entry, const s
 
 absl::Status run(const std::string &file, bool memory, bool kernels, bool json, bool why, const std::string &about,
                  const std::string &trace, const std::string &entry, const std::vector<std::string> &links) {
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"the plan", file}}, {{"--trace", trace}}));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(file));
   if (!trace.empty())
     return Annotate(writeTrace(plan.plan(), entry, links, trace), absl::StrCat("'", file, "'"));
@@ -438,7 +464,7 @@ absl::Status run(const std::string &file, bool memory, bool kernels, bool json, 
 } // namespace bowline
 
 int main(int argc, char **argv) {
-  bowline::IgnoreWriteSignals();
+  bowline::PrepareSignals("bowline-inspect");
   CLI::App app("Shows what is inside of a plan: header, entries with their ports, segments, kernels, buffers.",
                "bowline-inspect");
   std::string file;

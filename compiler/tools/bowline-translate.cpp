@@ -13,6 +13,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/plan_writer.h"
 #include "runtime/tools/tool_support.h"
@@ -66,6 +67,7 @@ absl::Status mlirToPlan(MLIRContext &context, const DiagnosticCollector &diagnos
 }
 
 absl::Status run(const CommandLine &line) {
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"INPUT", line.input}}, {{"-o", line.output}}));
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -77,7 +79,7 @@ absl::Status run(const CommandLine &line) {
 } // namespace
 
 int main(int argc, char **argv) {
-  IgnoreWriteSignals();
+  PrepareSignals("bowline-translate");
   CLI::App app("Translates plan files to the plan dialect and back, byte for byte");
   CommandLine line;
   auto *direction = app.add_option_group("direction");

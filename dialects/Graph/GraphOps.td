@@ -253,13 +253,13 @@ def Graph_FusionOp : Graph_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImp
     Made by fusion grouping, replaced by a launch in kernel selection. The body computes the results from its
     arguments, which stand for the inputs.
 
-    `valid_rows` holds numbers of inputs. The first is that of a count, whose last element says how many rows there are,
-    as for graph.valid_rows; the others have rows, as all results do. Rows behind the count are neither read nor
-    computed: what a result holds there has no value, and nobody may use it.
+    `valid_rows` holds numbers of inputs and, behind them, of results. The first is that of a count, an input as of
+    graph.valid_rows; the others have rows. Those behind the count are neither read nor computed: there a result has no
+    value, and nobody may use it. One operation with a kernel in the body is a call of its form that leaves rows out.
 
     **Constraints:** body arguments have the inputs' types; `graph.yield` has the results' types. With `valid_rows`: the
-    count is i32 with one dimension; the inputs named behind it, all different, and all results have the same first
-    dimension.
+    count is i32 with one dimension; what is named behind it, all different, has the same first dimension; where the
+    body becomes code, all results are named, and are floating-point tensors of several rows, each of several elements.
   }];
   let arguments = (ins Variadic<Graph_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$valid_rows);
   let results = (outs Variadic<Graph_Tensor>:$outputs);

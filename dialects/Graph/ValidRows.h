@@ -1,4 +1,4 @@
-//===- ValidRows.h - Functions whose code leaves rows out
+//===- ValidRows.h - Operations whose kernels leave rows out
 //
 // Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,12 +9,16 @@
 #ifndef BOWLINE_DIALECTS_GRAPH_VALIDROWS_H
 #define BOWLINE_DIALECTS_GRAPH_VALIDROWS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "dialects/Graph/GraphOps.h"
 
 namespace bowline::graph {
 
-/// An attribute of a function that becomes a kernel: the numbers that the fusion that it was has in `valid_rows`.
-inline constexpr llvm::StringLiteral kValidRows = "valid_rows";
+/// The operation with a kernel of its own that the fusion is, where that leaves rows out; null where the fusion is none
+/// or becomes code.
+KernelModel kernelThatLeavesRowsOut(FusionOp fusion);
+
+/// The count behind which the operation makes the rows of its operand zeros; null where it does something else.
+mlir::Value countOfZeroedRows(mlir::Operation *op);
 
 } // namespace bowline::graph
 

@@ -16,7 +16,7 @@ def Plan_Dialect : Dialect {
     `plan.other_arenas` (bytes by memory space, `{external = 4096}`; absent where all is in space device), `plan.live_bytes`
     (the most bytes alive at one time, below which no arena goes).
     Without stages there is one role, which has no name. Several, such as the stages of a pipeline, are in the order of the
-    coordinates along the axis of the mesh that the outer module's `plan.role_axis` names.
+    coordinates along the axis of the mesh that the outer module's `stage.axis` names.
   }];
   let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -31,7 +31,6 @@ def Plan_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kLiveBytesAttr = "plan.live_bytes";
     static constexpr ::llvm::StringLiteral kSeedAttr = "plan.seed";
     static constexpr ::llvm::StringLiteral kCompilerAttr = "plan.compiler";
-    static constexpr ::llvm::StringLiteral kRoleAxisAttr = "plan.role_axis";
   }];
 }
 

@@ -160,7 +160,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     **Constraints:** at most one of `body` and `symbol` is given, and one where nothing is `registered`; a symbol has
     either an extent or a grid unless it is an epilogue; in-place pairs name a written and a read argument of equal size;
     `rows` name a count, an i32 argument with one dimension that is read, and others with equal first dimensions, which
-    are all that is written.
+    are all that is written; a `body` writes floating-point tensors of several rows there, each of several elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrAttr>:$registered, OptionalAttr<DictionaryAttr>:$config,
                    TypedArrayAttrBase<Plan_ArgumentAttr, "kernel arguments">:$arguments,

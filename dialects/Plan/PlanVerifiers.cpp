@@ -14,6 +14,7 @@
 
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Program/ElementTypes.h"
+#include "dialects/Program/ValidRows.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,7 +36,7 @@ static StringRef mustBe(NamedAttribute attribute) {
   Attribute value = attribute.getValue();
   if (name == PlanDialect::kTargetAttr)
     return isa<TargetAttr>(value) ? "" : "a #plan.target";
-  if (name == PlanDialect::kCompilerAttr || name == PlanDialect::kRoleAxisAttr)
+  if (name == PlanDialect::kCompilerAttr)
     return isa<StringAttr>(value) ? "" : "a string";
   bool isBytes = name == PlanDialect::kArenaBytesAttr || name == PlanDialect::kLiveBytesAttr;
   if (name != PlanDialect::kSeedAttr && !isBytes)
@@ -184,9 +185,16 @@ LogicalResult KernelOp::verifyValidRows() {
     if (type.getRank() == 0 || type.getDimSize(0) != first.getDimSize(0))
       return emitOpError("has arguments of ") << first << " and of " << type << " in 'rows', which have other rows";
   }
-  for (unsigned index = 0; index < getNumArguments(); ++index)
-    if (writes(getArgument(index)) && !llvm::is_contained(numbers.drop_front(), index))
+  SmallVector<Type> written;
+  for (unsigned index = 0; index < getNumArguments(); ++index) {
+    if (!writes(getArgument(index)))
+      continue;
+    if (!llvm::is_contained(numbers.drop_front(), index))
       return emitOpError("writes argument ") << index << ", which is not among those in 'rows'";
+    written.push_back(getArgument(index).getType());
+  }
+  if (getBody() && !haveRowsToLeaveOut(written))
+    return emitOpError(kRowsToLeaveOut);
   return success();
 }
 

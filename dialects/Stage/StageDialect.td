@@ -14,7 +14,7 @@ def Stage_Dialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `stage.count` | the module | how many stages there are |
-    | `stage.axis` | the module of one rank | the axis of the mesh along which the stages lie |
+    | `stage.axis` | the module around the roles | the axis of the mesh along which the pipeline's ranks lie |
     | `stage.index` | variables, operations in functions, functions of one stage | the stages that need it, ascending |
     | `stage.phase` | operations of what runs per microbatch | `"forward"`, `"backward"`; `"both"`: each makes its own |
 
@@ -26,7 +26,7 @@ def Stage_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral kCountAttr = "stage.count";
-    /// The attribute of the module of one rank that names the axis of the mesh along which the stages lie.
+    /// The attribute of the module around the roles that names the axis of the mesh along which the pipeline's ranks lie.
     static constexpr ::llvm::StringLiteral kAxisAttr = "stage.axis";
     static constexpr ::llvm::StringLiteral kIndexAttr = "stage.index";
     static constexpr ::llvm::StringLiteral kPhaseAttr = "stage.phase";

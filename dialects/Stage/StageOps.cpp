@@ -33,6 +33,13 @@ std::optional<int64_t> bowline::stage::countOf(Operation *op) {
   return std::nullopt;
 }
 
+StringAttr bowline::stage::axisOf(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto axis = op->getAttrOfType<StringAttr>(StageDialect::kAxisAttr))
+      return axis;
+  return {};
+}
+
 ArrayRef<int64_t> bowline::stage::indexOf(Operation *op) {
   auto index = op->getAttrOfType<DenseI64ArrayAttr>(StageDialect::kIndexAttr);
   return index ? index.asArrayRef() : ArrayRef<int64_t>();
@@ -47,7 +54,7 @@ bool bowline::stage::isBetweenStages(Operation *op) {
   if (isa<SendOp, ReceiveOp>(op))
     return true;
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  auto axis = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(StageDialect::kAxisAttr);
+  StringAttr axis = axisOf(op);
   return axes && axis && llvm::is_contained(axes, axis);
 }
 

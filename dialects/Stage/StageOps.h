@@ -38,6 +38,10 @@ namespace bowline::stage {
 /// The number of stages that the module of \p op is divided into; none where it is not divided.
 std::optional<int64_t> countOf(mlir::Operation *op);
 
+/// The axis of the mesh along which the ranks of the pipeline lie, which the module around \p op says; null without
+/// one.
+mlir::StringAttr axisOf(mlir::Operation *op);
+
 /// The stages in `stage.index`; empty where there is none.
 llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
 
@@ -45,7 +49,7 @@ llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
 bool isForAll(mlir::Operation *op);
 
 /// Whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a collective
-/// along the module's `stage.axis`. They have other programs, so such operations keep their order.
+/// along `stage.axis`. They have other programs, so such operations keep their order.
 bool isBetweenStages(mlir::Operation *op);
 
 /// Brings \p value from stage \p from to stage \p to, by one transfer between each two neighbours on the way. Returns

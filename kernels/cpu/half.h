@@ -39,17 +39,71 @@ struct Rounding<F16> {
   static inline __attribute__((always_inline)) F16 Round(float value) { return {F32ToF16(value)}; }
 };
 
+// The types that kernels compute in, and no others (types/computed_types.h).
+enum class ComputedType : uint8_t { kF32, kBf16, kF16 };
+
+// `type` is one of them, which its signature was checked for. Another one ends the process: it must not be taken for
+// f32.
+static inline constexpr __attribute__((always_inline)) ComputedType ComputedTypeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return ComputedType::kF32;
+    case ElementType::kBF16:
+      return ComputedType::kBf16;
+    case ElementType::kF16:
+      return ComputedType::kF16;
+    case ElementType::kF64:
+    case ElementType::kI64:
+    case ElementType::kI32:
+    case ElementType::kU16:
+    case ElementType::kI8:
+    case ElementType::kU8:
+    case ElementType::kBool:
+    case ElementType::kI16:
+    case ElementType::kU32:
+    case ElementType::kU64:
+    case ElementType::kQ8_0:
+    case ElementType::kQ4_0:
+    case ElementType::kQ4_1:
+    case ElementType::kQ5_0:
+    case ElementType::kQ5_1:
+    case ElementType::kQ2_K:
+    case ElementType::kQ3_K:
+    case ElementType::kQ4_K:
+    case ElementType::kQ5_K:
+    case ElementType::kQ6_K:
+      break;
+  }
+  __builtin_trap();
+}
+
 // `visit` of a zero of the C++ type of `type`, which is one that kernels compute in.
 template <typename Visitor>
 static inline __attribute__((always_inline)) auto VisitFloatType(ElementType type, Visitor visit) {
-  switch (type) {
-    case ElementType::kBF16:
-      return visit(Bf16{});
-    case ElementType::kF16:
-      return visit(F16{});
-    default:
+  switch (ComputedTypeOf(type)) {
+    case ComputedType::kF32:
       return visit(0.0f);
+    case ComputedType::kBf16:
+      return visit(Bf16{});
+    case ComputedType::kF16:
+      return visit(F16{});
   }
+  __builtin_trap();
+}
+
+// That of three which is for `type`, which is one that kernels compute in.
+template <typename T>
+static inline constexpr __attribute__((always_inline)) const T& ChooseByComputedType(ElementType type, const T& f32,
+                                                                                     const T& bf16, const T& f16) {
+  switch (ComputedTypeOf(type)) {
+    case ComputedType::kF32:
+      return f32;
+    case ComputedType::kBf16:
+      return bf16;
+    case ComputedType::kF16:
+      return f16;
+  }
+  __builtin_trap();
 }
 
 // Narrow<float> is the identity, for code that is generic over the stored type.

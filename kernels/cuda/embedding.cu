@@ -9,6 +9,17 @@ using namespace bowline::device;
 // The row that an id names, of those up to `last`: one out of range counts as the nearest.
 BOWLINE_DEVICE int32_t RowOf(const int32_t* ids, int64_t token, int32_t last) { return Clamped(ids[token], 0, last); }
 
+// Of `rows` rows of tokens the last element of `count` says how many there are; null: all.
+struct Valid {
+  const int32_t* count;
+  int64_t elements, rows;
+
+  BOWLINE_DEVICE int64_t Tokens(int64_t tokens) const {
+    if (count == nullptr) return tokens;
+    return Clamped(int64_t{count[elements - 1]}, int64_t{0}, rows) * (tokens / rows);
+  }
+};
+
 template <typename Unit>
 BOWLINE_DEVICE void GatherRows(const Unit* table, const int32_t* ids, Unit* out, int64_t tokens, int64_t units,
                                int32_t last) {
@@ -56,16 +67,19 @@ using Unit16 = Vector<uint32_t, 4>;
 }  // namespace
 
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_16, 256, const Unit16* table, const int32_t* ids, Unit16* out,
-                        int64_t tokens, int64_t units, int32_t last) {
-  GatherRows(table, ids, out, tokens, units, last);
+                        int64_t tokens, int64_t units, int32_t last, const int32_t* valid, int64_t valid_elements,
+                        int64_t valid_rows) {
+  GatherRows(table, ids, out, Valid{valid, valid_elements, valid_rows}.Tokens(tokens), units, last);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_4, 256, const uint32_t* table, const int32_t* ids, uint32_t* out,
-                        int64_t tokens, int64_t units, int32_t last) {
-  GatherRows(table, ids, out, tokens, units, last);
+                        int64_t tokens, int64_t units, int32_t last, const int32_t* valid, int64_t valid_elements,
+                        int64_t valid_rows) {
+  GatherRows(table, ids, out, Valid{valid, valid_elements, valid_rows}.Tokens(tokens), units, last);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_2, 256, const uint16_t* table, const int32_t* ids, uint16_t* out,
-                        int64_t tokens, int64_t units, int32_t last) {
-  GatherRows(table, ids, out, tokens, units, last);
+                        int64_t tokens, int64_t units, int32_t last, const int32_t* valid, int64_t valid_elements,
+                        int64_t valid_rows) {
+  GatherRows(table, ids, out, Valid{valid, valid_elements, valid_rows}.Tokens(tokens), units, last);
 }
 
 // The tokens of each row are brought into order by counting, in integers: which segment a row gets and where in it a
@@ -73,26 +87,34 @@ BOWLINE_DEVICE_FUNCTION(bowline_gather_rows_2, 256, const uint16_t* table, const
 
 // counts [rows] are zero before. arrivals[n]: how many tokens of the same row came before.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_count, 256, const int32_t* ids, int32_t* counts, int32_t* arrivals,
-                        int64_t tokens, int32_t last) {
+                        int64_t tokens, int32_t last, const int32_t* valid, int64_t valid_elements,
+                        int64_t valid_rows) {
+  tokens = Valid{valid, valid_elements, valid_rows}.Tokens(tokens);
   const int64_t token = GlobalThread();
   if (token < tokens) arrivals[token] = AtomicAdd(&counts[RowOf(ids, token, last)], 1);
 }
 // Gives each row that has tokens a segment; `total` is zero before.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_place, 256, const int32_t* ids, const int32_t* counts, const int32_t* arrivals,
-                        int32_t* starts, int32_t* total, int64_t tokens, int32_t last) {
+                        int32_t* starts, int32_t* total, int64_t tokens, int32_t last, const int32_t* valid,
+                        int64_t valid_elements, int64_t valid_rows) {
+  tokens = Valid{valid, valid_elements, valid_rows}.Tokens(tokens);
   const int64_t token = GlobalThread();
   if (token >= tokens || arrivals[token] != 0) return;
   const int32_t row = RowOf(ids, token, last);
   starts[row] = AtomicAdd(total, counts[row]);
 }
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_collect, 256, const int32_t* ids, const int32_t* starts,
-                        const int32_t* arrivals, int32_t* collected, int64_t tokens, int32_t last) {
+                        const int32_t* arrivals, int32_t* collected, int64_t tokens, int32_t last, const int32_t* valid,
+                        int64_t valid_elements, int64_t valid_rows) {
+  tokens = Valid{valid, valid_elements, valid_rows}.Tokens(tokens);
   const int64_t token = GlobalThread();
   if (token < tokens) collected[starts[RowOf(ids, token, last)] + arrivals[token]] = static_cast<int32_t>(token);
 }
 // Each token's place among those of its row is how many are smaller.
 BOWLINE_DEVICE_FUNCTION(bowline_scatter_order, 256, const int32_t* ids, const int32_t* counts, const int32_t* starts,
-                        const int32_t* collected, int32_t* ordered, int64_t tokens, int32_t last) {
+                        const int32_t* collected, int32_t* ordered, int64_t tokens, int32_t last, const int32_t* valid,
+                        int64_t valid_elements, int64_t valid_rows) {
+  tokens = Valid{valid, valid_elements, valid_rows}.Tokens(tokens);
   const int64_t token = GlobalThread();
   if (token >= tokens) return;
   const int32_t row = RowOf(ids, token, last), start = starts[row], count = counts[row];

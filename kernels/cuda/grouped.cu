@@ -68,9 +68,10 @@ BOWLINE_DEVICE void MultiplyBlock(const Matrix<Operand>& a, const Matrix<Operand
 // Blocks of the grid are row blocks times strips of columns.
 template <typename Operand, typename Result>
 BOWLINE_DEVICE void GroupedMatmul(const Operand* rows, const Operand* matrices, const int32_t* offsets, Result* out,
-                                  int64_t row_count, int64_t k, int64_t n, int64_t groups, int32_t transposed) {
+                                  int64_t row_count, int64_t k, int64_t n, int64_t groups, int32_t transposed,
+                                  int32_t leaves_rows_out) {
   const int64_t strips = CeilDiv(n, kTile), column = blockIdx.x % strips * kTile;
-  const RowBlock block = FindRowBlock(offsets, groups, row_count, kTile, blockIdx.x / strips);
+  const RowBlock block = FindRowBlock(offsets, groups, row_count, kTile, blockIdx.x / strips, leaves_rows_out != 0);
   if (block.begin == block.end) return;
   const bool none = block.group == RowBlock::kNone;
   const Matrix<Operand> a = {rows + block.begin * k, k, 1};
@@ -98,8 +99,8 @@ BOWLINE_DEVICE void GroupedOuter(const Operand* lhs, const Operand* rhs, const i
 #define BOWLINE_GROUPED(suffix, Operand, Result)                                                                     \
   BOWLINE_DEVICE_FUNCTION(bowline_grouped_matmul_##suffix, 256, const Operand* rows, const Operand* matrices,        \
                           const int32_t* offsets, Result* out, int64_t row_count, int64_t k, int64_t n,              \
-                          int64_t groups, int32_t transposed) {                                                      \
-    GroupedMatmul(rows, matrices, offsets, out, row_count, k, n, groups, transposed);                                \
+                          int64_t groups, int32_t transposed, int32_t leaves_rows_out) {                             \
+    GroupedMatmul(rows, matrices, offsets, out, row_count, k, n, groups, transposed, leaves_rows_out);               \
   }                                                                                                                  \
   BOWLINE_DEVICE_FUNCTION(bowline_grouped_outer_##suffix, 256, const Operand* lhs, const Operand* rhs,               \
                           const int32_t* offsets, Result* out, int64_t rows, int64_t m, int64_t n, int64_t groups) { \

@@ -98,10 +98,11 @@ struct MmaTile {
 // Blocks of the grid are row blocks times strips of columns.
 template <bool kTransposed, typename Result>
 BOWLINE_DEVICE void GroupedMatmulMma(const Bf16* rows, const Bf16* matrices, const int32_t* offsets, Result* out,
-                                     int64_t row_count, int64_t k, int64_t n, int64_t groups) {
+                                     int64_t row_count, int64_t k, int64_t n, int64_t groups, int32_t leaves_rows_out) {
   using Tile = MmaTile<false, kTransposed, Result>;
   const int64_t strips = CeilDiv(n, Tile::kSide), column = blockIdx.x % strips * Tile::kSide;
-  const RowBlock block = FindRowBlock(offsets, groups, row_count, Tile::kSide, blockIdx.x / strips);
+  const RowBlock block =
+      FindRowBlock(offsets, groups, row_count, Tile::kSide, blockIdx.x / strips, leaves_rows_out != 0);
   if (block.begin == block.end) return;
   const bool none = block.group == RowBlock::kNone;
   const Tile tile = {rows + block.begin * k,
@@ -132,13 +133,13 @@ BOWLINE_DEVICE void GroupedOuterMma(const Bf16* lhs, const Bf16* rhs, const int3
 #define BOWLINE_GROUPED_MMA(suffix, Result)                                                                            \
   BOWLINE_DEVICE_FUNCTION(bowline_grouped_matmul_mma_##suffix, 256, const Bf16* rows, const Bf16* matrices,            \
                           const int32_t* offsets, Result* out, int64_t row_count, int64_t k, int64_t n,                \
-                          int64_t groups) {                                                                            \
-    GroupedMatmulMma<false>(rows, matrices, offsets, out, row_count, k, n, groups);                                    \
+                          int64_t groups, int32_t leaves_rows_out) {                                                   \
+    GroupedMatmulMma<false>(rows, matrices, offsets, out, row_count, k, n, groups, leaves_rows_out);                   \
   }                                                                                                                    \
   BOWLINE_DEVICE_FUNCTION(bowline_grouped_matmul_transposed_mma_##suffix, 256, const Bf16* rows, const Bf16* matrices, \
                           const int32_t* offsets, Result* out, int64_t row_count, int64_t k, int64_t n,                \
-                          int64_t groups) {                                                                            \
-    GroupedMatmulMma<true>(rows, matrices, offsets, out, row_count, k, n, groups);                                     \
+                          int64_t groups, int32_t leaves_rows_out) {                                                   \
+    GroupedMatmulMma<true>(rows, matrices, offsets, out, row_count, k, n, groups, leaves_rows_out);                    \
   }                                                                                                                    \
   BOWLINE_DEVICE_FUNCTION(bowline_grouped_outer_mma_##suffix, 256, const Bf16* lhs, const Bf16* rhs,                   \
                           const int32_t* offsets, Result* out, int64_t rows, int64_t m, int64_t n, int64_t groups) {   \

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/attention_program.h"
 #include "kernels/registry/data_check.h"
+#include "kernels/registry/valid_rows.h"
 #include "kernels/signatures/check_signature.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/grouped_signature.h"
@@ -74,19 +75,30 @@ Parameter LastRow(const EmbeddingShape& shape) {
   return Parameter::I32(static_cast<int32_t>(std::min<int64_t>(shape.rows - 1, INT32_MAX)));
 }
 
+// The count of valid rows behind the parameters of a launch, an address that is 0 where there is none.
+std::vector<Parameter> WithValidRows(const EmbeddingShape& shape, std::vector<Parameter> parameters) {
+  parameters.push_back(shape.counts == 0 ? Parameter::I64(0) : Parameter::Argument(2));
+  parameters.push_back(Parameter::I64(shape.counts));
+  parameters.push_back(Parameter::I64(shape.counted_rows));
+  return parameters;
+}
+
+Parameter OutArgument(const EmbeddingShape& shape) { return Parameter::Argument(static_cast<uint32_t>(OutOf(shape))); }
+
 Program GatherProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseGatherRows(signature));
   const int64_t bytes = shape.columns * static_cast<int64_t>(SizeOf(shape.table));
   const int64_t unit = bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : 2;
   const auto [along, rows] = RowThreads(bytes / unit);
   const int64_t blocks = std::min(CeilDiv(shape.tokens, rows), kMaxBlocks);
-  return KernelProgram{0,
-                       {{absl::StrCat("bowline_gather_rows_", unit),
-                         {U32(blocks), 1, 1},
-                         {U32(along), U32(rows), 1},
-                         0,
-                         {Parameter::Argument(0), Parameter::Argument(1), Parameter::Argument(2),
-                          Parameter::I64(shape.tokens), Parameter::I64(bytes / unit), LastRow(shape)}}}};
+  return KernelProgram{
+      0,
+      {{absl::StrCat("bowline_gather_rows_", unit),
+        {U32(blocks), 1, 1},
+        {U32(along), U32(rows), 1},
+        0,
+        WithValidRows(shape, {Parameter::Argument(0), Parameter::Argument(1), OutArgument(shape),
+                              Parameter::I64(shape.tokens), Parameter::I64(bytes / unit), LastRow(shape)})}}};
 }
 
 Program ScatterProgram(const Signature& signature) {
@@ -102,8 +114,11 @@ Program ScatterProgram(const Signature& signature) {
   const Parameter arrivals = ordered, ids = Parameter::Argument(1), token_count = Parameter::I64(tokens),
                   last = LastRow(shape);
   const auto for_tokens = [&](std::string function, std::vector<Parameter> parameters) {
-    return DeviceLaunch{
-        std::move(function), {U32(CeilDiv(tokens, kThreads)), 1, 1}, {kThreads, 1, 1}, 0, std::move(parameters)};
+    return DeviceLaunch{std::move(function),
+                        {U32(CeilDiv(tokens, kThreads)), 1, 1},
+                        {kThreads, 1, 1},
+                        0,
+                        WithValidRows(shape, std::move(parameters))};
   };
   const int64_t vector = 16 / static_cast<int64_t>(SizeOf(shape.values));
   const bool vectors = shape.columns % vector == 0;
@@ -120,7 +135,7 @@ Program ScatterProgram(const Signature& signature) {
         {U32(std::min(CeilDiv(shape.rows, rows), kMaxBlocks)), U32(std::min<int64_t>(CeilDiv(units, along), 65535)), 1},
         {U32(along), U32(rows), 1},
         0,
-        {Parameter::Argument(0), counts, starts, ordered, Parameter::Argument(2), Parameter::I64(shape.rows),
+        {Parameter::Argument(0), counts, starts, ordered, OutArgument(shape), Parameter::I64(shape.rows),
          Parameter::I64(shape.columns)}}}};
 }
 
@@ -242,11 +257,13 @@ Program GroupedMatmulProgram(const Signature& signature) {
       tiles.mma
           ? absl::StrCat("bowline_grouped_matmul", shape.transposed ? "_transposed" : "", "_mma_", NameOf(shape.result))
           : absl::StrCat("bowline_grouped_matmul_", NameOf(shape.operands), "_", NameOf(shape.result));
-  // Each group, and the rows before and behind them, may leave a block of rows unfilled.
+  // Each group, and the rows before and behind them, may leave a block of rows unfilled. Blocks of rows that are left
+  // out are launched all the same, as only the device knows which these are.
   const int64_t row_blocks = CeilDiv(shape.rows, tiles.side) + shape.groups + 2;
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch, tiles.Launch(signature, function, 1, row_blocks, shape.n,
                                                                     {shape.rows, shape.k, shape.n, shape.groups}));
   if (!tiles.mma) launch.parameters.push_back(Parameter::I32(shape.transposed ? 1 : 0));
+  launch.parameters.push_back(Parameter::I32(shape.leaves_rows_out ? 1 : 0));
   return KernelProgram{0, {std::move(launch)}};
 }
 
@@ -321,8 +338,8 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
       {"check_ids", {&CheckIdsProgram, {"rows"}}},
       {"check_offsets", {&CheckOffsetsProgram, {"rows"}}},
       {"fill", {&FillProgram, {"value"}}},
-      {"gather_rows", {&GatherProgram, {kInRange}}},
-      {"grouped_matmul", {&GroupedMatmulProgram, {"transposed"}}},
+      {"gather_rows", {&GatherProgram, {kInRange, kLeavesRowsOut}}},
+      {"grouped_matmul", {&GroupedMatmulProgram, {"transposed", kLeavesRowsOut}}},
       {"grouped_outer", {&GroupedOuterProgram, {}}},
       {"matmul",
        {&MatmulProgram, {"batch", "m", "n", "k", "a_strides", "b_strides", "c_strides", "accumulate", "b_packed"}}},
@@ -330,7 +347,7 @@ absl::StatusOr<KernelProgram> ProgramOf(const Signature& signature) {
        {&NormalProgram, {"seed", "key", "mean", "stddev", "global_shape", "offsets", "sharded_dims", "padded"}}},
       {"random_uniform", {&UniformProgram, {"seed", "key", "lo", "hi", "global_shape", "offsets", "sharded_dims"}}},
       {"rope_angles", {&RopeProgram, {"theta"}}},
-      {"scatter_add_rows", {&ScatterProgram, {kInRange}}},
+      {"scatter_add_rows", {&ScatterProgram, {kInRange, kLeavesRowsOut}}},
   };
   const auto found = programs->find(signature.kernel);
   if (found != programs->end()) {

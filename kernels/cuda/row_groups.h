@@ -14,10 +14,11 @@ struct RowBlock {
   int64_t group, begin, end, first;  // the group's rows, and the first of the block; begin == end: there is no block
 };
 
-BOWLINE_DEVICE RowBlock FindRowBlock(const int32_t* offsets, int64_t groups, int64_t rows, int64_t tile,
-                                     int64_t index) {
+// `leaves_rows_out`: there are no blocks of the rows behind the last group.
+BOWLINE_DEVICE RowBlock FindRowBlock(const int32_t* offsets, int64_t groups, int64_t rows, int64_t tile, int64_t index,
+                                     bool leaves_rows_out) {
   int64_t begin = 0;
-  for (int64_t group = -1; group <= groups; ++group) {
+  for (int64_t group = -1; group < groups + (leaves_rows_out ? 0 : 1); ++group) {
     const int64_t end = group == groups ? rows : Clamped(int64_t{offsets[group + 1]}, begin, rows);
     const int64_t blocks = CeilDiv(end - begin, tile);
     if (index < blocks) return {group < groups ? group : RowBlock::kNone, begin, end, begin + index * tile};

@@ -1,5 +1,6 @@
 #include "kernels/discrete/kernel_needs.h"
 
+#include "kernels/registry/valid_rows.h"
 #include "kernels/signatures/embedding_signature.h"
 #include "kernels/signatures/signature_check.h"
 #include "kernels/signatures/simple_signatures.h"
@@ -18,7 +19,7 @@ absl::StatusOr<std::optional<size_t>> OwnScratch(const Signature& signature) {
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(const FillShape shape, ParseFill(signature));
     return IsOwnType(shape.element) ? std::optional<size_t>(0) : std::nullopt;
   }
-  if (signature.kernel == "scatter_add_rows" && AttributeOutside(signature, {}) == nullptr) {
+  if (signature.kernel == "scatter_add_rows" && AttributeOutside(signature, {kLeavesRowsOut}) == nullptr) {
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(const EmbeddingShape shape, ParseScatterAddRows(signature));
     if (!IsOwnType(shape.values) || !IsOwnType(shape.table)) return std::nullopt;
     // Sums are f32: where the table is not, they have a place of their own.

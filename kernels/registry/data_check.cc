@@ -15,7 +15,7 @@ constexpr std::array<std::pair<std::string_view, DataCheck>, 4> kChecks = {
     {{"gather_rows", {kCheckIds, 1, 0, true}},
      {"grouped_matmul", kOffsets},
      {"grouped_outer", kOffsets},
-     {"scatter_add_rows", {kCheckIds, 1, 2, true}}}};
+     {"scatter_add_rows", {kCheckIds, 1, kResult, true}}}};
 
 }  // namespace
 
@@ -27,7 +27,11 @@ const DataCheck* FindDataCheck(std::string_view kernel) {
 }
 
 int64_t RowsOfCheck(const DataCheck& check, const Signature& signature) {
-  return signature.arguments[check.rows].shape[0];
+  const auto is_written = [](const TensorSpec& argument) { return argument.access == Access::kWrite; };
+  const auto rows = check.rows == kResult
+                        ? std::find_if(signature.arguments.begin(), signature.arguments.end(), is_written)
+                        : signature.arguments.begin() + static_cast<std::ptrdiff_t>(check.rows);
+  return rows->shape[0];
 }
 
 Signature SignatureOfCheck(const DataCheck& check, const Signature& signature) {

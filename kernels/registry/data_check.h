@@ -13,10 +13,13 @@
 
 namespace bowline::kernels {
 
+// The argument that the kernel writes.
+inline constexpr size_t kResult = SIZE_MAX;
+
 struct DataCheck {
   std::string_view kernel;  // of these data
   size_t argument;          // which of its arguments they are
-  size_t rows;              // the argument whose first dimension says what they may be at most
+  size_t rows;              // the argument whose first dimension says what they may be at most, or kResult
   // Whether data are right that lie below the number of rows and not below 0. Then who knows that they do, such as the
   // caller of a port with a limit, needs no check.
   bool is_row;

@@ -75,7 +75,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // Bytes of workspace that every Run needs, 64-byte aligned; a function of the signature and the CPU only.
+  // Bytes of workspace that every Run needs; a function of the signature and the CPU only. The workspace begins at a
+  // multiple of the device's alignment of buffers (targets::Target::alignment: 64 bytes on CPUs).
   virtual size_t ScratchBytes() const { return 0; }
 
   // `arguments` are base addresses in the order of Signature::arguments. No allocation, no lock, no error:

@@ -1,5 +1,6 @@
 #include "kernels/signatures/grouped_signature.h"
 
+#include "kernels/registry/valid_rows.h"
 #include "kernels/signatures/float_type.h"
 #include "kernels/signatures/signature_check.h"
 
@@ -14,10 +15,11 @@ absl::StatusOr<GroupedMatmulShape> ParseGroupedMatmul(const Signature& signature
                                                  {"matrices", Access::kRead, shape.operands, 3},
                                                  {"offsets", Access::kRead, DType::kI32, 1},
                                                  {"out", Access::kWrite, shape.result, 2}},
-                                                {"transposed"}));
+                                                {"transposed", kLeavesRowsOut}));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const int64_t transposed, signature.Int("transposed"));
   if (transposed != 0 && transposed != 1) return Refuse(signature, "attribute 'transposed' must be 0 or 1");
   shape.transposed = transposed == 1;
+  BOWLINE_KERNEL_ASSIGN_OR_RETURN(shape.leaves_rows_out, LeavesRowsOut(signature));
   const std::vector<int64_t>& matrices = signature.arguments[1].shape;
   shape.rows = signature.arguments[0].shape[0];
   shape.k = signature.arguments[0].shape[1];

@@ -11,6 +11,7 @@ namespace bowline::kernels {
 struct GroupedMatmulShape {
   int64_t rows, k, n, groups;  // groups that offsets speak of; there may be more matrices
   bool transposed;             // matrices are [n, k]
+  bool leaves_rows_out;        // rows behind the last group are not written; otherwise they become zeros
   DType operands, result;
 };
 

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/registry/valid_rows.h"
 
 namespace bowline::kernels {
 namespace {
@@ -103,6 +104,15 @@ absl::Status CheckShape(const Signature& signature, size_t index, std::string_vi
   if (absl::Span<const int64_t>(shape) == expected) return absl::OkStatus();
   return Refuse(signature, absl::StrCat("argument '", Text(name), "' has shape [", absl::StrJoin(shape, ", "),
                                         "]; it must be ", Text(meaning), " = [", absl::StrJoin(expected, ", "), "]"));
+}
+
+absl::StatusOr<bool> LeavesRowsOut(const Signature& signature) {
+  for (const Attribute& attribute : signature.attributes) {
+    if (attribute.name != kLeavesRowsOut) continue;
+    if (attribute.ints == std::vector<int64_t>{1}) return true;
+    return Refuse(signature, absl::StrCat("attribute '", Text(kLeavesRowsOut), "' must be 1, or left out"));
+  }
+  return false;
 }
 
 absl::StatusOr<double> FiniteFloat(const Signature& signature, std::string_view name) {

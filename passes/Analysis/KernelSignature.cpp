@@ -8,6 +8,7 @@
 
 #include "passes/Analysis/KernelSignature.h"
 #include "dialects/Program/ElementTypes.h"
+#include "kernels/registry/valid_rows.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -40,4 +41,22 @@ kernels::Signature bowline::kernelSignature(StringRef name, DictionaryAttr confi
     signature.arguments.push_back(std::move(spec));
   }
   return signature;
+}
+
+Value bowline::tableOf(Operation *op, const kernels::DataCheck &check) {
+  return check.rows == kernels::kResult ? Value(op->getResult(0)) : op->getOperand(check.rows);
+}
+
+SmallVector<int64_t> bowline::validRowsOf(plan::KernelOp kernel) {
+  if (!kernel.getRegistered())
+    return SmallVector<int64_t>(kernel.getValidRows().value_or(ArrayRef<int64_t>()));
+  DictionaryAttr config = kernel.getConfigAttr();
+  const kernels::ValidRows *rows = kernels::FindValidRows(
+      std::string_view(*kernel.getRegistered()), config && config.contains(StringRef(kernels::kLeavesRowsOut)));
+  SmallVector<int64_t> numbers;
+  if (rows) {
+    numbers.push_back(rows->count);
+    numbers.append(rows->arguments.begin(), rows->arguments.end());
+  }
+  return numbers;
 }

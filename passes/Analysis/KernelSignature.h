@@ -10,6 +10,7 @@
 #define BOWLINE_PASSES_ANALYSIS_KERNELSIGNATURE_H
 
 #include "dialects/Plan/PlanOps.h"
+#include "kernels/registry/data_check.h"
 #include "kernels/registry/registry.h"
 
 namespace bowline {
@@ -18,6 +19,14 @@ namespace bowline {
 /// `arguments` are those without the scratch operand.
 kernels::Signature kernelSignature(llvm::StringRef name, mlir::DictionaryAttr config,
                                    llvm::ArrayRef<plan::ArgumentAttr> arguments, int64_t threads, bool hasEpilogue);
+
+/// What has the rows that the data which `check` is about number: an operand of the operation that a kernel computes,
+/// or its result.
+mlir::Value tableOf(mlir::Operation *op, const kernels::DataCheck &check);
+
+/// The number of the count of valid rows and of the arguments of which the kernel leaves rows out behind that: of
+/// generated code what the kernel says, of a registered one what the registry knows. None where it uses all rows.
+llvm::SmallVector<int64_t> validRowsOf(plan::KernelOp kernel);
 
 } // namespace bowline
 

@@ -30,8 +30,12 @@ SmallVector<CommandUse> bowline::usesOf(Operation *command, SymbolTable &symbols
     add(receive.getBuffers(), /*reads=*/false);
   }
   auto launch = dyn_cast<plan::LaunchOp>(command);
-  if (!launch)
+  if (!launch) {
+    // A command that nobody has told this function about must not seem to use nothing.
+    if (transfers.empty() && !isa<plan::SignalOp, plan::WaitOp>(command))
+      llvm::reportFatalInternalError(command->getName().getStringRef() + " is no command whose buffers are known");
     return transfers;
+  }
   auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
   SmallVector<CommandUse> uses;
   for (auto [index, buffer] : llvm::enumerate(launch.getOperands())) {

@@ -16,8 +16,9 @@ namespace bowline {
 
 /// From the end of phase `local` on a module holds one nested module for each role, with the whole program of the ranks
 /// that have it: a role for each rank of a pipeline, and without stages one, which has no name. Around them stands what
-/// is true for all: target, seed, phase and number of stages as attributes; mesh, strategy and attachments. Passes ask
-/// for these as before (`MeshOp::of`, `ModuleTarget::of`, ...), which look further outside.
+/// is true for all: target, seed, phase, number of stages and the axis along which roles lie as attributes; mesh,
+/// strategy and attachments. Passes ask for these as before (`MeshOp::of`, `ModuleTarget::of`, ...), which look further
+/// outside.
 
 /// Whether \p op, in the module around the roles, is for all of them.
 bool isForAllRoles(mlir::Operation *op);
@@ -28,7 +29,9 @@ bool isOnlyRole(mlir::ModuleOp role);
 /// Puts the program that \p module holds into a nested module. False: there are roles already, and nothing changed.
 bool nestProgram(mlir::ModuleOp module);
 
-/// Fails with a diagnostic that says what to do where \p module holds a program that is in no role, or none at all.
+/// Fails with a diagnostic that says what to do where \p module holds a program that is in no role, or none at all,
+/// where something stands outside of the roles that is of one, or the other way round, and where several roles have no
+/// names or are not as many as there are coordinates along their axis.
 llvm::LogicalResult verifyRoles(mlir::ModuleOp module);
 
 /// A copy of a role, or of a module that stands alone, to try something on. What stands around the role is there too,

@@ -271,23 +271,31 @@ FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *
     list.erase(end, list.end());
     used.insert(list.begin(), list.end());
   }
-  for (const auto *tensors : {&rule.operands, &rule.results})
-    for (const FactorRule::TensorFactors &tensor : *tensors)
-      dropBehindWholeFactors(rule, mesh, tensor);
+  // A factor that one tensor clears is whole in the others too, also in those that were looked at before.
+  auto dropFromSome = [&](ArrayRef<FactorRule::TensorFactors> tensors) {
+    bool dropped = false;
+    for (const FactorRule::TensorFactors &tensor : tensors)
+      dropped |= dropBehindWholeFactors(rule, mesh, tensor);
+    return dropped;
+  };
+  while (dropFromSome(rule.operands) || dropFromSome(rule.results)) {
+  }
 }
 
-/// Drops axes of inner factors of a dimension unless the outer factors are sharded completely: otherwise the shards of
-/// the dimension would not be contiguous.
-void FactorAxes::dropBehindWholeFactors(const FactorRule &rule, dist::MeshOp mesh,
+bool FactorAxes::dropBehindWholeFactors(const FactorRule &rule, dist::MeshOp mesh,
                                         const FactorRule::TensorFactors &tensor) {
+  bool dropped = false;
   for (ArrayRef<int64_t> factors : tensor) {
     bool complete = true;
     for (int64_t factor : factors) {
-      if (!complete)
+      if (!complete && !axes[factor].empty()) {
         axes[factor].clear();
+        dropped = true;
+      }
       complete &= mesh.getSize(axes[factor]) == rule.factors[factor].size;
     }
   }
+  return dropped;
 }
 
 SmallVector<Axes> FactorAxes::project(const FactorRule::TensorFactors &tensor) const {

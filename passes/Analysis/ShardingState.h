@@ -101,7 +101,9 @@ public:
   Axes combined(const graph::FactorRule &rule, const graph::FactorRule::TensorFactors &result) const;
 
 private:
-  void dropBehindWholeFactors(const graph::FactorRule &rule, dist::MeshOp mesh,
+  /// Drops axes of inner factors of a dimension unless the outer factors are sharded completely: otherwise the shards
+  /// of the dimension would not be contiguous. Returns whether it dropped any.
+  bool dropBehindWholeFactors(const graph::FactorRule &rule, dist::MeshOp mesh,
                               const graph::FactorRule::TensorFactors &tensor);
 
   llvm::SmallVector<Axes> axes;

@@ -132,29 +132,33 @@ private:
     return known;
   }
 
-  /// If `logits` are the slice that align() made of a product with additional classes, the whole product, with logits
-  /// of these classes so low that they contribute nothing; else null.
+  /// If `logits` are a product without its last classes, as align() leaves out those that it added, the whole product,
+  /// with logits of these classes so low that they contribute nothing; else null.
   Value withAbsentClasses(Value logits) {
     // By name: align() puts this slice behind a product.
     auto slice = logits.getDefiningOp<graph::SliceOp>();
     // By name: as above.
     if (!slice || !slice.getInput().getDefiningOp<graph::DotGeneralOp>())
       return {};
-    // A slice of the program itself may be treated alike if it leaves out nothing but the last classes.
+    // A slice of the program itself is treated alike if it leaves out what align() could have added, and no more: the
+    // loss of many additional classes costs more than the slice.
     if (llvm::any_of(slice.getOffsets(), [](int64_t offset) { return offset != 0; }))
       return {};
     auto all = cast<RankedTensorType>(slice.getInput().getType()), own = cast<RankedTensorType>(slice.getType());
-    if (all.getShape().drop_back() != own.getShape().drop_back())
+    int64_t classes = own.getShape().back();
+    if (all.getShape().drop_back() != own.getShape().drop_back() || all.getShape().back() - classes >= multiple)
       return {};
-    Value &known = masked[slice.getInput().getAsOpaquePointer()];
+    Value &known = masked[{slice.getInput().getAsOpaquePointer(), classes}];
     if (known)
       return known;
+    // Other losses with as many classes may come before this slice, but not before the product.
     ImplicitLocOpBuilder b(slice.getLoc(), slice);
+    b.setInsertionPointAfterValue(slice.getInput());
     RankedTensorType indices = all.clone(b.getI32Type());
     int64_t last = all.getRank() - 1;
     Value index = graph::IotaOp::create(b, RankedTensorType::get({all.getShape().back()}, b.getI32Type()), 0);
     index = graph::BroadcastOp::create(b, indices, index, ArrayRef<int64_t>{last});
-    auto count = b.getI32IntegerAttr(static_cast<int32_t>(own.getShape().back()));
+    auto count = b.getI32IntegerAttr(static_cast<int32_t>(classes));
     Value end = arith::ConstantOp::create(b, DenseElementsAttr::get(indices, Attribute(count)));
     auto low = b.getFloatAttr(all.getElementType(), graph::absentLogit(all.getElementType()));
     Value absent = arith::ConstantOp::create(b, DenseElementsAttr::get(all, Attribute(low)));
@@ -167,9 +171,12 @@ private:
     ImplicitLocOpBuilder b(gradient.getLoc(), gradient);
     auto wide = graph::SoftmaxCrossEntropyGradOp::create(b, logits, gradient.getLabels(), gradient.getLogsumexp(),
                                                          gradient.getLossGrad());
+    auto addsClassesAtTheEnd = [&](graph::PadOp pad) {
+      return pad.getType() == wide.getType() && llvm::all_of(pad.getLow(), [](int64_t low) { return low == 0; });
+    };
     // By name: align() puts this pad in front of a product.
     for (Operation *user : llvm::make_early_inc_range(gradient->getUsers()))
-      if (auto pad = dyn_cast<graph::PadOp>(user); pad && pad.getType() == wide.getType()) {
+      if (auto pad = dyn_cast<graph::PadOp>(user); pad && addsClassesAtTheEnd(pad)) {
         pad.replaceAllUsesWith(wide.getResult());
         pad.erase();
       }
@@ -182,7 +189,8 @@ private:
   }
 
   std::map<std::pair<void *, std::vector<int64_t>>, Value> padded;
-  std::map<void *, Value> masked;
+  /// By product and number of classes.
+  std::map<std::pair<void *, int64_t>, Value> masked;
 };
 
 } // namespace

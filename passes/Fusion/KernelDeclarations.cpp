@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/KernelDeclarations.h"
-#include "dialects/Graph/ValidRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/KernelSignature.h"
@@ -47,22 +46,26 @@ static double totalBytes(ArrayRef<plan::ArgumentAttr> arguments) {
   return bytes;
 }
 
-FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, StringRef name, DictionaryAttr config,
-                                                         ArrayRef<plan::ArgumentAttr> arguments, double flops) {
+FailureOr<plan::KernelOp> KernelDeclarations::registered(Operation *user, graph::KernelModel model,
+                                                         DictionaryAttr config,
+                                                         ArrayRef<plan::ArgumentAttr> arguments) {
+  std::string name = model.kernelName().str();
   SmallVector<Attribute> argumentAttrs(arguments.begin(), arguments.end());
-  std::string content = name.str() + printed(config) + printed(builder.getArrayAttr(argumentAttrs));
+  std::string content = name + printed(config) + printed(builder.getArrayAttr(argumentAttrs));
   if (plan::KernelOp known = byContent.lookup(content))
     return known;
 
   plan::KernelOp kernel = declare(name, builder.getUnknownLoc());
-  if (failed(describe(kernel, user, name, config, arguments, flops)))
+  auto costs = dyn_cast<graph::CostModel>(model.getOperation());
+  Cost cost = costs ? Cost{costs.flops(), costs.bytes()} : Cost{0, totalBytes(arguments)};
+  if (failed(describe(kernel, user, name, config, arguments, cost)))
     return failure();
   return byContent[content] = kernel;
 }
 
 LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *user, StringRef name,
                                            DictionaryAttr config, ArrayRef<plan::ArgumentAttr> arguments,
-                                           double flops) {
+                                           const Cost &cost) {
   bool hasEpilogue = kernel.getBody().has_value();
   auto needs = target.needsOf(kernelSignature(name, config, arguments, threads, hasEpilogue));
   if (!needs.ok())
@@ -81,8 +84,8 @@ LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *use
     kernel.setConfigAttr(config);
   kernel.setArgumentsAttr(builder.getArrayAttr(argumentAttrs));
   kernel.setInPlace(inPlace);
-  kernel.setFlops(APFloat(flops));
-  kernel.setBytesMoved(APFloat(totalBytes(arguments)));
+  kernel.setFlops(APFloat(cost.flops));
+  kernel.setBytesMoved(APFloat(cost.bytes));
   return success();
 }
 
@@ -123,7 +126,7 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
     add(plan::Access::Read, type);
   for (Type type : body.getResultTypes())
     add(plan::Access::Write, type);
-  if (failed(describe(kernel, fusion, name, config, arguments, flopsOf(fusion))))
+  if (failed(describe(kernel, fusion, name, config, arguments, {flopsOf(fusion), totalBytes(arguments)})))
     return failure();
   return byContent[content] = kernel;
 }
@@ -159,11 +162,7 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
                            builder.getFunctionType(fusion.getInputs().getTypes(), fusion.getOutputs().getTypes()));
   kernel.setBody(function.getName());
   if (auto rows = fusion.getValidRowsAttr()) {
-    function->setAttr(graph::kValidRows, rows);
-    SmallVector<int64_t> numbers(rows.asArrayRef());
-    for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
-      numbers.push_back(fusion.getInputs().size() + output);
-    kernel.setValidRows(ArrayRef<int64_t>(numbers));
+    kernel.setValidRows(rows.asArrayRef());
   }
   IRMapping mapping;
   fusion.getBody().cloneInto(&function.getBody(), mapping);

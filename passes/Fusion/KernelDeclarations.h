@@ -23,11 +23,12 @@ public:
   /// Library scratch is sized for launches by `threads` threads.
   KernelDeclarations(mlir::ModuleOp module, ModuleTarget target, int64_t threads);
 
-  /// A kernel of the registry, specialised on `config` (integers, integer lists, floats, texts). `arguments` has no
-  /// scratch; the kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the
-  /// registry has no such kernel or refuses the signature.
-  llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, llvm::StringRef name, mlir::DictionaryAttr config,
-                                             llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
+  /// The kernel of the registry that computes `model`, specialised on `config` (integers, integer lists, floats,
+  /// texts), for `user`, which is the model or holds it. It costs what the model says. `arguments` has no scratch; the
+  /// kernel gets a last scratch argument if it needs one. Fails with a diagnostic at `user` if the registry has no such
+  /// kernel or refuses the signature.
+  llvm::FailureOr<plan::KernelOp> registered(mlir::Operation *user, graph::KernelModel model,
+                                             mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments);
 
   /// A kernel of the registry whose first operands are those of the contraction in `fusion`, which EpilogueFusion made,
   /// with generated code for what the fusion does after it.
@@ -38,11 +39,17 @@ public:
   plan::KernelOp generated(graph::FusionOp fusion);
 
 private:
+  /// Of one launch: floating-point operations, and bytes read and written.
+  struct Cost {
+    double flops, bytes;
+  };
+
   /// What `fusion` looks like, without names and places.
   static std::string contentOf(graph::FusionOp fusion);
   /// Sets what a kernel of the registry has besides its epilogue.
   llvm::LogicalResult describe(plan::KernelOp kernel, mlir::Operation *user, llvm::StringRef name,
-                               mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments, double flops);
+                               mlir::DictionaryAttr config, llvm::ArrayRef<plan::ArgumentAttr> arguments,
+                               const Cost &cost);
   plan::KernelOp declare(llvm::StringRef baseName, mlir::Location loc);
 
   mlir::ModuleOp module;

@@ -27,9 +27,12 @@ public:
   void runOnProgram() override {
     // Last first: what a fusion leaves out, those before it may leave out too.
     for (auto function : getOperation().getOps<graph::FuncOp>())
-      for (Operation &op : llvm::reverse(function.getBody().front()))
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front()))) {
         if (auto fusion = dyn_cast<graph::FusionOp>(op))
           limit(fusion);
+        else if (auto model = dyn_cast<graph::KernelModel>(op))
+          limit(model);
+      }
   }
 
 private:
@@ -43,6 +46,15 @@ private:
     leaveRowsOut(fusion, count, *rowInputs);
     remark::passed(fusion.getLoc(), remark::RemarkOpts::name("LimitRows").category("fusion"))
         << "leaves out rows that no user reads";
+  }
+
+  static void limit(graph::KernelModel op) {
+    Value count = findKernelRowCount(op);
+    if (!count)
+      return;
+    remark::passed(op.getLoc(), remark::RemarkOpts::name("LimitRows").category("fusion"))
+        << "kernel '" << op.kernelName() << "' leaves out rows that no user reads, or that are zeros";
+    leaveRowsOut(op, count);
   }
 };
 

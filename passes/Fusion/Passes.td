@@ -97,8 +97,10 @@ def LimitRows : PhasePass<"limit-rows", "Fuse"> {
     Products of rows in groups read no row behind their last offset. A group of operations whose results only they read,
     and each of whose rows needs the same row of its operands alone, leaves out those rows: it reads how many there are
     on the device. Then what computes its operands may leave them out as well, as far as nobody else reads them.
+    Kernels of the registry that have such a form leave rows out too: rows of a result that nobody reads, and rows that
+    they add up and that are zeros, as those of such a product are. A kernel and its count become a fusion of their own.
 
-    Expects groups, none of which changes any more. Remark: each group that leaves rows out.
+    Expects groups, none of which changes any more. Remark: each group and kernel that leaves rows out.
   }];
   let dependentDialects = ["::bowline::graph::GraphDialect"];
 }

@@ -8,13 +8,16 @@
 
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Graph/GraphOps.h"
+#include "dialects/Graph/ValidRows.h"
 #include "dialects/Plan/PlanOps.h"
 #include "dialects/Stage/StageOps.h"
+#include "kernels/registry/valid_rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/UsesInOrder.h"
 #include "passes/Fusion/KernelDeclarations.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Fusion/ValidRows.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_SELECTKERNELS
@@ -60,15 +63,26 @@ private:
     return model && op->hasTrait<OpTrait::ConstantLike>() && model.hasKernel();
   }
 
-  /// Filling each place is cheaper than filling one and copying it.
+  /// Filling each place is cheaper than filling one and copying it. Counts of rows stay one value: who uses rows of
+  /// somebody else leaves the same ones out because both have the same count.
   void repeatConstants(graph::FuncOp function) {
     for (auto constant : llvm::to_vector(function.getBody().front().getOps<arith::ConstantOp>())) {
       if (!isWritten(constant))
         continue;
+      if (constant->use_empty()) {
+        constant.erase();
+        continue;
+      }
       SmallVector<OpOperand *> uses = usesInOrder(constant);
-      for (OpOperand *use : llvm::drop_begin(uses)) {
-        OpBuilder builder(use->getOwner());
-        use->set(builder.clone(*constant)->getResult(0));
+      Value count;
+      for (OpOperand *use : uses) {
+        bool isCount = isRowCount(*use);
+        if (isCount && count)
+          use->set(count);
+        else if (use != uses.front())
+          use->set(OpBuilder(use->getOwner()).clone(*constant)->getResult(0));
+        if (isCount)
+          count = use->get();
       }
     }
   }
@@ -80,6 +94,8 @@ private:
     if (op->hasTrait<OpTrait::ConstantLike>() && !isWritten(op))
       return success();
     if (auto fusion = dyn_cast<graph::FusionOp>(op)) {
+      if (graph::KernelModel model = graph::kernelThatLeavesRowsOut(fusion))
+        return callRegistered(op, model, withoutRows(model.kernelConfig(/*hasEpilogue=*/false)), kernels);
       auto contraction = dyn_cast_or_null<graph::KernelModel>(fusion.getContraction());
       if (!contraction)
         return call(op, kernels.generated(fusion));
@@ -90,15 +106,25 @@ private:
     auto model = dyn_cast<graph::KernelModel>(op);
     if (!model)
       return op->emitOpError("has no kernel");
+    return callRegistered(op, model, model.kernelConfig(/*hasEpilogue=*/false), kernels);
+  }
+
+  /// `op` has the operands and results of the call, and becomes one of the kernel of `model`.
+  LogicalResult callRegistered(Operation *op, graph::KernelModel model, DictionaryAttr config,
+                               KernelDeclarations &kernels) {
     SmallVector<plan::ArgumentAttr> arguments;
     for (Type type : op->getOperandTypes())
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Read, type));
     for (Type type : op->getResultTypes())
       arguments.push_back(plan::ArgumentAttr::get(&getContext(), plan::Access::Write, type));
-    auto cost = dyn_cast<graph::CostModel>(op);
-    auto kernel = kernels.registered(op, model.kernelName(), model.kernelConfig(/*hasEpilogue=*/false), arguments,
-                                     cost ? cost.flops() : 0);
+    auto kernel = kernels.registered(op, model, config, arguments);
     return failed(kernel) ? failure() : call(op, *kernel);
+  }
+
+  static DictionaryAttr withoutRows(DictionaryAttr config) {
+    NamedAttrList attributes(config);
+    attributes.set(StringRef(kernels::kLeavesRowsOut), Builder(config.getContext()).getI64IntegerAttr(1));
+    return attributes.getDictionary(config.getContext());
   }
 
   LogicalResult call(Operation *op, plan::KernelOp kernel) {

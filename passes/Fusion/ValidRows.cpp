@@ -7,24 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/ValidRows.h"
+#include "dialects/Graph/ValidRows.h"
+#include "dialects/Program/ValidRows.h"
 #include "kernels/registry/valid_rows.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Fusion/ZeroRows.h"
 
 using namespace mlir;
 using namespace bowline;
 using graph::FactorRule;
-
-static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// Results whose rows are pieces of memory of several elements. What is left out of others holds no number that could
-/// tell that it was used.
-static bool hasRows(graph::FusionOp fusion) {
-  int64_t rows = tensorType(fusion.getOutputs().front()).getDimSize(0);
-  return rows > 1 && llvm::all_of(fusion.getOutputs(), [&](Value output) {
-           RankedTensorType type = tensorType(output);
-           return type.getRank() > 1 && type.getDimSize(0) == rows && type.getNumElements() > rows &&
-                  isa<FloatType>(type.getElementType());
-         });
-}
 
 /// Marks the operands of `op`, each row of whose results is needed by itself, as needed row by row or whole. Fails
 /// where a row needs others.
@@ -52,7 +43,7 @@ static LogicalResult markOperands(Operation *op, DenseSet<Value> &byRow, DenseSe
 }
 
 std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusion) {
-  if (fusion.getContraction() || !hasRows(fusion))
+  if (fusion.getContraction() || !haveRowsToLeaveOut(fusion.getOutputs().getTypes()))
     return std::nullopt;
   Block &body = fusion.getBody().front();
   DenseSet<Value> byRow(body.getTerminator()->operand_begin(), body.getTerminator()->operand_end()), whole;
@@ -72,6 +63,18 @@ std::optional<SmallVector<int64_t>> bowline::findRowInputs(graph::FusionOp fusio
   return inputs;
 }
 
+static const kernels::ValidRows *formOf(graph::KernelModel op, bool leavesRowsOut) {
+  return kernels::FindValidRows(std::string_view(op.kernelName()), leavesRowsOut);
+}
+
+bool bowline::isRowCount(OpOperand &use) {
+  if (auto fusion = dyn_cast<graph::FusionOp>(use.getOwner()))
+    return fusion.getValidRows() && fusion.getValidRows()->front() == static_cast<int64_t>(use.getOperandNumber());
+  auto model = dyn_cast<graph::KernelModel>(use.getOwner());
+  const kernels::ValidRows *rows = model ? formOf(model, /*leavesRowsOut=*/false) : nullptr;
+  return rows && rows->count == use.getOperandNumber();
+}
+
 /// The count behind which rows of the operand are not read; null where all are.
 static Value countOf(OpOperand &use) {
   auto number = static_cast<int64_t>(use.getOperandNumber());
@@ -80,21 +83,21 @@ static Value countOf(OpOperand &use) {
     return !rows.empty() && llvm::is_contained(rows.drop_front(), number) ? fusion.getInputs()[rows.front()] : Value();
   }
   auto model = dyn_cast<graph::KernelModel>(use.getOwner());
-  const kernels::ValidRows *rows = model ? kernels::FindValidRows(std::string_view(model.kernelName())) : nullptr;
+  const kernels::ValidRows *rows = model ? formOf(model, /*leavesRowsOut=*/false) : nullptr;
   return rows && llvm::is_contained(rows->arguments, number) ? use.getOwner()->getOperand(rows->count) : Value();
 }
 
-Value bowline::findRowCount(graph::FusionOp fusion) {
+Value bowline::findRowCount(Operation *op) {
   Value count;
-  for (Value output : fusion.getOutputs())
-    for (OpOperand &use : output.getUses()) {
+  for (Value result : op->getResults())
+    for (OpOperand &use : result.getUses()) {
       Value own = countOf(use);
       if (!own || (count && own != count))
         return {};
       count = own;
     }
   Operation *producer = count ? count.getDefiningOp() : nullptr;
-  return producer && !producer->isBeforeInBlock(fusion) ? Value() : count;
+  return producer && !producer->isBeforeInBlock(op) ? Value() : count;
 }
 
 void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t> rowInputs) {
@@ -105,12 +108,52 @@ void bowline::leaveRowsOut(graph::FusionOp fusion, Value count, ArrayRef<int64_t
     body.addArgument(count.getType(), count.getLoc());
   }
   SmallVector<int64_t> rows = {number};
-  llvm::append_range(rows, rowInputs);
+  // A count may be read row by row besides: it is read whole for its last element.
+  llvm::copy_if(rowInputs, std::back_inserter(rows), [&](int64_t input) { return input != number; });
+  for (unsigned output = 0; output < fusion.getOutputs().size(); ++output)
+    rows.push_back(fusion.getInputs().size() + output);
   fusion.setValidRows(ArrayRef<int64_t>(rows));
-  // By name: the operation makes zeros behind the count, and these rows are left out.
-  for (auto op : llvm::make_early_inc_range(body.getOps<graph::ValidRowsOp>()))
-    if (op.getCount() == body.getArgument(number)) {
-      op.replaceAllUsesWith(op.getRows());
+  // What makes zeros of these rows has nothing to do.
+  for (Operation &op : llvm::make_early_inc_range(body))
+    if (graph::countOfZeroedRows(&op) == body.getArgument(number)) {
+      op.replaceAllUsesWith(op.getOperands().take_front(1));
       op.erase();
     }
+}
+
+Value bowline::findKernelRowCount(graph::KernelModel op) {
+  const kernels::ValidRows *form = formOf(op, /*leavesRowsOut=*/true), *usual = formOf(op, /*leavesRowsOut=*/false);
+  if (!form)
+    return {};
+  Value count;
+  if (form->zeros.empty())
+    count = haveRowsToLeaveOut(op->getResultTypes()) ? findRowCount(op) : Value();
+  for (uint32_t zeros : form->zeros) {
+    Value own = findZeroRowCount(op->getOperand(zeros));
+    if (!own || (count && own != count))
+      return {};
+    count = own;
+  }
+  // The kernel reads its own count, if it has one.
+  return usual && count != op->getOperand(form->count) ? Value() : count;
+}
+
+void bowline::leaveRowsOut(graph::KernelModel op, Value count) {
+  const kernels::ValidRows &form = *formOf(op, /*leavesRowsOut=*/true);
+  SmallVector<Value> inputs(op->getOperands());
+  if (form.count == inputs.size())
+    inputs.push_back(count);
+  OpBuilder builder(op);
+  auto fusion = graph::FusionOp::create(builder, op.getLoc(), op->getResultTypes(), inputs);
+  Block &body = fusion.getBody().emplaceBlock();
+  for (Value input : inputs)
+    body.addArgument(input.getType(), op.getLoc());
+  op->replaceAllUsesWith(fusion.getOutputs());
+  op->moveBefore(&body, body.end());
+  op->setOperands(ValueRange(body.getArguments()).take_front(op->getNumOperands()));
+  builder.setInsertionPointToEnd(&body);
+  graph::YieldOp::create(builder, op.getLoc(), op->getResults());
+  SmallVector<int64_t> rows = {form.count};
+  rows.append(form.arguments.begin(), form.arguments.end());
+  fusion.setValidRows(ArrayRef<int64_t>(rows));
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Hoisting/PrepareHoisting.h"
+#include "passes/Analysis/KernelSignature.h"
 #include "passes/Analysis/Lifetimes.h"
 #include "passes/Hoisting/InvariantHoisting.h"
 
@@ -45,8 +46,18 @@ void PrepareHoisting::move(plan::LaunchOp launch) {
     replaceLaunch(launch, equal->second);
 }
 
+/// Whether rows of what the launch writes hold no value, so that it cannot persist.
+static bool leavesRowsOut(plan::KernelOp kernel) {
+  SmallVector<int64_t> rows = validRowsOf(kernel);
+  return !rows.empty() && llvm::any_of(ArrayRef(rows).drop_front(), [&](int64_t argument) {
+    return argument < static_cast<int64_t>(kernel.getNumArguments()) &&
+           kernel.getArgument(argument).getAccess() != plan::Access::Read;
+  });
+}
+
 bool PrepareHoisting::isHoistable(plan::LaunchOp launch) {
-  return isWorthKeeping(launch, symbols) && llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
+  return !leavesRowsOut(symbols.lookup<plan::KernelOp>(launch.getKernel())) && isWorthKeeping(launch, symbols) &&
+         llvm::all_of(usesOf(launch, symbols), [&](const CommandUse &use) {
            return use.writes ? !use.reads && isOwnResult(launch, use.buffer) : prepare.isFixed(use.buffer);
          });
 }

@@ -35,9 +35,14 @@ void EventInsertion::addOrder(Operation *earlier, Operation *later, int64_t slot
 void EventInsertion::findOrders() {
   DenseMap<Operation *, SmallVector<CommandUse>> uses;
   DenseMap<std::pair<Value, int64_t>, LastAccesses> last;
+  Operation *lastCommunication = nullptr;
   walkTimeline(
       program, [](int64_t) {},
       [&](Operation *command, int64_t slot) {
+        if (ordersCommunications && isa<plan::CollectiveOp, plan::SendOp, plan::ReceiveOp>(command)) {
+          addOrder(lastCommunication, command, /*slots=*/1);
+          lastCommunication = command;
+        }
         auto [found, isNew] = uses.try_emplace(command);
         if (isNew)
           found->second = usesOf(command, symbols);

@@ -21,12 +21,16 @@ namespace bowline {
 /// wait for it. Buffers with several slots get as many events, so that a call waits for what had its own slot. Events
 /// that a call waits for before any call signals them are signalled by a segment "begin" in front of all others.
 ///
+/// Where the module's target orders communications (targets::Target::orders_communications), each one is ordered in the
+/// same way with the one before it in the timeline, as if all of them used one more buffer.
+///
 /// Correct, and not lean: EventElision removes what follows from the rest. Signals and waits that are there stay.
 /// Before memory is packed: what shares memory and is not the same buffer is kept apart by lifetimes. Linear in the
 /// commands of the timeline times the streams.
 class EventInsertion {
 public:
-  EventInsertion(plan::ProgramOp program, mlir::SymbolTable &symbols) : program(program), symbols(symbols) {}
+  EventInsertion(plan::ProgramOp program, mlir::SymbolTable &symbols, bool ordersCommunications = false)
+      : program(program), symbols(symbols), ordersCommunications(ordersCommunications) {}
 
   void run();
 
@@ -47,6 +51,7 @@ private:
 
   plan::ProgramOp program;
   mlir::SymbolTable &symbols;
+  bool ordersCommunications;
   llvm::SetVector<std::pair<Source, mlir::Operation *>> orders;
   llvm::MapVector<Source, int64_t> eventOf; // the first of `slots`
 };

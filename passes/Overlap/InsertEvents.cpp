@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Analysis/ModuleTarget.h"
 #include "passes/Overlap/EventInsertion.h"
 #include "passes/Overlap/Passes.h"
 
@@ -24,9 +25,12 @@ public:
   using InsertEventsBase::InsertEventsBase;
 
   void runOnProgram() override {
+    auto target = ModuleTarget::of(getOperation());
+    if (failed(target))
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<plan::ProgramOp>())
-      EventInsertion(program, symbols).run();
+      EventInsertion(program, symbols, (*target)->orders_communications).run();
   }
 };
 

@@ -33,7 +33,8 @@ def InsertEvents : PhasePass<"insert-events", "Overlap"> {
   let description = [{
     Where two commands on different streams use the same slot of a buffer and one of them writes it, in any calls of the
     timeline, a `plan.signal` follows the earlier one and a `plan.wait` precedes the later one. A segment "begin" signals
-    what the first calls wait for. See EventInsertion.h. Programs of one stream stay as they are.
+    what the first calls wait for. Where the target orders communications, the same happens between each of them and the
+    one before it. See EventInsertion.h. Programs of one stream stay as they are.
 
     Runs after everything that adds, removes or moves commands, and before pack-arena, whose lifetimes end where events
     say so.

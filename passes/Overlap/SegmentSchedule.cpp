@@ -17,7 +17,7 @@ using namespace bowline;
 static constexpr llvm::StringLiteral kPassName = "OverlapCommands";
 
 bool bowline::isBetweenStages(Operation *command, SymbolTable &symbols) {
-  auto axis = symbols.getOp()->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
+  StringAttr axis = stage::axisOf(symbols.getOp());
   auto name = command->getAttrOfType<FlatSymbolRefAttr>("communicator");
   auto communicator = name ? symbols.lookup<plan::CommunicatorOp>(name.getAttr()) : plan::CommunicatorOp();
   return axis && communicator && llvm::is_contained(communicator.getAxes(), axis);

@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// Whether ranks of other stages have a part in a command: its communicator lies along the module's `stage.axis`.
+/// Whether ranks of other stages have a part in a command: its communicator lies along `stage.axis`.
 bool isBetweenStages(mlir::Operation *command, mlir::SymbolTable &symbols);
 
 /// Whether the commands of a segment can be scheduled: all are on the first stream, and none is an event.

@@ -231,7 +231,7 @@ void ProgramBuilder::moveToChannel(ProgramState &state, plan::SegmentOp segment)
 }
 
 LogicalResult ProgramBuilder::buildCommand(ProgramState &state, OpBuilder &commands, Operation *op) {
-  if (isa<stage::SendOp, stage::ReceiveOp>(op) && !module->hasAttr(stage::StageDialect::kAxisAttr))
+  if (isa<stage::SendOp, stage::ReceiveOp>(op) && !stage::axisOf(module))
     return op->emitOpError("needs the mesh axis of the stages, '")
            << stage::StageDialect::kAxisAttr << "' of the module; run split-stages first";
   if (graph::isView(op)) {
@@ -374,9 +374,8 @@ StringRef ProgramBuilder::communicatorAlong(ArrayAttr axes) {
 StringRef ProgramBuilder::channelOf(StringRef name) {
   if (auto communicator = symbols.lookup<plan::CommunicatorOp>(name))
     return communicator.getSymName();
-  auto axis = module->getAttrOfType<StringAttr>(stage::StageDialect::kAxisAttr);
-  auto communicator =
-      plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), name, builder.getArrayAttr({axis}));
+  auto communicator = plan::CommunicatorOp::create(builder, builder.getUnknownLoc(), name,
+                                                   builder.getArrayAttr({stage::axisOf(module)}));
   symbols.insert(communicator, firstFunction ? Block::iterator(firstFunction) : module.getBody()->end());
   return communicator.getSymName();
 }

@@ -35,6 +35,31 @@ float NarrowToF32(double value) {
   return static_cast<float>(value);
 }
 
+// Writes a value as one element.
+using Narrower = void (*)(float value, uint8_t* out);
+
+template <auto convert>
+void NarrowTo(float value, uint8_t* out) {
+  const auto element = convert(value);
+  std::memcpy(out, &element, sizeof(element));
+}
+
+float Same(float value) { return value; }
+
+// That of a type; null for one that no f32 is written as.
+Narrower NarrowerOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return NarrowTo<Same>;
+    case ElementType::kBF16:
+      return NarrowTo<F32ToBf16>;
+    case ElementType::kF16:
+      return NarrowTo<F32ToF16>;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void ConvertToF32(ElementType type, const uint8_t* bytes, absl::Span<float> out) {
@@ -66,31 +91,35 @@ void ConvertToF32(ElementType type, const uint8_t* bytes, absl::Span<float> out)
       return CastElements<uint8_t>(bytes, out);
     case ElementType::kBool:
       return ConvertElements<uint8_t>(bytes, out, [](uint8_t element) { return element != 0 ? 1.0f : 0.0f; });
-    default:  // no such file has blocks
-      std::fill(out.begin(), out.end(), std::numeric_limits<float>::quiet_NaN());
+    case ElementType::kQ8_0:
+    case ElementType::kQ4_0:
+    case ElementType::kQ4_1:
+    case ElementType::kQ5_0:
+    case ElementType::kQ5_1:
+    case ElementType::kQ2_K:
+    case ElementType::kQ3_K:
+    case ElementType::kQ4_K:
+    case ElementType::kQ5_K:
+    case ElementType::kQ6_K:
+      break;  // no such file has blocks
   }
+  std::fill(out.begin(), out.end(), std::numeric_limits<float>::quiet_NaN());
 }
 
-bool CanConvert(ElementType from, ElementType to) {
-  return from == to || (IsFloat(from) && IsFloat(to) && to != ElementType::kF64);
-}
+bool CanConvert(ElementType from, ElementType to) { return from == to || (IsFloat(from) && NarrowerOf(to) != nullptr); }
 
 void Convert(ElementType from, absl::Span<const uint8_t> bytes, ElementType to, uint8_t* out) {
   if (from == to) {
     if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
     return;
   }
+  const Narrower narrow = NarrowerOf(to);
   float values[1024];
   for (size_t count = bytes.size() / SizeOf(from); count > 0;) {
     const size_t some = std::min(count, std::size(values));
     ConvertToF32(from, bytes.data(), absl::MakeSpan(values, some));
     for (size_t i = 0; i < some; ++i, out += SizeOf(to)) {
-      const uint16_t half = to == ElementType::kBF16 ? F32ToBf16(values[i]) : F32ToF16(values[i]);
-      if (to == ElementType::kF32) {
-        std::memcpy(out, &values[i], sizeof(float));
-      } else {
-        std::memcpy(out, &half, sizeof(half));
-      }
+      narrow(values[i], out);
     }
     bytes.remove_prefix(some * SizeOf(from));
     count -= some;

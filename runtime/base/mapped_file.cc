@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "runtime/base/file_descriptor.h"
+#include "runtime/base/mapping_faults.h"
 
 namespace bowline {
 
@@ -30,11 +31,15 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, Access acce
   // Advice only: a kernel that does not take it reads just as correctly.
   if (access == Access::kSequential) ::madvise(address, size, MADV_SEQUENTIAL);
   if (access == Access::kRandom) ::madvise(address, size, MADV_RANDOM);
-  return MappedFile(path, {static_cast<const uint8_t*>(address), size});
+  MappedFile mapped(path, {static_cast<const uint8_t*>(address), size});
+  AddMapping(mapped.bytes(), path);
+  return mapped;
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  RemoveMapping(bytes_);
+  ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace bowline

@@ -13,7 +13,7 @@ namespace bowline {
 
 // A whole file, read-only, mapped: opening costs the same for a kilobyte and a terabyte, and pages come in when they
 // are read. The bytes stay valid when the file is deleted or replaced by rename (which is how Bowline writes). A file
-// that somebody truncates in place while it is mapped ends the process with SIGBUS, as with every mapping.
+// that somebody truncates in place while it is mapped is a SIGBUS, as with every mapping: see mapping_faults.h.
 class MappedFile {
  public:
   // How the bytes will be read; steers the kernel's read-ahead.

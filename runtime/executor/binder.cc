@@ -7,6 +7,7 @@
 #include "kernels/registry/registry.h"
 #include "runtime/plan/collective_view.h"
 #include "runtime/plan/mesh_view.h"
+#include "runtime/plan/plan_view.h"
 #include "runtime/plan/preparation.h"
 
 namespace bowline {
@@ -32,19 +33,22 @@ kernels::Attribute AttributeOf(const fbs::Attribute& attribute) {
   return result;
 }
 
+hal::Grid GridOf(const fbs::Grid& from) {
+  hal::Grid grid;
+  for (uint32_t d = 0; d < SizeOf(from.blocks()); ++d) grid.blocks[d] = from.blocks()->Get(d);
+  for (uint32_t d = 0; d < SizeOf(from.threads()); ++d) grid.threads[d] = from.threads()->Get(d);
+  grid.shared_bytes = from.shared_bytes();
+  for (uint32_t i = 0; i < SizeOf(from.constants()); ++i) grid.constants.push_back(from.constants()->Get(i));
+  return grid;
+}
+
 hal::Geometry GeometryOf(const fbs::Kernel& kernel) {
-  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) {
-    return hal::Extent{static_cast<int64_t>(range->extent())};
-  }
-  if (const fbs::Grid* from = kernel.geometry_as_Grid()) {
-    hal::Grid grid;
-    for (uint32_t d = 0; d < SizeOf(from->blocks()); ++d) grid.blocks[d] = from->blocks()->Get(d);
-    for (uint32_t d = 0; d < SizeOf(from->threads()); ++d) grid.threads[d] = from->threads()->Get(d);
-    grid.shared_bytes = from->shared_bytes();
-    for (uint32_t i = 0; i < SizeOf(from->constants()); ++i) grid.constants.push_back(from->constants()->Get(i));
-    return grid;
-  }
-  return {};
+  const GeometryVisitor visitor{
+      [](std::monostate) -> hal::Geometry { return {}; },
+      [](const fbs::ByRange& range) -> hal::Geometry { return hal::Extent{static_cast<int64_t>(range.extent())}; },
+      [](const fbs::Grid& grid) -> hal::Geometry { return GridOf(grid); },
+  };
+  return VisitGeometry(kernel, visitor);
 }
 
 bool HasEpilogue(const fbs::Kernel& kernel) { return kernel.epilogue() != nullptr && kernel.epilogue()->size() > 0; }
@@ -71,6 +75,29 @@ absl::Status CheckInPlace(const fbs::Kernel& kernel) {
 }
 
 }  // namespace
+
+absl::Status BoundPlan::Issue(const BoundCommand& command) const {
+  hal::Stream& stream = *streams[command.stream];
+  switch (command.kind) {
+    case fbs::CommandBody::Launch:
+      return stream.Launch(*command.launchable, *command.geometry,
+                           {arguments.data() + command.first_argument, command.argument_count}, command.scratch);
+    case fbs::CommandBody::Copy:
+      return stream.Copy(arguments[command.first_argument], arguments[command.first_argument + 1], command.copy_bytes);
+    case fbs::CommandBody::Signal:
+      return stream.Record(*command.event);
+    case fbs::CommandBody::Wait:
+      return stream.Wait(*command.event);
+    case fbs::CommandBody::Collective:
+    case fbs::CommandBody::Send:
+    case fbs::CommandBody::Receive:
+      return command.communicator->Issue(stream, command.operation,
+                                         {pieces.data() + command.first_argument, command.argument_count});
+    case fbs::CommandBody::NONE:
+      break;
+  }
+  return absl::InternalError("a command of unknown kind was bound");
+}
 
 std::vector<bool> Binder::FindScratch() const {
   std::vector<bool> has_scratch(plan_.kernels()->size(), false);
@@ -335,8 +362,13 @@ absl::Status Binder::BindCall(const fbs::Program& program, const fbs::SegmentCal
         case fbs::CommandBody::Wait:
           result.event = bound_.events[EventOf(*command.body_as_Wait(), slot)].get();
           break;
-        default:
+        case fbs::CommandBody::Collective:
+        case fbs::CommandBody::Send:
+        case fbs::CommandBody::Receive:
           BOWLINE_RETURN_IF_ERROR(BindCommunication(command, slot, &result));
+          break;
+        case fbs::CommandBody::NONE:
+          return absl::InternalError(absl::StrCat("command ", c, " has no body"));
       }
       bound_.commands.push_back(result);
     }

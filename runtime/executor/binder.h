@@ -64,6 +64,9 @@ struct BoundPlan {
   std::map<uint32_t, std::vector<uint32_t>> external_arguments;
   std::vector<bool> reads_external;  // by program
 
+  // Hands a command to its stream.
+  absl::Status Issue(const BoundCommand& command) const;
+
   void MoveExternal(uint32_t buffer, hal::DeviceAddress from, hal::DeviceAddress to) {
     for (const uint32_t argument : external_arguments[buffer]) arguments[argument] += to - from;
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/binder.h"
+#include "runtime/executor/recorder.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
 #include "runtime/plan/semantic_verifier.h"
@@ -25,7 +26,8 @@ std::string NamesOf(const flatbuffers::Vector<flatbuffers::Offset<T>>* items) {
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
-absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const hal::Device& device) {
+absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, const std::string& driver,
+                          const hal::Device& device) {
   const uint32_t ranks = RankCount(plan);
   const uint32_t given = options.group == nullptr ? 1 : static_cast<uint32_t>(options.group->ranks());
   if (ranks != given) {
@@ -34,7 +36,13 @@ absl::Status CheckMachine(const fbs::Plan& plan, const SessionOptions& options, 
                      " run it; start that many, or compile the model for a mesh of ", given));
   }
   const fbs::Target& target = *plan.target();
-  BOWLINE_RETURN_IF_ERROR(device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()}));
+  const absl::Status fits = device.CheckTarget({target.device()->str(), target.arch()->str(), target.cpu()->str()});
+  if (!fits.ok() && driver != target.device()->str()) {
+    return absl::FailedPreconditionError(absl::StrCat("the plan was compiled for the device '", target.device()->str(),
+                                                      "', which the driver '", driver,
+                                                      "' is not; leave the driver away, and the plan's own is taken"));
+  }
+  BOWLINE_RETURN_IF_ERROR(fits);
   if (options.threads != 0 && options.threads != static_cast<int>(target.threads())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the plan was compiled for ", target.threads(), " threads, not ", options.threads,
@@ -49,9 +57,6 @@ absl::Status CheckRange(const fbs::Plan& plan, const TensorRef& tensor, uint64_t
                                                  Quoted(plan.buffers()->Get(tensor.buffer)->name()), " of ",
                                                  tensor.bytes, " bytes"));
 }
-
-// The label by which a stream knows a command: the call of the timeline, and the command's index in the segment.
-uint64_t LabelOf(uint32_t call, uint32_t command) { return uint64_t{call} << 32 | command; }
 
 bool TakesTime(const BoundCommand& command) { return command.kind != fbs::CommandBody::Signal; }
 
@@ -79,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   BOWLINE_ASSIGN_OR_RETURN(hal::DriverChoice choice, hal::ParseDriverChoice(driver));
   device_options.settings = std::move(choice.settings);
   BOWLINE_ASSIGN_OR_RETURN(session->device_, AllDrivers(options.driver_path).CreateDevice(choice.name, device_options));
-  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, *session->device_), file));
+  BOWLINE_RETURN_IF_ERROR(Annotate(CheckMachine(plan, options, choice.name, *session->device_), file));
   session->role_ = RoleOf(plan, session->rank_);
   for (uint32_t i = 0; i < plan.states()->size(); ++i) {
     if (plan.buffers()->Get(plan.states()->Get(i)->buffer())->role() == session->role_) session->states_.push_back(i);
@@ -99,6 +104,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   BOWLINE_RETURN_IF_ERROR(session->FindFaults());
   BOWLINE_RETURN_IF_ERROR(session->CreateRunEvents());
   if (options.trace) session->tracer_ = std::make_unique<Tracer>(session->device_.get(), plan.entries()->size());
+  const bool times_commands = options.profile || options.trace;
+  if (session->device_->CanRecord() && !times_commands) {
+    session->recorder_ = std::make_unique<Recorder>(session->device_.get(), session->bound_.get());
+  }
   if (options.profile) {
     session->timings_.resize(plan.kernels()->size() + 2);
     BOWLINE_ASSIGN_OR_RETURN(session->command_begin_, session->device_->CreateEvent(hal::EventMode::kTimed));
@@ -207,7 +216,7 @@ absl::Status Session::Write(const TensorRef& tensor, absl::Span<const uint8_t> b
   if (external_->Has(tensor.buffer)) {
     const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
     const absl::Status status = external_->Write(tensor.buffer, offset, bytes);
-    bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+    MoveExternal(tensor.buffer, before);
     return status;
   }
   BOWLINE_RETURN_IF_ERROR(ArenaOf(buffer).Write(begin + offset, bytes));
@@ -227,8 +236,14 @@ absl::StatusOr<bool> Session::Borrow(const TensorRef& tensor, absl::Span<const u
   is_prepared_ = false;
   const hal::DeviceAddress before = external_->AddressOf(tensor.buffer);
   const bool borrowed = external_->Borrow(tensor.buffer, memory, owner);
-  bound_->MoveExternal(tensor.buffer, before, external_->AddressOf(tensor.buffer));
+  MoveExternal(tensor.buffer, before);
   return borrowed;
+}
+
+void Session::MoveExternal(uint32_t buffer, hal::DeviceAddress before) {
+  const hal::DeviceAddress now = external_->AddressOf(buffer);
+  bound_->MoveExternal(buffer, before, now);
+  if (now != before && recorder_ != nullptr) recorder_->Forget();
 }
 
 absl::StatusOr<TensorRef> Session::FindPort(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports,
@@ -265,26 +280,6 @@ absl::StatusOr<TensorRef> Session::State(absl::string_view key) const {
   return absl::NotFoundError(absl::StrCat("'", plan_.name(), "' has no state '", key, "'"));
 }
 
-absl::Status Session::Issue(const BoundCommand& command) {
-  hal::Stream& stream = *bound_->streams[command.stream];
-  switch (command.kind) {
-    case fbs::CommandBody::Launch:
-      return stream.Launch(*command.launchable, *command.geometry,
-                           {bound_->arguments.data() + command.first_argument, command.argument_count},
-                           command.scratch);
-    case fbs::CommandBody::Copy:
-      return stream.Copy(bound_->arguments[command.first_argument], bound_->arguments[command.first_argument + 1],
-                         command.copy_bytes);
-    case fbs::CommandBody::Signal:
-      return stream.Record(*command.event);
-    case fbs::CommandBody::Wait:
-      return stream.Wait(*command.event);
-    default:
-      return command.communicator->Issue(stream, command.operation,
-                                         {bound_->pieces.data() + command.first_argument, command.argument_count});
-  }
-}
-
 template <typename Body>
 absl::Status Session::ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body) {
   const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()][parity];
@@ -307,13 +302,17 @@ absl::Status Session::IssueEntry(int entry, uint32_t parity, uint64_t label) {
   if (options_.profile) {
     return ForEachCommand(entry, parity, label, [&](const BoundCommand& command) { return IssueProfiled(command); });
   }
-  return ForEachCommand(entry, parity, label, [&](const BoundCommand& command) { return Issue(command); });
+  if (recorder_ != nullptr) {
+    const auto* parts = recorder_->Find(plan().entries()->Get(static_cast<uint32_t>(entry))->program(), parity);
+    if (parts != nullptr) return IssueParts(entry, parity, label, *parts);
+  }
+  return ForEachCommand(entry, parity, label, [&](const BoundCommand& command) { return bound_->Issue(command); });
 }
 
 absl::Status Session::IssueProfiled(const BoundCommand& command) {
   hal::Stream& stream = *bound_->streams[command.stream];
   BOWLINE_RETURN_IF_ERROR(stream.Record(*command_begin_));
-  BOWLINE_RETURN_IF_ERROR(Issue(command));
+  BOWLINE_RETURN_IF_ERROR(bound_->Issue(command));
   BOWLINE_RETURN_IF_ERROR(stream.Record(*command_end_));
   BOWLINE_RETURN_IF_ERROR(stream.Synchronize());
   BOWLINE_ASSIGN_OR_RETURN(const int64_t begin, command_begin_->Time());
@@ -337,10 +336,10 @@ absl::Status Session::IssueTraced(int entry, uint32_t parity) {
   BOWLINE_RETURN_IF_ERROR(tracer_->Begin(sites.size()));
   size_t next = 0;
   BOWLINE_RETURN_IF_ERROR(ForEachCommand(entry, parity, /*label=*/0, [&](const BoundCommand& command) -> absl::Status {
-    if (!TakesTime(command)) return Issue(command);
+    if (!TakesTime(command)) return bound_->Issue(command);
     hal::Stream& stream = *bound_->streams[command.stream];
     BOWLINE_RETURN_IF_ERROR(tracer_->StampBegin(stream, next));
-    BOWLINE_RETURN_IF_ERROR(Issue(command));
+    BOWLINE_RETURN_IF_ERROR(bound_->Issue(command));
     return tracer_->StampEnd(stream, next++);
   }));
   BOWLINE_RETURN_IF_ERROR(Finish(entry));
@@ -362,6 +361,11 @@ absl::Status Session::FailedCommand(const absl::Status& status, int entry, uint6
       status, absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()), " (call ", call, ", slot ",
                            c.slot(), "), command ", index, ", ", DescribeCommand(plan(), command), ", from ",
                            DescribeSource(plan(), command.source())));
+}
+
+std::optional<double> Session::IssueSeconds() const {
+  if (device_->ComputesInCalls() && options_.compute == hal::StreamMode::kInline) return std::nullopt;
+  return std::chrono::duration<double>(issue_time_).count();
 }
 
 std::vector<ProfileRow> Session::Profile() const {

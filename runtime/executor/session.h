@@ -2,8 +2,10 @@
 #define BOWLINE_RUNTIME_EXECUTOR_SESSION_H_
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +27,8 @@ namespace bowline {
 
 struct BoundCommand;
 struct BoundPlan;
+struct RecordedPart;
+class Recorder;
 
 struct SessionOptions {
   // "NAME" or "NAME:KEY=VALUE,..."; empty: the driver with the name of the plan's target device. Plugins are looked for
@@ -47,6 +51,8 @@ struct SessionOptions {
   LinkTable links = {};
   // Refuses a plan for several ranks without the proof that they do not wait for each other for ever.
   bool require_certificates = true;
+  // Is told, at most once, what does not end a run and its user should know.
+  std::function<void(absl::string_view)> note = {};
 };
 
 // A dense, row-major tensor of a session: one slot of a buffer, for Session::Read and Session::Write.
@@ -84,7 +90,7 @@ class Session {
   // With a group, all its ranks create their sessions at the same time.
   // kFailedPrecondition when the plan is for another machine, thread count or number of ranks, or lacks a certificate
   // that the options require; kResourceExhausted when the arena does not fit into memory; kNotFound or kInvalidArgument
-  // for a kernel that this build does not have or that refuses its signature; kUnavailable for an unknown driver.
+  // for a kernel that this build does not have or that refuses its signature; kNotFound for an unknown driver.
   static absl::StatusOr<std::unique_ptr<Session>> Create(LoadedPlan plan, const SessionOptions& options = {});
   ~Session();
 
@@ -117,7 +123,8 @@ class Session {
   absl::Status Wait(RunTicket ticket);
 
   // Runs an entry to its end: Start, and Wait. Without an error it allocates nothing, takes no lock and touches no
-  // string. Its errors are those of both.
+  // string, but when its commands are recorded (hal::Device::Record), before the second run. Its errors are those of
+  // both.
   absl::Status Run(int entry);
   absl::Status Run(absl::string_view entry);
   // Runs the entry of kind Prepare if it has to run before other entries, so that the first of these does not wait for
@@ -158,6 +165,10 @@ class Session {
   absl::Status ReadAll(const TensorRef& tensor, absl::Span<T> elements) const {
     return Read(tensor, {reinterpret_cast<uint8_t*>(elements.data()), elements.size() * sizeof(T)});
   }
+
+  // The seconds that this thread took so far to hand the commands of runs to the device. Nothing where the device
+  // computes in these calls.
+  std::optional<double> IssueSeconds() const;
 
   // A row for each kernel that ran, for copies and for communication, the slowest first; empty unless
   // SessionOptions.profile.
@@ -203,6 +214,9 @@ class Session {
   // use it.
   absl::StatusOr<uint64_t> OffsetFor(absl::string_view what, const TensorRef& tensor) const;
 
+  // Gives commands the address at which a buffer of space External is now; `before` is where it was.
+  void MoveExternal(uint32_t buffer, hal::DeviceAddress before);
+
   absl::Status CreateRunEvents();
   absl::Status CheckMayBegin(int entry) const;
   absl::StatusOr<RunTicket> Begin(int entry, bool marks_end);
@@ -213,6 +227,8 @@ class Session {
   // Waits for all runs that are under way, and notes in each how it ended.
   void Drain();
   absl::Status Synchronize(std::optional<uint64_t>* label);
+  // The label by which a stream knows a command: the call of the timeline, and the command's index in the segment.
+  static uint64_t LabelOf(uint32_t call, uint32_t command) { return uint64_t{call} << 32 | command; }
   // Records the ends of a run in its streams, behind the copy of its faults.
   absl::Status MarkEnd(StartedRun& run);
   absl::Status FindFaults();
@@ -220,6 +236,18 @@ class Session {
   // Returns the faults of a run that is over as an error. They are cleared then, and the run that began after it has
   // failed.
   absl::Status CheckFaults(StartedRun& run);
+  // Returns the faults of the entry of kind Prepare, which has just run, and clears them alone: words of runs that
+  // nobody has waited for may be set.
+  absl::Status CheckPreparation(int entry);
+  // Reads the words, and writes them.
+  absl::Status ReadFaults();
+  absl::Status WriteFaults();
+  // The operand of a launch of the entry that holds a word; null where it has none.
+  struct FaultPlace {
+    uint32_t segment = 0, command = 0;
+    const fbs::Operand* operand = nullptr;
+  };
+  FaultPlace FindFault(int entry, size_t word) const;
   absl::Status DescribeFault(int entry, size_t word) const;
 
   absl::Status IssueEntry(int entry, uint32_t parity, uint64_t label);
@@ -227,7 +255,10 @@ class Session {
   // Calls body(command) for each command of an entry, in the order of issue.
   template <typename Body>
   absl::Status ForEachCommand(int entry, uint32_t parity, uint64_t label, Body body);
-  absl::Status Issue(const BoundCommand& command);
+  // Issues a run that was recorded.
+  absl::Status IssueParts(int entry, uint32_t parity, uint64_t label, const std::vector<RecordedPart>& parts);
+  // Records the run that is about to begin, if it is time. Without a recording it is issued command by command.
+  void RecordIfDue(int entry, uint32_t parity);
   absl::Status IssueProfiled(const BoundCommand& command);
   // Called when all commands were issued and no other run is under way: waits until they are over.
   absl::Status Finish(int entry);
@@ -245,6 +276,8 @@ class Session {
   std::array<std::unique_ptr<hal::Allocation>, static_cast<size_t>(fbs::MemorySpace::MAX) + 1> arenas_;
   std::unique_ptr<ExternalMemory> external_;
   std::unique_ptr<BoundPlan> bound_;
+  std::unique_ptr<Recorder> recorder_;  // null: the device records nothing, or commands are timed
+  std::chrono::steady_clock::duration issue_time_{0};
   std::unique_ptr<const Preparation> preparation_;
   bool is_prepared_ = false;  // the entry of kind Prepare has run since parameters changed
   std::unique_ptr<Ports> ports_;

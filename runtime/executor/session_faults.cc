@@ -37,11 +37,21 @@ absl::Status Session::FindFaults() {
   return ClearFaults();
 }
 
-absl::Status Session::ClearFaults() {
-  std::fill(words_.begin(), words_.end(), 0);
+absl::Status Session::ReadFaults() {
+  const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
+  return ArenaOf(faults).Read(faults.offset(),
+                              {reinterpret_cast<uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
+}
+
+absl::Status Session::WriteFaults() {
   const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
   return ArenaOf(faults).Write(faults.offset(),
                                {reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int32_t)});
+}
+
+absl::Status Session::ClearFaults() {
+  std::fill(words_.begin(), words_.end(), 0);
+  return WriteFaults();
 }
 
 absl::Status Session::MarkEnd(StartedRun& run) {
@@ -56,12 +66,10 @@ absl::Status Session::MarkEnd(StartedRun& run) {
 }
 
 absl::Status Session::CheckFaults(StartedRun& run) {
-  const absl::Span<uint8_t> bytes(reinterpret_cast<uint8_t*>(words_.data()), words_.size() * sizeof(int32_t));
   if (run.marked) {
-    std::memcpy(bytes.data(), run.faults->host(), bytes.size());
+    std::memcpy(words_.data(), run.faults->host(), words_.size() * sizeof(int32_t));
   } else {
-    const fbs::Buffer& faults = *plan().buffers()->Get(*faults_);
-    BOWLINE_RETURN_IF_ERROR(ArenaOf(faults).Read(faults.offset(), bytes));
+    BOWLINE_RETURN_IF_ERROR(ReadFaults());
   }
   const auto found = std::find_if(words_.begin(), words_.end(), [](int32_t word) { return word != 0; });
   if (found == words_.end()) return absl::OkStatus();
@@ -75,33 +83,54 @@ absl::Status Session::CheckFaults(StartedRun& run) {
   return fault;
 }
 
-absl::Status Session::DescribeFault(int entry, size_t word) const {
-  // The place comes before the value, and is not 0.
-  const int32_t place = words_[word], value = word + 1 < words_.size() ? words_[word + 1] : 0;
+absl::Status Session::CheckPreparation(int entry) {
+  if (!has_faults_[static_cast<size_t>(entry)]) return absl::OkStatus();
+  BOWLINE_RETURN_IF_ERROR(ReadFaults());
+  absl::Status fault;
+  for (size_t word = 0; word < words_.size(); ++word) {
+    if (words_[word] == 0 || FindFault(entry, word).operand == nullptr) continue;
+    if (fault.ok()) fault = DescribeFault(entry, word);
+    words_[word] = 0;
+  }
+  if (!fault.ok()) BOWLINE_RETURN_IF_ERROR(WriteFaults());
+  return fault;
+}
+
+Session::FaultPlace Session::FindFault(int entry, size_t word) const {
   const uint64_t offset = word * sizeof(int32_t);
-  const fbs::Entry& e = *plan().entries()->Get(static_cast<uint32_t>(entry));
-  const fbs::Program& program = *plan().programs()->Get(e.program());
+  const fbs::Program& program = *plan().programs()->Get(plan().entries()->Get(static_cast<uint32_t>(entry))->program());
   for (uint32_t s = 0; s < SizeOf(program.segments()); ++s) {
-    const fbs::Segment& segment = *program.segments()->Get(s);
-    for (uint32_t c = 0; c < SizeOf(segment.commands()); ++c) {
-      const fbs::Command& command = *segment.commands()->Get(c);
-      const fbs::Launch* launch = command.body_as_Launch();
+    const auto* commands = program.segments()->Get(s)->commands();
+    for (uint32_t c = 0; c < SizeOf(commands); ++c) {
+      const fbs::Launch* launch = commands->Get(c)->body_as_Launch();
       for (uint32_t i = 0; launch != nullptr && i < SizeOf(launch->operands()); ++i) {
         const fbs::Operand& operand = *launch->operands()->Get(i);
-        const fbs::Kernel& launched = *plan().kernels()->Get(launch->kernel());
-        const fbs::Argument& argument = *launched.arguments()->Get(i);
+        const fbs::Argument& argument = *plan().kernels()->Get(launch->kernel())->arguments()->Get(i);
         const uint64_t bytes = DenseBytes(argument.dtype(), argument.shape()).value_or(0);
         // In [operand.offset, operand.offset + bytes), without a sum that may be too large.
         if (operand.buffer() != *faults_ || offset < operand.offset() || offset - operand.offset() >= bytes) continue;
-        const std::string kernel = launched.name()->str();
-        return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
-                                                       ", command ", c, ", ", DescribeCommand(plan(), command),
-                                                       ", from ", DescribeSource(plan(), command.source()), ": ",
-                                                       kernels::DescribeFault(kernel, place, value)));
+        return {s, c, &operand};
       }
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", place));
+  return {};
+}
+
+absl::Status Session::DescribeFault(int entry, size_t word) const {
+  // The place comes before the value, and is not 0.
+  const int32_t place = words_[word], value = word + 1 < words_.size() ? words_[word + 1] : 0;
+  const fbs::Entry& e = *plan().entries()->Get(static_cast<uint32_t>(entry));
+  const FaultPlace found = FindFault(entry, word);
+  if (found.operand == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ": a check of data says ", place));
+  }
+  const fbs::Segment& segment = *plan().programs()->Get(e.program())->segments()->Get(found.segment);
+  const fbs::Command& command = *segment.commands()->Get(found.command);
+  const std::string kernel = plan().kernels()->Get(command.body_as_Launch()->kernel())->name()->str();
+  return absl::InvalidArgumentError(absl::StrCat("entry ", Quoted(e.name()), ", segment ", Quoted(segment.name()),
+                                                 ", command ", found.command, ", ", DescribeCommand(plan(), command),
+                                                 ", from ", DescribeSource(plan(), command.source()), ": ",
+                                                 kernels::DescribeFault(kernel, place, value)));
 }
 
 }  // namespace bowline

@@ -1,9 +1,12 @@
 // Runs of a session: one at a time, or two in flight.
 
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executor/binder.h"
+#include "runtime/executor/recorder.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_view.h"
 
@@ -62,6 +65,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
     Drain();
     BOWLINE_RETURN_IF_ERROR(Prepare());
   }
+  RecordIfDue(entry, ports_->NextParity(index));
   // This comes before the run, which may have changed parameters even if it fails half-way.
   if (preparation_->Invalidates(index)) is_prepared_ = false;
   StartedRun& run = runs_[runs_[0].started ? 1 : 0];
@@ -71,6 +75,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
   run.number = ++last_run_;
   run.entry = entry;
   run.parity = ports_->NextParity(index);
+  const auto begin = std::chrono::steady_clock::now();
   ports_->Begin(index, copies_);
   absl::Status status = Order(run);
   if (status.ok()) status = IssueEntry(entry, run.parity, LabelOfRun(run));
@@ -79,6 +84,7 @@ absl::StatusOr<RunTicket> Session::Begin(int entry, bool marks_end) {
     run.status = std::move(status);
     run.over = true;
   }
+  issue_time_ += std::chrono::steady_clock::now() - begin;
   return RunTicket{run.number};
 }
 
@@ -99,6 +105,37 @@ absl::Status Session::Order(const StartedRun& run) {
   BOWLINE_RETURN_IF_ERROR(first.Record(*begin_));
   for (size_t i = 1; i < bound_->streams.size(); ++i) BOWLINE_RETURN_IF_ERROR(bound_->streams[i]->Wait(*begin_));
   return absl::OkStatus();
+}
+
+absl::Status Session::IssueParts(int entry, uint32_t parity, uint64_t label, const std::vector<RecordedPart>& parts) {
+  const std::vector<BoundCall>& timeline = bound_->timelines[plan().entries()->Get(entry)->program()][parity];
+  for (const RecordedPart& part : parts) {
+    hal::Stream& stream = *bound_->streams[part.stream];
+    if (part.recording != nullptr) {
+      const absl::Status status = stream.Replay(*part.recording);
+      if (!status.ok()) return FailedRun(status, entry, std::nullopt);
+      continue;
+    }
+    const uint64_t place = LabelOf(part.place.call, part.place.command);
+    stream.SetLabel(label | place);
+    const absl::Status status =
+        bound_->Issue(bound_->commands[timeline[part.place.call].first_command + part.place.command]);
+    if (!status.ok()) return FailedCommand(status, entry, place);
+  }
+  return absl::OkStatus();
+}
+
+void Session::RecordIfDue(int entry, uint32_t parity) {
+  if (recorder_ == nullptr) return;
+  const uint32_t program = plan().entries()->Get(static_cast<uint32_t>(entry))->program();
+  if (!recorder_->IsDue(program, parity)) return;
+  Drain();
+  const CommandPlace* failed = nullptr;
+  const absl::Status status = recorder_->Record(program, parity, &failed);
+  if (status.ok() || !options_.note) return;
+  const absl::Status named = failed == nullptr ? FailedRun(status, entry, std::nullopt)
+                                               : FailedCommand(status, entry, LabelOf(failed->call, failed->command));
+  options_.note(absl::StrCat("runs are not recorded, and go on command by command: ", named.message()));
 }
 
 absl::StatusOr<RunTicket> Session::Start(int entry) {
@@ -154,6 +191,7 @@ absl::Status Session::Prepare() {
   Drain();
   BOWLINE_RETURN_IF_ERROR(IssueEntry(entry, /*parity=*/0, /*label=*/0));
   BOWLINE_RETURN_IF_ERROR(Finish(entry));
+  BOWLINE_RETURN_IF_ERROR(CheckPreparation(entry));
   is_prepared_ = true;
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/registry/registry.h"
@@ -17,6 +18,7 @@
 #include "runtime/hal/event.h"
 #include "runtime/hal/exchange.h"
 #include "runtime/hal/executable.h"
+#include "runtime/hal/recording.h"
 #include "runtime/hal/stream.h"
 
 namespace bowline::hal {
@@ -71,6 +73,23 @@ class Device {
 
   // Creates the communicator of the members of `exchange`, each of which calls this with its own device.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(std::unique_ptr<Exchange> exchange) = 0;
+
+  // Whether commands of the first kind of stream (StreamMode::kInline) run before their call returns.
+  virtual bool ComputesInCalls() const { return false; }
+
+  // Whether Record is worth a try.
+  virtual bool CanRecord() const { return false; }
+
+  // Records the commands that `issue` issues to `streams`, which none of them runs then. Stream::Replay runs them all:
+  // the first begins after everything that is in that stream, what comes into it later begins after the last, and among
+  // themselves they are ordered as they are on these streams, by streams and by events that were recorded in `issue`.
+  //
+  // Waits until the streams are empty first. Fails with the error of `issue`, such as kUnimplemented for a call of the
+  // host, or with why the device takes no such recording; nothing ran then, and the streams are like new ones.
+  virtual absl::StatusOr<std::unique_ptr<Recording>> Record(absl::Span<Stream* const> /*streams*/,
+                                                            absl::FunctionRef<absl::Status()> /*issue*/) {
+    return absl::UnimplementedError("the device records no commands");
+  }
 
   // Contract
   //   The device outlives everything made from it. Its methods may be called from several threads.

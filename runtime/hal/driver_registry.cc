@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Device>> DriverRegistry::CreateDevice(const std::
   }
   std::string text = absl::StrCat("there is no driver '", name, "'; this build has ", absl::StrJoin(Names(), ", "));
   if (!folders_.empty()) absl::StrAppend(&text, ", and ", file, " is not in ", absl::StrJoin(folders_, ", "));
-  return absl::UnavailableError(text);
+  return absl::NotFoundError(text);
 }
 
 std::vector<std::string> DriverRegistry::Names() const {

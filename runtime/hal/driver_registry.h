@@ -27,8 +27,8 @@ class DriverRegistry {
   // Sets the folders in which plugins are looked for, the first folder first.
   void SearchPluginsIn(std::vector<std::string> folders) { folders_ = std::move(folders); }
 
-  // Creates a device of the driver `name`. kUnavailable, listing the drivers that are there and the folders that were
-  // searched, or saying why a plugin does not load; else the driver's own errors.
+  // Creates a device of the driver `name`. kNotFound, listing the drivers that are there and the folders that were
+  // searched; kUnavailable saying why a plugin does not load; else the driver's own errors.
   absl::StatusOr<std::unique_ptr<Device>> CreateDevice(const std::string& name, const DeviceOptions& options) const;
 
   // The names of the drivers that were added, sorted.

@@ -30,10 +30,12 @@ class Event {
   virtual absl::StatusOr<int64_t> Time() const = 0;
 
   // Contract
-  //   An event may be recorded again; a later Wait then waits for the newer point, an earlier one for the older. Times
-  //   of events of one device can be subtracted from each other to the microsecond; those of different devices agree as
-  //   well as their clocks do. Record, Wait, Await, recorded and Time of one event are calls of one thread at a time. A
-  //   timed event outlives its points: the caller synchronises the streams that recorded it first.
+  //   An event that was recorded while its stream's commands were recorded (Device::Record) has a point for those
+  //   alone: it is recorded again before it is used elsewhere. An event may be recorded again; a later Wait then waits
+  //   for the newer point, an earlier one for the older. Times of events of one device can be subtracted from each
+  //   other to the microsecond; those of different devices agree as well as their clocks do. Record, Wait, Await,
+  //   recorded and Time of one event are calls of one thread at a time. A timed event outlives its points: the caller
+  //   synchronises the streams that recorded it first.
 };
 
 }  // namespace bowline::hal

@@ -36,7 +36,8 @@ class Launchable {
  public:
   virtual ~Launchable() = default;
 
-  // The bytes of workspace that every launch needs, 64-byte aligned. 0 for generated code.
+  // The bytes of workspace that every launch needs. It begins at a multiple of the alignment that the device's target
+  // states for buffers (targets/target.h): 64 bytes on CPUs, 256 on NVIDIA's cards. 0 for generated code.
   virtual size_t ScratchBytes() const { return 0; }
 
   // kInvalidArgument, naming the geometry that it takes, unless it can be launched with this one. Called when a plan is

@@ -11,6 +11,7 @@
 #include "runtime/hal/event.h"
 #include "runtime/hal/executable.h"
 #include "runtime/hal/memory.h"
+#include "runtime/hal/recording.h"
 
 namespace bowline::hal {
 
@@ -51,6 +52,11 @@ class Stream {
   // Later commands of this stream begin after the point of `event`. kFailedPrecondition when it was never recorded and
   // so has no point.
   virtual absl::Status Wait(const Event& event) = 0;
+
+  // Runs what Device::Record recorded. An error of it names no command.
+  virtual absl::Status Replay(const Recording& /*recording*/) {
+    return absl::UnimplementedError("the device replays no commands");
+  }
 
   // Returns when the stream is empty, with the first error of its commands that no call returned. The stream is like a
   // new one afterwards.

@@ -33,11 +33,7 @@ void AddAttributes(const fbs::Kernel& kernel, DigestBuilder& builder) {
   }
 }
 
-void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder) {
-  builder.Add(static_cast<uint64_t>(kernel.geometry_type()));
-  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) builder.Add(range->extent());
-  if (kernel.geometry_as_Grid() == nullptr) return;
-  const fbs::Grid& grid = *kernel.geometry_as_Grid();
+void AddGrid(const fbs::Grid& grid, DigestBuilder& builder) {
   const auto add = [&](const auto* numbers) {
     builder.Add(SizeOf(numbers));
     for (uint32_t i = 0; i < SizeOf(numbers); ++i) builder.Add(static_cast<uint64_t>(numbers->Get(i)));
@@ -46,6 +42,13 @@ void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder) {
   add(grid.threads());
   builder.Add(grid.shared_bytes());
   add(grid.constants());
+}
+
+void AddGeometry(const fbs::Kernel& kernel, DigestBuilder& builder) {
+  builder.Add(static_cast<uint64_t>(kernel.geometry_type()));
+  VisitGeometry(kernel,
+                GeometryVisitor{[](std::monostate) {}, [&](const fbs::ByRange& range) { builder.Add(range.extent()); },
+                                [&](const fbs::Grid& grid) { AddGrid(grid, builder); }});
 }
 
 }  // namespace

@@ -187,9 +187,11 @@ std::string DescribeCommand(const fbs::Plan& plan, const fbs::Command& command) 
 
 std::string DescribeSource(const fbs::Plan& plan, uint32_t source) {
   const fbs::Source* s = plan.sources()->Get(source);
-  const absl::string_view reason = TextOf(s->reason());
-  return absl::StrCat(absl::Utf8SafeCEscape(TextOf(s->location())), " (by ", absl::Utf8SafeCEscape(TextOf(s->pass())),
-                      reason.empty() ? "" : ": ", absl::Utf8SafeCEscape(reason), ")");
+  const absl::string_view pass = TextOf(s->pass()), reason = TextOf(s->reason());
+  std::string text = absl::Utf8SafeCEscape(TextOf(s->location()));
+  if (!pass.empty()) absl::StrAppend(&text, " (by ", absl::Utf8SafeCEscape(pass), reason.empty() ? ")" : "");
+  if (!reason.empty()) absl::StrAppend(&text, pass.empty() ? " (" : ": ", absl::Utf8SafeCEscape(reason), ")");
+  return text;
 }
 
 }  // namespace bowline

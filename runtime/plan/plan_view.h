@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -90,6 +91,46 @@ absl::optional<fbs::CopyEngine> EngineFor(fbs::MemorySpace source, fbs::MemorySp
 inline uint64_t AlignmentOf(const fbs::Argument& argument) {
   return argument.alignment() == 0 ? ElementSize(argument.dtype()) : argument.alignment();
 }
+
+// Calls `visit` with how the launches of a kernel are divided: a ByRange or a Grid; with std::monostate where that is
+// absent, as for kernels that divide their launches themselves. Who decides by it goes through here, so that the
+// compiler names all who have to know another kind. Safe on unverified plans, where an unknown kind counts as absent.
+template <typename Visitor>
+auto VisitGeometry(const fbs::Kernel& kernel, Visitor visit) {
+  if (kernel.geometry() != nullptr) {
+    switch (kernel.geometry_type()) {
+      case fbs::Geometry::ByRange:
+        return visit(*kernel.geometry_as_ByRange());
+      case fbs::Geometry::Grid:
+        return visit(*kernel.geometry_as_Grid());
+      case fbs::Geometry::NONE:
+        break;
+    }
+  }
+  return visit(std::monostate());
+}
+// The same of a kernel in memory, with a ByRangeT or a GridT.
+template <typename Visitor>
+auto VisitGeometry(const fbs::KernelT& kernel, Visitor visit) {
+  if (kernel.geometry.value != nullptr) {
+    switch (kernel.geometry.type) {
+      case fbs::Geometry::ByRange:
+        return visit(*kernel.geometry.AsByRange());
+      case fbs::Geometry::Grid:
+        return visit(*kernel.geometry.AsGrid());
+      case fbs::Geometry::NONE:
+        break;
+    }
+  }
+  return visit(std::monostate());
+}
+// A visitor of these functions.
+template <typename... Cases>
+struct GeometryVisitor : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+GeometryVisitor(Cases...) -> GeometryVisitor<Cases...>;
 
 // Whether buffers of the kind live across runs of entries, so that nothing else may ever use their bytes.
 bool IsPersistent(fbs::BufferKind kind);

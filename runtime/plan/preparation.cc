@@ -98,8 +98,9 @@ absl::Status VerifyPrepare(const fbs::Plan& plan, const fbs::Entry& entry, const
   absl::Status status;
   ForEachOperand(plan, program, [&](uint32_t index, fbs::Access access) {
     const fbs::Buffer& buffer = *plan.buffers()->Get(index);
-    const bool allowed =
-        prepared[index] || buffer.kind() == fbs::BufferKind::Temporary || buffer.kind() == fbs::BufferKind::Scratch;
+    // Words of faults are read when it is over.
+    const bool allowed = prepared[index] || buffer.kind() == fbs::BufferKind::Temporary ||
+                         buffer.kind() == fbs::BufferKind::Scratch || buffer.kind() == fbs::BufferKind::Fault;
     if (Writes(access) && !allowed) {
       status = Broken("writes buffer ", Quoted(buffer.name()), " of kind ", fbs::EnumNameBufferKind(buffer.kind()),
                       ", which its repetition would change");

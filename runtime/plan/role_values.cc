@@ -156,8 +156,16 @@ void RoleValues::Advance() {
         case fbs::CommandBody::Copy:
           Copy(*stored.command);
           break;
-        default:
-          Collective(*stored.command);  // sends and receives are between roles
+        case fbs::CommandBody::Collective:
+          Collective(*stored.command);
+          break;
+        case fbs::CommandBody::Send:
+        case fbs::CommandBody::Receive:
+          break;  // between roles, and so pending
+        case fbs::CommandBody::Signal:
+        case fbs::CommandBody::Wait:
+        case fbs::CommandBody::NONE:
+          break;  // not stored
       }
     }
   }

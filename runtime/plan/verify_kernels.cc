@@ -87,12 +87,21 @@ absl::Status VerifyGrid(absl::string_view place, const fbs::Grid& grid) {
 
 // How many pieces a launch has along each of its dimensions; none where the kernel divides itself.
 std::vector<uint64_t> PiecesOf(const fbs::Kernel& kernel) {
-  if (const fbs::ByRange* range = kernel.geometry_as_ByRange()) return {range->extent()};
-  std::vector<uint64_t> pieces;
-  if (const fbs::Grid* grid = kernel.geometry_as_Grid()) {
-    for (uint32_t d = 0; d < SizeOf(grid->blocks()); ++d) pieces.push_back(grid->blocks()->Get(d));
-  }
-  return pieces;
+  using Pieces = std::vector<uint64_t>;
+  return VisitGeometry(kernel, GeometryVisitor{[](std::monostate) { return Pieces(); },
+                                               [](const fbs::ByRange& range) { return Pieces{range.extent()}; },
+                                               [](const fbs::Grid& grid) {
+                                                 Pieces pieces;
+                                                 for (uint32_t d = 0; d < SizeOf(grid.blocks()); ++d) {
+                                                   pieces.push_back(grid.blocks()->Get(d));
+                                                 }
+                                                 return pieces;
+                                               }});
+}
+
+absl::Status VerifyRange(absl::string_view place, const fbs::ByRange& range) {
+  if (range.extent() >= 1 && range.extent() <= static_cast<uint64_t>(INT64_MAX)) return absl::OkStatus();
+  return Broken(place, ": the extent of its launches ", range.extent(), " must be 1 to 2^63 - 1");
 }
 
 absl::Status VerifyGeometry(absl::string_view place, const fbs::Kernel& kernel) {
@@ -104,11 +113,10 @@ absl::Status VerifyGeometry(absl::string_view place, const fbs::Kernel& kernel) 
     if (absent) return absl::OkStatus();
     return Broken(place, ": it says how it is launched, but a registered kernel knows that itself");
   }
-  if (absent) return Broken(place, ": the geometry of its launches is absent");
-  if (const fbs::Grid* grid = kernel.geometry_as_Grid()) return VerifyGrid(place, *grid);
-  const uint64_t extent = kernel.geometry_as_ByRange()->extent();
-  if (extent >= 1 && extent <= static_cast<uint64_t>(INT64_MAX)) return absl::OkStatus();
-  return Broken(place, ": the extent of its launches ", extent, " must be 1 to 2^63 - 1");
+  return VisitGeometry(
+      kernel, GeometryVisitor{[&](std::monostate) { return Broken(place, ": the geometry of its launches is absent"); },
+                              [&](const fbs::ByRange& range) { return VerifyRange(place, range); },
+                              [&](const fbs::Grid& grid) { return VerifyGrid(place, grid); }});
 }
 
 // The last element that a piece touches; absent where that is beyond 2^62.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/file_descriptor.h"
+#include "runtime/base/output_files.h"
 #include "runtime/base/status.h"
 #include "runtime/tools/tool_support.h"
 #include "runtime/train/dataset.h"
@@ -61,6 +62,7 @@ absl::StatusOr<FileDescriptor> OpenText(const std::string& text, uint64_t* size)
 
 // Byte values as u16 tokens, in the format of llm.c.
 absl::Status Tokenize(const TokenizeOptions& options) {
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs({{"TEXT", options.text}}, {{"-o", options.output}}));
   uint64_t text_size = 0;
   BOWLINE_ASSIGN_OR_RETURN(const FileDescriptor text, OpenText(options.text, &text_size));
   BOWLINE_ASSIGN_OR_RETURN(AtomicFile output, AtomicFile::Create(options.output));
@@ -171,7 +173,7 @@ absl::Status Export(const ExportOptions& options) {
 }
 
 int Main(int argc, char** argv) {
-  IgnoreWriteSignals();
+  PrepareSignals(kTool);
   CLI::App app("Makes and inspects files of training tokens; exports checkpoints.", kTool);
   app.footer("Exit codes: 0 done, 1 the input is wrong, 3 a fault at run time (a full disk).");
   app.require_subcommand(1);

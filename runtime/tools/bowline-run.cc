@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/plan/mesh_view.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "runtime/tools/compared_options.h"
 #include "runtime/tools/run_flags.h"
@@ -31,6 +32,7 @@ Evaluation alone:
   bowline-run x.plan --eval-data FILE --weights DIR
 Generation:
   bowline-run g.plan --weights DIR --prompt TEXT --max-new-tokens N [--temperature T] [--seed N]
+  bowline-run g.plan --weights DIR --prompt-tokens 1,2,3 --max-new-tokens N            ids instead of text
 
 Several ranks, when the plan is for several:
   bowline-run x.plan ...                             as threads of this process
@@ -47,7 +49,8 @@ that dies, stops or is cut off ends the others with exit code 3 and a line that 
 of the plan, from which source line, and which rank is the cause.
 
 Metrics have a line per step: {"step":1,"loss":..,"grad_norm":..,"lr":..,"tokens_per_s":..,"step_ms":..}, and one per
-evaluation: {"step":100,"eval_loss":..}. With --resume, lines of steps after the checkpoint are cut off and the file goes
+evaluation: {"step":100,"eval_loss":..}. Where the device runs beside the host, a step also has "host_ms": how long the
+host took to issue its commands, which the last line of the run says too. With --resume, lines of steps after the checkpoint are cut off and the file goes
 on from there; the losses are those of a run that never stopped, bit for bit.
 
 The first SIGINT or SIGTERM finishes the step, saves if there is --save, and ends with exit code 0; a second one ends
@@ -88,6 +91,9 @@ std::vector<std::string> WithoutNproc(int argc, char** argv) {
   return arguments;
 }
 
+// What the name of the trace of a rank that is a process ends in.
+std::string TraceSuffix(int rank) { return absl::StrCat(".rank-", rank); }
+
 // Starts all ranks, and looks at what would be wrong on each of them once.
 absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int argc, char** argv) {
   const LaunchFlags& flags = options.launch;
@@ -104,12 +110,15 @@ absl::StatusOr<int> Spawn(const RunOptions& options, const RunModes& modes, int 
                                                    other->ranks, " processes, each of which would start ",
                                                    options.nproc, " more; leave out --nproc, or start one process"));
   }
+  std::vector<std::string> suffixes;
+  for (int rank = 0; rank < options.nproc; ++rank) suffixes.push_back(TraceSuffix(rank));
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, suffixes));
   BOWLINE_ASSIGN_OR_RETURN(const LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(ChooseRun(plan, options, modes).status());
   BOWLINE_RETURN_IF_ERROR(ParseLinks(plan.plan(), options.link_texts).status());
   Launch launch;
   launch.ranks = options.nproc;
-  launch.source = "--nproc";
+  launch.source = launch.size_source = "--nproc";
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   return SpawnRanks(options.nproc, WithoutNproc(argc, argv));
 }
@@ -130,7 +139,8 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   RunOptions options = given;
   if (!options.trace.empty()) options.trace_log = std::make_shared<ChromeTrace>();
   BOWLINE_ASSIGN_OR_RETURN(const Launch launch, DetectLaunch(options.launch, &ProcessEnvironment));
-  const std::string suffix = launch.ranks > 1 ? absl::StrCat(".rank-", launch.rank) : "";
+  const std::string suffix = launch.ranks > 1 ? TraceSuffix(launch.rank) : "";
+  if (!spawned_listener.has_value()) BOWLINE_RETURN_IF_ERROR(CheckOutputs(options, {suffix}));
   const auto run = [&](LoadedPlan plan, const RunOptions& own) -> absl::Status {
     BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
     BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
@@ -145,13 +155,17 @@ absl::Status RunOne(const RunOptions& given, const RunModes& modes, const CLI::A
   BOWLINE_ASSIGN_OR_RETURN(LoadedPlan plan, LoadedPlan::FromFile(options.plan));
   BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const RunRank chosen, ChooseRun(plan, options, modes));
+  // A launcher's script is the same for any number of ranks.
+  if (RankCount(plan.plan()) == 1 && launch.source.empty()) {
+    BOWLINE_RETURN_IF_ERROR(CheckOptionsOfOneRank(options));
+  }
   BOWLINE_RETURN_IF_ERROR(CheckTrace(options, suffix));
   BOWLINE_RETURN_IF_ERROR(RunRanks(std::move(plan), options, chosen));
   return WriteTrace(options, suffix);
 }
 
 int Main(int argc, char** argv) {
-  IgnoreWriteSignals();
+  PrepareSignals(kTool);
   CLI::App app("Runs a plan: trains, evaluates, or generates text.", kTool);
   app.footer(kFooter);
   RunOptions options;

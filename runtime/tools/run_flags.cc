@@ -22,6 +22,12 @@ std::string CheckProcesses(const std::string& text) {
   return absl::SimpleAtoi(text, &value) && value > 0 ? "" : text + " is not a number of processes from 1 on";
 }
 
+std::string CheckTokenId(const std::string& text) {
+  int32_t value = 0;
+  return absl::SimpleAtoi(text, &value) && value >= 0 ? ""
+                                                      : "'" + text + "' is no id of a token, a whole number from 0 on";
+}
+
 // What is wrong with the number itself is said where all three of them are known.
 std::string CheckRank(const std::string& text) {
   int value = 0;
@@ -72,6 +78,7 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   const CLI::Validator rank(CheckRank, "");
   const CLI::Validator temperature(CheckTemperature, "T");
   const CLI::Validator seed(CheckSeed, "N");
+  const CLI::Validator id(CheckTokenId, "ID");
   const CLI::Validator seconds(CheckSeconds, "S");
   const CLI::Validator driver(CheckDriver, "");
   app.add_option("PLAN", o.plan, "Plan that bowline-compile wrote; it says whether this trains or generates")
@@ -105,7 +112,7 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
       ->group(several);
   app.add_option("--timeout", o.timeout_s, "Seconds that a rank waits for another one")
       ->check(seconds)
-      ->capture_default_str()
+      ->default_str(absl::StrCat(kTimeoutSeconds))
       ->group(several);
   app.add_option("--link", o.link_texts,
                  "Emulate the link along an axis, or along all: [AXIS:]bandwidth=10GB/s,latency=5us")
@@ -146,7 +153,14 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
     modes.generation.push_back(option->group(generation));
     return option;
   };
-  generate(app.add_option("--prompt", o.prompt, "Text to continue; each byte is a token"));
+  generate(app.add_option("--prompt", o.prompt, "Text to continue, for models whose tokens are bytes"));
+  generate(app.add_option("--prompt-tokens", o.prompt_tokens,
+                          "Ids of tokens to continue, as 1,2,3, for models whose tokens are no bytes"))
+      ->delimiter(',')
+      ->check(id)
+      ->allow_extra_args(false);
+  generate(app.add_option("--print", o.print, "text, or tokens: ids as 1,2,3; not given: as the prompt is"))
+      ->check(CLI::IsMember({"text", "tokens"}));
   generate(app.add_option("--max-new-tokens", o.max_new_tokens, "How many tokens to write"))->check(count);
   generate(app.add_option("--temperature", o.temperature, "Divides the logits; 0 always takes the likeliest token"))
       ->check(temperature)
@@ -154,13 +168,17 @@ RunModes AddRunOptions(CLI::App& app, RunOptions& o) {
   generate(app.add_option("--seed", o.seed, "Of the random choices; the same seed gives the same text"))
       ->check(seed)
       ->capture_default_str();
-  generate(app.add_flag("--echo", o.echo, "Print the prompt before the text"));
+  generate(app.add_flag("--echo", o.echo, "Print the prompt first"));
   return modes;
 }
 
 absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.generation, o.plan, "trains"));
+  BOWLINE_RETURN_IF_ERROR(Require(!ComputesNothing(o) || o.save.empty(),
+                                  "the driver null computes nothing that --save could keep; leave out one of them"));
   if (o.data.empty() && o.steps == 0 && !o.eval_data.empty()) {
+    BOWLINE_RETURN_IF_ERROR(
+        Require(o.order.empty(), "--order is that of training; evaluation takes its data in order, leave it out"));
     BOWLINE_RETURN_IF_ERROR(Require(o.save.empty() && o.resume.empty() && o.eval_every == 0,
                                     "--save, --resume and --eval-every belong to training; give --data and --steps"));
     return Require(!o.weights.empty(), "evaluation needs --weights DIR");
@@ -179,7 +197,10 @@ absl::Status CheckTrainingOptions(const RunOptions& o, const RunModes& modes) {
 absl::Status CheckGenerationOptions(const RunOptions& o, const RunModes& modes) {
   BOWLINE_RETURN_IF_ERROR(RefuseOptions(modes.training, o.plan, "generates text"));
   BOWLINE_RETURN_IF_ERROR(Require(!o.weights.empty(), "generation needs --weights DIR"));
-  BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty(), "generation needs --prompt TEXT, which is not empty"));
+  BOWLINE_RETURN_IF_ERROR(Require(!o.prompt.empty() || !o.prompt_tokens.empty(),
+                                  "generation needs --prompt TEXT, which is not empty, or --prompt-tokens 1,2,3"));
+  BOWLINE_RETURN_IF_ERROR(Require(o.prompt.empty() || o.prompt_tokens.empty(),
+                                  "--prompt and --prompt-tokens both say what to continue; give one of them"));
   return Require(o.max_new_tokens > 0, "generation needs --max-new-tokens N");
 }
 

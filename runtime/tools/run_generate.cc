@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/tools/profile_table.h"
 #include "runtime/tools/run_options.h"
@@ -26,6 +30,7 @@ absl::Status SetStates(Session& session, const RunOptions& options) {
     BOWLINE_RETURN_IF_ERROR(session.Run(*init));
   }
   BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights loaded, LoadWeights(session, options.weights));
+  NoteUnused(options, loaded);
   if (!options.quiet && session.rank() == 0 && loaded.external.in_place + loaded.external.copied > 0) {
     absl::FPrintF(stderr,
                   "bowline-run: note: weights: %d bytes are read in place from the mapped files, %d were copied\n",
@@ -34,28 +39,84 @@ absl::Status SetStates(Session& session, const RunOptions& options) {
   return absl::OkStatus();
 }
 
+// The model's tokens are bytes, as far as can be told: --prompt and --print text would mean nothing for others.
+absl::Status RequireBytes(const Generator& generator, const std::string& weights) {
+  // Bytes, and some ids for the begin and the end of a text.
+  constexpr int64_t kMostOfBytes = 256 + 64;
+  std::string why;
+  std::error_code ignored;
+  const std::string tokenizer = absl::StrCat(weights, "/tokenizer.json");
+  if (std::filesystem::exists(tokenizer, ignored)) {
+    why = absl::StrCat("its tokenizer is '", tokenizer, "'");
+  } else if (generator.vocabulary() > kMostOfBytes) {
+    why = absl::StrCat("its vocabulary has ", generator.vocabulary(), " ids");
+  } else {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the tokens of this model are no bytes: ", why,
+      "; make ids with its tokenizer, and give them as --prompt-tokens 1,2,3 with --print tokens for ids as output"));
+}
+
+// Prints what a prompt and its continuation are made of: bytes, or ids as 1,2,3.
+class TokenPrinter {
+ public:
+  explicit TokenPrinter(bool as_ids) : as_ids_(as_ids) {}
+
+  absl::Status Print(int32_t token) {
+    const std::string text =
+        as_ids_ ? absl::StrCat(last_.empty() ? "" : ",", token) : std::string(1, static_cast<char>(token));
+    last_ = text;
+    return PrintToStdout(text);
+  }
+
+  // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it. Ids are a line.
+  absl::Status Finish() const {
+    if (last_.empty() || last_ == "\n") return absl::OkStatus();
+    return as_ids_ || ::isatty(STDOUT_FILENO) == 1 ? PrintToStdout("\n") : absl::OkStatus();
+  }
+
+ private:
+  bool as_ids_;
+  std::string last_;
+};
+
+std::vector<int32_t> PromptOf(const RunOptions& options) {
+  std::vector<int32_t> prompt = options.prompt_tokens;
+  for (const char byte : options.prompt) prompt.push_back(static_cast<uint8_t>(byte));
+  return prompt;
+}
+
 }  // namespace
 
 absl::Status RunGeneration(LoadedPlan plan, const RunOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, CreateSession(std::move(plan), options));
   BOWLINE_ASSIGN_OR_RETURN(Generator generator, Generator::Create(session.get()));
   BOWLINE_ASSIGN_OR_RETURN(Agreement agreement, Agreement::Create(options.group));
+  const bool prints_ids = options.print.empty() ? options.prompt.empty() : options.print == "tokens";
+  if (!options.prompt.empty() || !prints_ids) BOWLINE_RETURN_IF_ERROR(RequireBytes(generator, options.weights));
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(SetStates(*session, options)));
+  const std::vector<int32_t> prompt = PromptOf(options);
+  const auto prompted = static_cast<int64_t>(prompt.size());
+  if (prompted > generator.context() || options.max_new_tokens > generator.context() - prompted + 1) {
+    Note(options, absl::StrCat("the text becomes longer than the ", generator.context(), " tokens that the plan sees (",
+                               "--seq): the next token then follows from the last ", generator.context(), " alone"));
+  }
   const std::atomic<bool>& stop = CatchStopSignals();
   bool echo = options.echo;
-  char last = '\n';
-  const auto print = [&](absl::string_view text) -> absl::Status {
-    if (std::exchange(echo, false)) BOWLINE_RETURN_IF_ERROR(PrintToStdout(options.prompt));
-    last = text.back();
-    BOWLINE_RETURN_IF_ERROR(PrintToStdout(text));
+  TokenPrinter printer(prints_ids);
+  const auto print = [&](int32_t token) -> absl::Status {
+    if (std::exchange(echo, false)) {
+      for (const int32_t of_prompt : prompt) BOWLINE_RETURN_IF_ERROR(printer.Print(of_prompt));
+    }
+    BOWLINE_RETURN_IF_ERROR(printer.Print(token));
     // Nobody reads the text.
     if (StdoutIsClosed()) RequestStop();
     return absl::OkStatus();
   };
-  const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed};
-  const absl::Status status = generator.Generate(options.prompt, generate, print, stop, &agreement);
-  // A redirected text stays as the model wrote it; on a terminal the prompt should not follow it.
-  if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) BOWLINE_RETURN_IF_ERROR(PrintToStdout("\n"));
+  const GenerateOptions generate = {options.max_new_tokens, options.temperature, options.seed, !prints_ids};
+  const absl::Status status = generator.Generate(prompt, generate, print, stop, &agreement);
+  BOWLINE_RETURN_IF_ERROR(printer.Finish());
   if (status.ok() && options.trace_log != nullptr) AddTrace(*session, *options.trace_log);
   if (status.ok() && options.profile) absl::FPrintF(stderr, "%s", ProfileTable(session->Profile()));
   return status;

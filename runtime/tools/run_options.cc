@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/output_files.h"
+#include "runtime/hal/driver_registry.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/train/metrics_log.h"
 
 namespace bowline {
 
@@ -22,6 +29,51 @@ RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group) 
   return result;
 }
 
+absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes) {
+  std::vector<NamedFile> outputs = {{"--metrics", options.metrics}};
+  absl::string_view meeting = options.launch.rendezvous ? *options.launch.rendezvous : absl::string_view();
+  if (absl::ConsumePrefix(&meeting, "file:")) outputs.push_back({"--rendezvous", std::string(meeting)});
+  for (const std::string& suffix : suffixes) {
+    if (!options.trace.empty()) outputs.push_back({"--trace", options.trace + suffix});
+  }
+  std::vector<NamedFile> inputs = {
+      {"PLAN", options.plan}, {"--weights", options.weights}, {"--resume", options.resume}};
+  for (const auto& [flag, path] : {NamedFile{"--data", options.data}, NamedFile{"--eval-data", options.eval_data}}) {
+    if (path.empty()) continue;
+    inputs.push_back({flag, path});
+    // Data of Megatron are two files, of which the flag names one, or their stem.
+    absl::string_view stem = path;
+    if (!absl::ConsumeSuffix(&stem, ".bin")) absl::ConsumeSuffix(&stem, ".idx");
+    for (const char* suffix : {".bin", ".idx"}) inputs.push_back({flag, absl::StrCat(stem, suffix)});
+  }
+  BOWLINE_RETURN_IF_ERROR(CheckOutputs(inputs, outputs));
+  return options.metrics.empty() ? absl::OkStatus() : MetricsLog::CheckFile(options.metrics);
+}
+
+bool ComputesNothing(const RunOptions& options) {
+  const absl::StatusOr<hal::DriverChoice> choice = hal::ParseDriverChoice(options.driver);
+  return choice.ok() && choice->name == "null";
+}
+
+absl::Status CheckOptionsOfOneRank(const RunOptions& options) {
+  std::vector<std::string> given;
+  if (!options.link_texts.empty()) given.push_back("--link");
+  if (options.timeout_s.has_value()) given.push_back("--timeout");
+  if (options.launch.local_rank.has_value()) given.push_back("--local-rank");
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", options.plan, "' is for one rank, which waits for nobody; leave out ", absl::StrJoin(given, ", ")));
+}
+
+void Note(const RunOptions& options, absl::string_view text) {
+  if (!options.quiet) absl::FPrintF(stderr, "bowline-run: note: %s\n", text);
+}
+
+void NoteUnused(const RunOptions& options, const LoadedWeights& weights) {
+  if (weights.unused.empty()) return;
+  Note(options, absl::StrCat("the plan has no use for these weights: ", absl::StrJoin(weights.unused, ", ")));
+}
+
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts) {
   std::vector<std::string> axes;
   for (uint32_t i = 0; i < SizeOf(plan.mesh()); ++i) axes.emplace_back(TextOf(plan.mesh()->Get(i)->name()));
@@ -29,6 +81,9 @@ absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<st
 }
 
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options) {
+  if (ComputesNothing(options)) {
+    Note(options, "the driver null computes nothing: no loss, text or rate below is the model's");
+  }
   SessionOptions session;
   session.driver = options.driver;
   session.driver_path = options.driver_path;
@@ -36,6 +91,10 @@ absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const Ru
   session.trace = options.trace_log != nullptr;
   session.group = options.group;
   session.links = options.links;
+  // Rank 0 speaks for all: they have the same commands.
+  if (!options.quiet) {
+    session.note = [](absl::string_view note) { absl::FPrintF(stderr, "bowline-run: note: %s\n", note); };
+  }
   return Session::Create(std::move(plan), session);
 }
 

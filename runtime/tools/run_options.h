@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,11 @@
 #include "runtime/comm/control/launch.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/train/weights.h"
 
 namespace bowline {
+
+inline constexpr double kTimeoutSeconds = 300;
 
 // The command line of bowline-run. Empty text and 0 mean "not given" where not said otherwise.
 struct RunOptions {
@@ -31,7 +35,7 @@ struct RunOptions {
   RankGroup* group = nullptr;
   std::vector<std::string> link_texts;  // "[AXIS:]LINK"
   LinkTable links;
-  double timeout_s = 300;  // how long a rank waits for another
+  std::optional<double> timeout_s;  // how long a rank waits for another; not given: kTimeoutSeconds
 
   // Ranks as processes.
   int nproc = 0;
@@ -54,6 +58,8 @@ struct RunOptions {
 
   // Generation plans.
   std::string prompt;
+  std::vector<int32_t> prompt_tokens;  // instead of `prompt`
+  std::string print;                   // "text" or "tokens"; not given: as the prompt is
   int64_t max_new_tokens = 0;
   double temperature = 1;
   uint64_t seed = 0;
@@ -69,8 +75,23 @@ std::chrono::nanoseconds TimeOf(double seconds);
 // The options of `rank` in `group`: of several ranks only rank 0 speaks and writes metrics.
 RunOptions OptionsOfRank(const RunOptions& options, int rank, RankGroup* group);
 
+// kInvalidArgument when this process would write over what it reads, or over a file that is none of metrics. The names
+// of traces end in `suffixes`, one for each rank that writes its own.
+absl::Status CheckOutputs(const RunOptions& options, const std::vector<std::string>& suffixes);
+
+// Whether the driver of --driver is null, which runs nothing.
+bool ComputesNothing(const RunOptions& options);
+
+// Prints a note to stderr, unless the run is quiet.
+void Note(const RunOptions& options, absl::string_view text);
+// Notes what the plan has no use for.
+void NoteUnused(const RunOptions& options, const LoadedWeights& weights);
+
 // The links of --link, "[AXIS:]LINK" each. kInvalidArgument naming the plan's axes.
 absl::StatusOr<LinkTable> ParseLinks(const fbs::Plan& plan, const std::vector<std::string>& texts);
+
+// kInvalidArgument naming the flags that are about several ranks, when this run has one alone.
+absl::Status CheckOptionsOfOneRank(const RunOptions& options);
 
 // Creates a session with the driver, links and other settings of the options.
 absl::StatusOr<std::unique_ptr<Session>> CreateSession(LoadedPlan plan, const RunOptions& options);

@@ -24,7 +24,6 @@ absl::Status Agree(GlooGroup& group, const NamedValues& values) {
 
 absl::Status RunIn(GlooGroup& group, const RunOptions& given, const Launch& launch, LoadedPlan plan,
                    const RunRank& run) {
-  BOWLINE_RETURN_IF_ERROR(CheckRankCount(plan, launch));
   RunOptions options = OptionsOfRank(given, launch.rank, &group);
   BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
   return run(std::move(plan), options);
@@ -37,7 +36,7 @@ absl::Status CheckRankCount(const LoadedPlan& plan, const Launch& launch) {
   if (launch.source.empty() || ranks == static_cast<uint32_t>(launch.ranks)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("'", plan.name(), "' is for ", ranks, ranks == 1 ? " rank" : " ranks (",
-                   ranks == 1 ? "" : DescribeMesh(plan.plan()), ranks == 1 ? "" : ")", ", but ", launch.source,
+                   ranks == 1 ? "" : DescribeMesh(plan.plan()), ranks == 1 ? "" : ")", ", but ", launch.size_source,
                    " says that ", launch.ranks, launch.ranks == 1 ? " process runs" : " processes run", " it; start ",
                    ranks, ", or compile the model for a mesh of ", launch.ranks));
 }
@@ -49,10 +48,12 @@ absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int l
   gloo.ranks = launch.ranks;
   gloo.rendezvous = launch.rendezvous;
   gloo.listener = listener;
-  gloo.timeout = TimeOf(options.timeout_s);
+  gloo.timeout = TimeOf(options.timeout_s.value_or(kTimeoutSeconds));
   gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
-  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
   absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
+  // Nobody comes whom a plan of fewer ranks does not know.
+  if (plan.ok()) BOWLINE_RETURN_IF_ERROR(CheckRankCount(*plan, launch));
+  BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
   if (plan.ok()) {
     values.emplace_back("the plan (its content_hash)", ToHex(plan->content_hash()));
     const absl::Status agreed = Agree(*group, values);

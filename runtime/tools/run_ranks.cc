@@ -17,7 +17,7 @@ absl::Status RunRanks(LoadedPlan plan, const RunOptions& given, const RunRank& r
   RunOptions options = given;
   BOWLINE_ASSIGN_OR_RETURN(options.links, ParseLinks(plan.plan(), options.link_texts));
   LoopbackOptions loopback;
-  loopback.timeout = TimeOf(options.timeout_s);
+  loopback.timeout = TimeOf(options.timeout_s.value_or(kTimeoutSeconds));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<LoopbackGroup> group, LoopbackGroup::Create(ranks, loopback));
   const auto run_rank = [&](int rank, LoadedPlan own) {
     const std::unique_ptr<RankGroup> view = group->AsRank(rank);

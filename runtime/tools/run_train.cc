@@ -91,12 +91,14 @@ absl::Status PrepareState(const RunOptions& options, const std::optional<Checkpo
   }
   BOWLINE_RETURN_IF_ERROR(trainer.Initialize());
   if (options.weights.empty()) return absl::OkStatus();
-  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights);
+  const absl::StatusOr<LoadedWeights> loaded = LoadWeights(trainer.session(), options.weights, OtherConfig::kReport);
   BOWLINE_RETURN_IF_ERROR(agreement.AllOk(loaded.status()));
   const LoadedWeights& weights = *loaded;
   console.Say(absl::StrCat("loaded ", weights.tensors, " tensors from ", weights.directory));
-  if (!weights.unused.empty()) {
-    console.Say(absl::StrCat("note: the plan has no use for these: ", absl::StrJoin(weights.unused, ", ")));
+  NoteUnused(options, weights);
+  if (!weights.config_differences.empty()) {
+    Note(options, absl::StrCat("the weights' config.json describes another model: ",
+                               absl::StrJoin(weights.config_differences, "; ")));
   }
   return absl::OkStatus();
 }
@@ -117,6 +119,9 @@ TrainLoopOptions LoopOptions(const RunOptions& options) {
   loop.save_every = options.save_every;
   loop.keep_checkpoints = options.keep;
   loop.allow_non_finite = options.allow_non_finite;
+  loop.begin = !options.resume.empty()    ? absl::StrCat("the parameters of the checkpoint '", options.resume, "'")
+               : !options.weights.empty() ? absl::StrCat("the weights in '", options.weights, "'")
+                                          : "the initial values of the model";
   return loop;
 }
 
@@ -125,7 +130,8 @@ absl::Status EvaluateOnly(Session& session, const RunOptions& options) {
                            OpenData(session, fbs::EntryKind::EvalStep, options.eval_data));
   BOWLINE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(&session, data.get(), options.eval_batches));
   BOWLINE_RETURN_IF_ERROR(InitializeUnsaved(session));
-  BOWLINE_RETURN_IF_ERROR(LoadWeights(session, options.weights).status());
+  BOWLINE_ASSIGN_OR_RETURN(const LoadedWeights weights, LoadWeights(session, options.weights));
+  NoteUnused(options, weights);
   BOWLINE_ASSIGN_OR_RETURN(const double loss, evaluator.Evaluate());
   if (!options.metrics.empty()) {
     BOWLINE_ASSIGN_OR_RETURN(MetricsLog metrics, MetricsLog::Create(options.metrics));
@@ -170,6 +176,7 @@ absl::Status Train(Session& session, const RunOptions& options) {
                               static_cast<double>(session.arena().bytes()) * 1e-6));
   BOWLINE_RETURN_IF_ERROR(RunTrainLoop(LoopOptions(options), trainer, evaluator ? &*evaluator : nullptr,
                                        metrics ? &*metrics : nullptr, console, CatchStopSignals(), &agreement));
+  console.Summarize();
   if (trainer.steps_done() < options.steps) {
     console.Say(
         absl::StrCat("stopped by a signal after step ", trainer.steps_done(),

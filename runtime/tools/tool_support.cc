@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "runtime/base/mapping_faults.h"
 
 namespace bowline {
 namespace {
@@ -19,9 +20,10 @@ bool stdout_is_closed = false;
 
 }  // namespace
 
-void IgnoreWriteSignals() {
+void PrepareSignals(const char* tool) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  ReportMappingFaults(tool);
 }
 
 bool ParseCommandLine(CLI::App& app, int argc, char** argv, int* exit_code) {

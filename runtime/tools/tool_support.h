@@ -15,9 +15,10 @@ class App;
 
 namespace bowline {
 
-// Makes a closed pipe or a file size limit an error of the write, which would end the process otherwise. To be called
-// first.
-void IgnoreWriteSignals();
+// Makes a closed pipe or a file size limit an error of the write, which would end the process otherwise, and a file
+// that somebody shortens while `tool` has it mapped an error that names it (runtime/base/mapping_faults.h). To be
+// called first.
+void PrepareSignals(const char* tool);
 
 // Parses the command line. True when the command is to go on; else `*exit_code` is 0 after --help and 1 for wrong
 // flags, and a message went to stdout or stderr.

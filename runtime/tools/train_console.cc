@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,9 @@ void TrainConsole::OnStep(int64_t step, const StepResult& result, double tokens_
   const Clock::time_point now = Clock::now();
   // The first step is not typical: it touches all memory for the first time.
   if (step == first_) after_first_ = now;
+  if (step > first_ && result.host_seconds.has_value() && host_seconds_.size() < kHostSteps) {
+    host_seconds_.push_back(*result.host_seconds);
+  }
   if (quiet_ || (now < next_ && step != last_)) return;
   next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000));
   std::string line = absl::StrFormat("step %d/%d  loss %.4f  grad norm %.3g  lr %.3g  %.0f tokens/s", step, last_,
@@ -45,6 +50,14 @@ void TrainConsole::OnStep(int64_t step, const StepResult& result, double tokens_
     absl::FPrintF(stderr, "%s\n", line);
   }
   std::fflush(stderr);
+}
+
+void TrainConsole::Summarize() {
+  if (host_seconds_.empty()) return;
+  const auto middle = host_seconds_.begin() + static_cast<std::ptrdiff_t>(host_seconds_.size() / 2);
+  std::nth_element(host_seconds_.begin(), middle, host_seconds_.end());
+  Say(absl::StrFormat("the host issued the commands of a step in %.3f ms, the median of %d steps", *middle * 1e3,
+                      host_seconds_.size()));
 }
 
 void TrainConsole::OnEvaluation(int64_t step, double loss) {

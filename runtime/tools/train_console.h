@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "runtime/train/train_loop.h"
@@ -22,11 +23,15 @@ class TrainConsole : public TrainObserver {
   void OnEvaluation(int64_t step, double loss) override;
   void OnSave(int64_t step, const std::string& path) override;
 
+  // Says what the steps cost the host, where they ran beside it.
+  void Summarize();
+
   // A line that stays.
   void Say(absl::string_view text);
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr size_t kHostSteps = 10'000;
 
   bool quiet_;
   bool terminal_;
@@ -35,6 +40,7 @@ class TrainConsole : public TrainObserver {
   bool line_is_open_ = false;  // the terminal's cursor is behind a line that is to be rewritten
   Clock::time_point after_first_;
   Clock::time_point next_;
+  std::vector<double> host_seconds_;  // of the first kHostSteps steps after the first one
 };
 
 }  // namespace bowline

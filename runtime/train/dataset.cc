@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/npy.h"
+#include "runtime/base/sha256.h"
 #include "runtime/train/dataset_formats.h"
 
 namespace bowline {
@@ -140,6 +141,26 @@ bool IsMegatronIndex(const std::string& path) {
 }
 
 }  // namespace
+
+std::string DigestOf(const TokenDataset& dataset) {
+  constexpr int64_t kBlock = 1024, kBlocks = 64;
+  constexpr size_t kCharacters = 16;
+  Sha256 hash;
+  const int64_t size = dataset.size();
+  hash.Update(absl::StrCat(size, "\n"));
+  std::vector<int32_t> tokens(kBlock);
+  const int64_t blocks = std::min(kBlocks, (size + kBlock - 1) / kBlock);
+  for (int64_t i = 0; i < blocks; ++i) {
+    const int64_t count = std::min(kBlock, size);
+    // The quotient and the rest apart, whose products are far below 2^63.
+    const int64_t last = size - count, steps = std::max<int64_t>(blocks - 1, 1);
+    const int64_t begin = last / steps * i + last % steps * i / steps;
+    // Ids beyond the vocabulary are an error when a step draws them.
+    if (!dataset.Read(begin, count, tokens.data()).ok()) std::fill(tokens.begin(), tokens.end(), -1);
+    hash.Update({reinterpret_cast<const uint8_t*>(tokens.data()), static_cast<size_t>(count) * sizeof(int32_t)});
+  }
+  return ToHex(hash.Finish()).substr(0, kCharacters);
+}
 
 absl::StatusOr<std::unique_ptr<TokenDataset>> TokenDatasetFromBytes(absl::Span<const uint8_t> bytes,
                                                                     const std::string& name, DatasetOptions options) {

@@ -53,6 +53,10 @@ struct DatasetOptions {
 // for an unknown or unsupported format.
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenTokenDataset(const std::string& path, DatasetOptions options = {});
 
+// Tells different data apart without reading all of it, whatever file holds it: a hash of the number of tokens, and of
+// tokens in blocks spread evenly over them, the first and the last ones among them. Up to 65536 tokens all count.
+std::string DigestOf(const TokenDataset& dataset);
+
 // These read bytes in memory, which must outlive the result; `name` stands for the path in messages. The first one
 // takes llm.c or .npy, which it tells apart by content.
 absl::StatusOr<std::unique_ptr<TokenDataset>> TokenDatasetFromBytes(absl::Span<const uint8_t> bytes,

@@ -57,7 +57,7 @@ absl::StatusOr<Generator> Generator::Create(Session* session) {
 
 absl::Status Generator::BeginRequest() { return init_ < 0 ? absl::OkStatus() : session_->Run(init_); }
 
-absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32_t> text) {
+absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32_t> text, int64_t candidates_count) {
   const size_t seen = std::min(text.size(), tokens_.size());
   std::copy(text.end() - static_cast<ptrdiff_t>(seen), text.end(), tokens_.begin());
   std::fill(tokens_.begin() + static_cast<ptrdiff_t>(seen), tokens_.end(), 0);
@@ -66,7 +66,8 @@ absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32
   BOWLINE_RETURN_IF_ERROR(session_->WriteAll<int32_t>(position_port_, {&position, 1}));
   BOWLINE_RETURN_IF_ERROR(session_->Run(entry_));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(logits_port_, absl::MakeSpan(logits_)));
-  const absl::Span<const float> candidates = absl::MakeConstSpan(logits_).subspan(0, kByteTokens);
+  const absl::Span<const float> candidates =
+      absl::MakeConstSpan(logits_).subspan(0, static_cast<size_t>(candidates_count));
   if (std::all_of(candidates.begin(), candidates.end(), [](float logit) { return std::isfinite(logit); })) {
     return candidates;
   }
@@ -79,25 +80,34 @@ absl::StatusOr<absl::Span<const float>> Generator::Logits(absl::Span<const int32
 absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions& options,
                                  absl::FunctionRef<absl::Status(absl::string_view)> write,
                                  const std::atomic<bool>& stop, Agreement* ranks) {
-  if (prompt.empty()) return absl::InvalidArgumentError("the prompt is empty; give at least one character");
-  std::vector<int32_t> text;
-  text.reserve(prompt.size());
+  std::vector<int32_t> tokens;
+  for (const char byte : prompt) tokens.push_back(static_cast<uint8_t>(byte));
+  const auto write_byte = [&](int32_t token) {
+    const char byte = static_cast<char>(token);
+    return write(absl::string_view(&byte, 1));
+  };
+  return Generate(tokens, options, write_byte, stop, ranks);
+}
+
+absl::Status Generator::Generate(absl::Span<const int32_t> prompt, const GenerateOptions& options,
+                                 absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop,
+                                 Agreement* ranks) {
+  if (prompt.empty()) return absl::InvalidArgumentError("the prompt is empty; give at least one token");
   for (size_t i = 0; i < prompt.size(); ++i) {
-    const int32_t token = static_cast<uint8_t>(prompt[i]);
-    if (token >= vocabulary()) {
-      return absl::InvalidArgumentError(absl::StrCat("byte ", i, " of the prompt has the value ", token,
-                                                     ", but the model's vocabulary has ", vocabulary(),
-                                                     " ids; write a prompt of the text that it was trained on"));
-    }
-    text.push_back(token);
+    if (prompt[i] >= 0 && prompt[i] < vocabulary()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.only_bytes ? "byte " : "token ", i, " of the prompt has the value ", prompt[i],
+        ", but the model's vocabulary has ", vocabulary(), " ids; write a prompt of the text that it was trained on"));
   }
+  std::vector<int32_t> text(prompt.begin(), prompt.end());
+  const int64_t candidates = options.only_bytes ? std::min(kByteTokens, vocabulary()) : vocabulary();
   BOWLINE_RETURN_IF_ERROR(BeginRequest());
   Agreement alone;
   Agreement& agreement = ranks == nullptr ? alone : *ranks;
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
     // Other ranks may be in the entry already, and learn of a stop only behind it.
     if (agreement.ranks() == 1 && stop.load()) break;
-    BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const float> logits, Logits(text));
+    BOWLINE_ASSIGN_OR_RETURN(const absl::Span<const float> logits, Logits(text, candidates));
     const int64_t choice =
         agreement.rank() == 0 ? SampleToken(logits, options.temperature, options.seed, static_cast<uint64_t>(i)) : 0;
     BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> token,
@@ -105,8 +115,7 @@ absl::Status Generator::Generate(absl::string_view prompt, const GenerateOptions
     if (!token.has_value()) break;
     text.push_back(*token);
     if (agreement.rank() != 0) continue;
-    const char byte = static_cast<char>(*token);
-    BOWLINE_RETURN_IF_ERROR(write(absl::string_view(&byte, 1)));
+    BOWLINE_RETURN_IF_ERROR(write(*token));
   }
   return absl::OkStatus();
 }

@@ -18,11 +18,11 @@ struct GenerateOptions {
   int64_t max_new_tokens = 0;
   double temperature = 1;  // >= 0; 0 is greedy
   uint64_t seed = 0;
+  bool only_bytes = true;  // pick ids below 256 alone, which have a text
 };
 
 // Continues a text by the entry of kind Generate: inputs `tokens` i32 [1, S] and `position` i32 [1], output `logits`
-// f32 [1, V], those of the token after `position`. A token is a byte, its id the byte's value. Where the vocabulary has
-// more than 256 ids, the others are never picked, for they have no text.
+// f32 [1, V], those of the token after `position`. In texts a token is a byte, its id the byte's value.
 class Generator {
  public:
   // kFailedPrecondition when the plan cannot generate. `session`, whose parameters are loaded, outlives the generator.
@@ -30,14 +30,19 @@ class Generator {
   // in plans that only generate.
   static absl::StatusOr<Generator> Create(Session* session);
 
-  // Calls `write` with each byte as it is produced, valid UTF-8 or not; an error of it ends the generation. When the
+  // Calls `write` with each token as it is produced; an error of it ends the generation. When the
   // text is longer than the context, the last S tokens are seen. The same plan, weights, prompt and options give the
   // same text. Ends early, without an error, when `stop` becomes true.
   //
   // All ranks of a run call it with the same prompt and options and an agreement of theirs (null: a run of one rank).
   // Rank 0 chooses the tokens and is the only one to write; a stop of any rank stops all.
   //
-  // kInvalidArgument for an empty prompt or a byte that the vocabulary lacks; kInternal for logits that are no numbers.
+  // kInvalidArgument for an empty prompt or an id that the vocabulary lacks; kInternal for logits that are no numbers.
+  absl::Status Generate(absl::Span<const int32_t> prompt, const GenerateOptions& options,
+                        absl::FunctionRef<absl::Status(int32_t)> write, const std::atomic<bool>& stop,
+                        Agreement* agreement = nullptr);
+
+  // The same for a text of bytes: `write` gets each byte as it is produced, valid UTF-8 or not.
   absl::Status Generate(absl::string_view prompt, const GenerateOptions& options,
                         absl::FunctionRef<absl::Status(absl::string_view)> write, const std::atomic<bool>& stop,
                         Agreement* agreement = nullptr);
@@ -50,8 +55,8 @@ class Generator {
 
   // Gives states that are per request their initial value.
   absl::Status BeginRequest();
-  // The logits after `text` of the ids that have a text.
-  absl::StatusOr<absl::Span<const float>> Logits(absl::Span<const int32_t> text);
+  // The logits after `text` of the ids below `candidates`.
+  absl::StatusOr<absl::Span<const float>> Logits(absl::Span<const int32_t> text, int64_t candidates);
 
   Session* session_;
   int entry_ = 0;

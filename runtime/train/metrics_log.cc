@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,15 @@
 namespace bowline {
 namespace {
 
+// The step of a line of metrics; nothing for any other line.
+std::optional<int64_t> StepOf(absl::string_view line) {
+  const absl::StatusOr<nlohmann::json> object = ParseJson(line, "");
+  if (!object.ok() || !object->is_object()) return std::nullopt;
+  const auto found = object->find("step");
+  if (found == object->end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<int64_t>();
+}
+
 // Bytes of the file up to the first line of a step after `step`, or up to an unfinished last line.
 absl::StatusOr<uint64_t> FindEnd(const std::string& path, int64_t step) {
   BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
@@ -20,13 +30,12 @@ absl::StatusOr<uint64_t> FindEnd(const std::string& path, int64_t step) {
   for (int64_t line = 1; begin < text.size(); ++line) {
     const size_t end = text.find('\n', begin);
     if (end == absl::string_view::npos) break;
-    const absl::StatusOr<nlohmann::json> object = ParseJson(text.substr(begin, end - begin), path);
-    const auto found = object.ok() && object->is_object() ? object->find("step") : nlohmann::json::const_iterator();
-    if (!object.ok() || !object->is_object() || found == object->end() || !found->is_number_integer()) {
+    const std::optional<int64_t> found = StepOf(text.substr(begin, end - begin));
+    if (!found.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", path, "', line ", line, ", is no line of metrics; resume with the run's own file or a new one"));
     }
-    if (found->get<int64_t>() > step) break;
+    if (*found > step) break;
     begin = end + 1;
   }
   return begin;
@@ -34,7 +43,24 @@ absl::StatusOr<uint64_t> FindEnd(const std::string& path, int64_t step) {
 
 }  // namespace
 
+absl::Status MetricsLog::CheckFile(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  BOWLINE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const absl::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  // A run that was killed may have written a part of its first line.
+  constexpr absl::string_view kBegin = "{\"step\":";
+  const absl::string_view line = text.substr(0, text.find('\n'));
+  const bool is_part = line.size() == text.size() && line.substr(0, kBegin.size()) == kBegin.substr(0, line.size());
+  if (is_part || StepOf(line).has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path,
+                   "' exists and holds no metrics of an earlier run, so that it is not overwritten; give "
+                   "another name, or delete it"));
+}
+
 absl::StatusOr<MetricsLog> MetricsLog::Create(const std::string& path) {
+  BOWLINE_RETURN_IF_ERROR(CheckFile(path));
   BOWLINE_ASSIGN_OR_RETURN(JsonLinesWriter writer, JsonLinesWriter::Open(path));
   return MetricsLog(std::move(writer));
 }
@@ -52,12 +78,14 @@ absl::StatusOr<MetricsLog> MetricsLog::Continue(const std::string& path, int64_t
 
 absl::Status MetricsLog::WriteStep(int64_t step, const StepResult& result, double tokens_per_second,
                                    double milliseconds) {
-  return writer_.Write({{"step", step},
-                        {"loss", result.loss},
-                        {"grad_norm", result.grad_norm},
-                        {"lr", result.lr},
-                        {"tokens_per_s", tokens_per_second},
-                        {"step_ms", milliseconds}});
+  nlohmann::ordered_json line = {{"step", step},
+                                 {"loss", result.loss},
+                                 {"grad_norm", result.grad_norm},
+                                 {"lr", result.lr},
+                                 {"tokens_per_s", tokens_per_second},
+                                 {"step_ms", milliseconds}};
+  if (result.host_seconds.has_value()) line["host_ms"] = *result.host_seconds * 1e3;
+  return writer_.Write(line);
 }
 
 absl::Status MetricsLog::WriteEvaluation(int64_t step, double loss) {

@@ -15,10 +15,14 @@ namespace bowline {
 //   {"step":1,"loss":4.8,"grad_norm":1.3,"lr":0.001,"tokens_per_s":51200.0,"step_ms":20.0}
 //   {"step":1,"eval_loss":4.7}
 //
+// Where the device runs beside the host, a step also has "host_ms": how long the host took to issue its commands.
 // Losses are f32 written exactly: equal numbers mean equal bits. A value that is no number is written as null.
 class MetricsLog {
  public:
-  // Starts an empty file, whatever was in it.
+  // kInvalidArgument when `path` is a file that holds something else than metrics, which a run would lose for good.
+  static absl::Status CheckFile(const std::string& path);
+
+  // Starts an empty file in place of that of an earlier run, which CheckFile must allow.
   static absl::StatusOr<MetricsLog> Create(const std::string& path);
 
   // Continues the file of a run that is resumed after `step`: removes the lines of later steps, which the run will take

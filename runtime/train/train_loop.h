@@ -20,6 +20,7 @@ struct TrainLoopOptions {
   int64_t save_every = 0;         // in steps; 0: after the last step alone
   int64_t keep_checkpoints = 0;   // delete older ones of the directory once there are more; 0: keep all
   bool allow_non_finite = false;  // go on when loss or gradient are infinite or NaN
+  std::string begin;              // where the parameters that the run begins with are from, for messages
 };
 
 // Is told what happened, after it is in metrics and on disk.
@@ -31,11 +32,11 @@ class TrainObserver {
   virtual void OnSave(int64_t step, const std::string& path) {}
 };
 
-// Runs a trainer up to options.steps. In each step: train, metrics, evaluation if it is time, then the checkpoint if it
-// is time, so that a checkpoint never knows more than the metrics on disk. When `stop` becomes true the step is
-// finished, a checkpoint saved if there is a directory for it, and the loop ends without an error. Every rank of a run
-// calls this with the same options and an `agreement`: `stop` on any of them stops all after the same step, and they
-// save together.
+// Runs a trainer up to options.steps. In each step: train, metrics when all ranks have trained, evaluation if it is
+// time, then the checkpoint if it is time, so that a checkpoint never knows more than the metrics on disk. When `stop`
+// becomes true the step is finished, a checkpoint saved if there is a directory for it, and the loop ends without an
+// error. Every rank of a run calls this with the same options and an `agreement`: `stop` on any of them stops all after
+// the same step, and they save together.
 //
 // `evaluator` and `metrics` may be null. kInternal, naming the step, when loss or gradient are not finite; kInternal
 // also for a fault at run time. Other errors name their origin.

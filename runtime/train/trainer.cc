@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan/plan_view.h"
+#include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
 #include "runtime/train/parallel_save.h"
 #include "runtime/train/save_checkpoint.h"
@@ -24,6 +25,7 @@ absl::StatusOr<Trainer> Trainer::Create(Session* session, const TokenDataset* da
   BOWLINE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(dataset, ports.sequence(), order, session->plan().seed()));
   Trainer trainer(session, dataset, std::move(ports), std::move(sampler));
   trainer.entry_ = entry.index;
+  trainer.data_digest_ = DigestOf(*dataset);
   trainer.fills_ahead_ = session->plan().entries()->Get(entry.index)->in_flight() > 1;
   BOWLINE_ASSIGN_OR_RETURN(trainer.loss_, FindScalarOutput(*session, entry.name, "loss"));
   BOWLINE_ASSIGN_OR_RETURN(trainer.grad_norm_, FindScalarOutput(*session, entry.name, "grad_norm"));
@@ -53,6 +55,9 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
   if (state.data_tokens != dataset_->size()) {
     return differs("data of this many tokens:", state.data_tokens, dataset_->size());
   }
+  if (!state.data_digest.empty() && state.data_digest != data_digest_) {
+    return differs("data with other tokens; samples of them have the digest", state.data_digest, data_digest_);
+  }
   if (state.batch != 0 && state.batch != ports_.batch()) {
     return differs("a global batch of this many sequences:", state.batch, ports_.batch());
   }
@@ -63,6 +68,7 @@ absl::Status Trainer::Resume(const Checkpoint& checkpoint) {
     return absl::DataLossError(absl::StrCat("'", checkpoint.path(), "': next_draw ", state.next_draw,
                                             " is beyond any run; the checkpoint is damaged, resume from another"));
   }
+  BOWLINE_RETURN_IF_ERROR(RequireSameConfig(session_->plan(), session_->loaded_plan().name(), checkpoint.path()));
   BOWLINE_RETURN_IF_ERROR(
       checkpoint.Load(StateTensors(*session_), RankOf(*session_), [this] { return InitializeUnsaved(*session_); }));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<int32_t> counter, ReadStepState(*session_));
@@ -86,10 +92,12 @@ absl::StatusOr<StepResult> Trainer::Step() {
     }
   }
   filled_.reset();
+  const std::optional<double> issued_before = session_->IssueSeconds();
   if (absl::Status ran = Run(); !ran.ok()) return Annotate(ran, absl::StrCat("step ", step_ + 1));
   ++step_;
   next_draw_ += ports_.batch();
   StepResult result;
+  if (issued_before.has_value()) result.host_seconds = *session_->IssueSeconds() - *issued_before;
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(loss_, absl::MakeSpan(&result.loss, 1)));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(grad_norm_, absl::MakeSpan(&result.grad_norm, 1)));
   BOWLINE_RETURN_IF_ERROR(session_->ReadAll(lr_, absl::MakeSpan(&result.lr, 1)));
@@ -114,6 +122,7 @@ absl::StatusOr<std::string> Trainer::Save(const std::string& directory, Agreemen
   state.order = sampler_.order();
   state.next_draw = next_draw_;
   state.data_tokens = dataset_->size();
+  state.data_digest = data_digest_;
   state.plan = std::string(TextOf(session_->plan().name()));
   state.batch = ports_.batch();
   state.sequence = ports_.sequence();

@@ -20,6 +20,9 @@ struct StepResult {
   float loss = 0;       // mean over the tokens of the step
   float grad_norm = 0;  // global, before clipping
   float lr = 0;         // the learning rate that the step used
+  // Seconds in which the host handed the step's commands to the device (Session::IssueSeconds); nothing where the
+  // device computes in these calls.
+  std::optional<double> host_seconds = {};
 };
 
 // Runs the steps of a training plan: its entry of kind TrainStep with the inputs `tokens` and `labels` and the outputs
@@ -64,6 +67,7 @@ class Trainer {
   const TokenDataset* dataset_;
   TokenPorts ports_;
   Sampler sampler_;
+  std::string data_digest_;
   int entry_ = 0;
   bool fills_ahead_ = false;
   std::optional<int64_t> filled_;  // the first draw of the batch that is written for the next step

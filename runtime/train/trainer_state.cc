@@ -23,6 +23,7 @@ std::string TrainerStateToJson(const TrainerState& state) {
   object["order"] = std::string(NameOf(state.order));
   object["next_draw"] = state.next_draw;
   object["data_tokens"] = state.data_tokens;
+  object["data_digest"] = state.data_digest;
   object["plan"] = state.plan;
   object["batch"] = state.batch;
   object["sequence"] = state.sequence;
@@ -68,6 +69,7 @@ absl::StatusOr<TrainerState> ReadTrainerState(const std::string& path) {
   // Earlier checkpoints lack these.
   if (object.contains("batch")) BOWLINE_RETURN_IF_ERROR(read_count("batch", &state.batch));
   if (object.contains("sequence")) BOWLINE_RETURN_IF_ERROR(read_count("sequence", &state.sequence));
+  if (object.contains("data_digest")) BOWLINE_RETURN_IF_ERROR(read_text("data_digest", &state.data_digest));
   const absl::StatusOr<DataOrder> parsed = DataOrderFromName(order);
   if (!parsed.ok()) return error("order", parsed.status().message());
   state.order = *parsed;

@@ -20,6 +20,7 @@ struct TrainerState {
   // The number of sequences of the global batch, and that of positions of a sequence; 0 if they are not recorded.
   int64_t batch = 0;
   int64_t sequence = 0;
+  std::string data_digest = {};  // DigestOf the dataset; empty if it is not recorded
 
   bool operator==(const TrainerState&) const = default;
 };

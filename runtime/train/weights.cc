@@ -8,12 +8,14 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/convert_elements.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
 #include "runtime/train/checkpoint.h"
+#include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
 #include "runtime/train/shard_index.h"
 #include "runtime/train/sharding.h"
@@ -36,6 +38,13 @@ std::string ResolveWeights(const std::string& directory) {
   return checkpoint.ok() ? checkpoint->path() : directory;
 }
 
+// Whether a model without such a parameter may ignore the tensor, as bowline-compile does: masks and frequencies that
+// old files hold, and the head where it is the embedding.
+bool IsHarmless(absl::string_view key) {
+  return key == "lm_head.weight" || absl::EndsWith(key, ".rotary_emb.inv_freq") || absl::EndsWith(key, ".attn.bias") ||
+         absl::EndsWith(key, ".attn.masked_bias");
+}
+
 struct Match {
   const CheckpointTensor* target;
   const StoredTensors::Tensor* source;
@@ -44,7 +53,7 @@ struct Match {
 
 }  // namespace
 
-absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given) {
+absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& given, OtherConfig other_config) {
   LoadedWeights result;
   result.directory = ResolveWeights(given);
   BOWLINE_ASSIGN_OR_RETURN(const std::shared_ptr<StoredTensors> weights, OpenWeightTensors(result.directory));
@@ -76,6 +85,14 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, target.shape, target.sharding));
     matches.push_back({&target, source, std::move(sharded)});
   }
+  const bool knows_model = !AttachedConfig(session.plan()).empty();
+  for (const StoredTensors::Tensor& tensor : weights->tensors()) {
+    if (used.count(tensor.key) != 0) continue;
+    result.unused.push_back(tensor.key);
+    if (!knows_model || IsHarmless(tensor.key)) continue;
+    problems.push_back(absl::StrCat("'", tensor.key, "' is ", DescribeTensor(tensor.type, tensor.shape), " in '",
+                                    tensor.file, "'; the plan has no such parameter and would ignore it"));
+  }
   if (!problems.empty()) {
     const size_t all = problems.size();
     if (all > kMaxNamed) {
@@ -85,6 +102,11 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     return absl::FailedPreconditionError(
         absl::StrCat("the weights in '", result.directory, "' do not fit '", session.loaded_plan().name(), "':\n  ",
                      absl::StrJoin(problems, "\n  "), "\ncompile the plan from the config.json of these weights"));
+  }
+  if (other_config == OtherConfig::kRefuse) {
+    BOWLINE_RETURN_IF_ERROR(RequireSameConfig(session.plan(), session.loaded_plan().name(), result.directory));
+  } else {
+    BOWLINE_ASSIGN_OR_RETURN(result.config_differences, DifferencesOfConfig(session.plan(), result.directory));
   }
   // Every file is opened before a parameter is touched.
   for (const Match& match : matches) {
@@ -100,9 +122,6 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
   }
   result.external = session.external_bytes();
   result.tensors = static_cast<int64_t>(parameters.size());
-  for (const StoredTensors::Tensor& tensor : weights->tensors()) {
-    if (used.count(tensor.key) == 0) result.unused.push_back(tensor.key);
-  }
   return result;
 }
 

@@ -9,11 +9,19 @@
 
 namespace bowline {
 
+// What becomes of weights whose config.json describes another model than the plan's does
+// (runtime/train/model_config.h).
+enum class OtherConfig {
+  kRefuse,  // results would be those of no model
+  kReport,  // training adapts the weights
+};
+
 struct LoadedWeights {
   std::string directory;            // the directory that they came from
   int64_t tensors = 0;              // the number of parameters that were filled: all of the plan
   ExternalBytes external;           // the bytes of parameters in memory space External
   std::vector<std::string> unused;  // tensors on disk that the plan has no use for
+  std::vector<std::string> config_differences;
 };
 
 // Fills the shards of the session's rank of every parameter of the plan from a Hugging Face directory:
@@ -25,8 +33,11 @@ struct LoadedWeights {
 // host; otherwise it is copied too.
 //
 // kNotFound when there are no weights. kFailedPrecondition, before any parameter is touched, naming every tensor that
-// is missing or has another shape or an unsuitable type.
-absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory);
+// is missing or has another shape or an unsuitable type, or that the plan would ignore although it belongs to a model:
+// any but buffers of old files and the head of tied embeddings. Where the plan has no config.json, as those of a .mlir
+// model, what it ignores is only reported.
+absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& directory,
+                                          OtherConfig other_config = OtherConfig::kRefuse);
 
 }  // namespace bowline
 

@@ -85,7 +85,11 @@ absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::
           absl::StrCat("--link ", text, ": the mesh has no axis '", axis, "'; ",
                        axes.empty() ? "it has one rank" : absl::StrCat("its axes are ", absl::StrJoin(axes, ", "))));
     }
-    links[axis] = *link;
+    if (!links.emplace(axis, *link).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--link ", text, ": the link ", axis.empty() ? "along all axes" : absl::StrCat("along '", axis, "'"),
+          " is given twice; leave out one of them"));
+    }
   }
   return links;
 }

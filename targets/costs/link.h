@@ -36,7 +36,7 @@ using LinkTable = std::map<std::string, LinkOptions, std::less<>>;
 // in ns, us, ms or s. Returns kInvalidArgument saying what is allowed.
 absl::StatusOr<LinkOptions> ParseLink(absl::string_view text);
 
-// "[AXIS:]LINK" each; a later one replaces an earlier one for the same axis. Returns kInvalidArgument with the text and
+// "[AXIS:]LINK" each, one at most for an axis and one for all others. Returns kInvalidArgument with the text and
 // what is wrong, naming `axes`, those of the mesh, where an axis is none of them.
 absl::StatusOr<LinkTable> ParseLinks(absl::Span<const std::string> texts, absl::Span<const std::string> axes);
 

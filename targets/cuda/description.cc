@@ -49,6 +49,7 @@ Target Describe() {
   target.needs = &NeedsOf;
   target.argument_alignment = &AlignmentOf;
   target.computed_types = {ElementType::kF32, ElementType::kBF16};
+  target.orders_communications = true;  // commands become CUDA graphs
   target.has_epilogues = false;
   target.product_alignment = ProductAlignment{.row_bytes = 16, .multiple = 64, .min_size = 256};
   // Large products keep a device busy, and its memory is no cache.

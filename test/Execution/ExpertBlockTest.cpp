@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Interp/Interpreter.h"
+#include "kernels/registry/valid_rows.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Execution/PlanHarness.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -124,6 +125,16 @@ protected:
                           [](const fbs::Kernel *kernel) { return kernel->valid_rows() != nullptr; });
   }
 
+  /// Registered kernels of the name, in the form that leaves rows out or in the usual one.
+  static int64_t kernelsOf(const Session &session, StringRef name, bool leavesRowsOut) {
+    return llvm::count_if(*session.plan().kernels(), [&](const fbs::Kernel *kernel) {
+      bool leaves = kernel->attributes() && llvm::any_of(*kernel->attributes(), [](const fbs::Attribute *attribute) {
+                      return attribute->name()->string_view() == kernels::kLeavesRowsOut;
+                    });
+      return kernel->name()->string_view() == std::string_view(name) && leaves == leavesRowsOut;
+    });
+  }
+
   Random random;
   OwningOpRef<ModuleOp> reference;
 };
@@ -135,6 +146,12 @@ TEST_P(ExpertBlock, IsTheReferenceWhateverRowsThereAre) {
   // SwiGLU and its derivative.
   EXPECT_GE(kernelsThatLeaveRowsOut(*limited), 2);
   EXPECT_EQ(kernelsThatLeaveRowsOut(*whole), 0);
+  // Nobody needs zeros behind the count, nor rows that are gathered there.
+  for (const char *name : {"gather_rows", "grouped_matmul", "scatter_add_rows"}) {
+    EXPECT_GT(kernelsOf(*limited, name, true), 0) << name;
+    EXPECT_EQ(kernelsOf(*limited, name, false), 0) << name;
+    EXPECT_EQ(kernelsOf(*whole, name, true), 0) << name;
+  }
   Interpreter interpreter(*reference);
   // Many rows before few: what is left of them must not be used.
   for (int64_t count : {kRows, kRows / 20, kRows / 2, int64_t{0}, int64_t{1}, kRows - 1, kRows / 10}) {

@@ -135,6 +135,38 @@ TEST(OpAgreement, WrongNumbersOfRowsFailTheRun) {
   }
 }
 
+/// What no run changes is computed before all runs, and checked all the same, with that step and without.
+TEST(OpAgreement, WrongNumbersOfRowsInWhatPreparesFailTheRun) {
+  const char *text = "graph.param @table : tensor<16x8xf32> init(#graph.normal<1.0>) key(\"t\")\n"
+                     "graph.func @f(%z: tensor<4x8xf32>) -> tensor<4x8xf32> {\n"
+                     "%ids = arith.constant dense<[0, 99, -5, 3]> : tensor<4xi32>\n"
+                     "%t = graph.read @table : tensor<16x8xf32>\n"
+                     "%x = graph.gather %t[%ids] : (tensor<16x8xf32>, tensor<4xi32>) -> tensor<4x8xf32>\n"
+                     "%y = arith.addf %x, %z : tensor<4x8xf32>\n"
+                     "graph.return %y : tensor<4x8xf32>\n}\ngraph.entry @e [@f] repeat [1]\n";
+  for (bool prepares : {true, false}) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context());
+    ASSERT_TRUE(module);
+    CompileOptions options;
+    options.mode = CompileMode::Generate;
+    options.threads = 1;
+    if (!prepares)
+      options.disabledSteps.insert("hoist-into-prepare");
+    std::unique_ptr<Session> session = sessionOf(*module, options);
+    ASSERT_TRUE(session);
+    EXPECT_EQ(session->FindEntry(fbs::EntryKind::Prepare).ok(), prepares);
+    EXPECT_EQ(checksIn(*session), 1);
+    int entry = *session->FindEntry("e");
+    std::vector<uint8_t> zeros(4 * 8 * sizeof(float), 0);
+    ASSERT_TRUE(
+        session->Write(session->BufferAt(session->plan().entries()->Get(entry)->inputs()->Get(0)->buffer()), zeros)
+            .ok());
+    absl::Status wrong = session->Run(entry);
+    EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(wrong.message().find("row number 1 is 99, which is below 0 or no row"), absl::string_view::npos) << wrong;
+  }
+}
+
 /// A new operation fails here until it has cases above.
 TEST(OpAgreement, NoOperationIsForgotten) {
   Random random;

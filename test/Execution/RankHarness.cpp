@@ -22,7 +22,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 #include <thread>
 
 using namespace bowline;
@@ -89,9 +90,16 @@ static absl::Status trainAsRank(absl::Span<const uint8_t> bytes, const TokenData
   return run.save.empty() ? absl::OkStatus() : trainer.Save(run.save, &agreement).status();
 }
 
+static bool sameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+
+/// What a step computed; how long it took differs.
+static bool sameBits(const StepResult &a, const StepResult &b) {
+  return sameBits(a.loss, b.loss) && sameBits(a.grad_norm, b.grad_norm) && sameBits(a.lr, b.lr);
+}
+
 template <typename T> static bool sameBits(const std::vector<T> &a, const std::vector<T> &b) {
-  return a.size() == b.size() && (a.empty() || // then there may be no memory to compare
-                                  std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T &one, const T &other) { return sameBits(one, other); });
 }
 
 bool TrainOutcome::equals(const TrainOutcome &other) const {

@@ -63,6 +63,32 @@ class Arena(tools.ToolTest):
                 self.assertRegex(shared[0], "[0-9] [KM]iB, 1\\.[0-9]+ times")
             self.assertEqual(*shared)
 
+    def test_stages_are_named(self):
+        """What is of one stage of a pipeline is said to be of it, and its sizes are of it alone."""
+        plan = self.folder / "x.plan"
+        text = tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *SHAPE, "--mesh", "pp=2", "--microbatches", 4,
+                             *tools.ONE_THREAD, "--no-codegen", "--report", "-o", plan).decode()
+        described = json.loads(tools.succeed("bowline-inspect", plan, "--memory", "--json"))
+        roles = {entry["role"] for entry in described["entries"]}
+        self.assertEqual(len(roles), 2)
+        self.assertRegex(text, "arena: .*, that of the role that needs the most\n")
+        inspected = tools.succeed("bowline-inspect", plan, "--memory").decode()
+        for role in roles:
+            for kind in ("Parameter", "State"):
+                self.assertRegex(text, f"\n  {kind}: [0-9.]+ KiB, of role {role}\n")
+            for entry in ("train_step", "eval_step", "init"):
+                self.assertIn(f"\nentry {entry}, of role {role}: ", text)
+                self.assertIn(f"\n  {entry} of role '{role}' (", inspected)
+        self.assertNotIn("(by )", inspected)
+        # Nothing is fused in entries that only set initial values.
+        self.assertNotRegex(text, "entry init.*if nothing were fused")
+
+    def test_no_role_is_named_where_there_is_one(self):
+        text = tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *SHAPE, *tools.ONE_THREAD, "--no-codegen",
+                             "--report", "-o", self.folder / "x.plan").decode()
+        self.assertNotIn("role", text)
+        self.assertRegex(text, "entry train_step: .*if nothing were fused")
+
 
 if __name__ == "__main__":
     tools.main()

@@ -176,6 +176,8 @@ class BadInput(tools.ToolTest):
             self.refuse((flag, "missing"), *flags, f"{flag}=")
         for flag in ("--batch", "--seq"):
             self.refuse((flag, "whole number of 64 bits"), *flags[:2], f"{flag}={huge}", *flags[-2:])
+        schedule = ["--lr-schedule", "cosine", "--decay-steps", 9]
+        self.refuse(("--min-lr 0.1", "above --lr 0.01"), *flags, *schedule, "--lr", "0.01", "--min-lr", "0.1")
         for flag in ("--lr", "--eps", "--weight-decay", "--clip-norm", "--min-lr"):
             for value in ("inf", "nan", "1e999"):
                 self.refuse((flag, "finite"), *flags, flag, value)
@@ -192,7 +194,7 @@ class BadInput(tools.ToolTest):
         self.refuse(("-o -", "standard output"), "bowline-compile", model, *sizes, "-o", "-")
         compiled = self.folder / "codegen.mlir"
         tools.succeed("bowline-compile", model, *sizes, "--compile-to=codegen", "-o", compiled)
-        self.refuse(("--kernel-listing has nothing to list", "--compile-from=codegen"), "bowline-compile", compiled,
+        self.refuse(("--kernel-listing: the program of", "past phase 'codegen'"), "bowline-compile", compiled,
                     "--compile-from=codegen", "--threads", 1, "--kernel-listing", self.folder / "k", "-o",
                     self.folder / "x.plan")
         text = compiled.read_text()
@@ -311,7 +313,7 @@ class BadInput(tools.ToolTest):
                "--zero-axis", "tp")
         train = self.folder / "train.mlir"
         tools.succeed("bowline-compile", tools.MODELS / MODEL, "--batch", 6, "--seq", 8, "--compile-to=train", "-o", train)
-        self.refuse(("--microbatches is read in phase 'train'", "--compile-from=train"), "bowline-compile", train,
+        self.refuse(("--microbatches: the program of", "past phase 'train'"), "bowline-compile", train,
                     "--compile-from=train", "--microbatches", 3, "-o", self.folder / "x.plan")
         # Microbatches, stages and schedules.
         refuse(("--batch 6", "the 4 microbatches", "nearest valid numbers are 3 and 6"), "--microbatches", 4)
@@ -351,8 +353,72 @@ class BadInput(tools.ToolTest):
                     file("phase.mlir", 'module attributes {bowline.phase = "stage"} {}'), *out)
         self.refuse(("phase 'stage' is no more", "use shard"), "bowline-compile", text, "--compile-to", "stage", *out)
         self.refuse(("'stages' is no phase", "input, graph, train"), "bowline-compile", text, "--compile-to", "stages", *out)
+        # A program that was changed by hand and fails a proof.
+        self.refuse(("returned.mlir", "fails a proof", "changed after phase 'local'"), "bowline-compile", file(
+            "returned.mlir", """module attributes {
+  plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>
+} {
+dist.mesh @mesh ["dp"] [1]
+module {
+  graph.func @f(%x: tensor<16x8xf32>, %o: tensor<3xi32>) -> tensor<16x8xf32> {
+    %y = graph.fusion(%x, %o) rows [1, 0, 2] : (tensor<16x8xf32>, tensor<3xi32>) -> tensor<16x8xf32> {
+    ^bb0(%a: tensor<16x8xf32>, %b: tensor<3xi32>):
+      %t = arith.addf %a, %a : tensor<16x8xf32>
+      graph.yield %t : tensor<16x8xf32>
+    }
+    graph.return %y : tensor<16x8xf32>
+  }
+  graph.entry @e [@f] repeat [1]
+}
+}
+"""), "--compile-from=local", "--threads", 1, *out)
         self.refuse("-o is missing", "bowline-translate", "--mlir-to-plan", text)
         self.refuse("train.mlir", "bowline-translate", "--plan-to-mlir", text)
+
+    def test_roles(self):
+        """What is for all roles stands around them, what is of one in it, and each has its place along one axis."""
+        program = """graph.func generate @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.entry generate @g [@f] repeat [1]
+"""
+        target = 'plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>'
+
+        def role(name="", attributes="", inside=""):
+            return f"module {name} attributes {{{attributes}}} {{\n{inside}{program}}}\n"
+
+        def module(*roles, attributes="", mesh='dist.mesh @mesh ["pp", "dp"] [2, 1]'):
+            return f"module attributes {{{attributes}}} {{\n{mesh}\n{''.join(roles)}}}\n"
+
+        one, axis = 'dist.mesh @mesh ["dp"] [1]', 'stage.axis = "pp"'
+        inside = ("is for all roles; write it in the module around them alone",)
+        for_all = "which is for all roles; write it on the module around them alone"
+        for says, text in (
+                (("'plan.target'", for_all), module(role(attributes=target), mesh=one)),
+                (("'bowline.phase'", for_all), module(role(attributes='bowline.phase = "local"'), mesh=one)),
+                (("'plan.seed'", for_all), module(role(attributes="plan.seed = 1 : i64"), mesh=one)),
+                (("'stage.axis'", for_all), module(role("@a", axis), role("@b", axis))),
+                (("'dist.mesh'", *inside), module(role(inside='dist.mesh @own ["dp"] [2]\n'), mesh=one)),
+                (("'plan.attachment'", *inside), module(role(inside='plan.attachment "a" "b"\n'), mesh=one)),
+                (("is a module in the nested module of a role", "roles stand beside each other"),
+                 module(f"module {{\n{role()}}}\n", mesh=one)),
+                (("is a second mesh", "remove one of them"), module(role(), mesh=one + '\ndist.mesh @more ["dp"] [2]')),
+                (("'plan.arena_bytes', which is nothing that is for all roles", "move it to the nested module"),
+                 module(role(), mesh=one, attributes="plan.arena_bytes = 64 : i64")),
+                ("'plan.role_axis', which is nothing", module(role(), mesh=one, attributes='plan.role_axis = "dp"')),
+                (("role 1 of 2 has no name", "write 'module @stage1 { ... }'"),
+                 module(role("@stage0"), role(), attributes=axis)),
+                (("ranks of the 2 roles lie", "name it in 'stage.axis'"), module(role("@a"), role("@b"))),
+                (("'stage.axis' is \"zz\"", "no axis of the module's dist.mesh"),
+                 module(role("@a"), role("@b"), attributes='stage.axis = "zz"')),
+                ('"pp", of size 2, but the number of roles is 3',
+                 module(*map(role, ("@a", "@b", "@c")), attributes=axis)),
+                ('"pp", of size 2, but the number of roles is 1', module(role(), attributes=axis))):
+            path = self.folder / "roles.mlir"
+            path.write_text(text)
+            words = (says,) if isinstance(says, str) else says
+            self.refuse(("roles.mlir:", *words), "bowline-compile", path, "--mode", "generate", "--compile-from=local",
+                        "--threads", 1, "-o", self.folder / "x.plan")
 
     def test_plans(self):
         good = self.folder / "good.plan"
@@ -423,7 +489,7 @@ class BadInput(tools.ToolTest):
                      "--rank", "--nproc"):
             self.refuse(flag, "bowline-run", plan, flag)
         self.refuse("--timeout", *run, "--timeout", 1, "--timeout", 2)
-        self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu", code=3)
+        self.refuse(("no driver 'gpu'", "cpu, null", "libbowline_gpu.so"), *run, "--driver", "gpu")
         self.refuse("extra.plan", *run, "extra.plan")
         # What is there only with something else, or not with it.
         self.refuse(("--eval-every", "--eval-data"), *run, "--eval-every", 2)
@@ -445,9 +511,39 @@ class BadInput(tools.ToolTest):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertRegex(done.stderr.decode(), rf"--trace: cannot write '{trace}(\.rank-[01])?': No such file")
             self.assertNotIn(b"step 1", done.stderr)
-        for word in ("bogus", "tp:latency=-1us", "dp:bandwidth=0GB/s", "dp:speed=1"):
+        self.refuse(("x.plan' is for one rank", "leave out --link"), *run, "--link", "latency=1us")
+        run[1] = mesh
+        for word in ("bogus", "tp:latency=-1us", "tp:bandwidth=0GB/s", "tp:speed=1"):
             self.refuse((f"--link {word}", "such as bandwidth=10GB/s,latency=5us"), *run, "--link", word)
-        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are dp"), *run, "--link", "pp:latency=1us")
+        self.refuse(("--link pp:latency=1us", "no axis 'pp'", "its axes are tp"), *run, "--link", "pp:latency=1us")
+        self.refuse(("along 'tp' is given twice",), *run, "--link", "tp:latency=1us", "--link", "tp:latency=2us")
+
+    def test_outputs_that_are_inputs(self):
+        model = self.model("mine", {}, WEIGHTS.read_bytes())
+        sizes = ["--batch", 3, "--seq", 5]
+        compile_ = "bowline-compile"
+        (self.folder / "link").symlink_to(model / "model.safetensors")
+        for name in ("config.json", "model.safetensors", "../link"):
+            for output in (["-o", model / name], ["-o", self.folder / "x.plan", "--kernel-listing", model / name]):
+                self.refuse((f"{output[-2]} names", "a file of MODEL", "would be overwritten"), compile_, model, *sizes,
+                            *output)
+        strategy, graph = self.folder / "s.mlir", self.folder / "g.mlir"
+        tools.succeed(compile_, model, *sizes, "--compile-to", "graph", "-o", graph)
+        strategy.write_text('"dist.strategy"() : () -> ()')
+        self.refuse("-o and --strategy name the same file", compile_, model, *sizes, "--strategy", strategy, "-o",
+                    strategy)
+        self.refuse("-o and MODEL name the same file", compile_, graph, "--compile-to", "graph", "-o", graph)
+        # What is beside a model and no part of it may be written again.
+        for _ in range(2):
+            tools.succeed(compile_, model, *sizes, "-o", model / "x.plan")
+
+    def test_choices_without_effect_are_noted(self):
+        plan, processors = self.folder / "x.plan", len(os.sched_getaffinity(0))
+        for flags, says in ((["--lr", 0], "note: --lr 0: no step changes a parameter"),
+                            (["--threads", processors + 1], f"this machine has {processors} processors")):
+            done = tools.start("bowline-compile", tools.MODELS / MODEL, "--batch", 3, "--seq", 5, *flags, "-o", plan)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(says, done.stderr.decode())
 
     def test_flags_of_ranks(self):
         plan = self.folder / "x.plan"
@@ -490,6 +586,7 @@ class BadInput(tools.ToolTest):
         self.refuse(("no_entry", "'eval_step', 'init', 'train_step'"), *inspect, *trace, "--entry", "no_entry")
         self.refuse(("none/t", "No such file"), *inspect, "--trace", self.folder / "none" / "t")
         self.refuse("is a directory", *inspect, "--trace", self.folder)
+        self.refuse("--trace and the plan name the same file", *inspect, "--trace", plan)
 
         translate = "bowline-translate"
         self.refuse("INPUT is required", translate)
@@ -505,6 +602,7 @@ class BadInput(tools.ToolTest):
         for direction, path in (("--plan-to-mlir", plan), ("--mlir-to-plan", text)):
             self.refuse(("none/y", "No such file"), translate, direction, path, "-o", self.folder / "none" / "y")
             self.refuse("is a directory", translate, direction, path, "-o", self.folder)
+            self.refuse("-o and INPUT name the same file", translate, direction, path, "-o", path)
         self.refuse(("x.plan:1:1", "expected operation"), translate, "--mlir-to-plan", plan, "-o", self.folder / "y")
 
     def test_flags_of_generation(self):

@@ -143,6 +143,51 @@ class CudaPlans(tools.ToolTest):
             with self.subTest(flags=flags):
                 self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], *flags)
 
+    # Communicators that a rank uses beside each other, in loops, and in every kind of schedule.
+    ORDERED = (
+        ("mistral-tiny", ["--mesh", "dp=3", "--zero", "1"]),
+        ("llama-tied", ["--mesh", "dp=3", "--zero", "2"]),
+        ("qwen2-tiny", ["--mesh", "fsdp=3", "--zero", "3", "--prefetch", "2"]),
+        ("llama-tiny", ["--mesh", "dp=3,tp=2", "--zero", "1"]),
+        ("llama-tiny", ["--mesh", "dp=3,tp=2", "--zero", "3"]),
+        ("qwen3-tiny", ["--mesh", "tp=2", "--overlap-chunks", "2"]),
+        ("gpt2-tiny", ["--mesh", "pp=2", "--microbatches", "3", "--schedule", "gpipe"]),
+        ("llama-tied", ["--mesh", "pp=2", "--microbatches", "3", "--schedule", "1f1b"]),
+        ("llama-tiny", ["--mesh", "pp=2", "--microbatches", "3", "--schedule", "zb_h1"]),
+        ("llama-tiny", ["--mesh", "pp=2,tp=2", "--microbatches", "3", "--runs-in-flight", "2"]),
+    )
+
+    def facts_of(self, proof, report):
+        return int(re.search(rf"^proven +{proof} +(\d+) ", report, re.MULTILINE).group(1))
+
+    def test_communications_follow_one_another(self):
+        for model, flags in self.ORDERED:
+            with self.subTest(model=model, flags=flags):
+                flags = [*tools.TRAIN_SHAPES[model], *flags, "--no-codegen"]
+                plan = self.compile(tools.MODELS / model, *flags)
+                self.assertGreater(self.facts_of("serial order", tools.succeed("bowline-check", plan).decode()), 1)
+                # Devices that replay nothing have no use for it.
+                self.compile(tools.MODELS / model, *flags, target=("--target", "discrete"))
+                self.assertNotIn("serial order", tools.succeed("bowline-check", plan).decode())
+
+    def test_orders_of_communications_are_needed(self):
+        """Without any one of its waits such a plan is refused, by this proof or by another."""
+        flags = ["--mesh", "pp=2,tp=2", "--microbatches", "3", "--no-codegen"]
+        plan = self.compile(tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], *flags)
+        text, changed = self.folder / "x.mlir", self.folder / "changed.mlir"
+        tools.succeed("bowline-translate", "--plan-to-mlir", plan, "-o", text)
+        lines = text.read_text().splitlines(keepends=True)
+        waits = [i for i, line in enumerate(lines) if line.strip().startswith("plan.wait ")]
+        proofs = []
+        for i in waits:
+            changed.write_text("".join(lines[:i] + lines[i + 1:]))
+            tools.succeed("bowline-translate", "--mlir-to-plan", changed, "-o", plan)
+            done = tools.start("bowline-check", plan)
+            self.assertEqual(done.returncode, 2, lines[i])
+            proofs.append(re.search(r"the proof of ([a-z ]+) fails", done.stderr.decode()).group(1))
+        self.assertIn("serial order", proofs)
+        self.assertLessEqual(set(proofs), {"serial order", "no race", "one stream"})
+
     def test_plans_survive_as_text_and_every_phase_goes_on(self):
         self.require_toolkit()
         phases = ["input", "graph", "train", "shard", "local", "fuse", "schedule", "codegen", "hoist", "overlap",
@@ -159,9 +204,12 @@ class CudaPlans(tools.ToolTest):
         for phase in phases:
             with self.subTest(phase=phase):
                 tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", *flags, f"--compile-to={phase}", "-o", text)
-                tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", again)
+                tools.succeed("bowline-compile", text, "--compile-from", phase, *flags[-6:], "-o", again)
                 self.assertEqual(again.read_bytes(), plan.read_bytes())
-        for wrong in ([], ["--target", "cuda", "--cuda-arch", "sm_90a"]):
+        # It need not be said again.
+        tools.succeed("bowline-compile", text, "--compile-from", "memory", "-o", again)
+        self.assertEqual(again.read_bytes(), plan.read_bytes())
+        for wrong in (["--target", "cpu"], ["--target", "cuda", "--cuda-arch", "sm_90a"]):
             done = tools.start("bowline-compile", text, "--compile-from", "memory", *wrong, "-o", self.folder / "no.plan")
             self.assertEqual(done.returncode, 1)
             self.assertIn("compiled with --target cuda --cuda-arch sm_80 up to here", done.stderr.decode())

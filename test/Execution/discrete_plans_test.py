@@ -78,7 +78,7 @@ class DiscretePlans(tools.ToolTest):
         plan = self.compile("discrete", "llama-tiny")
         done = tools.start("bowline-run", plan, "--driver", "cpu", "--data", tools.TOKENS, "--steps", 1)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("the plan was compiled for device 'discrete', but this machine is 'cpu'", done.stderr.decode())
+        self.assertIn("the plan was compiled for the device 'discrete', which the driver 'cpu' is not", done.stderr.decode())
 
     def test_steps_keep_what_is_computed(self):
         done = tools.start("bowline-compile", tools.MODELS / "llama-tiny", *tools.TRAIN_SHAPES["llama-tiny"], "--target",

@@ -30,9 +30,17 @@ class RoundTrip(tools.ToolTest):
                 ("llama-tied", "train", ["--batch", "4", "--seq", "6", "--no-codegen"],
                  ["--mesh", "pp=2,dp=2,tp=2", "--zero", "3", "--microbatches", "2", "--sequence-parallel"]),
                 ("gpt2-tiny", "generate", ["--seq", "7"], [])):
-            flags = ["--mode", mode, *tools.ONE_THREAD, *flags]
-            if mode == "train":
-                flags += ["--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9"]
+            schedule = ["--lr-schedule", "cosine", "--warmup-steps", "3", "--decay-steps", "9"] if mode == "train" else []
+            code = ["--no-codegen"] if "--no-codegen" in flags else []
+
+            def read_after(phase):
+                """The flags that phases behind this one read."""
+                at = phases.index(phase)
+                return [*(["--mode", mode] if at < phases.index("fuse") else []),
+                        *(schedule if at < phases.index("train") else []),
+                        *(code if at < phases.index("codegen") else [])]
+
+            flags = ["--mode", mode, *tools.ONE_THREAD, *flags, *schedule]
             straight = self.folder / "straight.plan"
             tools.succeed("bowline-compile", tools.MODELS / model, *flags, *strategy, "-o", straight)
             previous, origin = "input", tools.MODELS / model
@@ -40,10 +48,12 @@ class RoundTrip(tools.ToolTest):
                 with self.subTest(model=model, strategy=strategy, phase=phase):
                     text, plan = self.folder / f"{phase}.mlir", self.folder / f"{phase}.plan"
                     # Each phase starts from the text of the one before it.
-                    start = strategy if origin.is_dir() else ["--compile-from", previous]
-                    tools.succeed("bowline-compile", origin, *start, *flags, f"--compile-to={phase}", "-o", text)
+                    start = [*strategy, *flags] if origin.is_dir() else [
+                        "--compile-from", previous, *read_after(previous), *tools.ONE_THREAD]
+                    tools.succeed("bowline-compile", origin, *start, f"--compile-to={phase}", "-o", text)
                     tools.succeed("bowline-opt", "--verify-roundtrip", text, "-o", "/dev/null")
-                    tools.succeed("bowline-compile", text, "--compile-from", phase, *flags, "-o", plan)
+                    tools.succeed("bowline-compile", text, "--compile-from", phase, *read_after(phase),
+                                  *tools.ONE_THREAD, "-o", plan)
                     self.assertEqual(straight.read_bytes(), plan.read_bytes())
                     previous, origin = phase, text
 

@@ -86,7 +86,7 @@ def compile_generate(model, plan, *flags):
             "-o", plan)
 
 
-def metrics_of(path, without=("step_ms", "tokens_per_s")):
+def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms")):
     """The lines of a metrics file, without what differs from run to run. Numbers stay text: equal means equal bits."""
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line, parse_float=str) for line in file]

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Codegen/Loops/KernelFrame.h"
-#include "dialects/Graph/ValidRows.h"
+#include "compiler/Codegen/KernelCodegen.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
+using namespace bowline;
 using namespace bowline::codegen;
 
 Type bowline::codegen::memoryType(Type elementType) {
@@ -35,11 +36,11 @@ Value KernelBuilder::elements(Value vector, int64_t first, int64_t count) {
 }
 
 Value bowline::codegen::loadValidRows(KernelFrame &frame) {
-  auto numbers = frame.kernel->getAttrOfType<DenseI64ArrayAttr>(graph::kValidRows);
-  if (!numbers)
+  auto number = frame.kernel->getAttrOfType<IntegerAttr>(kRowCountAttr);
+  if (!number)
     return {};
   KernelBuilder &b = frame.b;
-  const Argument &count = frame.arguments[numbers[0]];
+  const Argument &count = frame.arguments[number.getInt()];
   Value last = LLVM::GEPOp::create(b, count.pointer.getType(), b.getI32Type(), count.pointer,
                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(count.type.getDimSize(0) - 1)});
   Value rows = arith::ExtSIOp::create(b, b.getI64Type(), LLVM::LoadOp::create(b, b.getI32Type(), last));

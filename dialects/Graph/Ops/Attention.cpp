@@ -178,14 +178,21 @@ LogicalResult AttentionOp::buildFromKernel(ImplicitLocOpBuilder &builder, const 
   return success();
 }
 
-/// Multiply-adds of `products` matrix products of size S x T x D, half of them masked where causal, and of each row all
-/// but the window.
+/// How many keys the queries of a head see together. The last causal query sees all of them, each one before it one
+/// less, and none more than the window.
+static double countPairs(double queries, double keys, bool causal, double window) {
+  if (!causal)
+    return queries * keys;
+  double last = window == 0 ? keys : std::min(window, keys);
+  double fewer = std::max(0.0, last - (keys - queries + 1)); // queries that see less than the last one
+  return queries * last - fewer * (fewer + 1) / 2;
+}
+
+/// Multiply-adds of `products` matrix products that have an element for each pair of a query and a key that it sees.
 template <typename Op> static double attentionFlops(Op op, int products) {
   RankedTensorType query = tensorType(op.getQuery()), key = tensorType(op.getKey());
-  double seen = static_cast<double>(key.getDimSize(1)) * (op.getCausal() ? 0.5 : 1.0);
-  if (op.getWindow() != 0)
-    seen = std::min(seen, static_cast<double>(op.getWindow()));
-  double pairs = static_cast<double>(query.getDimSize(1)) * seen;
+  double pairs = countPairs(static_cast<double>(query.getDimSize(1)), static_cast<double>(key.getDimSize(1)),
+                            op.getCausal(), static_cast<double>(op.getWindow()));
   return 2.0 * products * query.getDimSize(0) * query.getDimSize(2) * query.getDimSize(3) * pairs;
 }
 

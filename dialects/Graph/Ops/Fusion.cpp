@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/Ops/OpSupport.h"
+#include "dialects/Graph/ValidRows.h"
+#include "dialects/Program/ValidRows.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -25,23 +27,41 @@ LogicalResult FusionOp::verifyValidRows() {
   ArrayRef<int64_t> numbers = getValidRows().value_or(ArrayRef<int64_t>());
   if (!getValidRows())
     return success();
-  auto inputs = static_cast<int64_t>(getInputs().size());
+  SmallVector<Value> all(getInputs());
+  llvm::append_range(all, getOutputs());
+  auto inputs = static_cast<int64_t>(getInputs().size()), count = static_cast<int64_t>(all.size());
   for (auto [i, number] : llvm::enumerate(numbers))
-    if (number < 0 || number >= inputs || llvm::is_contained(numbers.take_front(i), number))
-      return emitOpError("names input ") << number << " as its count of rows or as one that has rows; each must be one "
-                                         << "of its " << inputs << " inputs, and a different one";
-  auto count = numbers.empty() ? RankedTensorType() : tensorType(getInputs()[numbers.front()]);
-  if (!count || count.getRank() != 1 || !count.getElementType().isSignlessInteger(32))
+    if (number < 0 || number >= (i == 0 ? inputs : count) || llvm::is_contained(numbers.take_front(i), number))
+      return emitOpError("names ") << number << " as its count of rows or as what has rows; each must be one of its "
+                                   << inputs << " inputs or, behind the count, of the results that follow them, and a "
+                                   << "different one";
+  auto type = numbers.empty() ? RankedTensorType() : tensorType(all[numbers.front()]);
+  if (!type || type.getRank() != 1 || !type.getElementType().isSignlessInteger(32))
     return emitOpError("needs a count of rows that is i32 with one dimension");
-  SmallVector<Value> tensors(getOutputs());
+  if (numbers.size() < 2)
+    return emitOpError("needs an input or a result that has rows");
+  RankedTensorType first = tensorType(all[numbers[1]]);
   for (int64_t number : numbers.drop_front())
-    tensors.push_back(getInputs()[number]);
-  for (Value tensor : tensors)
-    if (tensorType(tensor).getRank() == 0 ||
-        tensorType(tensor).getDimSize(0) != tensorType(tensors.front()).getDimSize(0))
-      return emitOpError("has rows, which are the first dimension of all results and of the inputs that it names: ")
-             << tensor.getType() << " has others than " << tensors.front().getType();
+    if (RankedTensorType rows = tensorType(all[number]);
+        rows.getRank() == 0 || rows.getDimSize(0) != first.getDimSize(0))
+      return emitOpError("has rows, which are the first dimension of all that it names: ")
+             << rows << " has others than " << first;
+  if (kernelThatLeavesRowsOut(*this))
+    return success();
+  for (int64_t number = inputs; number < count; ++number)
+    if (!llvm::is_contained(numbers.drop_front(), number))
+      return emitOpError("becomes code, which leaves out rows of all results: name result ") << number << " too";
+  if (!haveRowsToLeaveOut(getOutputs().getTypes()))
+    return emitOpError(kRowsToLeaveOut);
   return success();
+}
+
+KernelModel bowline::graph::kernelThatLeavesRowsOut(FusionOp fusion) {
+  Block &body = fusion.getBody().front();
+  if (!fusion.getValidRows() || !llvm::hasNItems(body, 2) || body.front().getNumOperands() == 0 ||
+      body.front().getResults() != body.getTerminator()->getOperands())
+    return {};
+  return dyn_cast<KernelModel>(body.front());
 }
 
 Operation *FusionOp::getContraction() {

@@ -50,20 +50,13 @@ static LogicalResult forEachGroup(Operation *op, const HostTensor &offsets, int6
 // Local forms
 //===----------------------------------------------------------------------===//
 
-/// `index`, or `last` where it is larger.
-static Value atMost(ImplicitLocOpBuilder &builder, Value index, int64_t last) {
-  Value bound = constantLike(builder, index.getType(), static_cast<double>(last));
-  Value isBehind = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt, index, bound);
-  return arith::SelectOp::create(builder, isBehind, bound, index);
-}
-
-/// The offsets within this rank's shard of `rows` rows: counted from its first row, and limited to [0, rows].
+/// The offsets within this rank's shard of `rows` rows: counted from its first row, and limited to [0, rows]. One that
+/// is none of all rows stays as it is, and so is none of the shard's either: the check before the kernel finds it.
+/// Where one is below the one before it, so it is on the rank that has the rows between both.
 static Value offsetsOfRows(LocalContext &context, ImplicitLocOpBuilder &builder, Value offsets, LocalContext::Axes axes,
                            int64_t rows) {
-  Value index = shiftedToPart(context, builder, offsets, axes, rows);
-  Value zero = constantLike(builder, index.getType(), 0);
-  Value isBefore = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, index, zero);
-  return arith::SelectOp::create(builder, isBefore, zero, atMost(builder, index, rows));
+  Value own = withinZeroAnd(builder, shiftedToPart(context, builder, offsets, axes, rows), rows);
+  return whereOwn(builder, offsets, rows * context.countAlong(axes) + 1, own, offsets);
 }
 
 /// The offsets of the `groups` groups of this rank's shard. Groups beyond the last one are empty: they end with the

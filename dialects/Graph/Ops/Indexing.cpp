@@ -46,6 +46,25 @@ static DictionaryAttr configOf(MLIRContext *context, bool isInRange) {
 
 static bool isInRange(const KernelUse &use) { return use.config && use.config.contains(kInRange); }
 
+/// Gives an operation the row numbers of the shard along `axes` of its table, which has `part` rows. The first row
+/// stands for those that the rank does not have. Returns the numbers counted from the shard's first row, without
+/// anything in their place.
+///
+/// A number that is no row of the whole table stays as it is. So it is no row of the shard either, and the check before
+/// the kernel finds it, unless there is none.
+template <typename OpTy>
+static Value localizeIndices(OpTy op, LocalContext &context, ImplicitLocOpBuilder &builder, LocalContext::Axes axes,
+                             int64_t part) {
+  Value global = op.getIndices();
+  int64_t rows = part * context.countAlong(axes);
+  Value index = shiftedToPart(context, builder, global, axes, part);
+  Value local = whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0));
+  if (!op.getInRange())
+    local = whereOwn(builder, global, rows, local, global);
+  op.getIndicesMutable().assign(local);
+  return index;
+}
+
 //===----------------------------------------------------------------------===//
 // GatherOp
 //===----------------------------------------------------------------------===//
@@ -92,10 +111,12 @@ FactorRule GatherOp::factorRule() {
 
 double GatherOp::flops() { return 0; }
 
-/// The operation reads the rows that it gives, not the whole table.
+/// The operation reads the indices and the rows that it gives, not the whole table.
 double GatherOp::bytes() {
-  RankedTensorType rows = getType();
-  return 2.0 * rows.getNumElements() * llvm::divideCeil(rows.getElementTypeBitWidth(), 8);
+  auto bytesOf = [](RankedTensorType type) {
+    return static_cast<double>(type.getNumElements()) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  };
+  return 2.0 * bytesOf(getType()) + bytesOf(tensorType(getIndices()));
 }
 
 Precision GatherOp::precision() { return Precision::Follow; }
@@ -107,9 +128,7 @@ void GatherOp::localize(LocalContext &context) {
     return;
   ImplicitLocOpBuilder builder(getLoc(), *this);
   int64_t part = tensorType(getTable()).getDimSize(0);
-  Value index = shiftedToPart(context, builder, getIndices(), axes, part);
-  getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
-  setInRange(true);
+  Value index = localizeIndices(*this, context, builder, axes, part);
   builder.setInsertionPointAfter(*this);
   RankedTensorType type = getType();
   Value own = whereOwn(builder, alongRows(builder, index, type), part, getResult(), constantLike(builder, type, 0));
@@ -189,13 +208,11 @@ void ScatterAddOp::localize(LocalContext &context) {
     return;
   ImplicitLocOpBuilder builder(getLoc(), *this);
   int64_t part = getType().getDimSize(0);
-  Value index = shiftedToPart(context, builder, getIndices(), axes, part);
+  Value index = localizeIndices(*this, context, builder, axes, part);
   Value updates = getUpdates();
   Value own = whereOwn(builder, alongRows(builder, index, tensorType(updates)), part, updates,
                        constantLike(builder, updates.getType(), 0));
   getUpdatesMutable().assign(own);
-  getIndicesMutable().assign(whereOwn(builder, index, part, index, constantLike(builder, index.getType(), 0)));
-  setInRange(true);
 }
 
 std::optional<double> ScatterAddOp::resultPadding(const PaddingContext &context, unsigned) {

@@ -21,6 +21,18 @@ Value bowline::graph::shiftedToPart(LocalContext &context, ImplicitLocOpBuilder 
   return arith::SubIOp::create(builder, indices, firsts);
 }
 
+Value bowline::graph::atMost(ImplicitLocOpBuilder &builder, Value index, int64_t last) {
+  Value bound = constantLike(builder, index.getType(), static_cast<double>(last));
+  Value isBehind = arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt, index, bound);
+  return arith::SelectOp::create(builder, isBehind, bound, index);
+}
+
+Value bowline::graph::withinZeroAnd(ImplicitLocOpBuilder &builder, Value index, int64_t last) {
+  Value zero = constantLike(builder, index.getType(), 0);
+  Value isBefore = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, index, zero);
+  return arith::SelectOp::create(builder, isBefore, zero, atMost(builder, index, last));
+}
+
 Value bowline::graph::whereOwn(ImplicitLocOpBuilder &builder, Value index, int64_t part, Value value, Value other) {
   Type type = index.getType();
   Value above = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, index, constantLike(builder, type, 0));

@@ -13,9 +13,16 @@
 
 namespace bowline::graph {
 
-/// Subtracts from global indices the first one of this rank's shard along `axes`, which has `part` indices.
+/// Subtracts from global indices the first one of this rank's shard along `axes`, which has `part` indices. The result
+/// of an index below 0 may be any number that is not in the part.
 Value shiftedToPart(LocalContext &context, mlir::ImplicitLocOpBuilder &builder, Value indices, LocalContext::Axes axes,
                     int64_t part);
+
+/// `index`, or `last` where it is larger.
+Value atMost(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t last);
+
+/// `index`, or the nearest number in [0, last].
+Value withinZeroAnd(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t last);
 
 /// `value` where 0 <= index < part, `other` elsewhere; all of one shape.
 Value whereOwn(mlir::ImplicitLocOpBuilder &builder, Value index, int64_t part, Value value, Value other);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Graph/ValidRows.h"
 #include "dialects/Graph/Ops/LocalParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -52,9 +53,12 @@ void ValidRowsOp::localize(LocalContext &context) {
   LocalContext::Axes axes = context.axesOf(getRows(), 0);
   if (axes.empty())
     return;
-  // A count beyond the part is all of it, and one in front of it is none.
+  // A count beyond the part is all of it, and one in front of it is none. The difference needs numbers of rows: a count
+  // far below 0 would become one of all rows.
   ImplicitLocOpBuilder builder(getLoc(), *this);
-  getCountMutable().assign(shiftedToPart(context, builder, getCount(), axes, getType().getDimSize(0)));
+  int64_t part = getType().getDimSize(0);
+  Value count = withinZeroAnd(builder, getCount(), part * context.countAlong(axes));
+  getCountMutable().assign(shiftedToPart(context, builder, count, axes, part));
 }
 
 std::optional<double> ValidRowsOp::resultPadding(const PaddingContext &context, unsigned) {
@@ -76,4 +80,9 @@ SmallVector<Value> ValidRowsOp::decompose(OpBuilder &builder) {
   Value counts = BroadcastOp::create(b, index, count, ArrayRef<int64_t>{});
   Value isValid = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, IotaOp::create(b, index, 0), counts);
   return {arith::SelectOp::create(b, isValid, getRows(), constantLike(b, type, 0))};
+}
+
+Value bowline::graph::countOfZeroedRows(Operation *op) {
+  auto rows = dyn_cast<ValidRowsOp>(op);
+  return rows ? rows.getCount() : Value();
 }

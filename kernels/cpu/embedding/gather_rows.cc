@@ -16,8 +16,9 @@ class GatherRows : public Kernel {
   void Run(absl::Span<void* const> arguments, void*) const override {
     const char* table = static_cast<const char*>(arguments[0]);
     const int32_t* ids = static_cast<const int32_t*>(arguments[1]);
-    char* out = static_cast<char*>(arguments[2]);
-    loop_.Run(shape_.tokens, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
+    char* out = static_cast<char*>(arguments[OutOf(shape_)]);
+    const int64_t tokens = ValidTokens(shape_, static_cast<const int32_t*>(arguments[2]));
+    loop_.Run(tokens, 0.1 * static_cast<double>(row_bytes_), [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) {
         const auto row = static_cast<size_t>(RowOf(shape_, ids[token]));
         std::memcpy(out + static_cast<size_t>(token) * row_bytes_, table + row * row_bytes_, row_bytes_);
@@ -39,11 +40,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 }  // namespace
 
 KernelDefinition GatherRowsDefinition() {
-  return {"gather_rows",
-          "out[n..., :] = table[ids[n...], :], the nearest row where there is none; table [V, D...] and out [N..., "
-          "D...] of one "
-          "floating-point type or i32, ids [N...] i32",
-          &Create};
+  return {
+      "gather_rows",
+      "out[n..., :] = table[ids[n...], :], the nearest row where there is none; table [V, D...] and out [N..., "
+      "D...] of one floating-point type or i32, ids [N...] i32; int leaves_rows_out, for a count [C] i32 in front of "
+      "out, of whose last element many rows, the first dimension of ids, are gathered: the others are not touched",
+      &Create};
 }
 
 }  // namespace bowline::kernels

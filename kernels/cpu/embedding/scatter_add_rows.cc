@@ -31,15 +31,17 @@ class ScatterAddRows : public Kernel {
 
   void Run(absl::Span<void* const> arguments, void* scratch) const override {
     const Update* updates = static_cast<const Update*>(arguments[0]);
-    Result* out = static_cast<Result*>(arguments[2]);
+    Result* out = static_cast<Result*>(arguments[OutOf(shape_)]);
+    const int64_t tokens = ValidTokens(shape_, static_cast<const int32_t*>(arguments[2]));
     int32_t* first = static_cast<int32_t*>(scratch);
     const Chains chains{first, first + shape_.rows, first + shape_.rows + shape_.tokens};
-    const int64_t used = ChainTokens(static_cast<const int32_t*>(arguments[1]), chains);
+    const int64_t used = ChainTokens(static_cast<const int32_t*>(arguments[1]), tokens, chains);
     const double row_nanoseconds = 0.05 * sizeof(Result) * static_cast<double>(shape_.columns);
     clear_loop_.Run(shape_.rows, row_nanoseconds,
                     [&](int64_t begin, int64_t end) { ClearUnused(chains, begin, end, out); });
+    if (used == 0) return;
     const int64_t blocks = (shape_.columns + kBlock - 1) / kBlock;
-    const double tokens_per_row = static_cast<double>(shape_.tokens) / static_cast<double>(used);
+    const double tokens_per_row = static_cast<double>(tokens) / static_cast<double>(used);
     const double unit_nanoseconds = 0.2 * static_cast<double>(std::min(kBlock, shape_.columns)) * tokens_per_row;
     sum_loop_.Run(blocks * used, unit_nanoseconds, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
@@ -61,10 +63,10 @@ class ScatterAddRows : public Kernel {
   };
 
   // Returns the number of rows that have tokens.
-  int64_t ChainTokens(const int32_t* ids, const Chains& chains) const {
+  int64_t ChainTokens(const int32_t* ids, int64_t tokens, const Chains& chains) const {
     std::memset(chains.first, 0xFF, static_cast<size_t>(shape_.rows) * sizeof(int32_t));
     int64_t used = 0;
-    for (int64_t token = shape_.tokens - 1; token >= 0; --token) {
+    for (int64_t token = tokens - 1; token >= 0; --token) {
       const auto row = static_cast<int32_t>(RowOf(shape_, ids[token]));
       int32_t& first = chains.first[row];
       if (first < 0) chains.used[used++] = row;
@@ -130,12 +132,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 }  // namespace
 
 KernelDefinition ScatterAddRowsDefinition() {
-  return {"scatter_add_rows",
-          "out[v, :] = sum in f32 over n with ids[n...] == v, or nearest to it where there is no such row, in order of "
-          "n, of updates[n..., :]; updates [N..., D...] "
-          "f32 or bf16, ids [N...] i32, out [V, D...] f32, or bf16 if updates are; same bits for every number of "
-          "threads",
-          &Create};
+  return {
+      "scatter_add_rows",
+      "out[v, :] = sum in f32 over n with ids[n...] == v, or nearest to it where there is no such row, in order of "
+      "n, of updates[n..., :]; updates [N..., D...] "
+      "f32 or bf16, ids [N...] i32, out [V, D...] f32, or bf16 if updates are; int leaves_rows_out, for a count [C] "
+      "i32 in front of out, of whose last element many rows, the first dimension of ids, are added: the others are "
+      "not read; same bits for every number of threads",
+      &Create};
 }
 
 }  // namespace bowline::kernels

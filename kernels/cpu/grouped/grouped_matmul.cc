@@ -41,8 +41,10 @@ class GroupedMatmul : public Kernel {
     // Rows of no group stand before the first and behind the last.
     const size_t row_bytes = static_cast<size_t>(shape_.n * result_bytes_);
     std::memset(operands.result, 0, static_cast<size_t>(first) * row_bytes);
-    std::memset(operands.result + static_cast<size_t>(last) * row_bytes, 0,
-                static_cast<size_t>(shape_.rows - last) * row_bytes);
+    if (!shape_.leaves_rows_out) {
+      std::memset(operands.result + static_cast<size_t>(last) * row_bytes, 0,
+                  static_cast<size_t>(shape_.rows - last) * row_bytes);
+    }
     const int64_t strips = CeilDiv(shape_.n, pieces_.strip);
     loop_.RunMembers(blocks * strips, [&](int member, int64_t begin, int64_t end) {
       float* own_scratch =
@@ -94,13 +96,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const Signature& signature) {
 }  // namespace
 
 KernelDefinition GroupedMatmulDefinition() {
-  return {"grouped_matmul",
-          "out[r] = rows[r] matrices[g] for offsets[g] <= r < offsets[g+1], zeros elsewhere; rows [N, K] and matrices "
-          "[G, K, M], with 'transposed' [G, M, K], of one floating-point type; offsets i32, at most G + 1; out [N, M] "
-          "f32 or "
-          "of that type; sums in f32; int transposed; offsets that do not ascend within the rows count as the nearest "
-          "that do",
-          &Create};
+  return {
+      "grouped_matmul",
+      "out[r] = rows[r] matrices[g] for offsets[g] <= r < offsets[g+1], zeros elsewhere; rows [N, K] and matrices "
+      "[G, K, M], with 'transposed' [G, M, K], of one floating-point type; offsets i32, at most G + 1; out [N, M] "
+      "f32 or "
+      "of that type; sums in f32; int transposed; int leaves_rows_out: rows behind the last offset are not written; "
+      "offsets that do not ascend within the rows count as the nearest that do",
+      &Create};
 }
 
 }  // namespace bowline::kernels

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/isa/isa.h"
 #include "kernels/cpu/matmul/gemm_tiles.h"
 #include "kernels/registry/registry.h"
@@ -48,7 +49,7 @@ struct GemmShape {
 enum class GemmResult : uint8_t { kF32, kBf16, kF16, kEpilogue };
 
 constexpr GemmResult GemmResultOf(DType type) {
-  return type == DType::kBF16 ? GemmResult::kBf16 : type == DType::kF16 ? GemmResult::kF16 : GemmResult::kF32;
+  return ChooseByComputedType(type, GemmResult::kF32, GemmResult::kBf16, GemmResult::kF16);
 }
 
 // Finished elements go to memory, or with their indices in the whole product to an epilogue.
@@ -75,9 +76,7 @@ struct GemmTable {
   int tile_n;  // a natural multiple for cutting n
   GemmFunctions f32, bf16, f16;
 
-  const GemmFunctions& Of(DType operands) const {
-    return operands == DType::kBF16 ? bf16 : operands == DType::kF16 ? f16 : f32;
-  }
+  const GemmFunctions& Of(DType operands) const { return ChooseByComputedType(operands, f32, bf16, f16); }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(GemmTable, kGemm)
 BOWLINE_DECLARE_BF16_VARIANT(GemmTable, kGemm)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/isa/isa.h"
 #include "types/element_type.h"
 
@@ -28,9 +29,7 @@ struct GemmLevel {
   bool bf16_pairs;  // two bf16 to a word; else each is widened
   GemmTiles f32, bf16, f16;
 
-  const GemmTiles& Of(ElementType operands) const {
-    return operands == ElementType::kBF16 ? bf16 : operands == ElementType::kF16 ? f16 : f32;
-  }
+  const GemmTiles& Of(ElementType operands) const { return ChooseByComputedType(operands, f32, bf16, f16); }
 };
 
 // AMX multiplies matrices of bf16 that have at least this many rows and columns; tile_n is that of AVX512-BF16.

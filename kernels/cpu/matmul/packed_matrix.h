@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/isa/isa.h"
 #include "kernels/cpu/matmul/packed_form.h"
 #include "kernels/signatures/pack_shape.h"
@@ -28,7 +29,7 @@ struct PackMatrixTable {
   bool bf16_pairs;            // two bf16 to a word; else each is widened
   PackPanels f32, bf16, f16;  // f16 for a single product, never kept
 
-  PackPanels Of(DType type) const { return type == DType::kBF16 ? bf16 : type == DType::kF16 ? f16 : f32; }
+  PackPanels Of(DType type) const { return ChooseByComputedType(type, f32, bf16, f16); }
 };
 BOWLINE_DECLARE_ISA_VARIANTS(PackMatrixTable, kPackMatrix)
 BOWLINE_DECLARE_BF16_VARIANT(PackMatrixTable, kPackMatrix)

@@ -34,6 +34,7 @@ LogicalResult StageSplitting::run() {
   PipelineRanks ranks{schedule->placement, *timeline};
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
+  module->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(strategy.stageAxis));
   SmallVector<Operation *> divided;
   for (Operation &op : *module.getBody())
     if (isDivided(&op))
@@ -98,7 +99,6 @@ FailureOr<Schedule> StageSplitting::readSchedule(int64_t microbatches) {
 ModuleOp StageSplitting::split(OpBuilder &builder, const PipelineRanks &ranks, int64_t rank) {
   std::string name = "stage" + std::to_string(rank);
   ModuleOp nested = ModuleOp::create(builder, module.getLoc(), name);
-  nested->setAttr(stage::StageDialect::kAxisAttr, builder.getStringAttr(strategy.stageAxis));
 
   SymbolTable rankSymbols(nested);
   OpBuilder body = OpBuilder::atBlockEnd(nested.getBody());

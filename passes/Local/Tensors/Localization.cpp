@@ -7,7 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Local/Tensors/Localization.h"
+#include "dialects/Graph/Movement.h"
+#include "dialects/Stage/StageOps.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/KernelSignature.h"
 #include "passes/Local/Tensors/ReshardPlan.h"
 
 using namespace mlir;
@@ -128,8 +132,29 @@ void Localization::localize(Operation *op) {
   op->removeAttr(DistDialect::kShardingsAttr);
   for (OpResult result : op->getResults())
     result.setType(localType(result.getType(), shardingOf(result)));
+  markInRange(op);
   if (auto model = dyn_cast<graph::ShardingModel>(op))
     model.localize(context);
+}
+
+/// The operand of an operation between ranks that moves elements.
+static Value movedBetweenRanks(Operation *op) {
+  bool moves = isa<dist::AllGatherOp, dist::AllToAllOp, dist::PermuteOp, dist::SliceOp, stage::TransferOp>(op);
+  return moves ? op->getOperand(0) : Value();
+}
+
+/// Row numbers of a table that ranks divide are computed with, and nobody sees any more that callers keep them in
+/// range: then the operation says so itself, as its kernel does.
+void Localization::markInRange(Operation *op) {
+  auto model = dyn_cast<graph::KernelModel>(op);
+  const kernels::DataCheck *check = model ? kernels::FindDataCheck(std::string_view(model.kernelName())) : nullptr;
+  if (!check || !check->is_row)
+    return;
+  Value table = tableOf(op, *check);
+  ArrayRef<StringAttr> axes = context.axesOf(table, 0);
+  int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(0) * context.countAlong(axes);
+  if (!axes.empty() && graph::areKeptBelow(op->getOperand(check->argument), rows, movedBetweenRanks))
+    op->setAttr(StringRef(kernels::kInRange), UnitAttr::get(op->getContext()));
 }
 
 void Localization::localizeReshard(dist::ReshardOp reshard) {

@@ -42,6 +42,7 @@ private:
   void localizeVariable(graph::Variable variable);
   void localizeFunction(graph::FuncOp function);
   void localize(mlir::Operation *op);
+  void markInRange(mlir::Operation *op);
   void localizeReshard(dist::ReshardOp reshard);
 
   mlir::ModuleOp module;

@@ -7,13 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Graph/GraphOpInterfaces.h"
+#include "dialects/Graph/Movement.h"
+#include "kernels/registry/data_check.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Analysis/KernelSignature.h"
 #include "passes/Analysis/ShardingState.h"
 #include "passes/Sharding/Padding/Padding.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace bowline;
@@ -164,6 +168,8 @@ void NeutralPadding::visit(Operation *op) {
       numbers[{op->getResult(0).getAsOpaquePointer(), dim}] = 0.0;
     return;
   }
+  if (auto kernel = dyn_cast<graph::KernelModel>(op))
+    excludePaddedRows(kernel);
   rule = factorRuleOf(op);
   collect(op->getOperands(), rule->operands);
   collect(op->getResults(), rule->results);
@@ -179,6 +185,31 @@ void NeutralPadding::visit(Operation *op) {
           numbers[{op->getResult(result).getAsOpaquePointer(), *dim}] = *number;
       }
   }
+}
+
+/// Row numbers and offsets beyond the rows that there were are as wrong as they would be without padding.
+void NeutralPadding::excludePaddedRows(graph::KernelModel op) {
+  const kernels::DataCheck *check = kernels::FindDataCheck(std::string_view(op.kernelName()));
+  if (!check || op.kernelConfig(/*hasEpilogue=*/false).contains(StringRef(kernels::kInRange)))
+    return;
+  Value table = tableOf(op, *check);
+  OpOperand &data = op->getOpOperand(check->argument);
+  if (!isGrown(table, 0))
+    return;
+  int64_t rows = oldShapes[table].front(), last = check->is_row ? rows - 1 : rows;
+  if (check->is_row && graph::areKeptBelow(data.get(), rows))
+    return;
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  RankedTensorType type = typeOf(data.get());
+  Value isRow = arith::CmpIOp::create(builder, arith::CmpIPredicate::sle, data.get(),
+                                      splat(builder, type, static_cast<double>(last)));
+  Value none = splat(builder, type, std::numeric_limits<int32_t>::max());
+  Value numbers = arith::SelectOp::create(builder, isRow, data.get(), none);
+  if (auto old = oldShapes.find(data.get()); old != oldShapes.end()) {
+    SmallVector<int64_t> oldShape = old->second;
+    oldShapes[numbers] = std::move(oldShape);
+  }
+  data.set(numbers);
 }
 
 /// Callers get values as they were.

@@ -26,7 +26,10 @@ namespace bowline {
 /// a number that is not known to be there, a select puts it there:
 ///
 ///  - zero, where padding would be added into a sum or written to a variable;
-///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist.
+///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist;
+///  - the largest number, for row numbers and offsets that a program computes and that name padding: so the check on
+///  the
+///    device, which knows the grown table, finds them.
 ///
 /// Functions return values without padding.
 class Padding {
@@ -88,6 +91,7 @@ private:
   void require(mlir::OpOperand &operand, int64_t dim, double number);
   mlir::Value mask(mlir::Value value, int64_t dim, double number);
   void visit(mlir::Operation *op);
+  void excludePaddedRows(graph::KernelModel op);
   void restore(graph::ReturnOp op);
 
   OldShapes &oldShapes;

@@ -52,6 +52,7 @@ absl::StatusOr<std::optional<Launch>> From(const Family& family, Environment env
   if (!size.has_value()) return HalfSet(family.rank, *rank, family.size);
   Launch launch;
   launch.source = family.rank;
+  launch.size_source = family.size;
   BOWLINE_ASSIGN_OR_RETURN(launch.rank, Number(family.rank, *rank, 0));
   BOWLINE_ASSIGN_OR_RETURN(launch.ranks, Number(family.size, *size, 1));
   if (launch.rank >= launch.ranks) return OutOfRange(family.rank, launch.rank, family.size, launch.ranks);
@@ -79,6 +80,7 @@ absl::StatusOr<std::optional<Launch>> FromFlags(const LaunchFlags& flags) {
   if (!flags.world_size.has_value()) return HalfSet("--rank", absl::StrCat(*flags.rank), "--world-size");
   Launch launch;
   launch.source = "--rank";
+  launch.size_source = "--world-size";
   launch.rank = *flags.rank;
   launch.ranks = *flags.world_size;
   if (launch.ranks < 1) {
@@ -168,7 +170,7 @@ absl::StatusOr<Rendezvous> FindRendezvous(const LaunchFlags& flags, const Launch
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(launch.source, " says that there are ", launch.ranks,
+      absl::StrCat(launch.size_source, " says that there are ", launch.ranks,
                    " ranks, but nothing says where they meet; say --rendezvous HOST:PORT with the host of rank 0, or "
                    "--rendezvous file:PATH with a file that all see, or set MASTER_ADDR and MASTER_PORT"));
 }

@@ -19,8 +19,10 @@ struct LaunchFlags {
 struct Launch {
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;     // the rank among those of this machine; 0 if nothing says it
-  std::string source;     // what said the rank: "--rank", "RANK", ...; empty for one rank by default
+  int local_rank = 0;  // the rank among those of this machine; 0 if nothing says it
+  // What said the rank and the number of ranks: "--rank" and "--world-size", "RANK" and "WORLD_SIZE", ...; empty for
+  // one rank by default.
+  std::string source, size_source;
   Rendezvous rendezvous;  // set if there is more than one rank
 };
 

@@ -1,20 +1,22 @@
 #include "runtime/comm/control/rendezvous.h"
 
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,8 +27,9 @@
 namespace bowline {
 namespace {
 
-// The first line of the file that rank 0 writes; the next lines are address, port and token.
-constexpr absl::string_view kFileHeader = "bowline rendezvous 2\n";
+// The first line of the file that rank 0 writes; the next lines are address, port and token. Other versions of it begin
+// alike.
+constexpr absl::string_view kFileHeader = "bowline rendezvous 2\n", kAnyFileHeader = "bowline rendezvous ";
 constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{200};
 // The time that one candidate has to say that it is the hub; the shorter one holds where there may be many candidates.
 constexpr auto kAttempt = std::chrono::seconds(5);
@@ -60,13 +63,26 @@ struct Candidate {
   std::string token;
 };
 
-// Nothing where there is no file that a rank 0 wrote.
-std::optional<Candidate> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+// The candidate of a file that a rank 0 wrote; nothing where there is no file, an empty one, or one of a rank 0 that
+// says no address. kInvalidArgument for any other file, which belongs to somebody else.
+absl::StatusOr<std::optional<Candidate>> ReadFile(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) {
+    if (errno == ENOENT) return std::nullopt;
+    return ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+  }
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot examine '", path, "'"));
   std::string text(4096, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
+  const ssize_t count = S_ISREG(info.st_mode) ? ::read(file.get(), text.data(), text.size()) : 0;
+  if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read '", path, "'"));
+  text.resize(static_cast<size_t>(count));
   absl::string_view rest = text;
+  if (!S_ISREG(info.st_mode) || (!text.empty() && !absl::StartsWith(text, kAnyFileHeader))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "' ", S_ISDIR(info.st_mode) ? "is a directory" : "exists and is no file of a rendezvous",
+        ", and it stays as it is; name a file that does not exist, which rank 0 makes"));
+  }
   if (!absl::ConsumePrefix(&rest, kFileHeader)) return std::nullopt;
   const std::vector<std::string> lines = absl::StrSplit(rest, '\n');
   int port = 0;
@@ -74,28 +90,31 @@ std::optional<Candidate> ReadFile(const std::string& path) {
   return Candidate{lines[0], port, lines[2]};
 }
 
-std::vector<Candidate> CandidatesOf(const Rendezvous& rendezvous) {
+absl::StatusOr<std::vector<Candidate>> CandidatesOf(const Rendezvous& rendezvous) {
   std::vector<Candidate> candidates;
   if (!rendezvous.file.empty()) {
-    if (std::optional<Candidate> written = ReadFile(rendezvous.file)) candidates.push_back(std::move(*written));
+    BOWLINE_ASSIGN_OR_RETURN(std::optional<Candidate> written, ReadFile(rendezvous.file));
+    if (written.has_value()) candidates.push_back(std::move(*written));
     return candidates;
   }
   for (int i = 0; i < rendezvous.ports; ++i) candidates.push_back({rendezvous.host, rendezvous.port + i, ""});
   return candidates;
 }
 
-// Removes a file if it is still what `known` is; another that took its place meanwhile stays.
+// Removes a file of a rank 0 if it is still what `known` is; another that took its place meanwhile stays.
 absl::Status RemoveFile(const std::string& path, const std::optional<Candidate>& known) {
   const std::string aside = TemporarySiblingOf(path);
   if (::rename(path.c_str(), aside.c_str()) != 0) {
     return errno == ENOENT ? absl::OkStatus() : ErrnoToStatus(errno, path);
   }
-  const std::optional<Candidate> found = ReadFile(aside);
-  if (found.has_value() && (!known.has_value() || found->token != known->token)) {
-    [[maybe_unused]] const int linked = ::link(aside.c_str(), path.c_str());
+  const absl::StatusOr<std::optional<Candidate>> found = ReadFile(aside);
+  const bool is_known = found.ok() && (!found->has_value() || (known.has_value() && (**found).token == known->token));
+  if (!is_known && ::link(aside.c_str(), path.c_str()) != 0 && !found.ok()) {
+    return absl::InternalError(absl::StrCat("'", path, "' was moved to '", aside,
+                                            "' while another rank 0 took its place; move it where it belongs"));
   }
   ::unlink(aside.c_str());
-  return absl::OkStatus();
+  return found.status();
 }
 
 // What came of asking a candidate.
@@ -172,15 +191,18 @@ absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text) {
     rendezvous.file = std::string(rest);
     return rendezvous;
   }
-  const size_t colon = text.rfind(':');
+  // As others write it.
+  absl::ConsumePrefix(&rest, "tcp://");
+  if (absl::StrContains(rest, "://")) return refuse("there is no such protocol");
+  const size_t colon = rest.rfind(':');
   if (colon == absl::string_view::npos) return refuse("there is no port");
-  absl::string_view host = text.substr(0, colon);
+  absl::string_view host = rest.substr(0, colon);
   const bool bracketed = absl::ConsumePrefix(&host, "[");
   if (bracketed != absl::ConsumeSuffix(&host, "]")) return refuse("a bracket is not closed");
   if (host.empty()) return refuse("there is no host");
   if (!bracketed && host.find(':') != absl::string_view::npos) return refuse("an IPv6 address needs brackets");
-  if (!absl::SimpleAtoi(text.substr(colon + 1), &rendezvous.port) || rendezvous.port < 1 || rendezvous.port > 65535) {
-    return refuse(absl::StrCat("'", text.substr(colon + 1), "' is no port from 1 to 65535"));
+  if (!absl::SimpleAtoi(rest.substr(colon + 1), &rendezvous.port) || rendezvous.port < 1 || rendezvous.port > 65535) {
+    return refuse(absl::StrCat("'", rest.substr(colon + 1), "' is no port from 1 to 65535"));
   }
   rendezvous.host = std::string(host);
   return rendezvous;
@@ -204,7 +226,9 @@ absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, cons
   hello.job = rendezvous.job;
   hello.token = NewToken();
   while (true) {
-    const std::optional<Candidate> earlier = ReadFile(rendezvous.file);
+    const absl::StatusOr<std::optional<Candidate>> read = ReadFile(rendezvous.file);
+    if (!read.ok()) return Annotate(read.status(), "--rendezvous");
+    const std::optional<Candidate>& earlier = *read;
     if (earlier.has_value()) {
       const Attempt attempt = Try(*earlier, MessageType::kProbe, hello, Clock::now() + kAttemptAmongMany);
       if (attempt.rejected == RejectReason::kWrong) return Refusal(rendezvous, attempt.failure);
@@ -229,7 +253,11 @@ absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hell
   std::string failure = "rank 0 has not written it";
   absl::string_view advice = "see whether rank 0 was started, and whether this machine reaches it";
   while (true) {
-    for (const Candidate& candidate : CandidatesOf(rendezvous)) {
+    const absl::StatusOr<std::vector<Candidate>> candidates = CandidatesOf(rendezvous);
+    if (absl::IsInvalidArgument(candidates.status())) return Annotate(candidates.status(), "--rendezvous");
+    // A network's file system may show the file later.
+    if (!candidates.ok()) failure = std::string(candidates.status().message());
+    for (const Candidate& candidate : candidates.value_or(std::vector<Candidate>())) {
       if (!hello.token.empty() && candidate.token != hello.token) {
         return Refusal(rendezvous, absl::InvalidArgumentError("another process that is rank 0 has replaced the file; "
                                                               "give each a rank of its own"));
@@ -264,8 +292,9 @@ absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hell
 }
 
 void RemoveRendezvousFile(const Rendezvous& rendezvous, const std::string& token) {
-  const std::optional<Candidate> written = ReadFile(rendezvous.file);
-  if (written.has_value() && written->token == token) RemoveFile(rendezvous.file, written).IgnoreError();
+  const absl::StatusOr<std::optional<Candidate>> written = ReadFile(rendezvous.file);
+  if (!written.ok() || !written->has_value() || (**written).token != token) return;
+  RemoveFile(rendezvous.file, *written).IgnoreError();
 }
 
 }  // namespace bowline

@@ -25,17 +25,19 @@ struct Rendezvous {
   std::string ToString() const;
 };
 
-// "file:PATH", "HOST:PORT" or "[IPV6]:PORT". kInvalidArgument saying what is allowed.
+// "file:PATH", "HOST:PORT" or "[IPV6]:PORT", the latter two also with "tcp://" before them. kInvalidArgument saying
+// what is allowed.
 absl::StatusOr<Rendezvous> ParseRendezvous(absl::string_view text);
 
 // Rank 0 calls this to start listening; it sets the token of `hello` if there is a file. `address`, one of this
 // machine's, goes into the file; if it is empty, the address of the first interface that is no loopback does.
-// kInvalidArgument when rank 0 of a run that lives meets the others at this file; a file for which no hub answers is
-// replaced.
+// kInvalidArgument when rank 0 of a run that lives meets the others at this file, or when the file is none that a rank
+// 0 wrote, which stays; an empty file, and one for which no hub answers, is replaced.
 absl::StatusOr<FileDescriptor> ListenForRanks(const Rendezvous& rendezvous, const std::string& address, Hello& hello);
 
 // Every rank calls this; it returns a connection that the hub has accepted. kInvalidArgument when another process is
-// this rank, or the numbers of ranks differ; kDeadlineExceeded, naming the place, when no hub was there.
+// this rank, the numbers of ranks differ, or the file is none that a rank 0 wrote; kDeadlineExceeded, naming the place,
+// when no hub was there.
 absl::StatusOr<Connection> ConnectToHub(const Rendezvous& rendezvous, Hello hello, Clock::time_point deadline);
 
 // Rank 0 calls this when its hub is no longer there; it removes the file if its token is still `token`.

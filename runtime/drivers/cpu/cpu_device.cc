@@ -45,7 +45,7 @@ class CpuDevice : public hal::Device {
   absl::Status CheckTarget(const hal::Target& target) const override {
     if (target.device != "cpu") return Refuse("device", target.device, "cpu");
     if (target.arch != HostArch()) return Refuse("architecture", target.arch, HostArch());
-    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.Name());
+    if (!cpu_.Runs(target.cpu)) return Refuse("CPU", target.cpu, cpu_.NameBeside(target.cpu));
     return absl::OkStatus();
   }
 
@@ -70,6 +70,7 @@ class CpuDevice : public hal::Device {
     return std::make_unique<RegisteredLaunchable>(std::move(kernel));
   }
 
+  bool ComputesInCalls() const override { return true; }
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
     if (mode == hal::StreamMode::kWorker) return WorkerStream::Create(std::make_unique<CpuRunner>());
     return std::make_unique<CpuStream>();

@@ -1,53 +1,73 @@
 #include "runtime/drivers/cpu/host_cpu.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "runtime/plan/x86_levels.h"
 
 namespace bowline {
 namespace {
 
 // Kernels of the registry have workspace for it, and do without where it is not; generated code does not use it.
 constexpr absl::string_view kOptionalFeature = "amx";
+constexpr char kBf16[] = "avx512bf16";
 
-constexpr std::array<absl::string_view, 4> kLevels = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+// The level of a target, an index into kX86Levels; absent where it has another name.
+std::optional<size_t> LevelOf(absl::string_view target) {
+  const std::string level(target.substr(0, target.find('+')));
+  const auto* found = std::find(std::begin(kX86Levels), std::end(kX86Levels), level);
+  if (found == std::end(kX86Levels)) return std::nullopt;
+  return static_cast<size_t>(found - std::begin(kX86Levels));
+}
 
 }  // namespace
 
 std::string CpuFeatures::Name() const {
-  return absl::StrCat(kLevels[level], beyond.empty() ? "" : "+", absl::StrJoin(beyond, "+"));
+  return absl::StrCat(kX86Levels[level], beyond.empty() ? "" : "+", absl::StrJoin(beyond, "+"));
 }
 
 bool CpuFeatures::Runs(absl::string_view target) const {
   const std::vector<std::string> parts = absl::StrSplit(target, '+');
-  const auto* needed = std::find(kLevels.begin(), kLevels.end(), parts[0]);
-  return needed != kLevels.end() && static_cast<size_t>(needed - kLevels.begin()) <= level &&
+  const std::optional<size_t> needed = LevelOf(target);
+  return needed.has_value() && *needed <= level &&
          std::all_of(parts.begin() + 1, parts.end(), [&](const std::string& feature) {
            return feature == kOptionalFeature || beyond.contains(feature);
          });
 }
 
+std::string CpuFeatures::NameBeside(absl::string_view target) const {
+  std::vector<std::string> lacks;
+  for (const X86Feature& feature : kX86LevelFeatures) {
+    if (feature.level <= LevelOf(target).value_or(0) && missing.contains(feature.name)) lacks.push_back(feature.name);
+  }
+  return absl::StrCat(Name(), lacks.empty() ? "" : " without ", absl::StrJoin(lacks, ", "));
+}
+
+CpuFeatures CpuFeaturesOf(const std::set<std::string>& features) {
+  CpuFeatures cpu;
+  cpu.level = X86LevelOf([&](const char* name) { return features.contains(name); });
+  for (const X86Feature& feature : kX86LevelFeatures) {
+    if (!features.contains(feature.name)) cpu.missing.insert(feature.name);
+  }
+  if (cpu.level + 1 == std::size(kX86Levels) && features.contains(kBf16)) cpu.beyond.insert(kBf16);
+  return cpu;
+}
+
 CpuFeatures HostCpuFeatures() {
-  CpuFeatures host;
+  std::set<std::string> features;
 #if defined(__x86_64__)
-  // Features, because not every compiler's builtin knows the levels' names; those that come together with a named one
-  // (lahf-sahf, movbe, osxsave) are implied by it.
-  const bool v2 = __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
-                  __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
-                  __builtin_cpu_supports("popcnt");
-  const bool v3 = v2 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  host.level = v4 ? 3 : v3 ? 2 : v2 ? 1 : 0;
-  if (v4 && __builtin_cpu_supports("avx512bf16")) host.beyond.insert("avx512bf16");
+#define BOWLINE_ADD_FEATURE(level, name) \
+  if (__builtin_cpu_supports(name)) features.insert(name);
+  BOWLINE_X86_LEVEL_FEATURES(BOWLINE_ADD_FEATURE)
+#undef BOWLINE_ADD_FEATURE
+  if (__builtin_cpu_supports("avx512bf16")) features.insert(kBf16);
 #endif
-  return host;
+  return CpuFeaturesOf(features);
 }
 
 }  // namespace bowline

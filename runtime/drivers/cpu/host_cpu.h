@@ -14,13 +14,20 @@ namespace bowline {
 struct CpuFeatures {
   size_t level = 0;  // 0: x86-64, 1: x86-64-v2, 2: x86-64-v3, 3: x86-64-v4
   std::set<std::string> beyond;
+  std::set<std::string> missing = {};  // features of levels above its own (runtime/plan/x86_levels.h) that it lacks
 
   // The target with most features that the processor runs, as a plan would name it.
   std::string Name() const;
 
   // Whether it runs code for `target`. False for levels and features that this version does not know.
   bool Runs(absl::string_view target) const;
+
+  // Name(), and the features that it lacks for `target`: "x86-64-v2 without f16c and movbe".
+  std::string NameBeside(absl::string_view target) const;
 };
+
+// Those of a processor with these features, by the names of x86_levels.h and of what is beyond.
+CpuFeatures CpuFeaturesOf(const std::set<std::string>& features);
 
 // The features of this machine's processor; level 0 if it is no x86-64.
 CpuFeatures HostCpuFeatures();

@@ -13,6 +13,7 @@
 #include "runtime/drivers/cuda/cuda_executable.h"
 #include "runtime/drivers/cuda/cuda_kernels.h"
 #include "runtime/drivers/cuda/cuda_memory.h"
+#include "runtime/drivers/cuda/cuda_recording.h"
 #include "runtime/drivers/cuda/cuda_stream.h"
 #include "runtime/drivers/cuda/cuda_target.h"
 #include "runtime/drivers/host/staging_communicator.h"
@@ -40,8 +41,8 @@ absl::StatusOr<bool> ReadFlag(const hal::DeviceOptions& options, const std::stri
 
 class CudaDevice : public hal::Device {
  public:
-  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, GemmOptions gemm)
-      : card_(card), memory_(std::move(memory)), blocking_(blocking), gemm_(std::move(gemm)) {}
+  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, GemmOptions gemm)
+      : card_(card), memory_(std::move(memory)), blocking_(blocking), graphs_(graphs), gemm_(std::move(gemm)) {}
 
   absl::string_view name() const override { return "cuda"; }
 
@@ -77,10 +78,18 @@ class CudaDevice : public hal::Device {
     return std::make_unique<StagingCommunicator>(this, std::move(exchange));
   }
 
+  // The commands of a graph do not end one by one.
+  bool CanRecord() const override { return graphs_ && !blocking_; }
+  absl::StatusOr<std::unique_ptr<hal::Recording>> Record(absl::Span<hal::Stream* const> streams,
+                                                         absl::FunctionRef<absl::Status()> issue) override {
+    return CudaRecording::Create(card_, streams, issue);
+  }
+
  private:
   CudaCard* card_;
   std::unique_ptr<CudaMemory> memory_;
   bool blocking_;
+  bool graphs_;
   GemmOptions gemm_;
 };
 
@@ -88,10 +97,11 @@ class CudaDevice : public hal::Device {
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options) {
   BOWLINE_RETURN_IF_ERROR(
-      hal::CheckSettings("cuda", options, {"blocking", "device", "libraries", "poison", "tf32", "tune"}));
+      hal::CheckSettings("cuda", options, {"blocking", "device", "graphs", "libraries", "poison", "tf32", "tune"}));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
   BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
   BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
+  BOWLINE_ASSIGN_OR_RETURN(const bool graphs, ReadFlag(options, "graphs"));
   GemmOptions gemm;
   BOWLINE_ASSIGN_OR_RETURN(gemm.tf32, ReadFlag(options, "tf32"));
   BOWLINE_ASSIGN_OR_RETURN(gemm.tune, ReadFlag(options, "tune"));
@@ -100,7 +110,7 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceO
   }
   BOWLINE_ASSIGN_OR_RETURN(CudaCard* const card, CudaCard::Open(number, options.rank));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<CudaMemory> memory, CudaMemory::Create(card, poison));
-  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, std::move(gemm));
+  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, graphs, std::move(gemm));
 }
 
 }  // namespace bowline

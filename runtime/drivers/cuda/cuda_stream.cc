@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/drivers/cuda/cuda_recording.h"
 
 namespace bowline {
 
@@ -88,7 +89,14 @@ absl::Status CudaStream::Copy(hal::DeviceAddress destination, hal::DeviceAddress
 }
 
 absl::Status CudaStream::Call(const hal::HostCall& call) {
+  if (is_recording_) return absl::UnimplementedError("a graph cannot hold a call of the host");
   return Do(Kind::kCall, [&](Command& command) { command.call = call; });
+}
+
+absl::Status CudaStream::Replay(const hal::Recording& recording) {
+  if (is_recording_) return absl::UnimplementedError("a graph cannot hold a replay of another");
+  return Do(Kind::kReplay,
+            [&](Command& command) { command.graph = static_cast<const CudaRecording&>(recording).graph(); });
 }
 
 absl::Status CudaStream::Record(hal::Event& event) {
@@ -153,7 +161,7 @@ void CudaStream::RunQueued(Command& command) {
     }
   }
   const absl::Status status = Run(command);
-  if (!status.ok()) Fail(status, command.label);
+  if (!status.ok()) Fail(status, command.kind == Kind::kReplay ? std::nullopt : std::optional(command.label));
 }
 
 void CudaStream::Fail(absl::Status status, std::optional<uint64_t> label) {
@@ -181,6 +189,8 @@ absl::Status CudaStream::Submit(Command& command) {
                                         parameters_);
     case Kind::kCopy:
       return BOWLINE_CUDA(api, cuMemcpyAsync, command.destination, command.source, command.size, stream_);
+    case Kind::kReplay:
+      return BOWLINE_CUDA(api, cuGraphLaunch, command.graph, stream_);
     case Kind::kRecord: {
       const std::shared_ptr<CudaEventHandle> event = std::move(command.event);
       return BOWLINE_CUDA(api, cuEventRecord, event->get(), stream_);
@@ -201,6 +211,8 @@ std::string CudaStream::Describe(const Command& command) {
       return absl::StrCat("launch of '", command.launchable->name(), "'");
     case Kind::kCopy:
       return absl::StrCat("copy of ", command.size, " bytes");
+    case Kind::kReplay:
+      return "replay of a graph";
     case Kind::kRecord:
       return "record of an event";
     default:

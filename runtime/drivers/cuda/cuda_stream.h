@@ -47,12 +47,17 @@ class CudaStream : public hal::Stream {
   absl::Status Call(const hal::HostCall& call) override;
   absl::Status Record(hal::Event& event) override;
   absl::Status Wait(const hal::Event& event) override;
+  absl::Status Replay(const hal::Recording& recording) override;
   absl::Status Synchronize() override;
   std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
   bool HasFailed() const override { return has_failed_.load(std::memory_order_acquire); }
 
+  CUstream handle() const { return stream_; }
+  // Whether CUDA keeps the commands of this stream, which is empty, in a graph instead of running them.
+  void SetRecording(bool recording) { is_recording_ = recording; }
+
  private:
-  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kRecord, kWait, kStop };
+  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kReplay, kRecord, kWait, kStop };
 
   struct Command {
     Kind kind = Kind::kStop;
@@ -64,6 +69,7 @@ class CudaStream : public hal::Stream {
     hal::DeviceAddress source = 0;
     uint64_t size = 0;  // bytes of a copy, or the position that a wait is for
     hal::HostCall call;
+    CUgraphExec graph = nullptr;                 // for a replay
     std::shared_ptr<CudaEventHandle> event;      // for a record or wait
     std::shared_ptr<ProgressCounter> submitted;  // counts commands of the stream that a wait is for
   };
@@ -89,6 +95,7 @@ class CudaStream : public hal::Stream {
 
   CudaCard* card_;
   bool blocking_;
+  bool is_recording_ = false;
   CUstream stream_ = nullptr;
   LaunchParameters parameters_;
   Command direct_;  // what the caller hands over itself

@@ -79,10 +79,11 @@ class ScatterAddRows : public GridKernel {
   void RunThread(int64_t column, absl::Span<void* const> arguments, void* scratch) const override {
     const auto* updates = static_cast<const Update*>(arguments[0]);
     const auto* ids = static_cast<const int32_t*>(arguments[1]);
-    auto* out = static_cast<Result*>(arguments[2]);
-    auto* sums = static_cast<float*>(sizeof(Result) == sizeof(float) ? arguments[2] : scratch);
+    auto* out = static_cast<Result*>(arguments[OutOf(shape_)]);
+    auto* sums = static_cast<float*>(sizeof(Result) == sizeof(float) ? arguments[OutOf(shape_)] : scratch);
+    const int64_t tokens = kernels::ValidTokens(shape_, static_cast<const int32_t*>(arguments[2]));
     for (int64_t row = 0; row < shape_.rows; ++row) sums[row * shape_.columns + column] = 0;
-    for (int64_t token = 0; token < shape_.tokens; ++token) {
+    for (int64_t token = 0; token < tokens; ++token) {
       sums[kernels::RowOf(shape_, ids[token]) * shape_.columns + column] +=
           kernels::Widen(updates[token * shape_.columns + column]);
     }

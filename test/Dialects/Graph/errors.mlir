@@ -1266,9 +1266,9 @@ graph.func @f(%x: tensor<6xf32>) {
 
 // -----
 
-// A count of rows is one of the inputs.
+// A count of rows is one of the inputs, and no result.
 graph.func @f(%x: tensor<6x2xf32>) {
-  // expected-error @+1 {{names input 1 as its count of rows or as one that has rows; each must be one of its 1 inputs}}
+  // expected-error @+1 {{names 1 as its count of rows or as what has rows; each must be one of its 1 inputs or, behind the count, of the results that follow them, and a different one}}
   %0 = graph.fusion(%x) rows [1] : (tensor<6x2xf32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>):
     graph.yield %a : tensor<6x2xf32>
@@ -1290,12 +1290,73 @@ graph.func @f(%x: tensor<6x2xf32>) {
 
 // -----
 
-// Inputs that have rows have as many as the results.
+// What has rows has as many.
 graph.func @f(%x: tensor<6x2xf32>, %y: tensor<3x4xf32>, %n: tensor<1xi32>) {
-  // expected-error @+1 {{has rows, which are the first dimension of all results and of the inputs that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
-  %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  // expected-error @+1 {{has rows, which are the first dimension of all that it names: 'tensor<3x4xf32>' has others than 'tensor<6x2xf32>'}}
+  %0 = graph.fusion(%x, %y, %n) rows [2, 0, 1, 3] : (tensor<6x2xf32>, tensor<3x4xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
   ^bb0(%a: tensor<6x2xf32>, %b: tensor<3x4xf32>, %c: tensor<1xi32>):
     graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// A count without rows counts nothing.
+graph.func @f(%x: tensor<6x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{needs an input or a result that has rows}}
+  %0 = graph.fusion(%x, %n) rows [1] : (tensor<6x2xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>, %c: tensor<1xi32>):
+    graph.yield %a : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Rows that are left out are pieces of memory.
+graph.func @f(%x: tensor<6xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors with the same first dimension of 2 or more, and with several elements in each row; leave 'rows' out}}
+  %0 = graph.fusion(%x, %n) rows [1, 0, 2] : (tensor<6xf32>, tensor<1xi32>) -> tensor<6xf32> {
+  ^bb0(%a: tensor<6xf32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<6xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Code writes rows of all results, or leaves them out.
+graph.func @f(%x: tensor<6x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{becomes code, which leaves out rows of all results: name result 2 too}}
+  %0 = graph.fusion(%x, %n) rows [1, 0] : (tensor<6x2xf32>, tensor<1xi32>) -> tensor<6x2xf32> {
+  ^bb0(%a: tensor<6x2xf32>, %c: tensor<1xi32>):
+    %twice = arith.addf %a, %a : tensor<6x2xf32>
+    graph.yield %twice : tensor<6x2xf32>
+  }
+  graph.return
+}
+
+// -----
+
+// Rows that are left out could be told from others by their numbers.
+graph.func @f(%x: tensor<6x2xi32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors}}
+  %0 = graph.fusion(%x, %n) rows [1, 0, 2] : (tensor<6x2xi32>, tensor<1xi32>) -> tensor<6x2xi32> {
+  ^bb0(%a: tensor<6x2xi32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<6x2xi32>
+  }
+  graph.return
+}
+
+// -----
+
+// Some of one row cannot be left out.
+graph.func @f(%x: tensor<1x2xf32>, %n: tensor<1xi32>) {
+  // expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors}}
+  %0 = graph.fusion(%x, %n) rows [1, 0, 2] : (tensor<1x2xf32>, tensor<1xi32>) -> tensor<1x2xf32> {
+  ^bb0(%a: tensor<1x2xf32>, %b: tensor<1xi32>):
+    graph.yield %a : tensor<1x2xf32>
   }
   graph.return
 }

@@ -116,7 +116,7 @@ graph.func @lookup(%ids: tensor<3xi32>) -> tensor<3x3xf32> {
 graph.func @left_out() -> tensor<3x2xi1> {
   %ones = arith.constant dense<1.0> : tensor<3x2xf32>
   %count = arith.constant dense<[9, 2]> : tensor<2xi32>
-  %rows = graph.fusion(%ones, %count) rows [1, 0] : (tensor<3x2xf32>, tensor<2xi32>) -> tensor<3x2xf32> {
+  %rows = graph.fusion(%ones, %count) rows [1, 0, 2] : (tensor<3x2xf32>, tensor<2xi32>) -> tensor<3x2xf32> {
   ^bb0(%a: tensor<3x2xf32>, %n: tensor<2xi32>):
     graph.yield %a : tensor<3x2xf32>
   }

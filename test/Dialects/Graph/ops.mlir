@@ -95,8 +95,8 @@ graph.func @contraction(%x: tensor<5x2x3xf32>, %w: tensor<4x3xf32>, %v: tensor<2
       : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi32>) -> tensor<7x3x5xf32>
   // CHECK: graph.valid_rows %{{.*}} of %{{.*}} : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
   %valid = graph.valid_rows %rows of %offsets : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
-  // CHECK: graph.fusion(%{{.*}}, %{{.*}}) rows [1, 0] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
-  %left = graph.fusion(%valid, %offsets) rows [1, 0] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32> {
+  // CHECK: graph.fusion(%{{.*}}, %{{.*}}) rows [1, 0, 2] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  %left = graph.fusion(%valid, %offsets) rows [1, 0, 2] : (tensor<4x5xf32>, tensor<3xi32>) -> tensor<4x5xf32> {
   ^bb0(%a: tensor<4x5xf32>, %n: tensor<3xi32>):
     %twice = arith.addf %a, %a : tensor<4x5xf32>
     graph.yield %twice : tensor<4x5xf32>

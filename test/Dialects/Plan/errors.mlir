@@ -301,6 +301,12 @@ plan.kernel @k symbol "k" extent 4 [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<
 
 // -----
 
+// No code leaves out what is one element, or one of several that one piece of memory has.
+// expected-error @+1 {{leaves rows out, so that all its results must be floating-point tensors with the same first dimension of 2 or more, and with several elements in each row; leave 'rows' out}}
+plan.kernel @k body @b [#plan.arg<read, tensor<4xf32>>, #plan.arg<read, tensor<3xi32>>, #plan.arg<write, tensor<4xf32>>] rows [1, 0, 2] cost 0.0, 0.0
+
+// -----
+
 // Code is called on ranges, or launched as a grid.
 // expected-error @+1 {{has both an extent and a grid: one says how it is launched}}
 plan.kernel @k symbol "k" extent 4 grid [1, 32] [#plan.arg<write, tensor<f32>>] cost 0.0, 0.0

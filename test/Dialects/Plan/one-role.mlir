@@ -35,7 +35,7 @@
 // BYTES: the module of the role has no 'plan.arena_bytes'; run pack-arena first
 
 // CHECK: module @alone attributes {
-// CHECK-NOT: plan.role_axis
+// CHECK-NOT: stage.axis
 // CHECK: module @only attributes {plan.arena_bytes = 16 : i64}
 module @alone attributes {
   plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>,

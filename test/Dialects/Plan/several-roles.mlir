@@ -19,9 +19,9 @@
 // CHECK: module @pipeline attributes {
 // CHECK-NOT: plan.arena_bytes
 // CHECK-SAME: plan.compiler = "hand"
-// CHECK-SAME: plan.role_axis = "pp"
 // CHECK-SAME: plan.seed = 7 : i64
 // CHECK-SAME: plan.target = #plan.target<device = "cpu"
+// CHECK-SAME: stage.axis = "pp"
 // CHECK-NEXT: dist.mesh @mesh ["pp", "dp"] [2, 2]
 // CHECK: module @first attributes {plan.arena_bytes = 400 : i64}
 // CHECK: %y = plan.buffer "y" temporary : !plan.buffer<tensor<4xf32>> at 192 slots 2 stride 64
@@ -92,11 +92,11 @@
 // RUN: sed '/dist.mesh/d' %t.mlir > %t.mesh.mlir
 // RUN: not bowline-translate --mlir-to-plan %t.mesh.mlir -o %t.mesh.plan 2>&1 | FileCheck %s --check-prefix=MESH
 // AXIS: 'plan.communicator' op names the axis "zp", which the module's dist.mesh does not have
-// MESH: 'plan.communicator' op names the axis "pp", which the module's dist.mesh does not have
+// MESH: 'stage.axis' is "pp", which is no axis of the module's dist.mesh; name the axis along which the ranks of the roles lie
 
 module @pipeline attributes {
   plan.target = #plan.target<device = "cpu", arch = "x86_64", cpu = "x86-64-v3", threads = 1>,
-  plan.seed = 7 : i64, plan.compiler = "hand", plan.role_axis = "pp"
+  plan.seed = 7 : i64, plan.compiler = "hand", stage.axis = "pp"
 } {
   dist.mesh @mesh ["pp", "dp"] [2, 2]
   module @first attributes {plan.arena_bytes = 400 : i64} {

@@ -8,6 +8,7 @@
 
 //--- kernels.mlir
 // Registered kernels have the sizes in their configuration, and scratch as their last argument. Equal calls share one.
+// Their traffic is what the operation moves: of a table that is gathered from, the rows that it gives.
 // CHECK: plan.kernel @matmul.0 registered "matmul"
 // CHECK-SAME: a_strides = array<i64: 0, 3, 1>, b_strides = array<i64: 0, 5, 1>, batch = 1 : i64
 // CHECK-SAME: c_strides = array<i64: 20, 5, 1>, k = 3 : i64, m = 4 : i64, n = 5 : i64}
@@ -15,7 +16,7 @@
 // CHECK-SAME: #plan.arg<write, tensor<{{[0-9]+}}xui8>>] cost 1.200000e+02, 1.880000e+02
 // CHECK-NOT: plan.kernel @matmul
 // CHECK: plan.kernel @gather_rows.0 registered "gather_rows" [#plan.arg<read, tensor<3x5xf32>>,
-// CHECK-SAME: #plan.arg<read, tensor<2xi32>>, #plan.arg<write, tensor<2x5xf32>>] cost
+// CHECK-SAME: #plan.arg<read, tensor<2xi32>>, #plan.arg<write, tensor<2x5xf32>>] cost 0.000000e+00, 8.800000e+01
 // CHECK-NOT: plan.kernel
 // CHECK-LABEL: graph.func @registered
 // CHECK-SAME: %[[X:.*]]: tensor<4x3xf32>, %[[I:.*]]: tensor<2xi32>
@@ -104,6 +105,52 @@ graph.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
     graph.yield %1 : tensor<4xf32>
   }
   graph.return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A constant that nobody uses goes.
+// CHECK-NOT: plan.kernel
+// CHECK-LABEL: graph.func @unused
+// CHECK-NEXT: graph.return
+graph.func @unused(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %unused = arith.constant dense<1.0> : tensor<4xf32>
+  graph.return %x : tensor<4xf32>
+}
+
+// -----
+
+// A constant is written for each use, but as a count of rows it stays one value, which tells that rows that one leaves
+// out are those that the other does not read.
+// CHECK-LABEL: graph.func @counted
+// CHECK-COUNT-1: plan.call @fill
+// CHECK-NOT: plan.call @fill
+// CHECK: graph.return
+// CHECK-LABEL: graph.func @added
+// CHECK-DAG: %[[COUNT:.*]] = plan.call @fill.{{[0-9]+}}() : () -> tensor<3xi32>
+// CHECK-DAG: %[[OTHER:.*]] = plan.call @fill.{{[0-9]+}}() : () -> tensor<3xi32>
+// CHECK-DAG: %[[ROWS:.*]] = plan.call @silu.{{[0-9]+}}(%{{.*}}, %[[COUNT]])
+// CHECK-DAG: plan.call @grouped_matmul.{{[0-9]+}}(%[[ROWS]], %{{.*}}, %[[COUNT]])
+// CHECK: graph.return %{{.*}}, %[[OTHER]]
+graph.func @counted(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>) -> tensor<8x4xf32> {
+  %o = arith.constant dense<3> : tensor<3xi32>
+  %a = graph.fusion(%x, %o) rows [1, 0, 2] : (tensor<8x4xf32>, tensor<3xi32>) -> tensor<8x4xf32> {
+  ^bb0(%b: tensor<8x4xf32>, %c: tensor<3xi32>):
+    %s = graph.silu %b : tensor<8x4xf32>
+    graph.yield %s : tensor<8x4xf32>
+  }
+  %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y : tensor<8x4xf32>
+}
+graph.func @added(%x: tensor<8x4xf32>, %m: tensor<2x4x4xf32>) -> (tensor<8x4xf32>, tensor<3xi32>) {
+  %o = arith.constant dense<3> : tensor<3xi32>
+  %a = graph.fusion(%x, %o) rows [1, 0, 2] : (tensor<8x4xf32>, tensor<3xi32>) -> tensor<8x4xf32> {
+  ^bb0(%b: tensor<8x4xf32>, %c: tensor<3xi32>):
+    %s = graph.silu %b : tensor<8x4xf32>
+    graph.yield %s : tensor<8x4xf32>
+  }
+  %y = graph.grouped_dot %a, %m at %o : (tensor<8x4xf32>, tensor<2x4x4xf32>, tensor<3xi32>) -> tensor<8x4xf32>
+  graph.return %y, %o : tensor<8x4xf32>, tensor<3xi32>
 }
 
 //--- contractions.mlir

@@ -148,3 +148,30 @@ plan.program @step timeline [0, 0] {
   }
 }
 }
+
+// -----
+
+// What persists has all its rows.
+// CHECK-LABEL: module @leaves_rows_out
+// CHECK: %a = plan.buffer "a" temporary
+// CHECK-NOT: @prepare
+module @leaves_rows_out {
+%w = plan.buffer "w" parameter : !plan.buffer<tensor<4x2xf32>>
+%n = plan.buffer "n" constant : !plan.buffer<tensor<1xi32>>
+plan.constant %n = dense<3> : tensor<1xi32> : !plan.buffer<tensor<1xi32>>
+%x = plan.buffer "x" input : !plan.buffer<tensor<4x2xf32>>
+%y = plan.buffer "y" output : !plan.buffer<tensor<4x2xf32>>
+%a = plan.buffer "a" temporary : !plan.buffer<tensor<4x2xf32>>
+plan.kernel @rows symbol "rows" extent 4
+  [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<1xi32>>, #plan.arg<write, tensor<4x2xf32>>] rows [1, 0, 2] cost 0.0, 0.0
+plan.kernel @use symbol "use" extent 4
+  [#plan.arg<read, tensor<4x2xf32>>, #plan.arg<read, tensor<1xi32>>, #plan.arg<read, tensor<4x2xf32>>, #plan.arg<write, tensor<4x2xf32>>]
+  cost 0.0, 0.0
+plan.program @run_program timeline [0, 0] {
+  plan.segment "run" {
+    plan.launch @rows(%w, %n, %a) : !plan.buffer<tensor<4x2xf32>>, !plan.buffer<tensor<1xi32>>, !plan.buffer<tensor<4x2xf32>>
+    plan.launch @use(%a, %n, %x, %y) : !plan.buffer<tensor<4x2xf32>>, !plan.buffer<tensor<1xi32>>, !plan.buffer<tensor<4x2xf32>>, !plan.buffer<tensor<4x2xf32>>
+  }
+}
+plan.entry @run program @run_program inputs ["x"] limits [0] (%x : !plan.buffer<tensor<4x2xf32>>) outputs ["y"] (%y : !plan.buffer<tensor<4x2xf32>>)
+}

@@ -1,10 +1,10 @@
 // Two ranks, two microbatches, 1f1b: each rank has its functions, its variables and its timeline.
 // RUN: bowline-opt %s --split-stages | FileCheck %s
 
-// CHECK: module attributes {plan.seed = 7 : i64, stage.count = 2 : i64} {
+// CHECK: module attributes {plan.seed = 7 : i64, stage.axis = "pp", stage.count = 2 : i64} {
 // CHECK-NEXT: dist.mesh @mesh ["pp"] [2]
 // CHECK-NEXT: dist.strategy @s {
-// CHECK: module @stage0 attributes {stage.axis = "pp"} {
+// CHECK: module @stage0 {
 // CHECK-NEXT: graph.param @a : tensor<4xf32> init(#graph.fill<1.0>) key("a")
 // CHECK-NOT: @b
 // CHECK-NOT: @loss_sum

@@ -68,3 +68,35 @@ plan.program @p timeline [0, 0, 0, 1] {
     plan.copy %a to %y : !plan.buffer<tensor<4xf32>> to !plan.buffer<tensor<4xf32>>
   }
 }
+
+// -----
+
+// Where the target orders communications, each one follows the one before it, also from call to call.
+// CHECK: plan.program @p timeline [0, 0, 1, 0, 1, 0]
+// CHECK: plan.segment "begin"
+// CHECK-NEXT: plan.signal 1 from "InsertEvents"
+// CHECK-NEXT: }
+// CHECK: plan.segment "s"
+// CHECK-NEXT: plan.wait 1 on 1 from "InsertEvents"
+// CHECK-NEXT: plan.collective
+// CHECK-NEXT: plan.signal 0 on 1 from "InsertEvents"
+// CHECK-NEXT: plan.wait 0 on 2 from "InsertEvents"
+// CHECK-NEXT: plan.collective
+// CHECK-NEXT: plan.signal 1 on 2 from "InsertEvents"
+// CHECK-NEXT: }
+module attributes {plan.target = #plan.target<device = "cuda", arch = "nvptx64", cpu = "sm_90a", threads = 1>} {
+  dist.mesh @mesh ["dp"] [2]
+  plan.communicator @first over ["dp"]
+  plan.communicator @second over ["dp"]
+  %x = plan.buffer "x" input : !plan.buffer<tensor<4xf32>>
+  %y = plan.buffer "y" output : !plan.buffer<tensor<4xf32>>
+  %z = plan.buffer "z" output : !plan.buffer<tensor<4xf32>>
+  plan.program @p timeline [0, 0, 0, 0] streams ["compute", "a", "b"] {
+    plan.segment "s" {
+      plan.collective all_reduce @first(%x) to(%y) on 1
+        : (!plan.buffer<tensor<4xf32>>) to(!plan.buffer<tensor<4xf32>>)
+      plan.collective all_reduce @second(%x) to(%z) on 2
+        : (!plan.buffer<tensor<4xf32>>) to(!plan.buffer<tensor<4xf32>>)
+    }
+  }
+}

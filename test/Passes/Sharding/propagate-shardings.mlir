@@ -147,3 +147,16 @@ graph.func @accumulate(%x: tensor<4x8xf32> {dist.sharding = #dist.sharding<[{}, 
   graph.write @w.grad, %1 : tensor<4x8xf32>
   graph.return
 }
+
+// -----
+
+// The outer part of the columns is behind whole rows in the result, so that it is whole; then so is the inner part, which
+// is behind it in the operand.
+dist.mesh @mesh ["a", "b"] [2, 2]
+// CHECK-LABEL: graph.func @behind_whole_rows
+graph.func @behind_whole_rows(%x: tensor<16x8xf32> {dist.sharding = #dist.sharding<[{}, {"a", "b"}]>}) -> tensor<32x4xf32> {
+  // CHECK: %[[WHOLE:.*]] = dist.reshard %{{.*}} to <[{}, {}]> why "propagate-shardings: graph.reshape needs it sharded otherwise"
+  // CHECK: graph.reshape %[[WHOLE]] {dist.shardings = [#dist.sharding<[{}, {}]>]}
+  %0 = graph.reshape %x : (tensor<16x8xf32>) -> tensor<32x4xf32>
+  graph.return %0 : tensor<32x4xf32>
+}

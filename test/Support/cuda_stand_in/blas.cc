@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
-#define STAND_IN extern "C" __attribute__((visibility("default")))
+#include "test/Support/cuda_stand_in/stand_in.h"
 
 namespace {
 
@@ -205,20 +204,24 @@ STAND_IN cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op
   Algorithm own;
   std::memcpy(&own, algorithm, sizeof(own));
   if (own.magic != kMagic || workspace_bytes < own.workspace || c != d) return CUBLAS_STATUS_INVALID_VALUE;
-  auto product = std::make_unique<Product>(Product{Of<Operation>(operation), Of<Layout>(first), Of<Layout>(second),
-                                                   Of<Layout>(result), a, b, d, *static_cast<const float*>(alpha),
-                                                   *static_cast<const float*>(beta)});
-  if (!product->IsLegal()) return CUBLAS_STATUS_NOT_SUPPORTED;
-  struct Call {
-    std::unique_ptr<Product> product;
-    void* workspace;
-    size_t bytes;
-  };
-  auto* const call = new Call{std::move(product), workspace, workspace_bytes};
-  const auto run = [](void* data) {
-    const std::unique_ptr<Call> own_call(static_cast<Call*>(data));
-    std::memset(own_call->workspace, 0x77, own_call->bytes);
-    own_call->product->Run();
-  };
-  return cuLaunchHostFunc(stream, run, call) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+  const Product product = {Of<Operation>(operation),
+                           Of<Layout>(first),
+                           Of<Layout>(second),
+                           Of<Layout>(result),
+                           a,
+                           b,
+                           d,
+                           *static_cast<const float*>(alpha),
+                           *static_cast<const float*>(beta)};
+  if (!product.IsLegal()) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bowline::stand_in::Held held({reinterpret_cast<CUdeviceptr>(a), reinterpret_cast<CUdeviceptr>(b),
+                                      reinterpret_cast<CUdeviceptr>(d), reinterpret_cast<CUdeviceptr>(workspace)});
+  const CUresult issued =
+      bowline::stand_in::Issue(reinterpret_cast<CUstream>(stream), [product, held, workspace, workspace_bytes] {
+        if (!held.IsAlive()) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        std::memset(workspace, 0x77, workspace_bytes);
+        product.Run();
+        return CUDA_SUCCESS;
+      });
+  return issued == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -59,6 +59,23 @@ TEST(ConvertElementsTest, OfF16ToBf16AndBack) {
   EXPECT_EQ(out, (std::vector<uint16_t>{0x3c00, 0x0001, 0x7c00, 0x7c00}));
 }
 
+// Every type that values are said to convert to gets elements of its own size and meaning.
+TEST(ConvertElementsTest, WhatConvertsComesBack) {
+  const std::vector<float> values = {1, -2, 0.5, 0};
+  int types = 0;
+  for (const ElementTypeInfo& info : kElementTypes) {
+    if (!CanConvert(ElementType::kF32, info.type)) continue;
+    ++types;
+    std::vector<uint8_t> out(values.size() * SizeOf(info.type));
+    bowline::Convert(ElementType::kF32, absl::MakeSpan(reinterpret_cast<const uint8_t*>(values.data()), 16), info.type,
+                     out.data());
+    std::vector<float> back(values.size());
+    ConvertToF32(info.type, out.data(), absl::MakeSpan(back));
+    EXPECT_EQ(back, values) << info.name;
+  }
+  EXPECT_EQ(types, 3);
+}
+
 TEST(ConvertElementsTest, BlocksConvertToNothingElseYet) {
   EXPECT_FALSE(CanConvert(ElementType::kQ4_K, ElementType::kF32));
   EXPECT_FALSE(CanConvert(ElementType::kF16, ElementType::kQ8_0));

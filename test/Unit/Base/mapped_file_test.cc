@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
+
+#include "runtime/base/mapping_faults.h"
 #include "test/Unit/Base/temp_directory.h"
 
 namespace bowline {
@@ -40,6 +43,35 @@ TEST(MappedFileTest, AnEmptyFileIsEmpty) {
   const auto file = MappedFile::Open(directory / "f");
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->bytes().empty());
+}
+
+// Reads every file, of which one was truncated.
+void ReadTruncated(const std::string& truncated, const std::vector<std::string>& paths) {
+  ReportMappingFaults("some-tool");
+  std::vector<MappedFile> files;
+  for (const std::string& path : paths) files.push_back(MappedFile::Open(path).value());
+  std::filesystem::resize_file(truncated, 0);
+  for (const MappedFile& file : files) TextOf(file);
+}
+
+TEST(MappedFileTest, ATruncatedFileIsNamed) {
+  const TempDirectory directory;
+  const std::string content(20'000, 'q');
+  std::vector<std::string> paths;
+  for (int i = 0; i < 1500; ++i) {
+    paths.push_back(directory / absl::StrCat("f", i));
+    WriteWholeFile(paths.back(), content);
+  }
+  EXPECT_EXIT(ReadTruncated(paths[700], paths), ::testing::ExitedWithCode(3),
+              "^some-tool: error: '.*/f700' cannot be read any more: it was made shorter");
+  // Beyond the table, and without a mapping.
+  EXPECT_EXIT(ReadTruncated(paths[1400], paths), ::testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(ReportMappingFaults("some-tool"); std::raise(SIGBUS), ::testing::KilledBySignal(SIGBUS), "");
+  // Files that were closed leave their places to others.
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(MappedFile::Open(paths[0]).ok());
+  const std::string long_name = directory / std::string(250, 'n');
+  WriteWholeFile(long_name, content);
+  EXPECT_EXIT(ReadTruncated(long_name, {long_name}), ::testing::ExitedWithCode(3), "nnn' cannot be read any more");
 }
 
 TEST(MappedFileTest, WhatIsNoRegularFileIsRefused) {

@@ -30,6 +30,7 @@ struct Rows {
   Rows() {
     input = builder.Buffer("input", BufferKind::Input, DType::F32, {kRows, kColumns});
     matrices = builder.Buffer("matrices", BufferKind::Input, DType::F32, {kOffsets - 1, kColumns, kColumns});
+    ids = builder.Buffer("ids", BufferKind::Input, DType::I32, {kRows});
     given = builder.Buffer("given", BufferKind::Input, DType::I32, {kOffsets});
     offsets = builder.Buffer("offsets", BufferKind::Temporary, DType::I32, {kOffsets});
     others = builder.Buffer("others", BufferKind::Temporary, DType::I32, {kOffsets});
@@ -72,9 +73,25 @@ struct Rows {
                     {output, Access::kWrite, {kRows, kColumns}}});
   }
 
+  // Rows of `to` are gathered from the input, which is a table, by `ids`, as many as `count` says.
+  void Gathered(uint32_t ids, uint32_t to, uint32_t count) {
+    builder.Launch("gather_rows", {{"leaves_rows_out", {1}, {}, ""}},
+                   {{input, Access::kRead, {kRows, kColumns}},
+                    {ids, Access::kRead, {kRows}},
+                    {count, Access::kRead, {kOffsets}},
+                    {to, Access::kWrite, {kRows, kColumns}}});
+  }
+  void Scattered(uint32_t from, uint32_t ids, uint32_t count) {
+    builder.Launch("scatter_add_rows", {{"leaves_rows_out", {1}, {}, ""}},
+                   {{from, Access::kRead, {kRows, kColumns}},
+                    {ids, Access::kRead, {kRows}},
+                    {count, Access::kRead, {kOffsets}},
+                    {output, Access::kWrite, {kRows, kColumns}}});
+  }
+
   fbs::PlanT Finish() {
     builder.Call(0);
-    builder.Entry(fbs::EntryKind::EvalStep, {{"input", input}, {"matrices", matrices}, {"given", given}},
+    builder.Entry(fbs::EntryKind::EvalStep, {{"input", input}, {"matrices", matrices}, {"ids", ids}, {"given", given}},
                   {{"output", output}});
     fbs::PlanT plan = builder.Take();
     plan.images.push_back(std::make_unique<fbs::ImageT>());
@@ -86,7 +103,7 @@ struct Rows {
   }
 
   PlanBuilder builder{"rows", 1, 1};
-  uint32_t input, matrices, given, offsets, others, middle, output;
+  uint32_t input, matrices, ids, given, offsets, others, middle, output;
 };
 
 absl::Status Check(fbs::PlanT plan) {
@@ -115,6 +132,13 @@ TEST(RowsLeftOut, NarrowerRowsOfTheSameCountAreThere) {
   EXPECT_EQ(Check(rows.Finish()), absl::OkStatus());
 }
 
+TEST(RowsLeftOut, AreThoseThatRegisteredKernelsLeaveOutToo) {
+  Rows rows;
+  rows.Gathered(rows.ids, rows.middle, rows.offsets);
+  rows.Scattered(rows.middle, rows.ids, rows.offsets);
+  EXPECT_EQ(Check(rows.Finish()), absl::OkStatus());
+}
+
 struct Unsound {
   const char* name;
   std::function<void(Rows&)> commands;
@@ -137,21 +161,21 @@ const Unsound kUnsound[] = {
        r.Generated(r.input, r.middle, r.offsets);
        r.CopyRows(r.middle, r.output);
      },
-     {"the proof of initialisation fails", "command 3, copy", "reads all rows of buffer 5 'middle'",
+     {"the proof of initialisation fails", "command 3, copy", "reads all rows of buffer 6 'middle'",
       "command 2, launch of 'gated'", "left those behind its own count out"}},
     {"ReadByAnotherCount",
      [](Rows& r) {
        r.Generated(r.input, r.middle, r.offsets);
        r.Product(r.middle, r.others);
      },
-     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 5 'middle'"}},
+     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 6 'middle'"}},
     {"ReadWhenTheCountIsAnother",
      [](Rows& r) {
        r.Generated(r.input, r.middle, r.offsets);
        r.SetOffsets(r.offsets);
        r.Product(r.middle, r.offsets);
      },
-     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 5 'middle'"}},
+     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 6 'middle'"}},
     {"WrittenAgainInPart",
      [](Rows& r) {
        r.Generated(r.input, r.middle, r.others);
@@ -161,13 +185,25 @@ const Unsound kUnsound[] = {
        half.arguments[0]->shape = half.arguments[2]->shape = {kRows / 2, kColumns};
        r.Product(r.middle, r.offsets);
      },
-     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 5 'middle'"}},
+     {"the proof of initialisation fails", "launch of 'grouped_matmul'", "buffer 6 'middle'"}},
     {"ReadAsLongerRows",
      [](Rows& r) {
        r.Generated(r.input, r.middle, r.offsets);
        r.Generated(r.middle, r.output, r.offsets, 2 * kColumns);
      },
-     {"the proof of initialisation fails", "command 3, launch of 'gated'", "buffer 5 'middle'"}},
+     {"the proof of initialisation fails", "command 3, launch of 'gated'", "buffer 6 'middle'"}},
+    {"GatheredAndCopied",
+     [](Rows& r) {
+       r.Gathered(r.ids, r.middle, r.offsets);
+       r.CopyRows(r.middle, r.output);
+     },
+     {"the proof of initialisation fails", "command 3, copy", "buffer 6 'middle'", "launch of 'gather_rows'"}},
+    {"ScatteredByAnotherCount",
+     [](Rows& r) {
+       r.Gathered(r.ids, r.middle, r.offsets);
+       r.Scattered(r.middle, r.ids, r.others);
+     },
+     {"the proof of initialisation fails", "launch of 'scatter_add_rows'", "buffer 6 'middle'"}},
     {"PassedOnToTheCaller",
      [](Rows& r) { r.Generated(r.input, r.output, r.offsets); },
      {"the proof of outputs fails: entry 'run.EvalStep' returns output 'output'", "launch of 'gated'",

@@ -18,10 +18,7 @@
 
 namespace bowline::test {
 
-/// The function that GpuCodegen translates to PTX, compiled for this processor instead. A thread is a fiber; blocks run
-/// one after another, in a random order, and the threads of a block in a random order between two points where they
-/// wait for each other. Barriers and shuffles have their meaning, and are errors where not all threads come; shared
-/// memory is poisoned when a block begins.
+/// A kernel for GPUs, compiled for this processor (EmulatedCode.h) and loaded.
 class EmulatedKernel {
 public:
   /// Adds a test failure where the kernel does not compile.
@@ -38,7 +35,6 @@ public:
 
 private:
   KernelInfo kernelInfo;
-  size_t sharedBytes = 0;
   bool hasBarriers = false;
   void *handle = nullptr;
   int file = -1;

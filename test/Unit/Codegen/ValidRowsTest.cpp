@@ -33,7 +33,7 @@ struct RowKernel {
 RowKernel gated(int64_t rows, int64_t columns, const char *element) {
   std::string type = formatv("tensor<{0}x{1}x{2}>", rows, columns, element);
   return {formatv(R"(func.func @gated(%x: {0}, %u: {0}, %n: tensor<4xi32>) -> ({0}, {0})
-                     attributes {{valid_rows = array<i64: 2, 0, 1>} {{
+                     attributes {{row_count = 2 : i64} {{
     %s = graph.silu %x : {0}
     %y = arith.mulf %s, %u : {0}
     %z = arith.addf %y, %x : {0}
@@ -46,7 +46,7 @@ RowKernel gated(int64_t rows, int64_t columns, const char *element) {
 /// A norm of each row, with a scale that all rows share.
 RowKernel norm(int64_t rows, int64_t columns) {
   return {formatv(R"(func.func @norm(%n: tensor<1xi32>, %x: tensor<{0}x{1}xf32>, %w: tensor<{1}xf32>)
-                     -> tensor<{0}x{1}xf32> attributes {{valid_rows = array<i64: 0, 1>} {{
+                     -> tensor<{0}x{1}xf32> attributes {{row_count = 0 : i64} {{
     %squares = arith.mulf %x, %x : tensor<{0}x{1}xf32>
     %sum = graph.reduce sum %squares dims [1] : (tensor<{0}x{1}xf32>) -> tensor<{0}xf32>
     %one = arith.constant dense<1.0> : tensor<{0}xf32>
@@ -65,7 +65,7 @@ RowKernel norm(int64_t rows, int64_t columns) {
 /// Rows of three dimensions, one of which is read in another order: what would be computed in tiles.
 RowKernel turned(int64_t rows, int64_t a, int64_t b) {
   return {formatv(R"(func.func @turned(%x: tensor<{0}x{1}x{2}xf32>, %n: tensor<2xi32>) -> tensor<{0}x{2}x{1}xf32>
-                     attributes {{valid_rows = array<i64: 1, 0>} {{
+                     attributes {{row_count = 1 : i64} {{
     %y = graph.transpose %x perm [0, 2, 1] : (tensor<{0}x{1}x{2}xf32>) -> tensor<{0}x{2}x{1}xf32>
     %z = arith.addf %y, %y : tensor<{0}x{2}x{1}xf32>
     return %z : tensor<{0}x{2}x{1}xf32>

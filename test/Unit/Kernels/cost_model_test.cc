@@ -59,15 +59,18 @@ TEST(Link, RefusesOtherText) {
 }
 
 TEST(Link, IsOfAnAxisOrOfAll) {
-  const auto links =
-      ParseLinks({"latency=1us", "tp:bandwidth=2GB/s", "dp:latency=3us", "tp:bandwidth=4GB/s"}, {"dp", "tp", "pp"});
+  const auto links = ParseLinks({"latency=1us", "tp:bandwidth=2GB/s", "dp:latency=3us"}, {"dp", "tp", "pp"});
   ASSERT_TRUE(links.ok()) << links.status();
   ASSERT_EQ(links->size(), 3u);
   EXPECT_EQ(links->at("").latency.count(), 1000);
   EXPECT_EQ(links->at("dp").latency.count(), 3000);
-  EXPECT_EQ(links->at("tp").bandwidth, 4e9);  // the last one
+  EXPECT_EQ(links->at("tp").bandwidth, 2e9);
   EXPECT_EQ(links->at("tp").latency.count(), 0);
   EXPECT_TRUE(ParseLinks({}, {}).value().empty());
+  for (const std::string& axis : {"", "tp:"}) {
+    const absl::Status twice = ParseLinks({axis + "bandwidth=2GB/s", axis + "latency=1us"}, {"dp", "tp"}).status();
+    EXPECT_THAT(std::string(twice.message()), HasSubstr("is given twice"));
+  }
 }
 
 TEST(Link, RefusesAxesThatAreNotThere) {

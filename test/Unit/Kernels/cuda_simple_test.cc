@@ -92,6 +92,47 @@ TEST(CudaEmbedding, NumbersOutOfRangeCountAsTheNearestRow) {
   }
 }
 
+// The emulator's memory holds NaN where nothing was written.
+void ExpectRowsBefore(int64_t elements, const Stored& actual, const Stored& expected) {
+  Floats values = actual.Values(), wanted = expected.Values();
+  EXPECT_TRUE(std::all_of(values.begin() + elements, values.end(), [](float x) { return std::isnan(x); }));
+  values.resize(elements);
+  wanted.resize(elements);
+  EXPECT_TRUE(SameBits(values, wanted));
+}
+
+// As on the processor: what is behind the count is neither read nor written.
+TEST(CudaEmbedding, RowsBehindTheCountAreLeftAlone) {
+  std::mt19937_64 random(22);
+  for (int i = 0; i < 24; ++i) {
+    const DType dtype = i % 2 == 0 ? DType::kF32 : DType::kBF16;
+    const int64_t rows = Pick(random, 1, 30), tokens = Pick(random, 1, 600),
+                  columns = std::vector<int64_t>{1, 3, 8, 24, 40}[i % 5], elements = 1 + i % 3;
+    std::vector<int32_t> ids = RandomIds(random, tokens, rows), count(elements, INT32_MAX);
+    count.back() = i < 2 ? -3 : i < 4 ? INT32_MAX : static_cast<int32_t>(Pick(random, 0, tokens));
+    const int64_t valid = std::clamp<int64_t>(count.back(), 0, tokens);
+    Floats values = RandomFloats(random, tokens * columns);
+    std::fill(values.begin() + valid * columns, values.end(), NAN);
+    Stored table = RandomStored(random, dtype, rows * columns), updates(dtype, values),
+           out = Unwritten(dtype, tokens * columns), copied = out, sums = Unwritten(dtype, rows * columns),
+           expected = sums;
+    const Signature gather = {"gather_rows",
+                              {Int("leaves_rows_out", 1)},
+                              {In({rows, columns}, dtype), In({tokens}, DType::kI32), In({elements}, DType::kI32),
+                               Out({tokens, columns}, dtype)}};
+    Emulate(gather, {table.data(), ids.data(), count.data(), out.data()});
+    RunKernel(gather, {table.data(), ids.data(), count.data(), copied.data()});
+    ExpectRowsBefore(valid * columns, out, copied);
+    const Signature scatter = {"scatter_add_rows",
+                               {Int("leaves_rows_out", 1)},
+                               {In({tokens, columns}, dtype), In({tokens}, DType::kI32), In({elements}, DType::kI32),
+                                Out({rows, columns}, dtype)}};
+    Emulate(scatter, {updates.data(), ids.data(), count.data(), sums.data()});
+    RunKernel(scatter, {updates.data(), ids.data(), count.data(), expected.data()});
+    EXPECT_TRUE(sums == expected) << i;
+  }
+}
+
 TEST(CudaCheckIds, FindsTheFirstThatIsNoRow) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 40; ++i) {
@@ -240,6 +281,29 @@ TEST(CudaGroupedMatmul, AgreesWithTheReference) {
     EXPECT_LE(ErrorBeyondRounding(result, out.Values(),
                                   reference::GroupedMatmul(s, transposed, rows.Doubles(), b.Doubles(), offsets)),
               1e-5);
+  }
+}
+
+TEST(CudaGroupedMatmul, RowsBehindTheLastGroupAreLeftAlone) {
+  std::mt19937_64 random(23);
+  for (int i = 0; i < 12; ++i) {
+    const reference::GroupedSize s = RandomGroupedSize(random, i >= 6);
+    const bool transposed = i % 2 == 1;
+    const auto [operands, result] = kProductTypes[i % 3];
+    std::vector<int32_t> offsets = RandomOffsets(random, s.groups, s.rows);
+    const int64_t there = offsets.back() * s.n;
+    Stored rows = RandomStored(random, operands, s.rows * s.k),
+           b = RandomStored(random, operands, s.groups * s.k * s.n), whole = Unwritten(result, s.rows * s.n),
+           out = Unwritten(result, s.rows * s.n);
+    Signature signature = {
+        "grouped_matmul",
+        {Int("transposed", transposed)},
+        {In({s.rows, s.k}, operands), In({s.groups, transposed ? s.n : s.k, transposed ? s.k : s.n}, operands),
+         In({s.groups + 1}, DType::kI32), Out({s.rows, s.n}, result)}};
+    Emulate(signature, {rows.data(), b.data(), offsets.data(), whole.data()});
+    signature.attributes.push_back(Int("leaves_rows_out", 1));
+    Emulate(signature, {rows.data(), b.data(), offsets.data(), out.data()});
+    ExpectRowsBefore(there, out, whole);
   }
 }
 

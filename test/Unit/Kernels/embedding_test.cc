@@ -85,6 +85,71 @@ TEST(CheckIds, FindsTheFirstThatIsNoRow) {
   }
 }
 
+// The same with a count of valid rows, of which only the last element counts.
+Signature WithCount(Signature signature, int64_t elements) {
+  signature.attributes.push_back(Int("leaves_rows_out", 1));
+  signature.arguments.insert(signature.arguments.end() - 1, In({elements}, DType::kI32));
+  return signature;
+}
+
+// Behind the count there may be anything: no row of the table, no number, and in the result it stays.
+TEST(Embedding, RowsBehindTheCountAreLeftAlone) {
+  std::mt19937_64 random(21);
+  for (int i = 0; i < 120; ++i) {
+    const Size s = RandomSize(random);
+    const int threads = 1 + i % 3;
+    const int64_t elements = 1 + i % 4;
+    std::vector<int32_t> count(elements, 1 << 30), ids = RandomIds(random, s);
+    count.back() = i % 10 == 0 ? -7 : i % 10 == 1 ? INT32_MAX : static_cast<int32_t>(random() % (s.tokens + 1));
+    const int64_t valid = std::clamp<int64_t>(count.back(), 0, s.tokens), there = valid * s.columns;
+    Floats table = RandomFloats(random, s.rows * s.columns), updates = RandomFloats(random, s.tokens * s.columns);
+    for (int64_t token = valid; token < s.tokens; ++token) ids[token] = static_cast<int32_t>(random());
+    std::fill(updates.begin() + there, updates.end(), NAN);
+    const std::vector<int32_t> own(ids.begin(), ids.begin() + valid);
+
+    Floats out(s.tokens * s.columns, 17);
+    RunKernel(WithCount(Gather(s, threads), elements), {table.data(), ids.data(), count.data(), out.data()});
+    EXPECT_EQ(ToDouble({out.begin(), out.begin() + there}), reference::GatherRows(ToDouble(table), s.columns, own));
+    EXPECT_EQ(std::count(out.begin() + there, out.end(), 17.0f), s.tokens * s.columns - there);
+
+    Floats sums(s.rows * s.columns, NAN);
+    RunKernel(WithCount(Scatter(s, threads), elements), {updates.data(), ids.data(), count.data(), sums.data()});
+    EXPECT_LT(ErrorBeyondRounding(DType::kF32, sums,
+                                  reference::ScatterAddRows(ToDouble({updates.begin(), updates.begin() + there}),
+                                                            s.rows, s.columns, own)),
+              1e-6);
+  }
+}
+
+// Rows that are counted are the first dimension of the numbers.
+TEST(Embedding, ACountedRowMayHaveSeveralTokens) {
+  Floats table = {0, 1, 10, 11}, out(3 * 2 * 2, -1);
+  std::vector<int32_t> ids = {1, 0, 1, 1, 99, 99}, count = {2};
+  RunKernel({"gather_rows",
+             {Int("leaves_rows_out", 1)},
+             {In({2, 2}), In({3, 2}, DType::kI32), In({1}, DType::kI32), Out({3, 2, 2})},
+             1},
+            {table.data(), ids.data(), count.data(), out.data()});
+  EXPECT_THAT(out, ::testing::ElementsAre(10, 11, 0, 1, 10, 11, 10, 11, -1, -1, -1, -1));
+}
+
+TEST(Embedding, SignaturesWithACountAreChecked) {
+  const Signature gather = WithCount(Gather({5, 6, 7}, 1), 3);
+  Signature other = gather;
+  other.attributes[0].ints = {2};
+  EXPECT_THAT(std::string(CreateKernel(other).status().message()), ::testing::HasSubstr("'leaves_rows_out' must be 1"));
+  other = gather;
+  other.arguments.erase(other.arguments.begin() + 2);
+  EXPECT_THAT(std::string(CreateKernel(other).status().message()), ::testing::HasSubstr("table, ids, count, out"));
+  other = gather;
+  other.arguments[2].shape = {1, 3};
+  EXPECT_THAT(std::string(CreateKernel(other).status().message()), ::testing::HasSubstr("argument 'count' has rank 2"));
+  other = {
+      "gather_rows", {Int("leaves_rows_out", 1)}, {In({5, 7}), In({}, DType::kI32), In({1}, DType::kI32), Out({7})}, 1};
+  EXPECT_THAT(std::string(CreateKernel(other).status().message()),
+              ::testing::HasSubstr("'ids' must have at least one"));
+}
+
 TEST(Embedding, GatherOfIntegers) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 40; ++i) {

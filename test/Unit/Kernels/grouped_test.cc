@@ -90,6 +90,30 @@ TEST_P(GroupedTest, OuterAgreesAndIsTheSameForEveryNumberOfThreads) {
   }
 }
 
+// Of rows behind the last offset there is nothing, where nobody reads them; of those in front of the first there are
+// zeros.
+TEST_P(GroupedTest, RowsBehindTheLastGroupAreLeftAlone) {
+  std::mt19937_64 random(31);
+  for (int i = 0; i < 30; ++i) {
+    const GroupedSize s = RandomGroups(random);
+    const Types types = kTypes[i % 3];
+    const bool transposed = random() % 2;
+    const int threads = 1 + i % 3;
+    std::vector<int32_t> offsets = RandomOffsets(random, s);
+    const int64_t there = offsets.back() * s.n;
+    Stored rows = RandomStored(random, types.operands, s.rows * s.k),
+           matrices = RandomStored(random, types.operands, s.groups * s.k * s.n),
+           whole = Unwritten(types.out, s.rows * s.n), out(types.out, Floats(s.rows * s.n, 17));
+    Signature signature = Dot(s, offsets.size(), transposed, threads, types.operands, types.out);
+    RunKernel(signature, {rows.data(), matrices.data(), offsets.data(), whole.data()});
+    signature.attributes.push_back(Int("leaves_rows_out", 1));
+    RunKernel(signature, {rows.data(), matrices.data(), offsets.data(), out.data()});
+    Floats expected = whole.Values();
+    std::fill(expected.begin() + there, expected.end(), 17.0f);
+    EXPECT_TRUE(SameBits(out.Values(), expected)) << "problem " << i;
+  }
+}
+
 // Offsets are data: the nearest that ascend within the rows take the place of wrong ones.
 TEST(Grouped, WrongOffsetsCountAsTheNearestRightOnes) {
   std::mt19937_64 random(3);

@@ -103,10 +103,12 @@ class RandomSignatures {
     if (outer)
       return {"", {}, {In({rows, k}, type), In({rows, n}, type), offsets, Out({groups, k, n}, ResultOf(type))}};
     const bool transposed = Coin();
-    return {"",
-            {Int("transposed", transposed ? 1 : 0)},
-            {In({rows, k}, type), transposed ? In({groups, n, k}, type) : In({groups, k, n}, type), offsets,
-             Out({rows, n}, ResultOf(type))}};
+    Signature s = {"",
+                   {Int("transposed", transposed ? 1 : 0)},
+                   {In({rows, k}, type), transposed ? In({groups, n, k}, type) : In({groups, k, n}, type), offsets,
+                    Out({rows, n}, ResultOf(type))}};
+    if (Coin()) s.attributes.push_back(Int("leaves_rows_out", UpTo(9) == 1 ? 2 : 1));
+    return s;
   }
 
   Signature Random(bool normal) {
@@ -115,6 +117,13 @@ class RandomSignatures {
             {Int("seed", 1), Int("key", 2), Ints("global_shape", shape), Ints("offsets", {0, 0}),
              kernels::testing::Float(normal ? "mean" : "lo", 0), kernels::testing::Float(normal ? "stddev" : "hi", 1)},
             {Out(shape, normal ? Float() : DType::kF32)}};
+  }
+
+  // With a count of valid rows in front of the result, or as it is.
+  Signature MaybeCounted(std::vector<TensorSpec> arguments) {
+    if (Coin()) return {"", {}, std::move(arguments)};
+    arguments.insert(arguments.end() - 1, In({UpTo(5)}, DType::kI32));
+    return {"", {Int("leaves_rows_out", 1)}, std::move(arguments)};
   }
 
   Signature Valid(std::string_view kernel) {
@@ -129,9 +138,9 @@ class RandomSignatures {
     const int64_t rows = Extent(5000), columns = UpTo(300), tokens = Extent(5000);
     const DType type = Float();
     const TensorSpec ids = In({tokens}, DType::kI32);
-    if (kernel == "gather_rows") return {"", {}, {In({rows, columns}, type), ids, Out({tokens, columns}, type)}};
+    if (kernel == "gather_rows") return MaybeCounted({In({rows, columns}, type), ids, Out({tokens, columns}, type)});
     if (kernel == "scatter_add_rows") {
-      return {"", {}, {In({tokens, columns}, type), ids, Out({rows, columns}, ResultOf(type))}};
+      return MaybeCounted({In({tokens, columns}, type), ids, Out({rows, columns}, ResultOf(type))});
     }
     if (kernel == "check_ids" || kernel == "check_offsets") {
       return {"", {Int("rows", rows)}, {In({columns}, DType::kI32), {Access::kReadWrite, DType::kI32, {2}}}};

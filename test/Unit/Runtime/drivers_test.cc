@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "runtime/drivers/cpu/perf_map.h"
 #include "runtime/drivers/host/host_memory.h"
 #include "runtime/drivers/null/null_device.h"
+#include "runtime/plan/x86_levels.h"
 #include "test/Unit/Plan/fixture_image.h"
 
 namespace bowline {
@@ -25,7 +27,7 @@ TEST(DriverRegistry, ListsWhatItHas) {
   const hal::DriverRegistry drivers = BuiltinDrivers();
   EXPECT_EQ(drivers.Names(), (std::vector<std::string>{"cpu", "null"}));
   const auto device = drivers.CreateDevice("tpu", {});
-  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(device.status().message(), "there is no driver 'tpu'; this build has cpu, null");
 }
 
@@ -82,6 +84,29 @@ TEST(CpuDevice, RefusesInstructionsThatTheProcessorLacks) {
   const auto lower = CreateCpuDeviceAs({.threads = 1}, CpuFeatures{.level = 2, .beyond = {"avx512bf16"}});
   ASSERT_TRUE(lower.ok());
   EXPECT_FALSE((*lower)->CheckTarget(target).ok());
+}
+
+// Generated code of a level uses all that the level has, also what kernels do not.
+TEST(CpuDevice, NamesTheFeaturesThatALevelNeeds) {
+  std::set<std::string> features;
+  for (const X86Feature& feature : kX86LevelFeatures) features.insert(feature.name);
+  EXPECT_EQ(CpuFeaturesOf(features).Name(), "x86-64-v4");
+  features.insert("avx512bf16");
+  EXPECT_EQ(CpuFeaturesOf(features).Name(), "x86-64-v4+avx512bf16");
+  for (const X86Feature& feature : kX86LevelFeatures) {
+    std::set<std::string> others = features;
+    others.erase(feature.name);
+    EXPECT_EQ(CpuFeaturesOf(others).Name(), kX86Levels[feature.level - 1]) << feature.name;
+  }
+  features.erase("f16c");
+  features.erase("movbe");
+  features.erase("avx512cd");
+  const auto device = CreateCpuDeviceAs({.threads = 1}, CpuFeaturesOf(features));
+  ASSERT_TRUE(device.ok());
+  EXPECT_TRUE((*device)->CheckTarget({"cpu", HostArch(), "x86-64-v2"}).ok());
+  const absl::Status refusal = (*device)->CheckTarget({"cpu", HostArch(), "x86-64-v3"});
+  EXPECT_THAT(std::string(refusal.message()),
+              HasSubstr("compiled for CPU 'x86-64-v3', but this machine is 'x86-64-v2 without f16c, movbe'; compile"));
 }
 
 // The loader of the system takes two libraries for one where they have one name.

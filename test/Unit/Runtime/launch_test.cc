@@ -81,7 +81,8 @@ TEST(Launch, Flags) {
   ExpectRefused(Detect({.rank = 3, .world_size = 3}, {}), "--rank=3 with --world-size=3: ranks are 0 to 2");
   ExpectRefused(Detect({.rank = 0, .world_size = 0}, {}), "--world-size=0");
   ExpectRefused(Detect({.rank = 0, .world_size = 2, .local_rank = 2}, {}), "--local-rank=2");
-  ExpectRefused(Detect({.rank = 0, .world_size = 2}, {}), "--rank says that there are 2 ranks, but nothing says where");
+  ExpectRefused(Detect({.rank = 0, .world_size = 2}, {}),
+                "--world-size says that there are 2 ranks, but nothing says where");
   ExpectRefused(Detect({.rendezvous = "host:1"}, {}), "--rendezvous=host:1 without a number of ranks");
 }
 
@@ -129,7 +130,7 @@ TEST(Launch, OpenMpi) {
   // The next run meets elsewhere.
   EXPECT_NE(Detect({}, With(kOpenMpi, {{"PMIX_NAMESPACE", "1234568"}}))->rendezvous.port, one->rendezvous.port);
   const Variables two_machines = With(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-  ExpectRefused(Detect({}, two_machines), "OMPI_COMM_WORLD_RANK says that there are 4 ranks, but nothing says where");
+  ExpectRefused(Detect({}, two_machines), "OMPI_COMM_WORLD_SIZE says that there are 4 ranks, but nothing says where");
   ExpectLaunch(Detect({}, With(two_machines, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}})), 2, 4, 2, "a:1");
   // Left over from another shell: all ranks would take themselves for rank 0.
   ExpectRefused(Detect({}, With(kOpenMpi, {{"RANK", "0"}, {"WORLD_SIZE", "4"}})),
@@ -171,6 +172,7 @@ TEST(Launch, FirstHostOfASlurmList) {
 TEST(Rendezvous, IsReadFromText) {
   EXPECT_EQ(ParseRendezvous("host:29500")->host, "host");
   EXPECT_EQ(ParseRendezvous("host:29500")->port, 29500);
+  EXPECT_EQ(ParseRendezvous("tcp://host:29500")->host, "host");
   EXPECT_EQ(ParseRendezvous("[fe80::1]:1")->host, "fe80::1");
   EXPECT_EQ(ParseRendezvous("file:/a:b")->file, "/a:b");
   for (const char* text : {"", "host", "host:", ":1", "host:0", "host:65536", "host:1x", "a:b:1", "[::1:1", "file:"}) {

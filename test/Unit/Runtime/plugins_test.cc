@@ -34,7 +34,7 @@ TEST(Plugins, AreFoundByName) {
 TEST(Plugins, TheEnvironmentSaysWhereTheyAreToo) {
   const TempDirectory directory;
   std::filesystem::create_symlink(kPlugins + "/libbowline_discrete.so", directory / "libbowline_another.so");
-  EXPECT_EQ(Error(AllDrivers(""), "another").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Error(AllDrivers(""), "another").code(), absl::StatusCode::kNotFound);
   ::setenv("BOWLINE_DRIVER_PATH", directory.path().c_str(), 1);
   const auto device = AllDrivers("").CreateDevice("another", {});
   ::unsetenv("BOWLINE_DRIVER_PATH");
@@ -43,12 +43,12 @@ TEST(Plugins, TheEnvironmentSaysWhereTheyAreToo) {
 
 TEST(Plugins, AMissingOneSaysWhereItWasLookedFor) {
   const absl::Status status = Error(AllDrivers("/nowhere:/somewhere"), "tpu");
-  EXPECT_EQ(ExitCode(status), 3);
+  EXPECT_EQ(ExitCode(status), 1);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("there is no driver 'tpu'; this build has cpu, null, and libbowline_tpu.so is not in /nowhere, "
                         "/somewhere, "));
   // A name is no path.
-  EXPECT_EQ(Error(AllDrivers("/nowhere"), "../../lib/x").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Error(AllDrivers("/nowhere"), "../../lib/x").code(), absl::StatusCode::kNotFound);
 }
 
 TEST(Plugins, OnesThatCannotBeUsedSayWhy) {

@@ -7,8 +7,9 @@
 
 namespace bowline::testing {
 
-// An image for cards with one function, fixture_increment(float* x, long long count): adds 1 to each of count numbers,
-// over a grid of one dimension of any size.
+// An image for cards with two functions, over a grid of one dimension of any size: fixture_increment(float* x, long
+// long count) adds 1 to each of count numbers, fixture_add(const float* a, const float* b, float* out, long long count)
+// adds two of them, where out may be a or b.
 inline std::vector<uint8_t> PtxFixture() {
   const std::string text = R"(.version 8.0
 .target sm_80
@@ -38,6 +39,43 @@ next:
   ld.global.f32 %value, [%address];
   add.f32 %value, %value, 0f3F800000;
   st.global.f32 [%address], %value;
+  add.u64 %index, %index, %step;
+  bra next;
+end:
+  ret;
+}
+.visible .entry fixture_add(.param .u64 a, .param .u64 b, .param .u64 out, .param .u64 count)
+{
+  .reg .pred %done;
+  .reg .f32 %first, %second;
+  .reg .b32 %block, %threads, %thread, %blocks;
+  .reg .b64 %a, %b, %out, %count, %index, %step, %wide, %offset, %address;
+  ld.param.u64 %a, [a];
+  ld.param.u64 %b, [b];
+  ld.param.u64 %out, [out];
+  ld.param.u64 %count, [count];
+  cvta.to.global.u64 %a, %a;
+  cvta.to.global.u64 %b, %b;
+  cvta.to.global.u64 %out, %out;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %index, %block, %threads;
+  cvt.u64.u32 %wide, %thread;
+  add.u64 %index, %index, %wide;
+  mul.wide.u32 %step, %blocks, %threads;
+next:
+  setp.ge.s64 %done, %index, %count;
+  @%done bra end;
+  shl.b64 %offset, %index, 2;
+  add.u64 %address, %offset, %a;
+  ld.global.f32 %first, [%address];
+  add.u64 %address, %offset, %b;
+  ld.global.f32 %second, [%address];
+  add.f32 %first, %first, %second;
+  add.u64 %address, %offset, %out;
+  st.global.f32 [%address], %first;
   add.u64 %index, %index, %step;
   bra next;
 end:

@@ -228,11 +228,29 @@ void ExpectToMeet(const GlooOptions& options) {
 std::string FileOf(int port) { return absl::StrCat("bowline rendezvous 2\n127.0.0.1\n", port, "\n0123456789abcdef\n"); }
 
 TEST(Rendezvous, AFileOfAnEarlierRun) {
-  for (const std::string& content :
-       {std::string(), FileOf(1), FileOf(99999), std::string("???"), std::string("bowline rendezvous 2\n")}) {
+  for (const std::string& content : {std::string(), FileOf(1), FileOf(99999), std::string("bowline rendezvous 1\n"),
+                                     std::string("bowline rendezvous 2\n")}) {
     const GlooOptions options = OptionsAtFile(2, kPatient);
     std::ofstream(options.rendezvous.file) << content;
     ExpectToMeet(options);
+  }
+}
+
+TEST(Rendezvous, AFileOfSomebodyElseIsRefusedAndStays) {
+  for (const std::string& content : {std::string("???"), std::string("bowline"), std::string(100000, '\0')}) {
+    const GlooOptions options = OptionsAtFile(2, kPatient);
+    std::ofstream(options.rendezvous.file) << content;
+    for (int rank : {0, 1}) {
+      Processes processes;
+      const int process = processes.Fork([&](RankProcess& self) { return self.Start(WithRank(options, rank)); });
+      const testing::Outcome outcome = processes.Wait(process);
+      EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(TextOf(outcome), AllOf(HasSubstr(options.rendezvous.file), HasSubstr("is no file of a rendezvous")));
+      EXPECT_LT(outcome.seconds, 20);
+    }
+    std::ifstream file(options.rendezvous.file);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), content);
+    std::remove(options.rendezvous.file.c_str());
   }
 }
 

@@ -41,7 +41,8 @@ void Nothing(fbs::PlanT&) {}
 TEST(SessionErrors, OtherMachines) {
   const auto code = absl::StatusCode::kFailedPrecondition;
   ExpectRefused([](fbs::PlanT& p) { p.target->device = "cuda"; }, code,
-                "'x.plan': the plan was compiled for device 'cuda'", {.driver = "cpu"});
+                "'x.plan': the plan was compiled for the device 'cuda', which the driver 'cpu' is not",
+                {.driver = "cpu"});
   ExpectRefused([](fbs::PlanT& p) { p.target->arch = "vax"; }, code, "compiled for architecture 'vax'");
   ExpectRefused([](fbs::PlanT& p) { p.target->cpu = "x86-64-v7"; }, code, "compiled for CPU 'x86-64-v7'");
   ExpectRefused([](fbs::PlanT& p) { p.mesh[0]->size = 4; }, code, "the plan is for 4 ranks (dp=4), but 1 run it",
@@ -51,10 +52,9 @@ TEST(SessionErrors, OtherMachines) {
 }
 
 TEST(SessionErrors, UnknownDriver) {
-  ExpectRefused(Nothing, absl::StatusCode::kUnavailable,
+  ExpectRefused(Nothing, absl::StatusCode::kNotFound,
                 "no driver 'tpu'; this build has cpu, null, and libbowline_tpu.so", {.driver = "tpu"});
-  ExpectRefused([](fbs::PlanT& p) { p.target->device = "abacus"; }, absl::StatusCode::kUnavailable,
-                "no driver 'abacus'");
+  ExpectRefused([](fbs::PlanT& p) { p.target->device = "abacus"; }, absl::StatusCode::kNotFound, "no driver 'abacus'");
   ExpectRefused(Nothing, absl::StatusCode::kInvalidArgument, "the driver 'cpu' has no setting 'seed'; it has none",
                 {.driver = "cpu:seed=1"});
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "compiler/Check/PlanChecker.h"
+#include "runtime/drivers/builtin_drivers.h"
 #include "runtime/executor/session.h"
 #include "runtime/plan/mesh_view.h"
 #include "runtime/plan/plan_view.h"
@@ -21,6 +24,7 @@
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Plan/plan_fixture.h"
 #include "test/Unit/Runtime/comm_fixture.h"
+#include "test/Unit/Runtime/ptx_fixture.h"
 #include "test/Unit/Runtime/session_tensors.h"
 
 namespace bowline {
@@ -41,18 +45,45 @@ struct Way {
   const char* name;
   const char* driver;
   hal::StreamMode compute;
+
+  bool is_card() const { return absl::StartsWith(driver, "cuda"); }
 };
 const Way kWays[] = {{"Cpu", "cpu", hal::StreamMode::kInline},
                      {"CpuBeside", "cpu", hal::StreamMode::kWorker},
                      {"Discrete", "discrete:seed=1,wait_us=200", hal::StreamMode::kInline},
-                     {"DiscreteLate", "discrete:seed=2", hal::StreamMode::kInline}};
+                     {"DiscreteLate", "discrete:seed=2", hal::StreamMode::kInline},
+                     {"Cuda", "cuda:device=0", hal::StreamMode::kInline},
+                     {"CudaGraphs", "cuda:device=0,graphs=1", hal::StreamMode::kInline}};
+
+// The same plan for cards: the fixture's code is PTX there, which is launched by grid.
+void MakeForCards(fbs::PlanT& plan) {
+  plan.target->device = "cuda";
+  plan.target->arch = "nvptx64";
+  plan.target->cpu = "sm_90";
+  for (const auto& image : plan.images) {
+    fbs::CodeT& code = *image->codes.front();
+    code.format = "ptx";
+    code.data = testing::PtxFixture();
+  }
+  for (const auto& kernel : plan.kernels) {
+    if (kernel->geometry.type != fbs::Geometry::ByRange) continue;
+    fbs::GridT grid;
+    grid.blocks = {3};
+    grid.threads = {64};
+    grid.constants = {kernel->geometry.AsByRange()->extent};
+    kernel->geometry.Set(std::move(grid));
+  }
+}
 
 fbs::PlanT Overlapping(fbs::PlanT plan) {
   for (const auto& entry : plan.entries) testing::AllowTwoRuns(plan, *entry);
   return plan;
 }
 
-std::unique_ptr<Session> Open(fbs::PlanT plan, const Way& way, RankGroup* group = nullptr) {
+std::unique_ptr<Session> Open(
+    fbs::PlanT plan, const Way& way, RankGroup* group = nullptr,
+    const std::function<void(absl::string_view)>& note = [](absl::string_view text) { ADD_FAILURE() << text; }) {
+  if (way.is_card()) MakeForCards(plan);
   auto loaded = LoadedPlan::FromBytes(BytesOf(plan));
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   SessionOptions options;
@@ -60,6 +91,7 @@ std::unique_ptr<Session> Open(fbs::PlanT plan, const Way& way, RankGroup* group 
   options.compute = way.compute;
   options.group = group;
   options.require_certificates = false;
+  options.note = note;
   auto session = Session::Create(*std::move(loaded), options);
   EXPECT_TRUE(session.ok()) << session.status();
   return session.ok() ? *std::move(session) : nullptr;
@@ -134,7 +166,17 @@ Outputs RunTwoInFlight(Session& session, uint32_t seed, int runs) {
   return outputs;
 }
 
-class Overlap : public ::testing::TestWithParam<Way> {};
+class Overlap : public ::testing::TestWithParam<Way> {
+ protected:
+  // Without a card, tests of it are skipped, unless there should be one.
+  void SetUp() override {
+    if (!GetParam().is_card()) return;
+    const auto device = AllDrivers("").CreateDevice("cuda", {});
+    if (absl::IsUnavailable(device.status()) && std::getenv("BOWLINE_REQUIRE_CARD") == nullptr) {
+      GTEST_SKIP() << device.status().message();
+    }
+  }
+};
 
 void ExpectTheSameRuns(const fbs::PlanT& plan, const Way& way, int runs) {
   const fbs::PlanT overlapping = Overlapping(plan);
@@ -189,7 +231,10 @@ TEST_P(Overlap, ShardsOfFourRanks) { ExpectTheSameRuns(testing::MakeShardedLoop(
 TEST_P(Overlap, TheFixtureWithMicrobatches) {
   fbs::PlanT plan = testing::MakePlanWithTwoRuns(testing::FixtureImage());
   const auto two = Open(plan, GetParam());
-  const auto one = Open(testing::MakePlan(testing::FixtureImage()), kWays[0]);
+  // Products of cards round in their own way.
+  const Way alone = GetParam().is_card() ? Way{"Card", "cuda:device=0", hal::StreamMode::kInline} : kWays[0];
+  const auto one = Open(testing::MakePlan(testing::FixtureImage()), alone);
+  ASSERT_NE(one, nullptr);
   ASSERT_NE(two, nullptr);
   const auto tokens_of = [](uint32_t run) {
     std::vector<int32_t> tokens(5);
@@ -341,6 +386,29 @@ TEST_P(Overlap, ErrorsAreThoseOfTheRunAndOfAllThatFollow) {
   EXPECT_THAT(std::string(statuses[0][1].message()), AllOf(HasSubstr("entry 'step', segment"), HasSubstr("command ")));
   EXPECT_FALSE(statuses[0][2].ok());
   EXPECT_THAT(std::string(statuses[0][2].message()), HasSubstr("entry 'step'"));
+}
+
+// A run that cannot be recorded is a note that names the command, and goes on as before.
+TEST_P(Overlap, RunsThatCannotBeRecordedGoCommandByCommand) {
+  if (std::string(GetParam().name) != "CudaGraphs" || std::getenv("BOWLINE_CUDA_STAND_IN") == nullptr) {
+    GTEST_SKIP() << "only the stand-in can be told to refuse a command";
+  }
+  ASSERT_EQ(setenv("BOWLINE_STAND_IN_NOT_IN_GRAPHS", "fixture_add", 1), 0);
+  for (const bool two : {false, true}) {
+    std::vector<std::string> notes;
+    const auto session = Open(two ? Overlapping(TwoStreams()) : TwoStreams(), GetParam(), nullptr,
+                              [&](absl::string_view note) { notes.emplace_back(note); });
+    ASSERT_NE(session, nullptr);
+    const Outputs outputs = two ? RunTwoInFlight(*session, 1, 8) : RunOneByOne(*session, 1, 8);
+    const auto expected = Open(TwoStreams(), kWays[0]);
+    EXPECT_EQ(outputs, RunOneByOne(*expected, 1, 8));
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_THAT(notes[0],
+                AllOf(HasSubstr("runs are not recorded, and go on command by command: entry 'step', segment "),
+                      HasSubstr("command 0, launch of 'fixture_add', from "),
+                      HasSubstr("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")));
+  }
+  unsetenv("BOWLINE_STAND_IN_NOT_IN_GRAPHS");
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Overlap, ::testing::ValuesIn(kWays),

@@ -99,11 +99,12 @@ TEST(VerifyLocal, ProgramsAreInRoles) {
   std::string program = kEntry.str() + function("", kLocalArgument), mesh = kMesh.str();
   std::string role = "module {\n" + program + "}\n", other = "module @other {\n" + program + "}\n";
   EXPECT_THAT(errorIn(Phase::Local, mesh + role), IsEmpty());
-  EXPECT_THAT(errorIn(Phase::Local, mesh + role + other + "plan.attachment \"a\" \"b\"\n"), IsEmpty());
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role + "plan.attachment \"a\" \"b\"\n"), IsEmpty());
+  EXPECT_THAT(errorIn(Phase::Local, mesh + role + other), HasSubstr("role 0 of 2 has no name"));
   EXPECT_THAT(errorIn(Phase::Local, mesh + program), HasSubstr("'graph.entry' op is in no role: "));
   EXPECT_THAT(errorIn(Phase::Local, mesh + role + program), HasSubstr("'graph.entry' op is in no role: "));
   EXPECT_THAT(errorIn(Phase::Local, mesh), HasSubstr("the module has no role: "));
-  EXPECT_THAT(errorIn(Phase::Local, mesh + role + "module @idle {\n}\n"), HasSubstr("nothing can be run"));
+  EXPECT_THAT(errorIn(Phase::Local, mesh + "module {\n}\n"), HasSubstr("nothing can be run"));
 }
 
 TEST(VerifyLocal, GlobalFormsAreGone) {

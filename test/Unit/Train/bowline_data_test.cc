@@ -89,6 +89,8 @@ TEST_F(BowlineDataTest, TokenizeBadInputLeavesNoFile) {
       {"tokenize $D/t --tokenizer bytes -o $D/none/d.bin", "cannot write '.*none/d.bin': No such file"},
       {"tokenize $D/t --tokenizer bytes -o $D", "it is a directory"},
       {"tokenize $D/t --tokenizer bytes -o /dev/null", "no regular file"},
+      {"tokenize $D/t --tokenizer bytes -o $D/t", "-o and TEXT name the same file, '.*/t', which would be overwritten"},
+      {"tokenize - --tokenizer bytes -o $D/t < $D/t", "-o and TEXT name the same file"},
       {"tokenize $D/t --tokenizer words -o $D/d.bin", "--tokenizer: words not in"},
       {"tokenize $D/t -o $D/d.bin", "--tokenizer is required"},
       {"tokenize $D/t --tokenizer bytes", "--output is required"},

@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "test/Unit/Train/run_fixture.h"
 
 namespace bowline {
@@ -81,7 +87,7 @@ TEST_F(BowlineRunTest, ResumingEqualsNeverStopping) {
 
 TEST_F(BowlineRunTest, GeneratesText) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
-  const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40";
+  const std::string run = "$D/g.plan --weights $D/s --prompt 'Tell me' --max-new-tokens 40 --quiet";
   const Outcome one = Run(run + " --seed 3");
   EXPECT_EQ(one.exit_code, 0) << one.output;
   EXPECT_EQ(one.output.size(), 40u);
@@ -94,11 +100,90 @@ TEST_F(BowlineRunTest, GeneratesText) {
   EXPECT_THAT(full.output, HasSubstr("cannot write to the standard output"));
 }
 
+// "Tell me" as ids, and back.
+TEST_F(BowlineRunTest, GeneratesIds) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
+  const std::string run = "$D/g.plan --weights $D/s --quiet --seed 3 --echo --max-new-tokens 9 ";
+  const std::string prompt = "84,101,108,108,32,109,101";
+  const Outcome text = Run(run + "--prompt 'Tell me'"), ids = Run(run + "--prompt 'Tell me' --print tokens");
+  EXPECT_EQ(ids.exit_code, 0) << ids.output;
+  std::string read;
+  for (const absl::string_view id : absl::StrSplit(absl::StripSuffix(ids.output, "\n"), ',')) {
+    int value = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(id, &value)) << ids.output;
+    read.push_back(static_cast<char>(value));
+  }
+  EXPECT_EQ(read, text.output);
+  EXPECT_EQ(Run(run + "--prompt-tokens " + prompt).output, ids.output);
+  EXPECT_EQ(Run(run + "--print text --prompt-tokens " + prompt).output, text.output);
+}
+
+TEST_F(BowlineRunTest, GenerationPicksEveryIdAndTakesTextsOfBytesAlone) {
+  ToyShape large = shape_;
+  large.vocabulary = 400;
+  large.sequence = 16;
+  Write("large-x.plan", ToyTrainPlan(large));
+  Write("large.plan", ToyGeneratePlan(large));
+  WriteWholeFile(directory_ / "large.bin", LlmcFile(RandomTokens(301, large.vocabulary, 1)));
+  ASSERT_EQ(Run("$D/large-x.plan --data $D/large.bin --steps 1 --save $D/l --quiet").exit_code, 0);
+  const std::string run = "$D/large.plan --weights $D/l --max-new-tokens 40 --quiet ";
+  const Outcome ids = Run(run + "--prompt-tokens 399,1");
+  ASSERT_EQ(ids.exit_code, 0) << ids.output;
+  int largest = 0;
+  for (const absl::string_view id : absl::StrSplit(absl::StripSuffix(ids.output, "\n"), ',')) {
+    int value = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(id, &value)) << ids.output;
+    largest = std::max(largest, value);
+  }
+  EXPECT_GE(largest, 256);
+  for (const char* text : {"--prompt A", "--prompt-tokens 1 --print text"}) {
+    const Outcome refused = Run(run + text);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("are no bytes: its vocabulary has 400 ids"),
+                                      HasSubstr("--prompt-tokens 1,2,3 with --print tokens")));
+  }
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  WriteWholeFile(directory_ / "s/tokenizer.json", "{}");
+  EXPECT_THAT(Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 3").output,
+              HasSubstr("its tokenizer is '" + directory_ / "s/tokenizer.json" + "'"));
+}
+
+TEST_F(BowlineRunTest, TextsLongerThanWhatThePlanSeesAreNoted) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  const std::string run = "$D/g.plan --weights $D/s --prompt ABCD --max-new-tokens ",
+                    note = "longer than the 16 tokens";
+  EXPECT_THAT(Run(run + "13").output, Not(HasSubstr(note)));
+  EXPECT_THAT(Run(run + "14").output, HasSubstr(note));
+}
+
+TEST_F(BowlineRunTest, TheDriverNullSaysThatItComputesNothing) {
+  const std::string run = "$D/x.plan --data $D/d.bin --steps 1 --driver null ";
+  EXPECT_THAT(Run(run).output, HasSubstr("note: the driver null computes nothing"));
+  const Outcome saved = Run(run + "--save $D/s");
+  EXPECT_EQ(saved.exit_code, 1);
+  EXPECT_THAT(saved.output, HasSubstr("the driver null computes nothing that --save could keep"));
+  EXPECT_THAT(directory_.List(), Not(::testing::Contains("s")));
+}
+
+TEST_F(BowlineRunTest, AFirstLossThatIsNoNumberIsTheWeights) {
+  ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 1 --save $D/s --quiet").exit_code, 0);
+  const std::string file = directory_ / "s/step-00000001/model.safetensors";
+  std::string bytes = ReadWholeFile(file);
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  for (size_t i = 8 + header; i < bytes.size(); ++i) bytes[i] = '\xff';
+  WriteWholeFile(file, bytes);
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 9 --weights $D/s");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("before anything was trained: the weights in '"), HasSubstr("/s' hold"),
+                                    Not(HasSubstr("learning rate"))));
+}
+
 // Whoever waits for all of these tokens waits for days.
 TEST_F(BowlineRunTest, GenerationEndsQuietlyWhenNobodyReadsOn) {
   ASSERT_EQ(Run("$D/x.plan --data $D/d.bin --steps 2 --save $D/s --quiet").exit_code, 0);
   const Outcome outcome =
-      Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 1000000000000 | head -c 10 | wc -c");
+      Run("$D/g.plan --weights $D/s --prompt A --max-new-tokens 1000000000000 --quiet | head -c 10 | wc -c");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.output, "10\n");
 }
@@ -114,6 +199,14 @@ TEST_F(BowlineRunTest, ProfilePrintsEveryKernel) {
 TEST_F(BowlineRunTest, MetricsMayGoIntoAPipe) {
   const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 3 --quiet --metrics /dev/stdout | wc -l");
   EXPECT_EQ(std::stoi(outcome.output), 3);
+}
+
+TEST_F(BowlineRunTest, DataThatIsTruncatedWhileTrainingIsNamed) {
+  ASSERT_EQ(RunShell("mkfifo '" + directory_ / "p" + "'").exit_code, 0);
+  const Outcome outcome = Run("$D/x.plan --data $D/d.bin --steps 1000000000 --quiet --metrics $D/p",
+                              "{ head -c 100 > /dev/null; : > $D/d.bin; cat > /dev/null; } < $D/p &");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("bowline-run: error: '"), HasSubstr("/d.bin' cannot be read any more")));
 }
 
 // Each ends in one message, the documented code and no file.
@@ -134,6 +227,8 @@ TEST_F(BowlineRunTest, BadInput) {
   ToyShape other = shape_;
   other.width = 9;
   Write("other.plan", ToyTrainPlan(other));
+  const std::string data = ReadWholeFile(directory_ / "d.bin");
+  std::filesystem::create_symlink("d.bin", directory_ / "link");
   const std::vector<std::string> before = directory_.List();
 
   const std::vector<std::tuple<std::string, int, std::string>> cases = {
@@ -149,6 +244,13 @@ TEST_F(BowlineRunTest, BadInput) {
       {"$D/x.plan --data $D/d.bin --steps -1", 1, "--steps"},
       {"$D/x.plan --data $D/d.bin --steps x", 1, "--steps"},
       {train + "--order backwards", 1, "--order"},
+      {train + "--timeout 5 --link latency=1us", 1, "is for one rank, .*leave out --link, --timeout"},
+      {train + "--local-rank 0", 1, "leave out --local-rank"},
+      {"$D/x.plan --eval-data $D/d.bin --weights $D/s --order shuffle", 1, "--order is that of training"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt A --prompt-tokens 1", 1, "give one of them"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens 1,x", 1, "--prompt-tokens.*is no id of a token"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens -1", 1, "--prompt-tokens"},
+      {"$D/g.plan --weights $D/s --max-new-tokens 3 --prompt-tokens 128", 1, "token 0 .* has the value 128"},
       {train + text, 1, "is a plan that trains; it has no use for --prompt, --max-new-tokens"},
       {train + "--seed 3", 1, "it has no use for --seed"},
       {train + "--eval-every 2", 1, "--eval-every needs --eval-data"},
@@ -162,11 +264,19 @@ TEST_F(BowlineRunTest, BadInput) {
       {train + "--resume $D/s --order shuffle", 1, "data order sequential, not shuffle"},
       {"$D/other.plan --data $D/d.bin --steps 9 --resume $D/s --metrics $D/m", 1, "but the plan has"},
       {"$D/other.plan --data $D/d.bin --steps 9 --weights $D/s --metrics $D/m", 1, "do not fit"},
-      {train + "--driver gpu", 3,
+      {train + "--driver gpu", 1,
        "there is no driver 'gpu'; this build has cpu, null, and libbowline_gpu.so is not in"},
       {train + "--metrics $D/none/m --save $D/new", 1, "cannot write '.*none/m': No such file"},
       {train + "--metrics $D --save $D/new", 1, "Is a directory"},
-      {"$D/x.plan --data $D/d.bin --steps 9 --metrics $D/text --resume $D/s", 1, "is no line of metrics"},
+      {"$D/x.plan --data $D/d.bin --steps 9 --metrics $D/text --resume $D/s", 1, "text' exists and holds no metrics"},
+      {train + "--metrics $D/text", 1, "text' exists and holds no metrics"},
+      {train + "--metrics $D/link", 1,
+       "--metrics and --data name the same file, '.*/link', which would be overwritten"},
+      {train + "--metrics $D/x.plan", 1, "--metrics and PLAN name the same file"},
+      {train + "--eval-data $D/short.bin --metrics $D/short.bin", 1, "--metrics and --eval-data name the same file"},
+      {train + "--metrics $D/m --trace $D/m", 1, "--trace and --metrics name the same file"},
+      {train + "--trace $D/d.bin", 1, "--trace and --data name the same file"},
+      {train + "--weights $D/s --trace $D/s/step-00000003/model.safetensors", 1, "a file of --weights '.*/s'"},
       {train + "--save $D/d.bin --metrics $D/m", 1, "d.bin"},
       {train + "--save /proc/none --metrics $D/m", 1, "/proc/none"},
       {train + "--eval-data $D/short.bin --metrics $D/m", 1, "short.bin"},
@@ -194,6 +304,7 @@ TEST_F(BowlineRunTest, BadInput) {
     EXPECT_EQ(directory_.List(), before) << arguments;
   }
   EXPECT_EQ(ReadWholeFile(directory_ / "text"), "no metrics\n");
+  EXPECT_EQ(ReadWholeFile(directory_ / "d.bin"), data);
 }
 
 TEST_F(BowlineRunTest, AFullDiskWhileSavingKeepsTheLastCheckpoint) {

@@ -22,7 +22,8 @@ TEST(CheckpointTest, LoadsWhatWasSaved) {
                               .order = DataOrder::kShuffle,
                               .next_draw = 160,
                               .data_tokens = 99'999,
-                              .plan = "demo \"x\""};
+                              .plan = "demo \"x\"",
+                              .data_digest = "0123456789abcdef"};
   const auto path = SaveCheckpoint(directory / "runs/a", state, saved.Tensors(), "{\"model_type\": \"llama\"}\n");
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(*path, directory / "runs/a/step-00000020");

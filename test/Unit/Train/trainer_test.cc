@@ -228,12 +228,13 @@ TEST(TrainerTest, ResumeRefusesWhatWouldNotGoOn) {
   other_model.width = 6;
   other_batch.rows = 3;
   other_sequence.sequence = 4;
-  const ToyData longer(51, shape.vocabulary, 1);
+  const ToyData longer(51, shape.vocabulary, 1), another(50, shape.vocabulary, 2);
   ToyRun shuffled(shape, data, DataOrder::kShuffle), seeded(other_seed, data), grown(shape, longer),
-      wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
+      exchanged(shape, another), wider(other_model, data), larger(other_batch, data), deeper(other_sequence, data);
   for (const auto& [trainer, message] :
        {std::pair{&shuffled, "data order sequential, not shuffle"}, std::pair{&seeded, "seed 11, not 12"},
         std::pair{&grown, "data of this many tokens: 50, not 51"}, std::pair{&wider, "but the plan has"},
+        std::pair{&exchanged, "data with other tokens; samples of them have the digest "},
         std::pair{&larger, "a global batch of this many sequences: 4, not 6"},
         std::pair{&deeper, "sequences of this many tokens: 3, not 4"}}) {
     const auto embedding = [session = trainer->session.get()] {

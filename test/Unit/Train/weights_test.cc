@@ -119,6 +119,94 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
               ::testing::ElementsAreArray(values));
 }
 
+// With the config.json from which a plan of one parameter was compiled.
+std::unique_ptr<Session> SessionOf(const std::string& config) {
+  PlanBuilder builder("parameters", 0, 1);
+  builder.State("w", kParameterFlags, fbs::DType::F32, {3, 5});
+  builder.BeginProgram("nothing");
+  builder.BeginSegment("nothing");
+  builder.Call();
+  builder.Entry(fbs::EntryKind::Generate, {}, {});
+  fbs::PlanT plan = builder.Take();
+  auto attachment = std::make_unique<fbs::AttachmentT>();
+  attachment->name = "config.json";
+  attachment->text = config;
+  plan.attachments.push_back(std::move(attachment));
+  return ToySession(std::move(plan));
+}
+
+TEST(WeightsTest, WhatAModelHasAndThePlanDoesNotIsRefused) {
+  const TempDirectory directory;
+  const std::string bytes = Encode(ElementType::kF32, ExactValues(15));
+  const auto session = SessionOf("{}");
+  const auto load = [&](const std::string& other) {
+    WriteWeights(directory / "model.safetensors",
+                 {{"w", ElementType::kF32, {3, 5}, bytes}, {other, ElementType::kF32, {3, 5}, bytes}});
+    return LoadWeights(*session, directory.path());
+  };
+  for (const char* harmless : {"lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq",
+                               "transformer.h.0.attn.bias", "h.1.attn.masked_bias"}) {
+    const auto loaded = load(harmless);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_THAT(loaded->unused, ElementsAre(harmless));
+  }
+  for (const char* other : {"model.layers.2.mlp.up_proj.weight", "model.layers.0.self_attn.q_proj.bias", "score"}) {
+    const absl::Status status = load(other).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(absl::StrCat("'", other, "' is F32 [3, 5]")), HasSubstr("would ignore it")));
+  }
+}
+
+TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
+  const struct {
+    const char *plan, *weights;
+    std::vector<std::string> differences;
+  } cases[] = {
+      {R"({"rope_theta": 10000.0, "rms_norm_eps": 1e-05})",
+       R"({"rope_theta": 10000, "rms_norm_eps": 9.9999997e-06})",
+       {}},
+      {R"({"rope_theta": 5e5, "rope_scaling": null})",
+       R"({"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})",
+       {}},
+      {R"({"use_cache": true, "n_head": 4})", R"({"n_head": 4, "temperature": 2})", {}},
+      {R"({"use_sliding_window": false, "sliding_window": 9})", R"({"sliding_window": null})", {}},
+      {R"({"rope_scaling": {"type": "linear", "factor": 2.0}})",
+       R"({"rope_scaling": {"rope_type": "linear", "factor": 2}})",
+       {}},
+      {R"({"num_attention_heads": 8})",
+       R"({"num_attention_heads": 4})",
+       {"\"num_attention_heads\" is 4, but 8 in the plan"}},
+      {R"({"rope_theta": 10000.0})",
+       R"({"rope_parameters": {"rope_theta": 5e5}})",
+       {"\"rope_theta\" is 500000.0, but 10000.0 in the plan"}},
+      {R"({"rms_norm_eps": 1e-05, "sliding_window": null})",
+       R"({"rms_norm_eps": 1e-06, "sliding_window": 64})",
+       {"\"rms_norm_eps\" is 1e-06, but 1e-05 in the plan", "\"sliding_window\" is 64, but null in the plan"}},
+      {R"({"rope_scaling": {"rope_type": "linear", "factor": 2}})",
+       R"({"rope_scaling": {"rope_type": "linear", "factor": 4}})",
+       {"\"rope_scaling.factor\" is 4, but 2 in the plan"}},
+      {R"({})",
+       R"({"rope_scaling": {"rope_type": "linear"}})",
+       {"\"rope_scaling\" is {\"rope_type\":\"linear\"}, but {} in the plan"}},
+  };
+  const std::string bytes = Encode(ElementType::kF32, ExactValues(15));
+  for (const auto& c : cases) {
+    const TempDirectory directory;
+    WriteWeights(directory / "model.safetensors", {{"w", ElementType::kF32, {3, 5}, bytes}});
+    WriteWholeFile(directory / "config.json", c.weights);
+    const auto session = SessionOf(c.plan);
+    const auto reported = LoadWeights(*session, directory.path(), OtherConfig::kReport);
+    ASSERT_TRUE(reported.ok()) << reported.status();
+    EXPECT_EQ(reported->config_differences, c.differences) << c.plan;
+    const absl::Status status = LoadWeights(*session, directory.path()).status();
+    EXPECT_EQ(status.ok(), c.differences.empty()) << status;
+    for (const std::string& difference : c.differences) {
+      EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(directory / "config.json"), HasSubstr(difference)));
+    }
+  }
+}
+
 TEST(WeightsTest, NamesEveryTensorThatDoesNotFitAndTouchesNothing) {
   const TempDirectory directory;
   const std::string bytes = Encode(ElementType::kF32, ExactValues(15));

@@ -1,0 +1,28 @@
+//===- ValidRows.h - Results whose rows code can leave out
+//
+// Part of Bowline, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BOWLINE_DIALECTS_PROGRAM_VALIDROWS_H
+#define BOWLINE_DIALECTS_PROGRAM_VALIDROWS_H
+
+#include "mlir/IR/TypeRange.h"
+
+namespace bowline {
+
+/// Whether code can leave out rows of all tensors of these types together, and somebody who uses them nevertheless is
+/// found out: equal numbers of rows, more than one, which are pieces of memory of several elements, and elements that
+/// may be NaN.
+bool haveRowsToLeaveOut(mlir::TypeRange types);
+
+/// What verifiers say where they have not.
+inline constexpr llvm::StringLiteral kRowsToLeaveOut("leaves rows out, so that all its results must be floating-point "
+                                                     "tensors with the same first dimension of 2 or more, "
+                                                     "and with several elements in each row; leave 'rows' out");
+
+} // namespace bowline
+
+#endif // BOWLINE_DIALECTS_PROGRAM_VALIDROWS_H

@@ -1,0 +1,22 @@
+#ifndef BOWLINE_RUNTIME_BASE_MAPPING_FAULTS_H_
+#define BOWLINE_RUNTIME_BASE_MAPPING_FAULTS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace bowline {
+
+// Which file is mapped where, for the handler below. MappedFile calls both; neither allocates or waits.
+void AddMapping(absl::Span<const uint8_t> bytes, absl::string_view path);
+void RemoveMapping(absl::Span<const uint8_t> bytes);
+
+// From now on SIGBUS at an address of a mapped file, which somebody made shorter or whose disk failed, prints
+// "TOOL: error: ..." with the file's name to stderr and ends the process with code 3. SIGBUS anywhere else has its
+// usual effect. For commands; a program that uses this library has handlers of its own. `tool` must stay.
+void ReportMappingFaults(const char* tool);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_BASE_MAPPING_FAULTS_H_

@@ -1,0 +1,122 @@
+#include "runtime/train/model_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/json.h"
+#include "runtime/train/model_state.h"
+
+namespace bowline {
+namespace {
+
+using nlohmann::json;
+
+// Sizes that parameters have are compared with the parameters themselves.
+constexpr const char* kKeys[] = {"model_type",
+                                 "num_attention_heads",
+                                 "num_key_value_heads",
+                                 "n_head",
+                                 "head_dim",
+                                 "rms_norm_eps",
+                                 "layer_norm_epsilon",
+                                 "hidden_act",
+                                 "activation_function",
+                                 "rope_theta",
+                                 "scale_attn_weights",
+                                 "scale_attn_by_inverse_layer_idx",
+                                 "tie_word_embeddings"};
+// Null is a value of these: no window.
+constexpr const char* kWindowKeys[] = {"sliding_window", "max_window_layers"};
+
+bool IsThere(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
+// Writers print an epsilon of f32 or of f64.
+bool IsSame(const json& a, const json& b) {
+  constexpr double kRelative = 1e-6;
+  if (!a.is_number() || !b.is_number()) return a == b;
+  const double x = a.get<double>(), y = b.get<double>();
+  return std::abs(x - y) <= kRelative * std::max(std::abs(x), std::abs(y));
+}
+
+// What the keys say of the function, in one form: with "rope_theta" apart from "rope_scaling", which is an empty object
+// where positions are not scaled.
+json Normalized(const json& config) {
+  json result = json::object();
+  for (const char* key : kKeys) {
+    if (IsThere(config, key)) result[key] = config[key];
+  }
+  const bool has_no_window = IsThere(config, "use_sliding_window") && config["use_sliding_window"] == false;
+  for (const char* key : kWindowKeys) {
+    if (has_no_window) {
+      result[key] = nullptr;
+    } else if (config.contains(key)) {
+      result[key] = config[key];
+    }
+  }
+  json scaling = json::object();
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (IsThere(config, key) && config[key].is_object()) scaling = config[key];
+  }
+  if (IsThere(scaling, "rope_theta")) result["rope_theta"] = scaling["rope_theta"];
+  if (IsThere(scaling, "type") && !IsThere(scaling, "rope_type")) scaling["rope_type"] = scaling["type"];
+  scaling.erase("type");
+  scaling.erase("rope_theta");
+  if (!IsThere(scaling, "rope_type") || scaling["rope_type"] == "default") scaling = json::object();
+  result["rope_scaling"] = scaling;
+  return result;
+}
+
+void AddDifference(const std::string& key, const json& there, const json& here, std::vector<std::string>& differences) {
+  const auto text = [](const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); };
+  if (there.is_object() && here.is_object() && !there.empty() && !here.empty()) {
+    for (const auto& [inner, value] : there.items()) {
+      if (here.contains(inner)) AddDifference(absl::StrCat(key, ".", inner), value, here[inner], differences);
+    }
+  } else if (!IsSame(there, here)) {
+    differences.push_back(absl::StrCat("\"", key, "\" is ", text(there), ", but ", text(here), " in the plan"));
+  }
+}
+
+absl::StatusOr<json> ParseObject(absl::string_view text, const std::string& name) {
+  BOWLINE_ASSIGN_OR_RETURN(json object, ParseJson(text, name));
+  if (object.is_object()) return object;
+  return absl::InvalidArgumentError(absl::StrCat(name, " should hold a JSON object"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory) {
+  std::vector<std::string> differences;
+  const std::string path = absl::StrCat(directory, "/config.json");
+  const absl::string_view attached = AttachedConfig(plan);
+  std::error_code ignored;
+  if (attached.empty() || !std::filesystem::exists(path, ignored)) return differences;
+  BOWLINE_ASSIGN_OR_RETURN(const json here, ParseObject(attached, "the plan's config.json"));
+  BOWLINE_ASSIGN_OR_RETURN(const json read, ReadJsonFile(path, /*max_bytes=*/size_t{16} << 20));
+  if (!read.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
+  const json own = Normalized(here);
+  const json others = Normalized(read);
+  for (const auto& [key, value] : others.items()) {
+    if (own.contains(key)) AddDifference(key, value, own[key], differences);
+  }
+  return differences;
+}
+
+absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory) {
+  BOWLINE_ASSIGN_OR_RETURN(const std::vector<std::string> differences, DifferencesOfConfig(plan, directory));
+  if (differences.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("'", directory, "/config.json' describes another model than '",
+                                                    plan_name,
+                                                    "' was compiled from: ", absl::StrJoin(differences, "; "),
+                                                    ". Compile the plan from the config.json of these weights"));
+}
+
+}  // namespace bowline

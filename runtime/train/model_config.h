@@ -1,0 +1,24 @@
+#ifndef BOWLINE_RUNTIME_TRAIN_MODEL_CONFIG_H_
+#define BOWLINE_RUNTIME_TRAIN_MODEL_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan_view.h"
+
+namespace bowline {
+
+// The keys of config.json that shapes of tensors do not tell and that change what a model computes (number of heads,
+// rotation, epsilon of norms, activation, ...), where the config.json of `directory` has another value than the one
+// that the plan was compiled from: '"rope_theta" is 500000.0, but 10000.0 in the plan'. A key that only one of both has
+// is not compared, for its default belongs to the family; older and newer forms of the rotation's keys are the same.
+// Empty where the plan or the directory has no config.json. kInvalidArgument where one is no JSON object.
+absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory);
+
+// kFailedPrecondition naming the file, the plan and every such difference.
+absl::Status RequireSameConfig(const fbs::Plan& plan, absl::string_view plan_name, const std::string& directory);
+
+}  // namespace bowline
+
+#endif  // BOWLINE_RUNTIME_TRAIN_MODEL_CONFIG_H_

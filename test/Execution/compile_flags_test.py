@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Every flag of `bowline compile` takes effect, or is refused by name, from whatever phase a compilation goes on."""
+
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+
+import tools
+
+PHASES = ["input", "graph", "train", "shard", "local", "fuse", "schedule", "codegen", "hoist", "overlap", "memory"]
+
+# Programs to go on with, by name.
+PROGRAMS = {
+    "one": ["llama-tiny", "--batch", "4", "--seq", "8"],
+    "ranks": ["llama-tiny", "--batch", "4", "--seq", "8", "--mesh", "dp=2,tp=2"],
+    "deep": ["llama-tied", "--batch", "4", "--seq", "8"],
+    "parts": ["llama-tiny", "--batch", "4", "--seq", "8", "--microbatches", "2"],
+    "code": ["llama-tiny", "--mode", "generate", "--seq", "4"],
+    "text": ["llama-tiny", "--mode", "generate", "--seq", "8"],
+}
+LEVEL = ["--target-cpu", "x86-64-v3"]
+
+COSINE = ["--lr-schedule", "cosine", "--decay-steps"]
+PIPELINE = ["--mesh", "pp=2", "--microbatches", "4"]
+
+# For each flag a program, arguments with it, the same arguments without it or with another value, and the first phase
+# from which it is too late; None: never.
+FLAGS = {
+    "--mode": ("parts", ["--mode", "generate"], [], "fuse"),
+    "--batch": ("one", ["--batch", "4"], [], "input"),
+    "--seq": ("one", ["--seq", "8"], [], "input"),
+    "--dtype": ("one", ["--dtype", "bf16"], [], "train"),
+    "--strategy": ("one", ["--strategy", "{folder}/dp.mlir"], [], "train"),
+    "--mesh": ("one", ["--mesh", "dp=2"], [], "train"),
+    "--microbatches": ("one", ["--microbatches", "2"], [], "train"),
+    "--sequence-parallel": ("ranks", ["--sequence-parallel"], [], "shard"),
+    "--zero": ("ranks", ["--zero", "1"], [], "local"),
+    "--zero-axis": ("ranks", ["--zero", "1", "--zero-axis", "tp"], ["--zero", "1"], "local"),
+    "--prefetch": ("ranks", ["--zero", "3", "--prefetch", "3"], ["--zero", "3"], "local"),
+    "--schedule": ("deep", [*PIPELINE, "--schedule", "gpipe"], PIPELINE, "train"),
+    "--stages": ("deep", [*PIPELINE, "--stages", "[0],[1,2]"], PIPELINE, "train"),
+    "--recompute": ("one", ["--recompute", "full"], [], "fuse"),
+    "--bucket-bytes": ("ranks", ["--bucket-bytes", "0"], [], "local"),
+    "--overlap-chunks": ("ranks", ["--overlap-chunks", "2"], [], "local"),
+    "--optimizer": ("one", ["--optimizer", "sgd"], [], "train"),
+    "--lr": ("one", ["--lr", "0.1"], [], "train"),
+    "--beta1": ("one", ["--beta1", "0.5"], [], "train"),
+    "--beta2": ("one", ["--beta2", "0.5"], [], "train"),
+    "--eps": ("one", ["--eps", "0.1"], [], "train"),
+    "--weight-decay": ("one", ["--weight-decay", "0.5"], [], "train"),
+    "--clip-norm": ("one", ["--clip-norm", "0.5"], [], "train"),
+    "--lr-schedule": ("one", [*COSINE, "9"], [], "train"),
+    "--warmup-steps": ("one", ["--warmup-steps", "3"], [], "train"),
+    "--decay-steps": ("one", [*COSINE, "9"], [*COSINE, "5"], "train"),
+    "--min-lr": ("one", [*COSINE, "9", "--min-lr", "1e-4"], [*COSINE, "9"], "train"),
+    "--seed": ("one", ["--seed", "3"], [], "graph"),
+    "--no-codegen": ("code", ["--no-codegen"], [], "codegen"),
+    "--kernel-cache": ("code", ["--kernel-cache", "{out}/cache"], [], "codegen"),
+    "--kernel-listing": ("code", ["--kernel-listing", "{out}/listing"], [], "codegen"),
+    "--link": ("ranks", ["--link", "bandwidth=1kB/s,latency=1s"], [], "overlap"),
+    "--runs-in-flight": ("one", ["--runs-in-flight", "2"], [], None),
+    "--memory-limit": ("one", ["--memory-limit", "1KiB"], [], None),
+    "--map-weights": ("text", ["--map-weights"], [], "hoist"),
+    "--report": ("one", ["--report"], [], None),
+    "--timing": ("one", ["--timing"], [], None),
+    "--compile-to": ("one", ["--compile-to", "memory"], [], None),
+    "--disable-step": ("one", ["--disable-step", "merge-fusions"], [], "fuse"),
+    # What a program says itself: from the first phase on it may only be said again.
+    "--target": ("one", ["--target", "discrete"], [], "graph"),
+    "--target-cpu": ("one", ["--target-cpu", "x86-64-v2"], [], "graph"),
+    "--cuda-arch": ("one", ["--target", "cuda", "--cuda-arch", "sm_80"], ["--target", "cuda"], "graph"),
+    "--threads": ("one", ["--threads", "2"], [], "graph"),
+}
+# -o names the result and --compile-from the phase; --verify-each compiles something else beside, from an early phase.
+OTHERS = {"--help", "--output", "--compile-from", "--verify-each"}
+
+
+class CompileFlags(tools.ToolTest):
+    def program(self, name, phase):
+        text = self.folder / f"{name}.{phase}.mlir"
+        if not text.exists():
+            model, *flags = PROGRAMS[name]
+            tools.succeed("bowline-compile", tools.MODELS / model, *flags, *LEVEL, *tools.ONE_THREAD, "--no-codegen",
+                          f"--compile-to={phase}", "-o", text)
+        return text
+
+    def outcome(self, name, phase, arguments, late=None):
+        """All that a compilation leaves: what it says, and its files."""
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        given = [argument.format(folder=self.folder, out=out) for argument in arguments]
+        flags = list(given)
+        # Programs do not say their mode, nor do those of the first phase say for what machine they are.
+        if "generate" in PROGRAMS[name] and PHASES.index(phase) < PHASES.index("fuse"):
+            flags += ["--mode", "generate"]
+        if phase == "input":
+            flags += [] if "--target-cpu" in flags or "--target" in flags else LEVEL
+            flags += [] if "--threads" in flags else tools.ONE_THREAD
+        # What is read up to the phase train is seen behind it. Code takes long, and is what few flags are about.
+        if late == "train" and phase in ("input", "graph"):
+            flags += ["--compile-to=train"]
+        elif PHASES.index(phase) < PHASES.index("codegen") and name != "code":
+            flags += ["--no-codegen"]
+        done = tools.start("bowline-compile", self.program(name, phase), "--compile-from", phase, *flags, "-o",
+                           out / "x.plan")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        files = {file.name: file.read_bytes() for file in out.glob("*") if file.is_file()}
+        shutil.rmtree(out)
+        # A message may have the arguments in it, and times.
+        return done.returncode, files, done.stdout, len(done.stderr.splitlines()), done.stderr.decode()
+
+    def test_every_flag_from_every_phase(self):
+        help_text = tools.succeed("bowline-compile", "--help").decode().split("\n\nPhases:")[0]
+        self.assertEqual(set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", help_text, re.M)), FLAGS.keys() | OTHERS)
+        (self.folder / "dp.mlir").write_text('dist.strategy @s {\n  mesh @m ["dp"] [2]\n}\n')
+        usual = {}
+        for flag, (name, with_it, without, late) in FLAGS.items():
+            for phase in PHASES:
+                with self.subTest(flag=flag, phase=phase):
+                    got = self.outcome(name, phase, with_it, late)
+                    if late is not None and PHASES.index(phase) >= PHASES.index(late):
+                        self.assertEqual((got[0], got[1]), (1, {}), "was taken, and nothing reads it any more")
+                        given = [argument for argument in with_it if argument.startswith("--")]
+                        self.assertRegex(got[4], rf"(?:{'|'.join(given)})\b")
+                        self.assertRegex(got[4], ": the program of .* is past phase '|the program was compiled ")
+                        continue
+                    self.assertNotIn("is past phase", got[4])
+                    key = (name, phase, late, *without)
+                    if key not in usual:
+                        usual[key] = self.outcome(name, phase, without, late)
+                        self.assertEqual(usual[key][0], 0, usual[key][4])
+                    if flag == "--kernel-cache":  # a folder that was not there
+                        continue
+                    self.assertTrue(got[:4] != usual[key][:4], "has no effect")
+
+    def test_what_a_program_says_may_be_said_again(self):
+        plan = self.folder / "x.plan"
+        for phase in PHASES[1:]:
+            text = self.program("one", phase)
+            tools.succeed("bowline-compile", text, "--compile-from", phase, "-o", plan)
+            said = plan.read_bytes()
+            tools.succeed("bowline-compile", text, "--compile-from", phase, "--target", "cpu", *LEVEL,
+                          *tools.ONE_THREAD, "-o", plan)
+            self.assertEqual(plan.read_bytes(), said)
+        card = self.folder / "card.mlir"
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tiny", "--batch", 4, "--seq", 8, "--target", "cuda",
+                      "--cuda-arch", "sm_80", "--compile-to=local", "-o", card)
+        tools.succeed("bowline-compile", card, "--compile-from=local", "-o", plan)
+        described = json.loads(tools.succeed("bowline-inspect", plan, "--json"))
+        self.assertEqual(described["header"]["target"], "cuda nvptx64 sm_80")
+
+    def test_a_seed_stays_with_its_program(self):
+        model = [tools.MODELS / "llama-tiny", "--batch", 4, "--seq", 8, *tools.ONE_THREAD, "--seed", 7]
+        text, straight, later = (self.folder / name for name in ("x.mlir", "straight.plan", "later.plan"))
+        tools.succeed("bowline-compile", *model, "-o", straight)
+        tools.succeed("bowline-compile", *model, "--compile-to=graph", "-o", text)
+        tools.succeed("bowline-compile", text, "--compile-from=graph", "-o", later)
+        self.assertEqual(later.read_bytes(), straight.read_bytes())
+
+    def test_of_a_late_program_it_is_known_what_it_does(self):
+        for name, flag in (("text", ["--runs-in-flight", 2]), ("one", ["--map-weights"])):
+            done = tools.start("bowline-compile", self.program(name, "schedule"), "--compile-from=schedule", *flag, "-o",
+                               self.folder / "x.plan")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr.decode(), rf"{flag[0]}: the program of .*; leave it out")
+
+
+if __name__ == "__main__":
+    tools.main()

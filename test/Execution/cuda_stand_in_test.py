@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Plans for cards, run from end to end on the stand-in for NVIDIA's driver: with the losses of the plans of processors,
+and with CUDA graphs, whose commands the stand-in runs in random order but for their edges, the same bits as without."""
+
+import os
+import subprocess
+
+import tools
+
+# What is trained, with several streams and ranks that share the card.
+STRATEGIES = {
+    "one rank": ("llama-tiny", []),
+    "microbatches": ("gpt2-tiny", ["--microbatches", "3"]),
+    "two runs": ("qwen3-tiny", ["--runs-in-flight", "2"]),
+    "bf16": ("mistral-tiny", ["--dtype", "bf16"]),
+    "clipped, scheduled": ("qwen2-tiny", ["--lr-schedule", "cosine", "--warmup-steps", "2", "--decay-steps", "5"]),
+    "dp": ("llama-tied", ["--mesh", "dp=3", "--microbatches", "1"]),
+    "tp": ("llama-tiny", ["--mesh", "tp=2"]),
+    "pp": ("gpt2-tiny", ["--mesh", "pp=2", "--microbatches", "3"]),
+    "zero": ("llama-tiny", ["--mesh", "dp=3", "--zero", "3", "--runs-in-flight", "2"]),
+}
+STEPS = 4
+
+
+class CudaStandIn(tools.ToolTest):
+    def compile(self, model, plan, *flags):
+        """By the compiler whose generated kernels for cards are code of this processor."""
+        compiler = tools.pathlib.Path(tools.tool("bowline-compile")).parent.parent / "test" / "bin" / "bowline-compile-emulated"
+        done = subprocess.run([compiler, tools.MODELS / model, "--target", "cuda", *flags, "-o", plan],
+                              capture_output=True, timeout=tools.TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        report = tools.succeed("bowline-check", plan).decode()
+        self.assertEqual(report.splitlines()[-1], "sound")
+        self.assertIn("communications follow one another by streams and events", report)
+        return plan
+
+    def run_plan(self, plan, driver, *arguments):
+        libraries = tools.pathlib.Path(tools.tool("x")).parent.parent / "test" / "cuda_stand_in"
+        done = tools.start("bowline-run", plan, "--driver", driver, *arguments,
+                           env={**os.environ, "LD_LIBRARY_PATH": str(libraries)})
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 0, message)
+        self.assertNotIn("note:", message.replace("note: weights:", ""))
+        return done.stdout
+
+    def train(self, plan, driver, *arguments):
+        """Metrics without times, and how long the host took to issue each step."""
+        metrics = self.folder / "metrics.jsonl"
+        metrics.unlink(missing_ok=True)
+        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments)
+        lines = tools.metrics_of(metrics)
+        host = [line["host_ms"] for line in tools.metrics_of(metrics, without=()) if "host_ms" in line]
+        return lines, host
+
+    def test_losses_with_graphs_are_those_without(self):
+        for name, (model, flags) in STRATEGIES.items():
+            with self.subTest(strategy=name):
+                flags = [*tools.TRAIN_SHAPES[model], *flags]
+                plan = self.compile(model, self.folder / "x.plan", *flags)
+                arguments = ["--eval-data", tools.TOKENS, "--eval-every", "2", "--eval-batches", "3"]
+                streams, host = self.train(plan, "cuda:device=0", *arguments)
+                self.assertEqual(len(host), STEPS)
+                graphs, host = self.train(plan, "cuda:device=0,graphs=1", *arguments)
+                self.assertEqual(len(host), STEPS)
+                self.assertEqual(graphs, streams)
+                self.assertEqual(len(graphs), STEPS + STEPS // 2)
+
+    def test_losses_are_those_of_processors(self):
+        for name in ("one rank", "microbatches", "pp"):
+            with self.subTest(strategy=name):
+                model, flags = STRATEGIES[name]
+                plan = self.compile(model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model], *flags)
+                own, _ = self.train(plan, "cuda:device=0,graphs=1")
+                tools.compile_train(model, self.folder / "cpu.plan", *flags)
+                expected, host = self.train(self.folder / "cpu.plan", "cpu")
+                self.assertEqual(host, [])
+                for ours, theirs in zip(own, expected, strict=True):
+                    self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-3)
+
+    def test_text_with_graphs_is_that_without(self):
+        weights = self.folder / "weights"
+        tools.compile_train("llama-tiny", self.folder / "train.plan")
+        tools.succeed("bowline-run", self.folder / "train.plan", "--driver", "cpu", "--data", tools.TOKENS, "--steps", 3,
+                      "--save", weights)
+        checkpoint = weights / "step-00000003"
+        plan = self.compile("llama-tiny", self.folder / "x.plan", "--mode", "generate", "--seq", "29")
+        arguments = ["--weights", checkpoint, "--prompt", "a", "--max-new-tokens", 12, "--temperature", 0.7]
+        self.assertEqual(self.run_plan(plan, "cuda:device=0,graphs=1", *arguments),
+                         self.run_plan(plan, "cuda:device=0", *arguments))
+
+    def test_times_of_commands_are_taken_without_graphs(self):
+        plan = self.compile("llama-tiny", self.folder / "x.plan", *tools.TRAIN_SHAPES["llama-tiny"])
+        for flags in (["--profile"], ["--trace", self.folder / "trace.json"]):
+            self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags)[0], self.train(plan, "cuda:device=0")[0])
+
+
+if __name__ == "__main__":
+    tools.main()
