@@ -25,7 +25,8 @@ set(BOWLINE_COMMON_MLIR_HEADERS
   <mlir/Interfaces/InferTypeOpInterface.h> <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Parser/Parser.h>
   <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h>
   <llvm/ADT/StringExtras.h> <llvm/ADT/StringMap.h> <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>
-  <llvm/Support/MathExtras.h> <nlohmann/json.hpp> <algorithm> <functional> <limits> <map> <numeric> <optional> <string> <vector>)
+  <llvm/Support/MathExtras.h> <nlohmann/json.hpp> <algorithm> <functional> <limits> <map> <numeric> <optional> <string>
+  <vector>)
 bowline_precompile_headers(bowline_compiler_headers VERSION "${LLVM_PACKAGE_VERSION} ${nlohmann_json_VERSION}"
   HEADERS ${BOWLINE_COMMON_MLIR_HEADERS} LINKS bowline_mlir_headers nlohmann_json::nlohmann_json)
 
