@@ -24,6 +24,14 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 add_link_options(-Wl,--gc-sections)
 
+# bowline_inline_less(target): for what compiles slowly and takes no time when it runs, such as the classes that mlir-tblgen
+# writes for operations, and command lines. The level of optimisation stays, for it is that of the precompiled headers.
+function(bowline_inline_less target)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${target} PRIVATE "SHELL:-mllvm -inline-threshold=25")
+  endif()
+endfunction()
+
 if(BOWLINE_SANITIZE)
   add_compile_options(-fsanitize=${BOWLINE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BOWLINE_SANITIZE})

@@ -69,6 +69,7 @@ endfunction()
 function(bowline_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  bowline_inline_less(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
   # Libraries of the compiler have names such as BowlineEmit, those of the runtime such as bowline_plan.
   if(ARG_LINKS MATCHES "Bowline")
