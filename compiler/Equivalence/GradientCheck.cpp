@@ -125,16 +125,17 @@ static FailureOr<Verdict> judge(double slope, Differences &differences, const Va
   std::optional<double> before;
   double distance = kDistance;
   for (int halvings = 0;; ++halvings, distance /= 2) {
-    FailureOr<double> difference = differences.along(param, direction, distance);
-    if (failed(difference))
+    FailureOr<double> measured = differences.along(param, direction, distance);
+    if (failed(measured))
       return failure();
-    if (agree(slope, *difference) || (before && agree(slope, *difference + (*difference - *before) / 15)))
-      return Verdict{Verdict::Right, *difference};
-    if (before && agree(*before, *difference))
-      return Verdict{Verdict::Wrong, *difference};
+    double difference = *measured;
+    if (agree(slope, difference) || (before && agree(slope, difference + (difference - *before) / 15)))
+      return Verdict{Verdict::Right, difference};
+    if (before && agree(*before, difference))
+      return Verdict{Verdict::Wrong, difference};
     if (halvings == kHalvings)
-      return Verdict{Verdict::Undecided, *difference};
-    before = *difference;
+      return Verdict{Verdict::Undecided, difference};
+    before = difference;
   }
 }
 

@@ -93,8 +93,9 @@ static inline __attribute__((always_inline)) auto VisitFloatType(ElementType typ
 
 // That of three which is for `type`, which is one that kernels compute in.
 template <typename T>
-static inline constexpr __attribute__((always_inline)) const T& ChooseByComputedType(ElementType type, const T& f32,
-                                                                                     const T& bf16, const T& f16) {
+static inline constexpr __attribute__((always_inline)) const T& ChooseByComputedType(
+    ElementType type, const T& f32 [[clang::lifetimebound]], const T& bf16 [[clang::lifetimebound]],
+    const T& f16 [[clang::lifetimebound]]) {
   switch (ComputedTypeOf(type)) {
     case ComputedType::kF32:
       return f32;

@@ -157,7 +157,7 @@ TEST(OpAgreement, WrongNumbersOfRowsInWhatPreparesFailTheRun) {
     EXPECT_EQ(session->FindEntry(fbs::EntryKind::Prepare).ok(), prepares);
     EXPECT_EQ(checksIn(*session), 1);
     int entry = *session->FindEntry("e");
-    std::vector<uint8_t> zeros(4 * 8 * sizeof(float), 0);
+    std::vector<uint8_t> zeros(4UL * 8 * sizeof(float), 0);
     ASSERT_TRUE(
         session->Write(session->BufferAt(session->plan().entries()->Get(entry)->inputs()->Get(0)->buffer()), zeros)
             .ok());
