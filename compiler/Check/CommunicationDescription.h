@@ -1,0 +1,22 @@
+//===- CommunicationDescription.h - why ranks communicate *- C++ -*-===//
+
+#ifndef BOWLINE_COMPILER_CHECK_COMMUNICATIONDESCRIPTION_H
+#define BOWLINE_COMPILER_CHECK_COMMUNICATIONDESCRIPTION_H
+
+#include "compiler/Check/CommunicationReport.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace bowline {
+
+/// Why there is each communication: of each entry that has any, once per role.
+nlohmann::ordered_json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options);
+
+/// What describeCommunication returned, as text for people; with `showsTensors` also which tensors it moves.
+std::string layOutCommunication(const nlohmann::ordered_json &json, bool showsTensors);
+
+} // namespace bowline
+
+#endif // BOWLINE_COMPILER_CHECK_COMMUNICATIONDESCRIPTION_H
