@@ -21,7 +21,7 @@ bool IsName(absl::string_view text) {
   });
 }
 
-// Stays loaded: devices, and threads of theirs, may live until the process ends.
+// The library stays loaded, for devices and their threads may live until the process ends.
 absl::StatusOr<const DriverPlugin*> LoadPlugin(const std::string& path) {
   const auto unusable = [&](absl::string_view why) {
     return absl::UnavailableError(absl::StrCat("the driver '", path, "' cannot be used: ", why));

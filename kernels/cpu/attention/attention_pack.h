@@ -109,7 +109,7 @@ static void PackStrip(int64_t rows, int64_t head_dim, const T* source, int64_t s
       strip);
 }
 
-// The other way: out(i)[d] = scale[i] * strip[d][i] for i < rows.
+// Writes what a strip holds back into rows: out(i)[d] = scale[i] * strip[d][i] for i < rows.
 template <typename T>
 static void UnpackStrip(int64_t rows, int64_t head_dim, const float* strip, const Vec (&scale)[2], T* out,
                         int64_t stride) {

@@ -12,12 +12,13 @@
 
 namespace bowline::kernels::BOWLINE_ISA {
 
-// See product.h.
+// Blocks of a product in the processor's tile registers; product.h says what its members are.
 class AmxTiles {
  public:
   using Operand = Bf16Operand;
-  // Multiply goes through a strip of C, two by two registers at a time, for so many steps of k that its rows of A stay
-  // in the first-level cache; columns of B come from the second, by loads that leave the first to A.
+  // Multiply computes a strip of C, two by two registers at a time. It takes as many steps of k at once as leave its
+  // rows of A in the first-level cache; columns of B come from the second level, by loads that do not put them into the
+  // first.
   static constexpr int64_t kTileM = 32, kPanelColumns = kTileN, kStripN = 4 * kTileN, kTileColumns = kStripN,
                            kStepColumns = 32, kBlockM = 16 * kTileM, kScratchWords = kTileM * kStripN, kPadWords = 16,
                            kSteps = Operand::kStepsPerWord;

@@ -30,7 +30,7 @@ absl::Status Execute(const kernels::cuda::KernelProgram& program, absl::Span<voi
 
 std::vector<std::string> FunctionNames();
 
-// Null where there is none.
+// Returns null where there is no function of that name.
 const Function* FindFunction(const std::string& name);
 
 }  // namespace bowline::emulator

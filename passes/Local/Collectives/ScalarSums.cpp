@@ -83,7 +83,8 @@ void ScalarSums::rewrite(Operation *root) {
     auto largest = llvm::max_element(parts, [](const Part &a, const Part &b) { return a.axes.size() < b.axes.size(); });
     Part part = *largest;
     parts.erase(largest);
-    // Along the axes of a part that this one can be added to, both are summed together.
+    // This part is summed along the axes that no smaller part has. Those that a smaller part has too are left: it is
+    // added to that part, and both are summed along them at once.
     Axes kept;
     for (const Part &other : parts)
       if (other.axes.size() < part.axes.size() && other.axes.size() > kept.size() &&

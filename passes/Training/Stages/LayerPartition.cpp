@@ -42,7 +42,8 @@ static double leastMaximum(const Costs &costs, int64_t stages) {
     std::vector<double> next(layers + 1, 0);
     for (int64_t n = stage + 1; n <= layers; ++n) {
       auto costAt = [&](int64_t begin) { return std::max(best[begin], costs.between(begin, n)); };
-      // The earlier stages cost more the later this one begins, and this one less: the best is where they meet.
+      // The later this stage begins, the more the stages before it cost and the less this one does. The larger of both
+      // is least where they are closest, which bisection finds.
       int64_t low = stage, high = n - 1;
       while (low < high) {
         int64_t middle = (low + high) / 2;

@@ -44,7 +44,7 @@ absl::Status HalfSet(const std::string& set, const std::string& value, const std
       absl::StrCat(set, "=", value, " is set, but ", unset, " is not; set both, or neither"));
 }
 
-// Nothing when none of the family's variables is set.
+// Returns nullopt when none of the family's variables is set.
 absl::StatusOr<std::optional<Launch>> From(const Family& family, Environment environment) {
   const Text rank = environment(family.rank), size = environment(family.size);
   if (!rank.has_value() && !size.has_value()) return std::nullopt;
