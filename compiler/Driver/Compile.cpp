@@ -21,10 +21,12 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/Fusion/Traffic.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/plan/attachments.h"
 #include "runtime/plan/semantic_verifier.h"
 #include "targets/costs/link.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sched.h>
 
 using namespace mlir;
@@ -192,8 +194,10 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
   BOWLINE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   auto bytes = file.bytes();
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), "config.json",
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kConfigAttachment,
                              StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kFunctionKeysAttachment,
+                             nlohmann::json(config.functionKeys).dump());
   return module;
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "absl/algorithm/container.h"
 #include "frontends/hf/ConfigKeys.h"
 #include "frontends/hf/ConfigReader.h"
 #include "frontends/hf/Family.h"
@@ -62,8 +63,11 @@ static absl::StatusOr<ModelConfig> interpret(const json &document, absl::string_
   config.family = readFamily(reader);
   BOWLINE_RETURN_IF_ERROR(reader.status());
 
-  readArchitectures(reader, *config.family);
   config.architecture = config.family->read(reader, config);
+  config.functionKeys = reader.ofFunction();
+  for (const FixedKey &fixed : config.family->fixedKeys)
+    config.functionKeys[std::string(fixed.key)] = absl::c_linear_search(fixed.supported, "null");
+  readArchitectures(reader, *config.family);
   readFixedAndDropout(reader, config);
   refuseUnknownKeys(reader, *config.family);
   BOWLINE_RETURN_IF_ERROR(reader.status());

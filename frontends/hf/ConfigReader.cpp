@@ -45,6 +45,7 @@ bool ConfigReader::isNull(absl::string_view key) const {
 
 const json *ConfigReader::take(absl::string_view key) {
   ignore(key);
+  function.try_emplace(std::string(key), false);
   return has(key) ? &*object.find(std::string(key)) : nullptr;
 }
 
@@ -83,6 +84,12 @@ int64_t ConfigReader::positiveInteger(absl::string_view key, int64_t limit) {
 int64_t ConfigReader::positiveIntegerOr(absl::string_view key, int64_t limit, int64_t fallback) {
   const json *value = take(key);
   return value ? integer(key, *value, limit) : fallback;
+}
+
+int64_t ConfigReader::positiveIntegerOrNull(absl::string_view key, int64_t limit, int64_t fallback) {
+  int64_t value = positiveIntegerOr(key, limit, isNull(key) ? 0 : fallback);
+  function[std::string(key)] = true;
+  return value;
 }
 
 double ConfigReader::number(absl::string_view key, double fallback, bool zeroAllowed) {

@@ -14,6 +14,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -49,6 +50,9 @@ public:
   int64_t positiveInteger(absl::string_view key, int64_t limit);
   int64_t positiveIntegerOr(absl::string_view key, int64_t limit, int64_t fallback);
 
+  /// The same where null is a value, which gives 0, and not the default.
+  int64_t positiveIntegerOrNull(absl::string_view key, int64_t limit, int64_t fallback);
+
   /// A finite number greater than zero.
   double positiveNumberOr(absl::string_view key, double fallback);
   /// A finite number of at least zero.
@@ -73,8 +77,14 @@ public:
   void fail(absl::string_view key, absl::string_view problem);
   void fail(absl::Status status);
 
+  /// Says that weights which are said to have another value of this key compute the same: a bound, an initial value.
+  void isNoPartOfFunction(absl::string_view key) { function.erase(std::string(key)); }
+
   /// Keys that nobody read, in order.
   std::vector<std::string> unread() const;
+
+  /// Keys whose values were taken and say what the model computes; true where null is one of the values.
+  const std::map<std::string, bool> &ofFunction() const { return function; }
 
 private:
   int64_t integer(absl::string_view key, const nlohmann::json &value, int64_t limit);
@@ -84,6 +94,7 @@ private:
   const nlohmann::json &object;
   std::string where;
   std::set<std::string, std::less<>> read;
+  std::map<std::string, bool> function;
   absl::Status error;
 };
 

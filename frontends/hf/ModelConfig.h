@@ -13,6 +13,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,10 @@ struct ModelConfig {
 
   /// What is computed, with the values that the family alone knows. Never null after parseConfig.
   std::shared_ptr<const Architecture> architecture;
+
+  /// The keys of config.json that say what is computed: weights whose config.json has another value are of another
+  /// model. True where null is one of the values. Other keys are bounds, initial values, rates, bookkeeping.
+  std::map<std::string, bool> functionKeys;
 
   /// One sentence per value that was read and does not take effect, for the user to see (dropout rates).
   std::vector<std::string> remarks;

@@ -115,8 +115,10 @@ void hf::readRotaryDecoder(ConfigReader &reader, ModelConfig &config, AbsentSize
   config.layers = reader.positiveInteger("num_hidden_layers", kMaxLayers);
   config.intermediate = reader.positiveInteger("intermediate_size", kMaxWidth);
   config.maxPositions = reader.positiveInteger("max_position_embeddings", kMaxPositions);
+  reader.isNoPartOfFunction("max_position_embeddings");
   config.normEpsilon = reader.positiveNumberOr("rms_norm_eps", 1e-6);
   config.initializerRange = reader.nonNegativeNumberOr("initializer_range", 0.02);
+  reader.isNoPartOfFunction("initializer_range");
   config.tiedEmbeddings = reader.booleanOr("tie_word_embeddings", false);
   config.ropeTheta = readRopeTheta(reader);
   reader.choiceOr("hidden_act", {"silu"}, 0);

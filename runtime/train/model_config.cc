@@ -16,26 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-// Sizes that parameters have are compared with the parameters themselves.
-constexpr const char* kKeys[] = {"model_type",
-                                 "num_attention_heads",
-                                 "num_key_value_heads",
-                                 "n_head",
-                                 "head_dim",
-                                 "rms_norm_eps",
-                                 "layer_norm_epsilon",
-                                 "hidden_act",
-                                 "activation_function",
-                                 "rope_theta",
-                                 "scale_attn_weights",
-                                 "scale_attn_by_inverse_layer_idx",
-                                 "tie_word_embeddings"};
-// Null is a value of these: no window.
-constexpr const char* kWindowKeys[] = {"sliding_window", "max_window_layers"};
-
 bool IsThere(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && !found->is_null();
+}
+
+// Forms of the same: older files have the first beside "rope_theta", newer ones the second with it.
+constexpr const char* kRotations[] = {"rope_scaling", "rope_parameters"};
+
+bool IsOfRotation(absl::string_view key) {
+  return std::find(std::begin(kRotations), std::end(kRotations), key) != std::end(kRotations);
 }
 
 // Writers print an epsilon of f32 or of f64.
@@ -46,23 +36,16 @@ bool IsSame(const json& a, const json& b) {
   return std::abs(x - y) <= kRelative * std::max(std::abs(x), std::abs(y));
 }
 
-// What the keys say of the function, in one form: with "rope_theta" apart from "rope_scaling", which is an empty object
-// where positions are not scaled.
-json Normalized(const json& config) {
+// What `keys` say of the function, each with whether null is one of its values; in one form: with "rope_theta" apart
+// from "rope_scaling", which is an empty object where positions are not scaled.
+json Normalized(const json& config, const json& keys) {
   json result = json::object();
-  for (const char* key : kKeys) {
-    if (IsThere(config, key)) result[key] = config[key];
-  }
-  const bool has_no_window = IsThere(config, "use_sliding_window") && config["use_sliding_window"] == false;
-  for (const char* key : kWindowKeys) {
-    if (has_no_window) {
-      result[key] = nullptr;
-    } else if (config.contains(key)) {
-      result[key] = config[key];
-    }
+  for (const auto& [key, null_is_a_value] : keys.items()) {
+    const bool is_value = IsThere(config, key.c_str()) || (null_is_a_value == true && config.contains(key));
+    if (is_value && !IsOfRotation(key)) result[key] = config[key];
   }
   json scaling = json::object();
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+  for (const char* key : kRotations) {
     if (IsThere(config, key) && config[key].is_object()) scaling = config[key];
   }
   if (IsThere(scaling, "rope_theta")) result["rope_theta"] = scaling["rope_theta"];
@@ -96,14 +79,16 @@ absl::StatusOr<json> ParseObject(absl::string_view text, const std::string& name
 absl::StatusOr<std::vector<std::string>> DifferencesOfConfig(const fbs::Plan& plan, const std::string& directory) {
   std::vector<std::string> differences;
   const std::string path = absl::StrCat(directory, "/config.json");
-  const absl::string_view attached = AttachedConfig(plan);
+  const absl::string_view attached = AttachedConfig(plan), keys = AttachmentOf(plan, kFunctionKeysAttachment);
   std::error_code ignored;
-  if (attached.empty() || !std::filesystem::exists(path, ignored)) return differences;
+  if (attached.empty() || keys.empty() || !std::filesystem::exists(path, ignored)) return differences;
+  BOWLINE_ASSIGN_OR_RETURN(const json compared,
+                           ParseObject(keys, absl::StrCat("the plan's ", kFunctionKeysAttachment)));
   BOWLINE_ASSIGN_OR_RETURN(const json here, ParseObject(attached, "the plan's config.json"));
   BOWLINE_ASSIGN_OR_RETURN(const json read, ReadJsonFile(path, /*max_bytes=*/size_t{16} << 20));
   if (!read.is_object()) return absl::InvalidArgumentError(absl::StrCat("'", path, "' should hold a JSON object"));
-  const json own = Normalized(here);
-  const json others = Normalized(read);
+  const json own = Normalized(here, compared);
+  const json others = Normalized(read, compared);
   for (const auto& [key, value] : others.items()) {
     if (own.contains(key)) AddDifference(key, value, own[key], differences);
   }

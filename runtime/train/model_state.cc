@@ -110,9 +110,9 @@ absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session) {
   return std::nullopt;
 }
 
-absl::string_view AttachedConfig(const fbs::Plan& plan) {
+absl::string_view AttachmentOf(const fbs::Plan& plan, absl::string_view name) {
   for (uint32_t i = 0; i < SizeOf(plan.attachments()); ++i) {
-    if (TextOf(plan.attachments()->Get(i)->name()) == "config.json") return TextOf(plan.attachments()->Get(i)->text());
+    if (TextOf(plan.attachments()->Get(i)->name()) == name) return TextOf(plan.attachments()->Get(i)->text());
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/executor/session.h"
+#include "runtime/plan/attachments.h"
 #include "runtime/train/checkpoint.h"
 
 namespace bowline {
@@ -28,8 +29,11 @@ absl::Status InitializeUnsaved(Session& session);
 // The value of the state that counts finished steps; nothing if the plan has no such state.
 absl::StatusOr<std::optional<int32_t>> ReadStepState(const Session& session);
 
-// The model's config.json as the plan carries it; empty when it does not.
-absl::string_view AttachedConfig(const fbs::Plan& plan);
+// A text that the plan carries; empty when it does not.
+absl::string_view AttachmentOf(const fbs::Plan& plan, absl::string_view name);
+
+// The model's config.json.
+inline absl::string_view AttachedConfig(const fbs::Plan& plan) { return AttachmentOf(plan, kConfigAttachment); }
 
 }  // namespace bowline
 

@@ -170,6 +170,7 @@ static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfi
   config.maxPositions = reader.positiveInteger("n_positions", kMaxPositions);
   config.normEpsilon = reader.positiveNumberOr("layer_norm_epsilon", 1e-5);
   config.initializerRange = reader.nonNegativeNumberOr("initializer_range", 0.02);
+  reader.isNoPartOfFunction("initializer_range");
   config.tiedEmbeddings = reader.booleanOr("tie_word_embeddings", true);
 
   static constexpr absl::string_view kNames[] = {"gelu_new", "gelu_pytorch_tanh", "gelu"};

@@ -56,8 +56,7 @@ private:
 /// Null is no window, as in files since version 0.3; an absent key is the window of the first version.
 static int64_t readWindow(ConfigReader &reader) {
   constexpr int64_t kDefaultWindow = 4096;
-  return reader.positiveIntegerOr("sliding_window", kMaxPositions,
-                                  reader.isNull("sliding_window") ? 0 : kDefaultWindow);
+  return reader.positiveIntegerOrNull("sliding_window", kMaxPositions, kDefaultWindow);
 }
 
 static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfig &config) {

@@ -178,6 +178,27 @@ TEST(Config, PublishedMistral) {
 }
 
 // The families' own code gives absent sizes other values than Llama's does; null is that of Llama's.
+/// Weights are compared by these: what a family reads, and what it refuses to be otherwise.
+TEST(Config, KeysOfTheFunction) {
+  absl::StatusOr<ModelConfig> mistral = readConfig(BOWLINE_TEST_DIR "/Models/mistral-tiny");
+  ASSERT_TRUE(mistral.ok()) << mistral.status();
+  for (const char *key : {"model_type", "num_attention_heads", "num_key_value_heads", "rms_norm_eps", "hidden_act",
+                          "rope_theta", "tie_word_embeddings", "attn_logit_softcapping"})
+    EXPECT_EQ(mistral->functionKeys.count(key), 1u) << key;
+  EXPECT_TRUE(mistral->functionKeys.at("sliding_window"));
+  EXPECT_FALSE(mistral->functionKeys.at("num_key_value_heads"));
+  for (const char *key : {"architectures", "max_position_embeddings", "initializer_range", "attention_dropout",
+                          "torch_dtype", "use_cache", "eos_token_id"})
+    EXPECT_EQ(mistral->functionKeys.count(key), 0u) << key;
+
+  absl::StatusOr<ModelConfig> gpt2 = readConfig(BOWLINE_TEST_DIR "/Models/gpt2-tiny");
+  ASSERT_TRUE(gpt2.ok()) << gpt2.status();
+  for (const char *key : {"n_head", "layer_norm_epsilon", "activation_function", "scale_attn_weights",
+                          "scale_attn_by_inverse_layer_idx", "tie_word_embeddings"})
+    EXPECT_EQ(gpt2->functionKeys.count(key), 1u) << key;
+  EXPECT_EQ(gpt2->functionKeys.count("initializer_range"), 0u);
+}
+
 TEST(Config, AbsentSizesOfFamilies) {
   json qwen3 = minimal("qwen3"), mistral = minimal("mistral");
   for (json *document : {&qwen3, &mistral}) {

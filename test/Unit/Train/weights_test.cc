@@ -119,8 +119,8 @@ TEST(WeightsTest, FindsOldNamesOfGpt2AndReportsWhatIsUnused) {
               ::testing::ElementsAreArray(values));
 }
 
-// With the config.json from which a plan of one parameter was compiled.
-std::unique_ptr<Session> SessionOf(const std::string& config) {
+// Of a plan of one parameter, with the config.json that it was compiled from and the keys that its family read.
+std::unique_ptr<Session> SessionOf(const std::string& config, const std::string& function_keys = "{}") {
   PlanBuilder builder("parameters", 0, 1);
   builder.State("w", kParameterFlags, fbs::DType::F32, {3, 5});
   builder.BeginProgram("nothing");
@@ -128,10 +128,12 @@ std::unique_ptr<Session> SessionOf(const std::string& config) {
   builder.Call();
   builder.Entry(fbs::EntryKind::Generate, {}, {});
   fbs::PlanT plan = builder.Take();
-  auto attachment = std::make_unique<fbs::AttachmentT>();
-  attachment->name = "config.json";
-  attachment->text = config;
-  plan.attachments.push_back(std::move(attachment));
+  for (const auto& [name, text] : {std::pair(kConfigAttachment, config), {kFunctionKeysAttachment, function_keys}}) {
+    auto attachment = std::make_unique<fbs::AttachmentT>();
+    attachment->name = name;
+    attachment->text = text;
+    plan.attachments.push_back(std::move(attachment));
+  }
   return ToySession(std::move(plan));
 }
 
@@ -170,7 +172,12 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
        R"({"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})",
        {}},
       {R"({"use_cache": true, "n_head": 4})", R"({"n_head": 4, "temperature": 2})", {}},
-      {R"({"use_sliding_window": false, "sliding_window": 9})", R"({"sliding_window": null})", {}},
+      {R"({"use_sliding_window": false, "sliding_window": 9})",
+       R"({"use_sliding_window": true, "sliding_window": 9})",
+       {"\"use_sliding_window\" is true, but false in the plan"}},
+      // No family has it: what a plan names is compared.
+      {R"({"logit_cap": 30})", R"({"logit_cap": 50})", {"\"logit_cap\" is 50, but 30 in the plan"}},
+      {R"({"logit_cap": null})", R"({"logit_cap": 50})", {}},
       {R"({"rope_scaling": {"type": "linear", "factor": 2.0}})",
        R"({"rope_scaling": {"rope_type": "linear", "factor": 2}})",
        {}},
@@ -195,7 +202,8 @@ TEST(WeightsTest, ConfigurationsOfTheSameFunctionAreEqual) {
     const TempDirectory directory;
     WriteWeights(directory / "model.safetensors", {{"w", ElementType::kF32, {3, 5}, bytes}});
     WriteWholeFile(directory / "config.json", c.weights);
-    const auto session = SessionOf(c.plan);
+    const auto session = SessionOf(c.plan, R"({"logit_cap": false, "n_head": false, "num_attention_heads": false,
+        "rms_norm_eps": false, "rope_theta": false, "sliding_window": true, "use_sliding_window": false})");
     const auto reported = LoadWeights(*session, directory.path(), OtherConfig::kReport);
     ASSERT_TRUE(reported.ok()) << reported.status();
     EXPECT_EQ(reported->config_differences, c.differences) << c.plan;
