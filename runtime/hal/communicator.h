@@ -38,8 +38,10 @@ class Communicator {
   virtual absl::Status Issue(Stream& stream, const Operation& operation, absl::Span<const Piece> pieces) = 0;
 
   // Contract
-  //   What Exchange says about types, order, determinism, operations in place, and errors holds here too, with streams:
-  //   operations of one communicator are in one stream, or ordered by events. Synchronize the stream to hold the
+  //   What Exchange says about types, order, determinism, operations in place, and errors holds here too, with streams;
+  //   but that a device with a library of its own may combine values in another order, round what is between, and leave
+  //   a NaN out of a maximum, as its driver says; all members get the same bits.
+  //   Operations of one communicator are in one stream, or ordered by events. Synchronize the stream to hold the
   //   caller. Memory: a single piece is copied; an array of several must stay until the stream was synchronised.
   //   What is sent stays as it is until the operation ended in this stream, even where its members have it before.
   //   Nothing is allocated by an operation for which room was made, or which is no larger than one before. Errors at

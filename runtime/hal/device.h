@@ -71,7 +71,8 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(StreamMode mode = StreamMode::kInline) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent(EventMode mode = EventMode::kOrder) = 0;
 
-  // Creates the communicator of the members of `exchange`, each of which calls this with its own device.
+  // Creates the communicator of the members of `exchange`, each of which calls this with its own device, of this
+  // driver. All members make the communicators that they share in the same order.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(std::unique_ptr<Exchange> exchange) = 0;
 
   // Whether commands of the first kind of stream (StreamMode::kInline) run before their call returns.

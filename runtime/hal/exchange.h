@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_HAL_EXCHANGE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,19 @@ class Exchange {
 
   // OK, or what broke the run.
   virtual absl::Status status() const = 0;
+
+  // For a device whose own library moves the data, instead of Run. Says what this member is in from now on: the
+  // operation with its number, kNone for none; its elements; and how many operations of all members it has begun by the
+  // library so far. Whoever is late is found and explained as with Run, by the time since an operation was first
+  // reported: to be called every few milliseconds. Returns status().
+  virtual absl::Status Report(const Operation& operation, uint64_t elements, uint64_t collectives) = 0;
+
+  // Break, with an error of such a library that a lost rank may have caused: says who waits for whom, and names a rank
+  // that is gone if there is one.
+  virtual absl::Status Complain(const std::string& failure) = 0;
+
+  // Whether operations take the time of a link that is emulated, which Run alone does.
+  virtual bool emulates_link() const = 0;
 
   // Contract
   //   Order: one operation at a time, and every rank runs the same ones in the same order; sends and receives concern

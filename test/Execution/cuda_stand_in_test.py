@@ -2,9 +2,6 @@
 """Plans for cards, run from end to end on the stand-in for NVIDIA's driver: with the losses of the plans of processors,
 and with CUDA graphs, whose commands the stand-in runs in random order but for their edges, the same bits as without."""
 
-import os
-import subprocess
-
 import tools
 
 # What is trained, with several streams and ranks that share the card.
@@ -24,20 +21,14 @@ STEPS = 4
 
 class CudaStandIn(tools.ToolTest):
     def compile(self, model, plan, *flags):
-        """By the compiler whose generated kernels for cards are code of this processor."""
-        compiler = tools.pathlib.Path(tools.tool("bowline-compile")).parent.parent / "test" / "bin" / "bowline-compile-emulated"
-        done = subprocess.run([compiler, tools.MODELS / model, "--target", "cuda", *flags, "-o", plan],
-                              capture_output=True, timeout=tools.TIMEOUT_SECONDS)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        tools.compile_emulated(model, plan, *flags)
         report = tools.succeed("bowline-check", plan).decode()
         self.assertEqual(report.splitlines()[-1], "sound")
         self.assertIn("communications follow one another by streams and events", report)
         return plan
 
     def run_plan(self, plan, driver, *arguments):
-        libraries = tools.pathlib.Path(tools.tool("x")).parent.parent / "test" / "cuda_stand_in"
-        done = tools.start("bowline-run", plan, "--driver", driver, *arguments,
-                           env={**os.environ, "LD_LIBRARY_PATH": str(libraries)})
+        done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env=tools.with_stand_ins())
         message = done.stderr.decode()
         self.assertEqual(done.returncode, 0, message)
         self.assertNotIn("note:", message.replace("note: weights:", ""))

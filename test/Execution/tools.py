@@ -75,6 +75,16 @@ def succeed(name, *arguments, **keywords):
     return done.stdout
 
 
+def compile_emulated(model, plan, *flags):
+    """A plan for cards whose generated kernels are code of this processor."""
+    succeed("../test/bin/bowline-compile-emulated", MODELS / model, "--target", "cuda", *flags, "-o", plan)
+
+
+def with_stand_ins(**more):
+    """The environment in which the cuda driver finds stand-ins for NVIDIA's libraries."""
+    return {**os.environ, "LD_LIBRARY_PATH": str(_tools.parent / "test" / "cuda_stand_in"), **more}
+
+
 def compile_train(model, plan, *flags, threads=1):
     succeed("bowline-compile", MODELS / model, "--mode", "train", *TRAIN_SHAPES[model],
             "--threads", threads, *flags, "-o", plan)

@@ -198,6 +198,13 @@ absl::Status Explain(const Complaint& complaint, const std::vector<RankState>& r
                                                complaint.failure,
                                                ") although both are alive; check the network between them"));
   }
+  if (!complaint.failure.empty()) {
+    const Activity& activity = complaint.activity;
+    return absl::UnavailableError(
+        absl::StrCat(inquiry.WaitsOfTheLiving({complaint.rank}), "cause: ", inquiry.Named(complaint.rank), " in ",
+                     activity.idle() ? absl::StrCat("communicator '", activity.communicator, "'") : Describe(activity),
+                     ": ", complaint.failure, "; all ranks are alive"));
+  }
   return ExplainChain(complaint, ranks, inquiry);
 }
 

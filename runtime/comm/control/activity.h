@@ -41,7 +41,7 @@ struct Complaint {
   double waited_seconds = 0;  // time in `activity`, if that is the complaint
   Activity activity;
   int unreachable = -1;  // the rank a connection to which failed, when that is the complaint
-  std::string failure;   // how
+  std::string failure;   // how; without such a rank, what a library that moves data says
 };
 
 // Who waits for whom, and which rank is the cause; one line. kUnavailable when a rank died or is silent, and when a

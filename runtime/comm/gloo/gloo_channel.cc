@@ -210,6 +210,15 @@ absl::Status GlooChannel::CheckLink(const hal::Operation& operation, uint64_t to
       ", longer than the timeout of ", Seconds(owner_.timeout()), " s; emulate a faster link or raise the timeout")));
 }
 
+absl::Status GlooChannel::Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives) {
+  BOWLINE_RETURN_IF_ERROR(owner_.status());
+  const uint64_t word = operation.Pack();
+  total_ = elements;
+  reported_ = collectives;
+  if (current_.exchange(word) != word) since_ = word == 0 ? 0 : owner_.Now().time_since_epoch().count();
+  return absl::OkStatus();
+}
+
 absl::Status GlooChannel::Fail(const absl::Status& failure) {
   BOWLINE_RETURN_IF_ERROR(owner_.status());
   Complaint complaint;
@@ -225,7 +234,7 @@ Activity GlooChannel::Describe() const {
   activity.ranks = ranks_;
   activity.operation = current_;
   activity.total = total_;
-  activity.collectives = collectives_;
+  activity.collectives = collectives_ + reported_;
   activity.creating = creating_;
   const hal::Operation operation = hal::Operation::Unpack(activity.operation);
   const int member = operation.concerns_two() ? operation.peer : waits_for_.load();

@@ -41,6 +41,7 @@ class GlooChannel {
   const std::string& name() const { return name_; }
   const std::vector<int>& ranks() const { return ranks_; }
   int self() const { return self_; }
+  const LinkOptions& link() const { return link_; }
 
   // Tells the other members where to connect to, and connects to all of them.
   absl::Status Connect(std::shared_ptr<gloo::transport::Device> device);
@@ -51,6 +52,8 @@ class GlooChannel {
   // The functions of hal::Exchange with these names.
   absl::Status Break(const absl::Status& why) { return owner_.Break(why); }
   absl::Status status() const { return owner_.status(); }
+  absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives);
+  absl::Status Complain(const std::string& failure) { return Fail(absl::UnavailableError(failure)); }
 
   // What this member does on the communicator; may be called from any thread.
   Activity Describe() const;
@@ -95,7 +98,8 @@ class GlooChannel {
   std::atomic<bool> busy_{false}, creating_{false};
   std::atomic<int64_t> since_{0};  // ns of ControlClient::Now; 0 for no operation
   std::atomic<uint64_t> current_{0}, total_{0}, collectives_{0};
-  std::atomic<int> waits_for_{-1};  // a member
+  std::atomic<uint64_t> reported_{0};  // collectives that a library of the device began
+  std::atomic<int> waits_for_{-1};     // a member
 };
 
 }  // namespace bowline

@@ -24,6 +24,11 @@ class GlooEndpoint : public hal::Exchange {
   }
   absl::Status Break(absl::Status why) override { return channel_->Break(why); }
   absl::Status status() const override { return channel_->status(); }
+  absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives) override {
+    return channel_->Report(operation, elements, collectives);
+  }
+  absl::Status Complain(const std::string& failure) override { return channel_->Complain(failure); }
+  bool emulates_link() const override { return channel_->link().emulated(); }
 
  private:
   std::shared_ptr<GlooChannel> channel_;

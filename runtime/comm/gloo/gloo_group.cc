@@ -144,7 +144,10 @@ absl::Status GlooGroup::Break(const absl::Status& why) {
   return broken_;
 }
 
-absl::Status GlooGroup::Fail(const Complaint& complaint) { return client_->Fail(complaint); }
+absl::Status GlooGroup::Fail(const Complaint& complaint) {
+  // Of one rank, nobody else can be the cause.
+  return client_ == nullptr ? Break(absl::UnavailableError(complaint.failure)) : client_->Fail(complaint);
+}
 
 Clock::time_point GlooGroup::Now() const { return client_ == nullptr ? Clock::now() : client_->Now(); }
 

@@ -153,6 +153,29 @@ absl::Status Channel::CheckLink(int self, const hal::Operation& operation) const
       ", longer than the timeout of ", seconds(owner_.timeout()), " s; emulate a faster link or raise the timeout"));
 }
 
+absl::Status Channel::Report(int self, const hal::Operation& operation, uint64_t elements, uint64_t collectives) {
+  BOWLINE_RETURN_IF_ERROR(owner_.status());
+  Member& me = *members_[self];
+  const uint64_t word = operation.Pack();
+  const auto now = std::chrono::steady_clock::now();
+  me.total.store(elements);
+  me.reported.store(collectives);
+  if (me.current.exchange(word) != word) me.reported_since = now;
+  if (word == 0 || now - me.reported_since < owner_.timeout()) return absl::OkStatus();
+  return owner_.Break(Late(self));
+}
+
+absl::Status Channel::Complain(int self, const std::string& failure) {
+  const bool idle = members_[self]->current.load() == 0;
+  std::vector<int> others;
+  for (int other = 0; other < size(); ++other) {
+    if (other != self) others.push_back(ranks_[other]);
+  }
+  return owner_.Break(absl::UnavailableError(absl::StrCat("rank ", ranks_[self], idle ? ", communicator '" : " in ",
+                                                          idle ? name_ : DescribeMember(self), idle ? "'" : "", ": ",
+                                                          failure, owner_.DescribeRanks(std::move(others)))));
+}
+
 void Channel::BreakOff() {
   meeting_.BreakOff();
   for (const std::unique_ptr<Member>& member : members_) member->outgoing.BreakOff();
@@ -183,9 +206,9 @@ std::vector<int> Channel::WaitsFor(int member) const {
   const hal::Operation operation = hal::Operation::Unpack(members_[member]->current.load());
   std::vector<int> result;
   if (operation.concerns_two()) return {ranks_[operation.peer]};
-  const uint64_t collectives = members_[member]->collectives.load();
+  const uint64_t collectives = CollectivesOf(member);
   for (int other = 0; other < size(); ++other) {
-    if (members_[other]->collectives.load() < collectives) result.push_back(ranks_[other]);
+    if (CollectivesOf(other) < collectives) result.push_back(ranks_[other]);
   }
   return result;
 }

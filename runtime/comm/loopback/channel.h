@@ -47,6 +47,9 @@ class Channel {
   absl::Status Break(absl::Status why) { return owner_.Break(std::move(why)); }
   absl::Status status() const { return owner_.status(); }
 
+  absl::Status Report(int self, const hal::Operation& operation, uint64_t elements, uint64_t collectives);
+  absl::Status Complain(int self, const std::string& failure);
+
   void BreakOff();
 
   // What `rank` is doing here: empty for nothing, and whom it waits for. May be asked at any time.
@@ -61,11 +64,13 @@ class Channel {
     absl::Span<const hal::HostPiece> pieces;
     std::vector<const void*> sources;  // workspace
     uint32_t next_number = 0;
+    std::chrono::steady_clock::time_point reported_since;  // of whoever reports
 
     // Read by others at any time.
     std::atomic<uint64_t> current{0};  // hal::Operation::Pack
     std::atomic<uint64_t> total{0};
-    std::atomic<uint64_t> collectives{0};  // begun
+    std::atomic<uint64_t> collectives{0};  // begun here
+    std::atomic<uint64_t> reported{0};     // begun by a library of the device
     std::atomic<bool> busy{false};
     Mailbox outgoing;
   };
@@ -85,6 +90,9 @@ class Channel {
   absl::Status Late(int self) const;
   std::string DescribeMember(int member) const;
   std::vector<int> WaitsFor(int member) const;
+  uint64_t CollectivesOf(int member) const {
+    return members_[member]->collectives.load() + members_[member]->reported.load();
+  }
 
   ChannelOwner& owner_;
   const std::string name_;

@@ -24,6 +24,11 @@ class LoopbackEndpoint : public hal::Exchange {
   }
   absl::Status Break(absl::Status why) override { return channel_->Break(std::move(why)); }
   absl::Status status() const override { return channel_->status(); }
+  absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives) override {
+    return channel_->Report(self_, operation, elements, collectives);
+  }
+  absl::Status Complain(const std::string& failure) override { return channel_->Complain(self_, failure); }
+  bool emulates_link() const override { return channel_->link().emulated(); }
 
  private:
   std::shared_ptr<Channel> channel_;

@@ -1,7 +1,5 @@
 #include "runtime/drivers/cuda/cuda_api.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <mutex>
 
@@ -20,12 +18,6 @@ constexpr int kOldestDriver = 13000;
 // "13.0"
 std::string VersionText(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
-template <typename Function>
-bool Find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 absl::StatusOr<const CudaApi*> LoadAndInitialise() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -35,14 +27,14 @@ absl::StatusOr<const CudaApi*> LoadAndInitialise() {
   static CudaApi api;
   // First of all, because an old driver lacks functions.
   int version = 0;
-  if (!Find(library, "cuDriverGetVersion", api.cuDriverGetVersion) ||
+  if (!FindSymbol(library, "cuDriverGetVersion", api.cuDriverGetVersion) ||
       api.cuDriverGetVersion(&version) != CUDA_SUCCESS || version < kOldestDriver) {
     return absl::UnavailableError(absl::StrCat("the NVIDIA driver is for CUDA ", VersionText(version),
                                                "; this build needs one for CUDA ", VersionText(kOldestDriver)));
   }
   std::string missing;
 #define BOWLINE_CUDA_FUNCTION(name) \
-  if (!Find(library, BOWLINE_SYMBOL_TEXT(name), api.name)) missing = BOWLINE_SYMBOL_TEXT(name);
+  if (!FindSymbol(library, BOWLINE_SYMBOL_TEXT(name), api.name)) missing = BOWLINE_SYMBOL_TEXT(name);
 #include "runtime/drivers/cuda/cuda_functions.inc"
 #undef BOWLINE_CUDA_FUNCTION
   if (!missing.empty()) {
@@ -68,27 +60,12 @@ std::string Environment(const char* name) {
 
 absl::StatusOr<const CublasLtApi*> OpenCublasLt(const std::vector<std::string>& folders) {
   constexpr char kFile[] = "libcublasLt.so.13";
-  std::vector<std::string> all = folders;
-  for (const absl::string_view folder : absl::StrSplit(Environment("BOWLINE_CUDA_LIBRARIES"), ':', absl::SkipEmpty())) {
-    all.emplace_back(folder);
-  }
-  std::vector<std::string> failures;
-  void* library = nullptr;
-  for (const std::string& path : LibraryCandidates(kFile, all, Environment("CUDA_HOME"))) {
-    library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    failures.emplace_back(::dlerror());
-  }
-  if (library == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("no ", kFile, ", which products of matrices need (", absl::StrJoin(failures, "; "),
-                     "); install the Python package nvidia-cublas and name its site-packages folder in "
-                     "BOWLINE_CUDA_LIBRARIES, or set CUDA_HOME to a toolkit of CUDA 13"));
-  }
+  BOWLINE_ASSIGN_OR_RETURN(void* const library,
+                           OpenCudaLibrary(kFile, "products of matrices", "nvidia-cublas", folders));
   static CublasLtApi api;
   std::string missing;
 #define BOWLINE_CUBLASLT_FUNCTION(name) \
-  if (!Find(library, #name, api.name)) missing = #name;
+  if (!FindSymbol(library, #name, api.name)) missing = #name;
 #include "runtime/drivers/cuda/cublaslt_functions.inc"
 #undef BOWLINE_CUBLASLT_FUNCTION
   if (!missing.empty()) return absl::UnavailableError(absl::StrCat(kFile, " has no function ", missing));
@@ -107,7 +84,7 @@ std::vector<std::string> LibraryCandidates(const std::string& file, const std::v
                                            const std::string& cuda_home) {
   std::vector<std::string> candidates;
   for (const std::string& folder : folders) {
-    for (const absl::string_view inside : {"", "nvidia/cu13/lib/", "nvidia/cublas/lib/"}) {
+    for (const absl::string_view inside : {"", "nvidia/cu13/lib/", "nvidia/cublas/lib/", "nvidia/nccl/lib/"}) {
       candidates.push_back(absl::StrCat(folder, "/", inside, file));
     }
   }
@@ -115,6 +92,23 @@ std::vector<std::string> LibraryCandidates(const std::string& file, const std::v
   if (!cuda_home.empty()) candidates.push_back(absl::StrCat(cuda_home, "/lib64/", file));
   candidates.push_back(absl::StrCat("/usr/local/cuda/lib64/", file));
   return candidates;
+}
+
+absl::StatusOr<void*> OpenCudaLibrary(const std::string& file, absl::string_view needed_by, absl::string_view package,
+                                      const std::vector<std::string>& folders) {
+  std::vector<std::string> all = folders;
+  for (const absl::string_view folder : absl::StrSplit(Environment("BOWLINE_CUDA_LIBRARIES"), ':', absl::SkipEmpty())) {
+    all.emplace_back(folder);
+  }
+  std::vector<std::string> failures;
+  for (const std::string& path : LibraryCandidates(file, all, Environment("CUDA_HOME"))) {
+    if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return library;
+    failures.emplace_back(::dlerror());
+  }
+  return absl::UnavailableError(absl::StrCat("no ", file, ", which ", needed_by, " need (",
+                                             absl::StrJoin(failures, "; "), "); install the Python package ", package,
+                                             " and name its site-packages folder in BOWLINE_CUDA_LIBRARIES, or set "
+                                             "CUDA_HOME to a toolkit of CUDA 13"));
 }
 
 absl::StatusOr<const CublasLtApi*> LoadCublasLt(const std::vector<std::string>& folders) {

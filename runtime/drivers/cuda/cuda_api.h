@@ -6,6 +6,7 @@
 
 #include <cublasLt.h>
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <string>
 #include <vector>
@@ -37,6 +38,17 @@ absl::StatusOr<const CudaApi*> LoadCuda();
 // folder), and the prefix of the toolkit.
 std::vector<std::string> LibraryCandidates(const std::string& file, const std::vector<std::string>& folders,
                                            const std::string& cuda_home);
+
+// A library among those candidates, also of the folders in BOWLINE_CUDA_LIBRARIES. kUnavailable saying where it was
+// looked for, what needs it, and the Python package that has it.
+absl::StatusOr<void*> OpenCudaLibrary(const std::string& file, absl::string_view needed_by, absl::string_view package,
+                                      const std::vector<std::string>& folders);
+
+template <typename Function>
+bool FindSymbol(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
 
 // kUnavailable saying where it was looked for. What was found first stays, for all devices of the process.
 absl::StatusOr<const CublasLtApi*> LoadCublasLt(const std::vector<std::string>& folders);

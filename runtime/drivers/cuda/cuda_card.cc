@@ -43,6 +43,10 @@ absl::Status CudaCard::Initialise(int number) {
   std::array<char, 256> name = {};
   BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(*api_, cuDeviceGetName, name.data(), static_cast<int>(name.size()) - 1, device));
   name_ = name.data();
+  CUuuid uuid = {};
+  BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(*api_, cuDeviceGetUuid, &uuid, device));
+  static_assert(sizeof(uuid) == sizeof(identity_));
+  std::memcpy(identity_.data(), &uuid, sizeof(uuid));
   const auto attribute = [&](CUdevice_attribute which, int& value) {
     return BOWLINE_CUDA(*api_, cuDeviceGetAttribute, &value, which, device);
   };

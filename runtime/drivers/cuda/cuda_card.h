@@ -1,6 +1,8 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_CARD_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_CARD_H_
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,8 @@ class CudaCard {
   int major() const { return major_; }
   int minor() const { return minor_; }
   const std::string& name() const { return name_; }
+  // What tells it apart from all others, of all machines.
+  const std::array<uint8_t, 16>& identity() const { return identity_; }
   // The most shared memory that a block may ask for.
   int shared_bytes() const { return shared_bytes_; }
   // Lower numbers are more urgent.
@@ -54,6 +58,7 @@ class CudaCard {
   const CudaApi* api_;
   CUcontext context_ = nullptr;
   std::string name_;
+  std::array<uint8_t, 16> identity_ = {};
   int major_ = 0, minor_ = 0, shared_bytes_ = 0, lowest_priority_ = 0, highest_priority_ = 0;
   std::unique_ptr<CudaClock> clock_;
   std::mutex mutex_;  // guards the members below

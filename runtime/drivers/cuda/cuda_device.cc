@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/drivers/cuda/communicators.h"
 #include "runtime/drivers/cuda/cuda_card.h"
 #include "runtime/drivers/cuda/cuda_event.h"
 #include "runtime/drivers/cuda/cuda_executable.h"
@@ -16,7 +17,6 @@
 #include "runtime/drivers/cuda/cuda_recording.h"
 #include "runtime/drivers/cuda/cuda_stream.h"
 #include "runtime/drivers/cuda/cuda_target.h"
-#include "runtime/drivers/host/staging_communicator.h"
 #include "runtime/hal/driver_registry.h"
 
 namespace bowline {
@@ -39,10 +39,25 @@ absl::StatusOr<bool> ReadFlag(const hal::DeviceOptions& options, const std::stri
   return value.value_or(0) == 1;
 }
 
+absl::StatusOr<CommunicatorWay> ReadWay(const hal::DeviceOptions& options) {
+  const auto found = options.settings.find("communicators");
+  if (found == options.settings.end() || found->second == "auto") return CommunicatorWay::kAuto;
+  if (found->second == "nccl") return CommunicatorWay::kNccl;
+  if (found->second == "host") return CommunicatorWay::kHost;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the driver 'cuda': communicators=", found->second, " is none of auto, nccl and host"));
+}
+
 class CudaDevice : public hal::Device {
  public:
-  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, GemmOptions gemm)
-      : card_(card), memory_(std::move(memory)), blocking_(blocking), graphs_(graphs), gemm_(std::move(gemm)) {}
+  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, GemmOptions gemm,
+             CommunicatorWay way)
+      : card_(card),
+        memory_(std::move(memory)),
+        blocking_(blocking),
+        graphs_(graphs),
+        gemm_(std::move(gemm)),
+        communicators_(this, card_, memory_.get(), way, gemm_.libraries) {}
 
   absl::string_view name() const override { return "cuda"; }
 
@@ -75,7 +90,7 @@ class CudaDevice : public hal::Device {
 
   absl::StatusOr<std::unique_ptr<hal::Communicator>> CreateCommunicator(
       std::unique_ptr<hal::Exchange> exchange) override {
-    return std::make_unique<StagingCommunicator>(this, std::move(exchange));
+    return communicators_.Create(std::move(exchange));
   }
 
   // The commands of a graph do not end one by one.
@@ -91,17 +106,19 @@ class CudaDevice : public hal::Device {
   bool blocking_;
   bool graphs_;
   GemmOptions gemm_;
+  CudaCommunicators communicators_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options) {
-  BOWLINE_RETURN_IF_ERROR(
-      hal::CheckSettings("cuda", options, {"blocking", "device", "graphs", "libraries", "poison", "tf32", "tune"}));
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings(
+      "cuda", options, {"blocking", "communicators", "device", "graphs", "libraries", "poison", "tf32", "tune"}));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
   BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
   BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
   BOWLINE_ASSIGN_OR_RETURN(const bool graphs, ReadFlag(options, "graphs"));
+  BOWLINE_ASSIGN_OR_RETURN(const CommunicatorWay way, ReadWay(options));
   GemmOptions gemm;
   BOWLINE_ASSIGN_OR_RETURN(gemm.tf32, ReadFlag(options, "tf32"));
   BOWLINE_ASSIGN_OR_RETURN(gemm.tune, ReadFlag(options, "tune"));
@@ -110,7 +127,7 @@ absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceO
   }
   BOWLINE_ASSIGN_OR_RETURN(CudaCard* const card, CudaCard::Open(number, options.rank));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<CudaMemory> memory, CudaMemory::Create(card, poison));
-  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, graphs, std::move(gemm));
+  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, graphs, std::move(gemm), way);
 }
 
 }  // namespace bowline

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -17,9 +18,12 @@ uint64_t Aligned(uint64_t address) { return (address + kAlignment - 1) / kAlignm
 class DeviceAllocation : public hal::Allocation {
  public:
   // `memory` is what CUDA gave, and begins at or before `address`.
-  DeviceAllocation(const CudaMemory* owner, CUdeviceptr memory, CUdeviceptr address, size_t bytes)
-      : owner_(owner), memory_(memory), address_(address), bytes_(bytes) {}
+  DeviceAllocation(CudaMemory* owner, CUdeviceptr memory, CUdeviceptr address, size_t bytes)
+      : owner_(owner), memory_(memory), address_(address), bytes_(bytes) {
+    owner_->Announce({address, bytes});
+  }
   ~DeviceAllocation() override {
+    owner_->Forget(address_);
     if (owner_->card().MakeCurrent().ok()) owner_->card().api().cuMemFree(memory_);
   }
 
@@ -36,7 +40,7 @@ class DeviceAllocation : public hal::Allocation {
   }
 
  private:
-  const CudaMemory* owner_;
+  CudaMemory* owner_;
   CUdeviceptr memory_, address_;
   size_t bytes_;
 };
@@ -83,6 +87,36 @@ absl::StatusOr<std::unique_ptr<CudaMemory>> CudaMemory::Create(CudaCard* card, b
 
 CudaMemory::~CudaMemory() {
   if (stream_ != nullptr && card_->MakeCurrent().ok()) card_->api().cuStreamDestroy(stream_);
+}
+
+void CudaMemory::Announce(const Range& range) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  allocations_[range.begin] = range.bytes;
+}
+
+void CudaMemory::Forget(CUdeviceptr begin) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (MemoryListener* const listener : listeners_) listener->BeforeFree(begin);
+  allocations_.erase(begin);
+}
+
+std::optional<CudaMemory::Range> CudaMemory::AllocationOf(CUdeviceptr address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return std::nullopt;
+  const auto& [begin, bytes] = *std::prev(after);
+  if (address - begin >= bytes) return std::nullopt;
+  return Range{begin, bytes};
+}
+
+void CudaMemory::AddListener(MemoryListener* listener) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  listeners_.push_back(listener);
+}
+
+void CudaMemory::RemoveListener(MemoryListener* listener) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  listeners_.erase(std::remove(listeners_.begin(), listeners_.end(), listener), listeners_.end());
 }
 
 absl::StatusOr<std::unique_ptr<hal::Allocation>> CudaMemory::Allocate(size_t bytes, hal::MemorySpace space) {

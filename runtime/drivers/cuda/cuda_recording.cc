@@ -1,6 +1,6 @@
 #include "runtime/drivers/cuda/cuda_recording.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "runtime/drivers/cuda/cuda_event.h"
 #include "runtime/drivers/cuda/cuda_stream.h"
@@ -13,7 +13,8 @@ CudaStream& Of(hal::Stream* stream) { return *static_cast<CudaStream*>(stream); 
 // One capture of several streams, from its begin to its end.
 class Capture {
  public:
-  Capture(const CudaApi& api, absl::Span<hal::Stream* const> streams) : api_(api), streams_(streams) {}
+  Capture(const CudaApi& api, absl::Span<hal::Stream* const> streams, CudaRecording* recording)
+      : api_(api), streams_(streams), recording_(recording) {}
   // Ends what was begun, whatever became of it.
   ~Capture() {
     if (!begun_) return;
@@ -25,7 +26,7 @@ class Capture {
   absl::Status Begin(const std::vector<std::shared_ptr<CudaEventHandle>>& events) {
     BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api_, cuStreamBeginCapture, origin(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     begun_ = true;
-    for (hal::Stream* const stream : streams_) Of(stream).SetRecording(true);
+    for (hal::Stream* const stream : streams_) Of(stream).SetRecording(recording_);
     BOWLINE_RETURN_IF_ERROR(BOWLINE_CUDA(api_, cuEventRecord, events[0]->get(), origin()));
     for (size_t i = 1; i < streams_.size(); ++i) {
       BOWLINE_RETURN_IF_ERROR(
@@ -53,12 +54,13 @@ class Capture {
   CUstream origin() const { return Of(streams_[0]).handle(); }
 
   void Release(CUgraph graph) {
-    for (hal::Stream* const stream : streams_) Of(stream).SetRecording(false);
+    for (hal::Stream* const stream : streams_) Of(stream).SetRecording(nullptr);
     if (graph != nullptr) api_.cuGraphDestroy(graph);
   }
 
   const CudaApi& api_;
   absl::Span<hal::Stream* const> streams_;
+  CudaRecording* recording_;
   bool begun_ = false;
 };
 
@@ -78,7 +80,7 @@ absl::StatusOr<std::unique_ptr<hal::Recording>> CudaRecording::Create(CudaCard* 
     events.push_back(std::move(event));
   }
   std::unique_ptr<CudaRecording> recording(new CudaRecording(card));
-  Capture capture(card->api(), streams);
+  Capture capture(card->api(), streams, recording.get());
   BOWLINE_RETURN_IF_ERROR(capture.Begin(events));
   BOWLINE_RETURN_IF_ERROR(issue());
   BOWLINE_ASSIGN_OR_RETURN(recording->graph_, capture.End(events));
@@ -87,6 +89,13 @@ absl::StatusOr<std::unique_ptr<hal::Recording>> CudaRecording::Create(CudaCard* 
 
 CudaRecording::~CudaRecording() {
   if (graph_ != nullptr && card_->MakeCurrent().ok()) card_->api().cuGraphExecDestroy(graph_);
+  for (StreamOperation* const operation : operations_) operation->Forget(this);
+}
+
+void CudaRecording::Add(StreamOperation* operation) {
+  if (std::find(operations_.begin(), operations_.end(), operation) == operations_.end()) {
+    operations_.push_back(operation);
+  }
 }
 
 }  // namespace bowline

@@ -2,6 +2,7 @@
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_RECORDING_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
@@ -10,6 +11,8 @@
 #include "runtime/hal/stream.h"
 
 namespace bowline {
+
+class StreamOperation;
 
 // A graph of CUDA, captured from streams.
 class CudaRecording : public hal::Recording {
@@ -25,11 +28,16 @@ class CudaRecording : public hal::Recording {
 
   CUgraphExec graph() const { return graph_; }
 
+  // Libraries whose operations the graph has.
+  const std::vector<StreamOperation*>& operations() const { return operations_; }
+  void Add(StreamOperation* operation);
+
  private:
   explicit CudaRecording(CudaCard* card) : card_(card) {}
 
   CudaCard* card_;
   CUgraphExec graph_ = nullptr;
+  std::vector<StreamOperation*> operations_;
 };
 
 }  // namespace bowline

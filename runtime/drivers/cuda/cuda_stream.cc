@@ -1,5 +1,6 @@
 #include "runtime/drivers/cuda/cuda_stream.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -89,14 +90,38 @@ absl::Status CudaStream::Copy(hal::DeviceAddress destination, hal::DeviceAddress
 }
 
 absl::Status CudaStream::Call(const hal::HostCall& call) {
-  if (is_recording_) return absl::UnimplementedError("a graph cannot hold a call of the host");
+  if (recording_ != nullptr) return absl::UnimplementedError("a graph cannot hold a call of the host");
   return Do(Kind::kCall, [&](Command& command) { command.call = call; });
 }
 
 absl::Status CudaStream::Replay(const hal::Recording& recording) {
-  if (is_recording_) return absl::UnimplementedError("a graph cannot hold a replay of another");
-  return Do(Kind::kReplay,
-            [&](Command& command) { command.graph = static_cast<const CudaRecording&>(recording).graph(); });
+  if (recording_ != nullptr) return absl::UnimplementedError("a graph cannot hold a replay of another");
+  const auto& replayed = static_cast<const CudaRecording&>(recording);
+  for (StreamOperation* const operation : replayed.operations()) Remember(*operation);
+  return Do(Kind::kReplay, [&](Command& command) { command.recording = &replayed; });
+}
+
+absl::Status CudaStream::Add(StreamOperation& operation, const std::array<uint64_t, 6>& parameters) {
+  if (recording_ != nullptr) {
+    recording_->Add(&operation);
+  } else {
+    Remember(operation);
+  }
+  return Do(Kind::kOperation, [&](Command& command) {
+    command.operation = &operation;
+    command.call.parameters = parameters;
+  });
+}
+
+void CudaStream::Remember(StreamOperation& operation) {
+  if (std::find(operations_.begin(), operations_.end(), &operation) == operations_.end()) {
+    operations_.push_back(&operation);
+  }
+}
+
+bool CudaStream::HasFailed() const {
+  return has_failed_.load(std::memory_order_acquire) ||
+         std::any_of(operations_.begin(), operations_.end(), [](StreamOperation* one) { return one->HasFailed(); });
 }
 
 absl::Status CudaStream::Record(hal::Event& event) {
@@ -132,6 +157,11 @@ absl::Status CudaStream::Synchronize() {
   if (status_.ok() && !reached.ok()) {
     Fail(Annotate(reached, "a command of a stream failed (--driver cuda:blocking=1 finds out which)"), std::nullopt);
   }
+  for (StreamOperation* const operation : operations_) {
+    std::optional<uint64_t> label;
+    if (const absl::Status failure = operation->Failure(&label); !failure.ok()) Fail(failure, label);
+  }
+  operations_.clear();
   failed_label_ = std::exchange(status_label_, std::nullopt);
   has_failed_.store(false, std::memory_order_relaxed);
   return std::exchange(status_, absl::OkStatus());
@@ -177,7 +207,8 @@ absl::Status CudaStream::Run(Command& command) {
   if (status.ok() && blocking_ && command.kind != Kind::kRecord && command.kind != Kind::kWait) {
     status = BOWLINE_CUDA(card_->api(), cuStreamSynchronize, stream_);
   }
-  if (status.ok()) return status;
+  // An operation says itself which one it is.
+  if (status.ok() || command.kind == Kind::kOperation) return status;
   return Annotate(status, Describe(command));
 }
 
@@ -189,8 +220,13 @@ absl::Status CudaStream::Submit(Command& command) {
                                         parameters_);
     case Kind::kCopy:
       return BOWLINE_CUDA(api, cuMemcpyAsync, command.destination, command.source, command.size, stream_);
+    case Kind::kOperation:
+      return command.operation->Submit(stream_, command.label, recording_, command.call.parameters);
     case Kind::kReplay:
-      return BOWLINE_CUDA(api, cuGraphLaunch, command.graph, stream_);
+      for (StreamOperation* const operation : command.recording->operations()) {
+        BOWLINE_RETURN_IF_ERROR(operation->BeginReplay(stream_, command.recording));
+      }
+      return BOWLINE_CUDA(api, cuGraphLaunch, command.recording->graph(), stream_);
     case Kind::kRecord: {
       const std::shared_ptr<CudaEventHandle> event = std::move(command.event);
       return BOWLINE_CUDA(api, cuEventRecord, event->get(), stream_);

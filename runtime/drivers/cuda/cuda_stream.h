@@ -1,6 +1,7 @@
 #ifndef BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_STREAM_H_
 #define BOWLINE_RUNTIME_DRIVERS_CUDA_CUDA_STREAM_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,26 @@
 #include "runtime/hal/stream.h"
 
 namespace bowline {
+
+class CudaRecording;
+
+// What a library does in a stream, besides launches and copies.
+class StreamOperation {
+ public:
+  virtual ~StreamOperation() = default;
+  // Hands an operation to CUDA, which runs it, or keeps it in `recording` if that is not null. `label` is that of the
+  // command. The card's context is current.
+  virtual absl::Status Submit(CUstream stream, uint64_t label, const CudaRecording* recording,
+                              const std::array<uint64_t, 6>& parameters) = 0;
+  // Comes in a stream before each replay of a recording that has operations of this.
+  virtual absl::Status BeginReplay(CUstream stream, const CudaRecording* recording) = 0;
+  // The recording is gone.
+  virtual void Forget(const CudaRecording* recording) = 0;
+  // Whether operations ended with an error; it may be known before the stream has come to its end.
+  virtual bool HasFailed() = 0;
+  // That error, and the label of the operation at fault if it is known. OK if there is none.
+  virtual absl::Status Failure(std::optional<uint64_t>* label) = 0;
+};
 
 // A stream of CUDA with calls of the host in it.
 //
@@ -45,19 +66,22 @@ class CudaStream : public hal::Stream {
                       absl::Span<const hal::DeviceAddress> arguments, hal::DeviceAddress scratch) override;
   absl::Status Copy(hal::DeviceAddress destination, hal::DeviceAddress source, size_t bytes) override;
   absl::Status Call(const hal::HostCall& call) override;
+  // Submits an operation of a library, which must live until the stream was synchronised, and until the recording is
+  // gone that has it.
+  absl::Status Add(StreamOperation& operation, const std::array<uint64_t, 6>& parameters);
   absl::Status Record(hal::Event& event) override;
   absl::Status Wait(const hal::Event& event) override;
   absl::Status Replay(const hal::Recording& recording) override;
   absl::Status Synchronize() override;
   std::optional<uint64_t> FailedLabel() const override { return failed_label_; }
-  bool HasFailed() const override { return has_failed_.load(std::memory_order_acquire); }
+  bool HasFailed() const override;
 
   CUstream handle() const { return stream_; }
-  // Whether CUDA keeps the commands of this stream, which is empty, in a graph instead of running them.
-  void SetRecording(bool recording) { is_recording_ = recording; }
+  // CUDA keeps the commands of this stream, which is empty, in a graph instead of running them, unless this is null.
+  void SetRecording(CudaRecording* recording) { recording_ = recording; }
 
  private:
-  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kReplay, kRecord, kWait, kStop };
+  enum class Kind : uint8_t { kLaunch, kCopy, kCall, kOperation, kReplay, kRecord, kWait, kStop };
 
   struct Command {
     Kind kind = Kind::kStop;
@@ -67,9 +91,10 @@ class CudaStream : public hal::Stream {
     absl::Span<const hal::DeviceAddress> arguments;
     hal::DeviceAddress destination = 0;  // a copy's destination, or a launch's scratch
     hal::DeviceAddress source = 0;
-    uint64_t size = 0;  // bytes of a copy, or the position that a wait is for
-    hal::HostCall call;
-    CUgraphExec graph = nullptr;                 // for a replay
+    uint64_t size = 0;   // bytes of a copy, or the position that a wait is for
+    hal::HostCall call;  // its parameters are those of an operation, too
+    StreamOperation* operation = nullptr;
+    const CudaRecording* recording = nullptr;    // for a replay
     std::shared_ptr<CudaEventHandle> event;      // for a record or wait
     std::shared_ptr<ProgressCounter> submitted;  // counts commands of the stream that a wait is for
   };
@@ -91,11 +116,13 @@ class CudaStream : public hal::Stream {
   absl::Status Run(Command& command);
   absl::Status Submit(Command& command);
   static std::string Describe(const Command& command);
+  // Asks the operation for errors when the stream is synchronised.
+  void Remember(StreamOperation& operation);
   void Fail(absl::Status status, std::optional<uint64_t> label);
 
   CudaCard* card_;
   bool blocking_;
-  bool is_recording_ = false;
+  CudaRecording* recording_ = nullptr;
   CUstream stream_ = nullptr;
   LaunchParameters parameters_;
   Command direct_;  // what the caller hands over itself
@@ -104,6 +131,8 @@ class CudaStream : public hal::Stream {
   std::optional<uint64_t> status_label_;
   std::optional<uint64_t> failed_label_;  // for the last Synchronize
   std::atomic<bool> has_failed_{false};   // what `status_` says, for the caller at any time
+
+  std::vector<StreamOperation*> operations_;  // those whose work came since the stream was synchronised last
 
   std::vector<Command> queue_;
   uint64_t next_ = 0;  // commands that went into the queue

@@ -4,6 +4,9 @@
 // memory was freed since they were issued are errors. As on a card, freeing memory waits for all streams, and what must
 // not happen while streams are captured ends the capture (capture.cc).
 //
+// BOWLINE_STAND_IN_CARDS is the number of cards, 1 if it is not set. None reaches another one's memory, and errors stay
+// with a card.
+//
 // Device functions run on the emulator of kernels/cuda. Of images it knows the driver's own, which stands for all
 // functions of the emulator, text with the functions of test/Unit/Runtime/ptx_fixture.h, and generated kernels that
 // were compiled for this processor (generated.h).
@@ -35,16 +38,16 @@ struct Module {
 
 // Of the fixture, or the emulator, which has one grid at a time.
 CUresult RunFunction(const Function& function, bowline::kernels::cuda::DeviceLaunch launch,
-                     const std::vector<uint64_t>& values) {
+                     const std::vector<uint64_t>& values, int card) {
   if (function.name == "fixture_increment") {
     auto* const x = reinterpret_cast<float*>(values[0]);
-    if (!IsInside(values[0], values[1] * sizeof(float))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!IsInside(values[0], values[1] * sizeof(float), card)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     for (uint64_t i = 0; i < values[1]; ++i) x[i] += 1;
     return CUDA_SUCCESS;
   }
   if (function.name == "fixture_add") {
     for (size_t i = 0; i < 3; ++i) {
-      if (!IsInside(values[i], values[3] * sizeof(float))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+      if (!IsInside(values[i], values[3] * sizeof(float), card)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     auto *const a = reinterpret_cast<const float*>(values[0]), *const b = reinterpret_cast<const float*>(values[1]);
     auto* const out = reinterpret_cast<float*>(values[2]);
@@ -119,12 +122,17 @@ STAND_IN CUresult cuGetErrorString(CUresult, const char** text) {
 }
 
 STAND_IN CUresult cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = Cards();
   return CUDA_SUCCESS;
 }
 STAND_IN CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   *device = ordinal;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return ordinal >= 0 && ordinal < Cards() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+STAND_IN CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid, 0, sizeof(*uuid));
+  uuid->bytes[0] = static_cast<char>(device + 1);
+  return CUDA_SUCCESS;
 }
 STAND_IN CUresult cuDeviceGetName(char* name, int length, CUdevice) {
   std::strncpy(name, "stand-in", static_cast<size_t>(length));
@@ -145,9 +153,17 @@ STAND_IN CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
       return CUDA_ERROR_INVALID_VALUE;
   }
 }
-STAND_IN CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  static int one;
-  *context = reinterpret_cast<CUcontext>(&one);
+STAND_IN CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = ContextOf(device);
+  return CUDA_SUCCESS;
+}
+STAND_IN CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = current;
+  return CUDA_SUCCESS;
+}
+STAND_IN CUresult cuCtxGetDevice(CUdevice* device) {
+  REQUIRE_CONTEXT();
+  *device = Card();
   return CUDA_SUCCESS;
 }
 STAND_IN CUresult cuCtxSetCurrent(CUcontext context) {
@@ -267,7 +283,7 @@ STAND_IN CUresult cuLaunchKernel(CUfunction handle, unsigned bx, unsigned by, un
     const CapturePoint& point = Of(stream)->point;
     if (point.capture != nullptr) return Invalidate(point, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
-  return Issue(stream, [=, held = Held(AddressesOf(*function, values))] {
-    return held.IsAlive() ? RunFunction(*function, launch, values) : CUDA_ERROR_ILLEGAL_ADDRESS;
+  return Issue(stream, [=, card = Card(), held = Held(AddressesOf(*function, values))] {
+    return held.IsAlive() ? RunFunction(*function, launch, values, card) : CUDA_ERROR_ILLEGAL_ADDRESS;
   });
 }

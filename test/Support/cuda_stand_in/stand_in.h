@@ -28,13 +28,24 @@ using Command = std::function<CUresult()>;
 // Of everything below. Streams that nobody destroys outlive the program's end, as those of a driver do.
 extern std::mutex& mutex;
 extern std::condition_variable& changed;
-extern CUresult sticky;  // the first error of a command, which every later call returns
+constexpr int kMostCards = 8;
+extern CUresult sticky[kMostCards];  // the first error of a card's commands, which every later call returns
 extern thread_local CUcontext current;
+
+// How many there are.
+int Cards();
+CUcontext ContextOf(int card);
+// The one whose context is current.
+int Card();
 
 // --- memory.cc
 
-// Whether all bytes are of one allocation. Takes the mutex.
-bool IsInside(CUdeviceptr begin, size_t bytes);
+// Whether all bytes are of one allocation, and the card reaches it. Takes the mutex.
+bool IsInside(CUdeviceptr begin, size_t bytes, int card);
+
+// For the stand-ins of libraries: memory that one of them uses from now on (1), or uses no more (-1). To free it
+// meanwhile ends the program. Takes the mutex.
+__attribute__((visibility("default"))) void CountUse(CUdeviceptr address, int change);
 
 // Allocations that a command uses. It is an error to run it when one of them is gone, even if the memory belongs to a
 // newer one.
@@ -96,18 +107,20 @@ struct Event {
 
 class Stream {
  public:
-  Stream();
+  explicit Stream(int card);
   ~Stream();
 
   // Holds the mutex.
   void Add(Command command);
   void Wait(std::unique_lock<std::mutex>& lock);
+  int card() const { return card_; }
 
   CapturePoint point;
 
  private:
   void Work();
 
+  const int card_;
   std::minstd_rand random_;
   std::deque<Command> commands_;
   uint64_t added_ = 0, done_ = 0;
@@ -117,9 +130,9 @@ class Stream {
 
 std::set<Stream*>& Streams();
 inline Stream* Of(CUstream stream) { return reinterpret_cast<Stream*>(stream); }
-// Why nothing can be issued to the stream; takes the mutex.
-CUresult CheckStream(CUstream stream);
-// Puts a command into the stream, or into the graph that it is captured into. Also for the stand-ins of libraries.
+// These are also for the stand-ins of libraries. Why nothing can be issued to the stream; takes the mutex.
+__attribute__((visibility("default"))) CUresult CheckStream(CUstream stream);
+// Puts a command into the stream, or into the graph that it is captured into.
 __attribute__((visibility("default"))) CUresult Issue(CUstream stream, Command command);
 
 }  // namespace bowline::stand_in

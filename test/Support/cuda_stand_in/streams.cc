@@ -1,11 +1,15 @@
 // Streams and events of the stand-in for NVIDIA's driver.
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "test/Support/cuda_stand_in/stand_in.h"
 
 namespace bowline::stand_in {
 
 namespace {
 std::atomic<uint32_t> next_seed{1};
+char contexts[kMostCards];
 
 struct EventHandle {
   std::shared_ptr<Event> event = std::make_shared<Event>();
@@ -16,10 +20,17 @@ std::shared_ptr<Event> Of(CUevent event) { return reinterpret_cast<EventHandle*>
 
 std::mutex& mutex = *new std::mutex();
 std::condition_variable& changed = *new std::condition_variable();
-CUresult sticky = CUDA_SUCCESS;
+CUresult sticky[kMostCards] = {};
 thread_local CUcontext current = nullptr;
 
-Stream::Stream() : random_(next_seed++), thread_(&Stream::Work, this) {}
+int Cards() {
+  const char* const asked = std::getenv("BOWLINE_STAND_IN_CARDS");
+  return asked == nullptr ? 1 : std::clamp(std::atoi(asked), 1, kMostCards);
+}
+CUcontext ContextOf(int card) { return reinterpret_cast<CUcontext>(&contexts[card]); }
+int Card() { return static_cast<int>(reinterpret_cast<char*>(current) - contexts); }
+
+Stream::Stream(int card) : card_(card), random_(next_seed++), thread_(&Stream::Work, this) {}
 
 Stream::~Stream() {
   {
@@ -48,12 +59,12 @@ void Stream::Work() {
     const Command command = std::move(commands_.front());
     commands_.pop_front();
     const auto wait = random_() % 8 == 0 ? random_() % 200 : 0;
-    const bool runs = sticky == CUDA_SUCCESS;
+    const bool runs = sticky[card_] == CUDA_SUCCESS;
     lock.unlock();
     if (wait > 0) std::this_thread::sleep_for(std::chrono::microseconds(wait));
     const CUresult result = runs ? command() : CUDA_SUCCESS;
     lock.lock();
-    if (sticky == CUDA_SUCCESS) sticky = result;
+    if (sticky[card_] == CUDA_SUCCESS) sticky[card_] = result;
     ++done_;
     changed.notify_all();
   }
@@ -69,7 +80,7 @@ CUresult CheckStream(CUstream stream) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (stream == nullptr || stream == CU_STREAM_LEGACY) return RefuseLegacy();
   if (!Streams().contains(Of(stream))) return CUDA_ERROR_INVALID_HANDLE;
-  return sticky;
+  return Of(stream)->card() == Card() ? sticky[Card()] : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult Issue(CUstream stream, Command command) {
@@ -86,7 +97,7 @@ using namespace bowline::stand_in;
 STAND_IN CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
   REQUIRE_CONTEXT();
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-  auto* const made = new Stream();
+  auto* const made = new Stream(Card());
   const std::lock_guard<std::mutex> lock(mutex);
   Streams().insert(made);
   *stream = reinterpret_cast<CUstream>(made);
@@ -113,7 +124,7 @@ STAND_IN CUresult cuStreamSynchronize(CUstream stream) {
     return Invalidate(Of(stream)->point, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
   Of(stream)->Wait(lock);
-  return sticky;
+  return sticky[Card()];
 }
 STAND_IN CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned) {
   REQUIRE_STREAM(stream);

@@ -29,6 +29,11 @@ class DelayedExchange : public hal::Exchange {
   }
   absl::Status Break(absl::Status why) override { return inner_->Break(std::move(why)); }
   absl::Status status() const override { return inner_->status(); }
+  absl::Status Report(const hal::Operation& operation, uint64_t elements, uint64_t collectives) override {
+    return inner_->Report(operation, elements, collectives);
+  }
+  absl::Status Complain(const std::string& failure) override { return inner_->Complain(failure); }
+  bool emulates_link() const override { return inner_->emulates_link(); }
 
  private:
   void Sleep() {

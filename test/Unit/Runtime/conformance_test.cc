@@ -15,7 +15,6 @@
 
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/drivers/builtin_drivers.h"
-#include "runtime/drivers/cpu/cpu_device.h"
 #include "test/Unit/Plan/fixture_image.h"
 #include "test/Unit/Runtime/ptx_fixture.h"
 
@@ -434,11 +433,11 @@ std::string NamesTheCommandThatFailed(hal::Device& device, hal::StreamMode mode)
   return "";
 }
 
-// Sums over two ranks, each with a device of its own, of which one is `device`.
+// Sums over two ranks, each with a device of its own, of which one is `device` and the other one of the same driver.
 std::string CommunicatorsMoveTheDevicesMemory(hal::Device& device, hal::StreamMode mode) {
   constexpr size_t kCount = 1000;
   const auto group = LoopbackGroup::Create(2);
-  const auto other = CreateCpuDevice({.threads = 1});
+  const auto other = AllDrivers("").CreateDevice(std::string(device.name()), {.threads = 1, .rank = 1});
   REQUIRE(group.ok() && other.ok());
   std::array<std::string, 2> wrong;
   std::vector<std::thread> threads;

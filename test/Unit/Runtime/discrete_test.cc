@@ -231,6 +231,9 @@ class LateExchange : public hal::Exchange {
   }
   absl::Status Break(absl::Status why) override { return why; }
   absl::Status status() const override { return absl::OkStatus(); }
+  absl::Status Report(const hal::Operation&, uint64_t, uint64_t) override { return absl::OkStatus(); }
+  absl::Status Complain(const std::string& failure) override { return absl::UnavailableError(failure); }
+  bool emulates_link() const override { return false; }
 
  private:
   const std::string name_ = "dp@3";
