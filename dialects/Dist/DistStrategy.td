@@ -41,8 +41,8 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
     of them defines; what depends on the model, or on further lines, is refused by the pass that needs it.
 
     **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
-    tensor parallelism and the stages have axes of their own, and sequence parallelism none of the batch or the
-    stages.
+    tensor parallelism and the stages have axes of their own, sequence parallelism none of the batch or the stages, and
+    neither patterns nor ZeRO that of the stages.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);

@@ -175,6 +175,36 @@ TEST_F(StrategyTest, RefusedStagesNameTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=2", .stages = "[0..1],[2..3]"}), HasSubstr("for instance --mesh pp=2"));
 }
 
+TEST_F(StrategyTest, NothingElseGoesAlongTheAxisOfTheStages) {
+  auto messageOfLines = [&](const std::string &lines) {
+    OwningOpRef<ModuleOp> module = parse("dist.strategy @s {\n" + lines + "\n}");
+    EXPECT_TRUE(!module || failed(Strategy::fromOp(*module->getOps<dist::StrategyOp>().begin()))) << lines;
+    return std::exchange(message, "");
+  };
+  // Once the usual axis, once that of a line.
+  EXPECT_THAT(
+      messageOfLines(R"(mesh @mesh ["pp"] [2] shard "lm_head.weight" as <[{"pp"}, {}]>)"),
+      HasSubstr("'dist.shard' op takes axis \"pp\", which is that of the stages: each has parameters of its own, "
+                "of which the others get no part; use another axis of the mesh, or, where there shall be no "
+                "stages, another name for this one"));
+  EXPECT_THAT(
+      messageOfLines(R"(mesh @mesh ["s", "tp"] [2, 2] stages "s" shard "*" as <[{}, {"tp", "s", ?}]>)"),
+      HasSubstr("'dist.shard' op takes axis \"s\", which is that of the stages: each has parameters of its own, "
+                "of which the others get no part; use another axis of the mesh\n"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] zero level 1 axis "pp")"),
+              HasSubstr("'dist.zero' op takes axis \"pp\", which is that of the stages"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] sequence_parallel "pp")"),
+              HasSubstr("'dist.sequence_parallel' op takes axis \"pp\", which is that of the stages"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] batch "dp" stages "dp")"),
+              HasSubstr("'dist.stages' op takes axis \"dp\", which is that of 'dist.batch'"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] tensor_parallel "pp" stages "pp")"),
+              HasSubstr("'dist.stages' op takes axis \"pp\", which is that of 'dist.tensor_parallel'"));
+  // An axis that has another part is not that of the stages, whatever its name.
+  OwningOpRef<ModuleOp> other = parse(R"(dist.strategy @s { mesh @mesh ["pp"] [2] batch "pp"
+                                         shard "norm" as <[{"pp"}]> zero level 1 axis "pp" })");
+  EXPECT_TRUE(succeeded(Strategy::fromOp(*other->getOps<dist::StrategyOp>().begin()))) << message;
+}
+
 //===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
