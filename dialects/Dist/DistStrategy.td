@@ -111,7 +111,7 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
     else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of use, by default one.
 
-    **Constraints:** a level from 0 to 3; `prefetch` is not negative, and for level 3 alone.
+    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative, and for level 3 alone.
   }];
   let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch);
   let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? `` custom<NoBraces>(attr-dict)";

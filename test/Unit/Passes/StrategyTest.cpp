@@ -146,6 +146,10 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 4}), HasSubstr("has level 4; the nearest of 0 to 3 is 3"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .prefetch = 1}), HasSubstr("--prefetch 1: says how parameters"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 1, .prefetch = 1}), HasSubstr("prefetches with level 1"));
+  EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 0, .prefetch = 1}), HasSubstr("prefetches with level 0"));
+  EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2", .zero = 0, .zeroAxis = "tp"}),
+              HasSubstr("--zero 0: 'dist.zero' op names axis \"tp\" with level 0, which divides nothing along it; "
+                        "remove it, or use level 1, 2 or 3"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .sequenceParallel = true}), HasSubstr("there is no axis \"tp\"; add one"));
   EXPECT_THAT(messageOf({.mesh = "pp=2", .microbatches = 0}),
               HasSubstr("--microbatches 0: 'dist.microbatches' op has the number 0; the nearest valid one is 1"));
