@@ -11,6 +11,7 @@
 #include "compiler/Check/PlanChecker.h"
 #include "compiler/Driver/CompileSetup.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/StrategyRecord.h"
 #include "compiler/Emit/EmitPlan.h"
 #include "compiler/Support/Registration.h"
 #include "dialects/Dist/DistOps.h"
@@ -346,6 +347,7 @@ static absl::StatusOr<CompileResult> compileWithStrategy(ModuleOp module, const 
     describeRoles(module, result);
     return result;
   }
+  recordStrategy(module);
   llvm::raw_string_ostream stream(result.ir);
   module->print(stream, OpPrintingFlags().enableDebugInfo());
   return result;

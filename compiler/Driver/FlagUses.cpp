@@ -55,11 +55,42 @@ static constexpr FlagUse kFlagUses[] = {
     {"--report", kAnyMode, std::nullopt, /*isAboutPlan=*/true},
 };
 
+namespace {
+/// A line of a strategy and the flag that says the same; one without a flag has its last phase here.
+struct LineUse {
+  llvm::StringRef line, flag;
+  std::optional<Phase> lastRead;
+};
+} // namespace
+
+static constexpr LineUse kLineUses[] = {
+    {"mesh", "--mesh", std::nullopt},
+    // Which axis is that of the stages depends on the axes that these take.
+    {"batch", "", Phase::Train},
+    {"tensor_parallel", "", Phase::Train},
+    {"shard", "", Phase::Shard},
+    {"zero", "--zero", std::nullopt},
+    {"sequence_parallel", "--sequence-parallel", std::nullopt},
+    {"microbatches", "--microbatches", std::nullopt},
+    {"stages", "--stages", std::nullopt},
+    {"schedule", "--schedule", std::nullopt},
+    {"recompute", "--recompute", std::nullopt},
+    {"bucket_bytes", "--bucket-bytes", std::nullopt},
+    {"overlap_chunks", "--overlap-chunks", std::nullopt},
+};
+
 llvm::ArrayRef<FlagUse> bowline::flagUses() { return kFlagUses; }
 
 static const FlagUse *findUse(llvm::StringRef flag) {
   const FlagUse *found = llvm::find_if(kFlagUses, [&](const FlagUse &use) { return use.flag == flag; });
   return found == std::end(kFlagUses) ? nullptr : found;
+}
+
+std::optional<Phase> bowline::lastReadOfLine(llvm::StringRef line) {
+  for (const LineUse &use : kLineUses)
+    if (use.line == line)
+      return use.flag.empty() ? use.lastRead : findUse(use.flag)->lastRead;
+  return std::nullopt;
 }
 
 static bool isOver(const FlagUse &use, const CompileOptions &options) {

@@ -32,6 +32,10 @@ struct FlagUse {
 /// be said again: compileModule refuses what differs.
 llvm::ArrayRef<FlagUse> flagUses();
 
+/// The last phase that reads a line of a strategy, by its first word: that of the flag that says the same, or for a
+/// line that no flag says one of its own. Nothing: there is no such line.
+std::optional<Phase> lastReadOfLine(llvm::StringRef line);
+
 /// kInvalidArgument with the name of the first flag that \p isGiven and that would have no effect on a compilation with
 /// \p options: after its last phase, in its mode, before the plan, or beside other flags.
 absl::Status checkFlagUses(const CompileOptions &options, llvm::function_ref<bool(llvm::StringRef flag)> isGiven);

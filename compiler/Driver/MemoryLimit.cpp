@@ -8,6 +8,7 @@
 
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Emit/EmitPlan.h"
+#include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -45,8 +46,14 @@ private:
   static constexpr int kAttempts = 6;
 
   LogicalResult search() {
-    if (failed(attempt(0)) || fits(arena))
-      return success(arena > 0);
+    if (failed(attempt(0)))
+      return failure();
+    if (fits(arena)) {
+      emitRemark(dist::StrategyOp::of(module).getOnly<dist::RecomputeOp>().getLoc())
+          << "recompute auto: nothing runs again, as the plan is within the memory limit without it";
+      llvm::append_range(bestRemarks, diagnostics.takeRemarks());
+      return success();
+    }
     if (failed(attempt(limit)))
       return failure();
     int64_t good = limit, bad = limit + (limit - arena);

@@ -9,6 +9,7 @@
 #include "compiler/Driver/StrategySource.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/Driver/FlagUses.h"
+#include "compiler/Driver/StrategyRecord.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Strategy/Strategy.h"
 #include "runtime/base/mapped_file.h"
@@ -170,6 +171,7 @@ static LogicalResult checkRecompute(dist::StrategyOp lines, const CompileOptions
 
 absl::Status bowline::addStrategy(ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics) {
   BOWLINE_RETURN_IF_ERROR(checkPhases(options));
+  BOWLINE_RETURN_IF_ERROR(checkStrategyRecord(module, options, diagnostics));
   if (!options.strategyFile.empty()) {
     BOWLINE_RETURN_IF_ERROR(moveStrategy(module, options.strategyFile, diagnostics));
   }

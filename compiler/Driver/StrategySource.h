@@ -18,7 +18,7 @@ namespace bowline {
 /// by `options.strategy`; none where neither says anything. A schedule that is a table gets the text of its file.
 ///
 /// kInvalidArgument, with the place of the line or the flag, for a strategy that contradicts itself, the flags or
-/// `options.mode`, and for flags about phases that the module is behind.
+/// `options.mode`, and for flags and changed lines about phases that the module is behind.
 absl::Status addStrategy(mlir::ModuleOp module, const CompileOptions &options, DiagnosticCollector &diagnostics);
 
 } // namespace bowline

@@ -159,6 +159,9 @@ LogicalResult ZeroOp::verify() {
   int64_t level = getLevel(), prefetch = getPrefetch().value_or(0);
   if (level < 0 || level > 3)
     return emitOpError("has level ") << level << "; the nearest of 0 to 3 is " << (level < 0 ? 0 : 3);
+  if (getAxis() && level == 0)
+    return emitOpError("names axis \"")
+           << *getAxis() << "\" with level 0, which divides nothing along it; remove it, or use level 1, 2 or 3";
   if (getPrefetch() && level != 3)
     return emitOpError("prefetches with level ")
            << level << ", which gathers no parameters ahead of use; remove it, or use level 3";

@@ -41,8 +41,8 @@ def Dist_StrategyOp : Dist_Op<"strategy", [
     of them defines; what depends on the model, or on further lines, is refused by the pass that needs it.
 
     **Constraints:** at most one line of each kind, but any number of `shard`; axes of the strategy's mesh; the batch,
-    tensor parallelism and the stages have axes of their own, and sequence parallelism none of the batch or the
-    stages.
+    tensor parallelism and the stages have axes of their own, sequence parallelism none of the batch or the stages, and
+    neither patterns nor ZeRO that of the stages.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
@@ -111,7 +111,7 @@ def Dist_ZeroOp : Dist_StrategyLine<"zero"> {
     one over which gradients are summed; default: `"fsdp"`, if the batch is divided along it and it has several ranks,
     else the first such axis of the batch. With level 3 up to `prefetch` gathers of parameters may be under way ahead of use, by default one.
 
-    **Constraints:** a level from 0 to 3; `prefetch` is not negative, and for level 3 alone.
+    **Constraints:** a level from 0 to 3, an axis for 1 to 3 alone; `prefetch` is not negative, and for level 3 alone.
   }];
   let arguments = (ins I64Attr:$level, OptionalAttr<StrAttr>:$axis, OptionalAttr<I64Attr>:$prefetch);
   let assemblyFormat = "`level` $level (`axis` $axis^)? (`prefetch` $prefetch^)? `` custom<NoBraces>(attr-dict)";

@@ -71,11 +71,13 @@ private:
           StageRecomputation(forward, backward, symbols).run([&](const Recomputation &recomputation, int64_t slots) {
             return mode == "selective" ? recomputation.selective() : recomputation.full(slots);
           });
+      std::string where = llvm::formatv(" of stage {0}", llvm::interleaved(stage::indexOf(forward)));
       if (done)
         report(forward, done->none, done->chosen, done->totalFlops,
-               llvm::formatv(" of stage {0}, for {1} microbatches in flight",
-                             llvm::interleaved(stage::indexOf(forward)), done->slots)
-                   .str());
+               llvm::formatv("{0}, for {1} microbatches in flight", where, done->slots).str());
+      else
+        emitRemark(line().getLoc()) << "recompute " << mode << where
+                                    << ": nothing runs again, as its forward pass keeps nothing for its backward pass";
     }
     return success();
   }
@@ -127,16 +129,38 @@ private:
 
   void report(graph::FuncOp function, const Recomputation::Choice &none, const Recomputation::Choice &choice,
               double totalFlops, const std::string &where) {
-    std::string text = llvm::formatv(
-        "recompute {0}{7}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
-        "about {5:F1} MiB "
-        "of values at the peak, {6:F1} MiB without",
-        mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
-        totalFlops > 0 ? 100 * choice.flops / totalFlops : 0.0, mebibytes(choice.peakBytes), mebibytes(none.peakBytes),
-        where);
+    Location place = getOperation().getLoc();
+    std::string text;
+    if (choice.operations > 0) {
+      text = llvm::formatv(
+          "recompute {0}{7}: {1} operations run again, {2:F1} MiB are not kept, {3:E2} FLOP more ({4:F2} %); "
+          "about {5:F1} MiB "
+          "of values at the peak, {6:F1} MiB without",
+          mode, choice.operations, mebibytes(choice.droppedBytes), choice.flops,
+          totalFlops > 0 ? 100 * choice.flops / totalFlops : 0.0, mebibytes(choice.peakBytes),
+          mebibytes(none.peakBytes), where);
+    } else {
+      text = llvm::formatv("recompute {0}{1}: nothing runs again, as {2}; about {3:F1} MiB of values at the peak", mode,
+                           where, whyNothing(none), mebibytes(none.peakBytes));
+      place = line().getLoc();
+    }
     remark::passed(function.getLoc(), remark::RemarkOpts::name("Recompute").category("memory")) << text;
-    emitRemark(getOperation().getLoc()) << text;
+    emitRemark(place) << text;
   }
+
+  /// Why all is kept that is kept without recomputation.
+  StringRef whyNothing(const Recomputation::Choice &none) {
+    if (mode == "selective")
+      return "no large value is cheap to compute from those that are kept anyway";
+    if (mode == "auto" && none.peakBytes <= memoryTarget)
+      return "all values fit into the memory that there is for them";
+    if (none.freeableBytes == 0)
+      return "none of the values that are alive at the peak could be computed again, so that it would take time and "
+             "free nothing";
+    return "whatever is computed again needs as much at the peak as it frees";
+  }
+
+  dist::RecomputeOp line() { return dist::StrategyOp::of(getOperation()).getOnly<dist::RecomputeOp>(); }
 
   /// The mode that the strategy asks for: none, selective, full or auto.
   StringRef mode;

@@ -40,19 +40,24 @@ public:
     FailureOr<targets::CostModel> model = costModelOf(getOperation(), links);
     if (failed(model))
       return signalPassFailure();
-    int64_t all = 0;
+    int64_t all = 0, pairs = 0;
     for (auto function : getOperation().getOps<graph::FuncOp>()) {
-      int64_t divided = CollectiveChunking(mesh, chunks.value_or(0), *model).run(function.getBody().front());
+      CollectiveChunking chunking(mesh, chunks.value_or(0), *model);
+      int64_t divided = chunking.run(function.getBody().front());
       all += divided;
+      pairs += chunking.countPairs();
       if (divided > 0)
         remark::passed(function.getLoc(), remark::RemarkOpts::name("ChunkCollectives").category("overlap"))
             << llvm::formatv("{0}: {1} collectives overlap the products beside them in chunks", function.getName(),
                              divided)
                    .str();
     }
-    if (all == 0 && chunks)
+    if (all == 0)
       remarkUnused(getOperation(), line, "divided",
-                   "no product with rows for several chunks has a sum, a scatter or a gather beside it");
+                   chunks || pairs == 0
+                       ? "no product with rows for several chunks has a sum, a scatter or a gather beside it"
+                       : "by the cost model no number of chunks takes less time than one; --link says what the network "
+                         "is like");
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "passes/Analysis/DimensionClasses.h"
 #include "passes/Analysis/UsesInOrder.h"
+#include "passes/Sharding/Assignment/OpenPatterns.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Propagation/Propagation.h"
 #include "passes/Sharding/Propagation/ReshardInsertion.h"
@@ -33,10 +34,12 @@ public:
     if (failed(checkResults()))
       return signalPassFailure();
     duplicateRepeatedScalars();
+    OpenPatterns open(getOperation());
     ShardingState state(getOperation(), mesh);
     Propagation(state).run();
     ReshardInsertion(state, largeBytes).run();
     state.annotate();
+    open.remarkUnused();
   }
 
 private:

@@ -151,6 +151,21 @@ LogicalResult Strategy::checkUses(dist::MeshOp line) const {
 // Lines about axes
 //===----------------------------------------------------------------------===//
 
+LogicalResult Strategy::readPatterns(dist::StrategyOp op) {
+  for (auto line : op.getBody().front().getOps<dist::ShardOp>()) {
+    for (dist::DimAttr dim : line.getSharding().getDims())
+      if (!stageAxis.empty() && llvm::is_contained(dim.getAxes(), StringAttr::get(op.getContext(), stageAxis)))
+        return line.emitOpError("takes axis \"")
+               << stageAxis
+               << "\", which is that of the stages: each has parameters of its own, of which the others get no part; "
+                  "use another axis of the mesh"
+               << (op.getOnly<dist::StagesOp>() ? ""
+                                                : ", or, where there shall be no stages, another name for this one");
+    patterns.push_back({line.getPattern().str(), line.getSharding(), line.getLoc()});
+  }
+  return success();
+}
+
 LogicalResult Strategy::readZero(dist::StrategyOp op) {
   auto line = op.getOnly<dist::ZeroOp>();
   if (!line)
@@ -159,6 +174,11 @@ LogicalResult Strategy::readZero(dist::StrategyOp op) {
   prefetch = line.getPrefetch().value_or(1);
   if (line.getAxis()) {
     zeroAxis = *line.getAxis();
+    if (zeroAxis == stageAxis)
+      return line.emitOpError("takes axis \"")
+             << stageAxis
+             << "\", which is that of the stages: each has parameters of its own, of which the others keep no copies; "
+                "use an axis of the batch";
     return success(); // what is summed over it, ZeroSharding sees
   }
   auto several = [&](StringRef axis) { return getSize(axis) > 1; };
@@ -252,10 +272,8 @@ FailureOr<Strategy> Strategy::fromOp(dist::StrategyOp op) {
   if (failed(strategy.readMesh(op)))
     return failure();
   strategy.chooseAxes(op);
-  for (auto shard : op.getBody().front().getOps<dist::ShardOp>())
-    strategy.patterns.push_back({shard.getPattern().str(), shard.getSharding(), shard.getLoc()});
-  if (failed(strategy.readZero(op)) || failed(strategy.readSequence(op)) || failed(strategy.checkUses(op.getMesh())) ||
-      failed(strategy.readPipeline(op)))
+  if (failed(strategy.readPatterns(op)) || failed(strategy.readZero(op)) || failed(strategy.readSequence(op)) ||
+      failed(strategy.checkUses(op.getMesh())) || failed(strategy.readPipeline(op)))
     return failure();
   return strategy;
 }

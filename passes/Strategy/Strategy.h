@@ -70,6 +70,7 @@ public:
 private:
   mlir::LogicalResult readMesh(dist::StrategyOp op);
   void chooseAxes(dist::StrategyOp op);
+  mlir::LogicalResult readPatterns(dist::StrategyOp op);
   mlir::LogicalResult readZero(dist::StrategyOp op);
   mlir::LogicalResult readSequence(dist::StrategyOp op);
   mlir::LogicalResult readPipeline(dist::StrategyOp op);

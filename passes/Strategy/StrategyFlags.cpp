@@ -129,7 +129,7 @@ LogicalResult FlagWriter::addZero() {
     int64_t level = *flags.zero;
     Flag zero = flag("--zero " + Twine(level));
     LogicalResult said = say<dist::ZeroOp>(
-        zero, /*isDefault=*/level == 0,
+        zero, /*isDefault=*/level == 0 && flags.zeroAxis.empty() && !flags.prefetch, // the line refuses them
         [&](dist::ZeroOp line) { return static_cast<int64_t>(line.getLevel()) == level; },
         [&](OpBuilder &builder) {
           dist::ZeroOp::create(builder, zero.location, builder.getI64IntegerAttr(level), StringAttr(), IntegerAttr());

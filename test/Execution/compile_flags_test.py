@@ -73,6 +73,25 @@ FLAGS = {
     "--cuda-arch": ("one", ["--target", "cuda", "--cuda-arch", "sm_80"], ["--target", "cuda"], "graph"),
     "--threads": ("one", ["--threads", "2"], [], "graph"),
 }
+RANKS = 'mesh @mesh ["dp", "tp"] [2, 2]'
+STAGES = 'mesh @mesh ["pp"] [2]'
+# Of each line of a strategy: the lines beside it, the line, another one instead, and the first phase from which that is
+# too late.
+LINES = {
+    "mesh": ([], RANKS, 'mesh @mesh ["dp", "tp"] [4, 2]', "train"),
+    "batch": ([RANKS], 'batch "dp"', 'batch "dp", "tp"', "train"),
+    "tensor_parallel": ([RANKS, 'batch "dp"'], 'tensor_parallel "tp"', 'shard "*norm*" as <[{"tp"}]>', "train"),
+    "shard": ([RANKS], 'shard "*norm*" as <[{"tp"}]>', 'shard "*norm*" as <[{"dp"}]>', "shard"),
+    "zero": ([RANKS], "zero level 1", "zero level 2", "local"),
+    "sequence_parallel": ([RANKS, 'batch "dp"'], 'sequence_parallel "tp"', 'shard "*norm*" as <[{"tp"}]>', "shard"),
+    "microbatches": ([STAGES], "microbatches 2", "microbatches 4", "train"),
+    "stages": ([STAGES, "microbatches 2"], 'stages "pp" split "[0],[1..2]"', 'stages "pp" split "[0..1],[2]"', "train"),
+    "schedule": ([STAGES, "microbatches 4"], 'schedule "gpipe"', 'schedule "1f1b"', "train"),
+    "recompute": ([RANKS], 'recompute "full"', 'recompute "selective"', "fuse"),
+    "bucket_bytes": ([RANKS], "bucket_bytes 0", "bucket_bytes 8192", "local"),
+    "overlap_chunks": ([RANKS], "overlap_chunks 2", "overlap_chunks 4", "local"),
+}
+
 # -o names the result and --compile-from the phase; --verify-each compiles something else beside, from an early phase.
 OTHERS = {"--help", "--output", "--compile-from", "--verify-each"}
 
@@ -133,6 +152,82 @@ class CompileFlags(tools.ToolTest):
                     if flag == "--kernel-cache":  # a folder that was not there
                         continue
                     self.assertTrue(got[:4] != usual[key][:4], "has no effect")
+
+    def printed(self, lines, phase):
+        """A program of so many lines, printed after the phase."""
+        strategy, program = self.folder / "lines.mlir", self.folder / f"lines.{phase}.mlir"
+        strategy.write_text("dist.strategy @s {\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
+        tools.succeed("bowline-compile", tools.MODELS / "llama-tied", "--batch", 8, "--seq", 8, *tools.ONE_THREAD,
+                      "--strategy", strategy, "--no-codegen", f"--compile-to={phase}", "-o", program)
+        return program
+
+    def go_on(self, program, phase, old, new):
+        """Compiles a program in which somebody changed the line."""
+        text = program.read_text()
+        self.assertEqual(len(re.findall(rf"^ *{re.escape(old)} loc", text, re.M)), 1, text[:2000])
+        edited = self.folder / "edited.mlir"
+        edited.write_text(re.sub(rf"^( *){re.escape(old)} (loc.*)$",
+                                 lambda match: f"{match[1]}{new} {match[2]}" if new else "", text, flags=re.M))
+        plan = self.folder / "edited.plan"
+        plan.unlink(missing_ok=True)
+        late = PHASES.index(phase) >= PHASES.index("codegen")
+        done = tools.start("bowline-compile", edited, "--compile-from", phase, *([] if late else ["--no-codegen"]), "-o",
+                           plan)
+        return done.returncode, done.stderr.decode(), plan.read_bytes() if plan.exists() else None
+
+    def test_every_line_of_a_strategy_that_is_changed_later(self):
+        refused = tools.start("bowline-compile", self.unknown_line(), "--threads", 1, "-o", "x").stderr.decode()
+        names = re.search(r"the lines of a strategy are ([\w, ]+)", refused)[1].split(", ")
+        self.assertEqual(LINES.keys(), set(names))
+        for name, (beside, line, other, late) in LINES.items():
+            before = PHASES[PHASES.index(late) - 1]
+            for phase in (before, late, "overlap"):
+                with self.subTest(line=line, phase=phase):
+                    program = self.printed([*beside, line], phase)
+                    code, said, plan = self.go_on(program, phase, line, other)
+                    if phase == before:
+                        self.assertEqual(code, 0, said)
+                        self.assertTrue(plan != self.go_on(program, phase, line, line)[2], "has no effect")
+                        continue
+                    self.assertEqual((code, plan), (1, None), "was taken, and nothing reads it any more")
+                    if line.split()[0] == other.split()[0]:
+                        self.assertRegex(said, rf"lines.mlir:\d+:3: the line '{re.escape(other)}' of .*/edited.mlir was "
+                                               rf"'{re.escape(line)}' in phase '{late}', the last one that reads it; "
+                                               f"change it back, or change .* --compile-to={before} or an earlier")
+
+    def unknown_line(self):
+        program = self.folder / "unknown.mlir"
+        program.write_text('dist.strategy @s {\n  unheard_of "x"\n}\n')
+        return program
+
+    def test_lines_that_come_and_go_later(self):
+        program = self.printed([RANKS, "zero level 1", "bucket_bytes 0"], "overlap")
+        plan = self.folder / "x.plan"
+        tools.succeed("bowline-compile", program, "--compile-from=overlap", "-o", plan)  # as it was printed
+        code, said, _ = self.go_on(program, "overlap", "zero level 1", "microbatches 4")
+        self.assertEqual(code, 1)
+        self.assertRegex(said, "the line 'microbatches 4' of .*/edited.mlir was not there in phase 'train', .*; remove it, or change")
+        code, said, _ = self.go_on(program, "overlap", "zero level 1", "")
+        self.assertRegex(said, "the strategy of .*/edited.mlir has no line 'zero level 1' any more, which it had in phase 'local'")
+        # A whole one, where there was none.
+        program = self.program("one", "overlap")
+        text = program.read_text()
+        program = self.folder / "added.mlir"
+        program.write_text(text.replace("  module", "  dist.strategy @s { microbatches 2 }\n  module", 1))
+        done = tools.start("bowline-compile", program, "--compile-from=overlap", "-o", plan)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode(), r"added.mlir:\d+:\d+: the line 'microbatches 2' of .* was not there")
+        # Text of somebody else.
+        program.write_text(re.sub(r"bowline.strategy = \[.*?\]", "bowline.strategy = [1]", text))
+        done = tools.start("bowline-compile", program, "--compile-from=overlap", "-o", plan)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"'bowline.strategy' is no list of the lines of a strategy", done.stderr)
+        # An early phase takes the change, and what it wrote is compared from then on.
+        early = self.printed([RANKS, "zero level 1"], "shard")
+        early.write_text(early.read_text().replace("zero level 1 loc", "zero level 3 loc"))
+        program = self.folder / "later.mlir"
+        tools.succeed("bowline-compile", early, "--compile-from=shard", "--no-codegen", "--compile-to=fuse", "-o", program)
+        tools.succeed("bowline-compile", program, "--compile-from=fuse", "--no-codegen", "-o", plan)
 
     def test_what_a_program_says_may_be_said_again(self):
         plan = self.folder / "x.plan"

@@ -132,6 +132,16 @@ class Recompute(tools.ToolTest):
         text = self.compile("llama-tiny", "--memory-limit", least // 2, exit_code=1)
         self.assertIn("use --recompute auto", text)
 
+    def test_where_nothing_runs_again_it_is_said_why(self):
+        model = [tools.MODELS / "llama-tiny", "--batch", 1, "--seq", 8, "--no-codegen", "-o", self.folder / "x.plan"]
+        for flags, why in ((["full"], "none of the values that are alive at the peak could be computed again, so that it "
+                                      "would take time and free nothing; about 0.2 MiB of values at the peak"),
+                           (["auto", "--memory-limit", "1GiB"], "the plan is within the memory limit without it")):
+            done = tools.start("bowline-compile", *model, "--recompute", *flags)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.decode(), f"bowline-compile: note: --recompute {flags[0]}: recompute {flags[0]}: "
+                                                   f"nothing runs again, as {why}\n")
+
     def test_auto_needs_a_limit(self):
         text = self.compile("gpt2-tiny", "--recompute", "auto", exit_code=1)
         self.assertIn("--recompute auto: ", text)

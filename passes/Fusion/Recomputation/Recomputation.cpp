@@ -128,6 +128,7 @@ struct Recomputation::Simulation {
   std::vector<int64_t> firstBackward; // by value: position of the first backward use of the original; or the end
   std::vector<int64_t> lastForward;   // by value: position of its last forward use
   int64_t peakBytes = 0, peakPosition = 0;
+  int64_t freeableBytes = 0; // of kept values alive there that could be computed again
 };
 
 Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept) const {
@@ -199,6 +200,10 @@ Recomputation::Simulation Recomputation::simulate(const std::vector<bool> &kept)
       result.peakBytes = live;
       result.peakPosition = at;
     }
+  for (size_t id = 0; id < count; ++id)
+    if (values[id].saved && !isAlwaysKept(static_cast<int>(id)) && kept[id] && first[id] <= result.peakPosition &&
+        result.peakPosition <= last[id])
+      result.freeableBytes += values[id].bytes;
   return result;
 }
 
@@ -209,6 +214,7 @@ Recomputation::Choice Recomputation::evaluate(std::vector<bool> kept) const {
   Simulation simulation = simulate(kept);
   Choice choice;
   choice.peakBytes = simulation.peakBytes;
+  choice.freeableBytes = simulation.freeableBytes;
   for (auto [op, cloned] : llvm::enumerate(simulation.cloned))
     if (cloned) {
       choice.flops += ops[op].flops;

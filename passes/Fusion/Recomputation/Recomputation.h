@@ -38,11 +38,12 @@ public:
 
   /// What is kept, and what follows from it. Bytes count values only: neither scratch nor computing in place.
   struct Choice {
-    std::vector<bool> kept;   // by value
-    int64_t peakBytes = 0;    // the most bytes of values alive at one time
-    double flops = 0;         // operations of all clones
-    int64_t operations = 0;   // number of operations that are cloned
-    int64_t droppedBytes = 0; // of values kept without recomputation
+    std::vector<bool> kept;    // by value
+    int64_t peakBytes = 0;     // the most bytes of values alive at one time
+    double flops = 0;          // operations of all clones
+    int64_t operations = 0;    // number of operations that are cloned
+    int64_t droppedBytes = 0;  // of values kept without recomputation
+    int64_t freeableBytes = 0; // of kept values alive at the peak that could be computed again
   };
 
   /// Everything that the backward part uses is kept.

@@ -69,6 +69,7 @@ static Value join(OpBuilder &builder, Location location, Type type, ArrayRef<Val
 
 int64_t CollectiveChunking::chooseChunks(int64_t rows, double flops, double wholeBytes, double copiedBytes,
                                          ArrayAttr axes, const collectives::Definition &collective) {
+  pairs += rows > 1 ? 1 : 0;
   if (chunks > 0) {
     int64_t count = std::min(chunks, rows);
     while (rows % count != 0)

@@ -33,6 +33,9 @@ public:
   /// Divides the pairs of a block and returns their number.
   int64_t run(mlir::Block &block);
 
+  /// The pairs that had rows for several chunks, divided or not.
+  int64_t countPairs() const { return pairs; }
+
 private:
   bool divideProduct(mlir::Operation *collective);
   bool divideGather(dist::AllGatherOp gather);
@@ -40,7 +43,7 @@ private:
                        const collectives::Definition &collective);
 
   dist::MeshOp mesh;
-  int64_t chunks;
+  int64_t chunks, pairs = 0;
   targets::CostModel model;
 };
 

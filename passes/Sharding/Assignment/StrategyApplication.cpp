@@ -15,7 +15,6 @@
 #include "passes/Sharding/Assignment/DimensionSplit.h"
 #include "passes/Sharding/Padding/Misfit.h"
 #include "runtime/base/edit_distance.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 using namespace bowline;
@@ -187,12 +186,12 @@ LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, gr
 
 LogicalResult StrategyApplication::applyPattern(const Strategy::Pattern &pattern, ArrayRef<graph::ParamOp> params,
                                                 DeciderMap &deciders) {
-  auto glob = llvm::GlobPattern::create(pattern.glob, /*MaxSubPatterns=*/1024);
+  auto glob = llvm::GlobPattern::create(pattern.glob, kMaxPatternWords);
   if (!glob)
     return mlir::emitError(pattern.location) << "pattern \"" << pattern.glob << "\": " << toString(glob.takeError());
   bool any = false;
   for (graph::ParamOp param : params) {
-    if (!glob->match(param.getName()) && !glob->match(param.getKey()))
+    if (!matches(*glob, param))
       continue;
     if (failed(checkFit(pattern, param)))
       return failure();

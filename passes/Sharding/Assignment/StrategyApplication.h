@@ -13,8 +13,12 @@
 #include "passes/Sharding/Assignment/TensorParallel.h"
 #include "passes/Strategy/Strategy.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/GlobPattern.h"
 
 namespace bowline {
+
+/// The most words that braces in a pattern make. `dist.shard` refuses more.
+inline constexpr size_t kMaxPatternWords = 1024;
 
 /// Puts what a strategy says about shardings into a module: its mesh, `dist.sharding` on every parameter and on every
 /// argument that has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of
@@ -28,6 +32,11 @@ public:
   /// Parameters that stay whole against expectation are a remark. A dimension of a parameter may be sharded by axes
   /// that do not divide it: Padding.h makes it larger.
   mlir::LogicalResult run();
+
+  /// Whether a pattern means the parameter, by its symbol or by its key.
+  static bool matches(const llvm::GlobPattern &glob, graph::ParamOp param) {
+    return glob.match(param.getName()) || glob.match(param.getKey());
+  }
 
 private:
   void replaceMesh();

@@ -177,6 +177,14 @@ dist.strategy @recompute {
 
 // -----
 
+dist.strategy @axis_of_nothing {
+  mesh @mesh ["dp", "tp"] [2, 2]
+  // expected-error @+1 {{names axis "tp" with level 0, which divides nothing along it; remove it, or use level 1, 2 or 3}}
+  zero level 0 axis "tp"
+}
+
+// -----
+
 dist.strategy @prefetch {
   mesh @mesh ["dp"] [2]
   // expected-error @+1 {{prefetches with level 2, which gathers no parameters ahead of use; remove it, or use level 3}}

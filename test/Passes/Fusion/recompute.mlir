@@ -6,6 +6,7 @@
 // RUN: bowline-opt %s --add-strategy=recompute=auto --recompute=memory-target=100000000 | FileCheck %s --check-prefix=NONE
 // RUN: bowline-opt %s --add-strategy=recompute=auto --recompute=memory-target=1 | FileCheck %s --check-prefix=FULL
 // RUN: bowline-opt %s --add-strategy=recompute=full --recompute -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: bowline-opt %s --add-strategy=recompute=auto --recompute=memory-target=100000000 -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROOM
 
 // NONE-COUNT-4: graph.dot_general %{{.*}}, %w contract [1] x [0]
 // NONE: graph.write @loss_sum
@@ -28,7 +29,7 @@
 // FULL: graph.return
 
 // REMARK: remark: recompute full: {{[0-9]+}} operations run again, {{.*}} MiB are not kept, {{.*}} FLOP more
-
+// ROOM: remark: loc("--recompute auto"): recompute auto: nothing runs again, as all values fit into the memory that there is for them; about {{[0-9.]+}} MiB of values at the peak
 
 graph.param @w : tensor<64x64xf32> init(#graph.fill<1.0>) key("w")
 graph.state @loss_sum accumulator : tensor<f32> init(#graph.fill<0.0>)

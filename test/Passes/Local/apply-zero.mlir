@@ -5,7 +5,7 @@
 // RUN: bowline-opt %t.2.mlir --apply-zero --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TWO
 // RUN: sed 's/level 1 axis "dp"/level 3 axis "dp" prefetch 2/' %s > %t.3.mlir
 // RUN: bowline-opt %t.3.mlir --apply-zero --canonicalize --cse | FileCheck %s --check-prefix=THREE
-// RUN: sed 's/level 1/level 0/' %s > %t.0.mlir
+// RUN: sed 's/level 1 axis "dp"/level 0/' %s > %t.0.mlir
 // RUN: bowline-opt %t.0.mlir --apply-zero | FileCheck %s --check-prefix=OFF
 // OFF-NOT: dist.flat_axes
 

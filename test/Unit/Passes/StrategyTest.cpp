@@ -146,6 +146,10 @@ TEST_F(StrategyTest, RefusedFlagsAreNamedWithTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 4}), HasSubstr("has level 4; the nearest of 0 to 3 is 3"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .prefetch = 1}), HasSubstr("--prefetch 1: says how parameters"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 1, .prefetch = 1}), HasSubstr("prefetches with level 1"));
+  EXPECT_THAT(messageOf({.mesh = "dp=2", .zero = 0, .prefetch = 1}), HasSubstr("prefetches with level 0"));
+  EXPECT_THAT(messageOf({.mesh = "dp=2,tp=2", .zero = 0, .zeroAxis = "tp"}),
+              HasSubstr("--zero 0: 'dist.zero' op names axis \"tp\" with level 0, which divides nothing along it; "
+                        "remove it, or use level 1, 2 or 3"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .sequenceParallel = true}), HasSubstr("there is no axis \"tp\"; add one"));
   EXPECT_THAT(messageOf({.mesh = "pp=2", .microbatches = 0}),
               HasSubstr("--microbatches 0: 'dist.microbatches' op has the number 0; the nearest valid one is 1"));
@@ -173,6 +177,36 @@ TEST_F(StrategyTest, RefusedStagesNameTheNearestValidChoice) {
   EXPECT_THAT(messageOf({.mesh = "pp=2", .schedule = "interleaved:3", .stages = "[0..1],[2..3]"}),
               HasSubstr("of 2 stages, but there must be 6: 2 ranks along \"pp\" with 3 stages each"));
   EXPECT_THAT(messageOf({.mesh = "dp=2", .stages = "[0..1],[2..3]"}), HasSubstr("for instance --mesh pp=2"));
+}
+
+TEST_F(StrategyTest, NothingElseGoesAlongTheAxisOfTheStages) {
+  auto messageOfLines = [&](const std::string &lines) {
+    OwningOpRef<ModuleOp> module = parse("dist.strategy @s {\n" + lines + "\n}");
+    EXPECT_TRUE(!module || failed(Strategy::fromOp(*module->getOps<dist::StrategyOp>().begin()))) << lines;
+    return std::exchange(message, "");
+  };
+  // Once the usual axis, once that of a line.
+  EXPECT_THAT(
+      messageOfLines(R"(mesh @mesh ["pp"] [2] shard "lm_head.weight" as <[{"pp"}, {}]>)"),
+      HasSubstr("'dist.shard' op takes axis \"pp\", which is that of the stages: each has parameters of its own, "
+                "of which the others get no part; use another axis of the mesh, or, where there shall be no "
+                "stages, another name for this one"));
+  EXPECT_THAT(
+      messageOfLines(R"(mesh @mesh ["s", "tp"] [2, 2] stages "s" shard "*" as <[{}, {"tp", "s", ?}]>)"),
+      HasSubstr("'dist.shard' op takes axis \"s\", which is that of the stages: each has parameters of its own, "
+                "of which the others get no part; use another axis of the mesh\n"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] zero level 1 axis "pp")"),
+              HasSubstr("'dist.zero' op takes axis \"pp\", which is that of the stages"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] sequence_parallel "pp")"),
+              HasSubstr("'dist.sequence_parallel' op takes axis \"pp\", which is that of the stages"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "dp"] [2, 2] batch "dp" stages "dp")"),
+              HasSubstr("'dist.stages' op takes axis \"dp\", which is that of 'dist.batch'"));
+  EXPECT_THAT(messageOfLines(R"(mesh @mesh ["pp", "tp"] [2, 2] tensor_parallel "pp" stages "pp")"),
+              HasSubstr("'dist.stages' op takes axis \"pp\", which is that of 'dist.tensor_parallel'"));
+  // An axis that has another part is not that of the stages, whatever its name.
+  OwningOpRef<ModuleOp> other = parse(R"(dist.strategy @s { mesh @mesh ["pp"] [2] batch "pp"
+                                         shard "norm" as <[{"pp"}]> zero level 1 axis "pp" })");
+  EXPECT_TRUE(succeeded(Strategy::fromOp(*other->getOps<dist::StrategyOp>().begin()))) << message;
 }
 
 //===----------------------------------------------------------------------===//
