@@ -19,7 +19,7 @@
 
 namespace bowline::targets {
 
-// What may differ among devices of a target: instruction sets, or architectures.
+// The levels at which devices of a target differ: instruction sets, or architectures.
 struct Levels {
   std::string_view flag;                // the flag that chooses a level, without dashes: "target-cpu"
   std::string_view help;                // the help text of the flag
@@ -27,15 +27,15 @@ struct Levels {
   std::string_view initial;             // if nobody chooses: one of them, or a word that the backend resolves
 };
 
-// What a launch of a kernel needs.
+// The needs of a launch of a kernel.
 struct KernelNeeds {
   size_t scratch_bytes = 0;
   std::vector<std::pair<int, int>> in_place = {};  // (output, input) arguments that may be the same bytes
 };
 
-// How products read a second operand that pack_matrix copied before, into the order in which they want it.
+// Says how products read a second operand that pack_matrix copied before, into the order in which they want it.
 struct Packing {
-  // What it is worth, in the time of rows of a product: what a call saves, and what pack_matrix takes.
+  // The time that a call saves, and the time that pack_matrix takes, both as a number of rows of a product.
   struct Rows {
     double saved, pack;
   };
@@ -61,7 +61,7 @@ struct Target {
   bool has_host_threads = true;    // a launch is divided among threads of the host, of which a plan says how many
   bool reads_host_memory = false;  // kernels read memory of the host where it lies, such as mapped files
 
-  // What a kernel needs. Returns kNotFound, listing the known names, where there is no such kernel; kInvalidArgument
+  // Returns the needs of a kernel; kNotFound, listing the known names, where there is no such kernel; kInvalidArgument
   // for a signature that a device of the level, or of a better one, could not execute. A plan with such needs runs on
   // all of these devices.
   absl::StatusOr<KernelNeeds> (*needs)(const kernels::Signature& signature, std::string_view level);
@@ -69,7 +69,7 @@ struct Target {
   // element is enough. `kernel` is a name in the registry, empty for generated code.
   int64_t (*argument_alignment)(std::string_view kernel, kernels::Access access);
 
-  // What may be computed in: some of types/computed_types.h.
+  // The types in which it computes: some of types/computed_types.h.
   std::vector<ElementType> computed_types = {ElementType::kF32, ElementType::kBF16, ElementType::kF16};
   // Communications of a rank follow one another by streams and events: a device that replays recorded commands forgets
   // the order in which they were issued, and ranks that start operations of several communicators in different orders

@@ -5,12 +5,14 @@
 
 namespace bowline {
 
-// Whether there are kernels for models in the type: what --dtype may say. Sums, statistics and logits are f32 in all.
+// Returns whether there are kernels for models in the type: what --dtype may say. Sums, statistics and logits are f32
+// in all.
 constexpr bool IsComputedIn(ElementType type) {
   return type == ElementType::kF32 || type == ElementType::kBF16 || type == ElementType::kF16;
 }
 
-// Whether models are trained in it, too. In f16 gradients below 2^-24 would be lost: no loss is scaled to keep them.
+// Returns whether models are trained in it, too. In f16 gradients below 2^-24 would be lost: no loss is scaled to keep
+// them.
 constexpr bool IsTrainedIn(ElementType type) { return IsComputedIn(type) && type != ElementType::kF16; }
 
 }  // namespace bowline

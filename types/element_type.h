@@ -119,7 +119,7 @@ constexpr bool IsInteger(ElementType type) {
          (InfoOf(type).kind == ElementKind::kSigned || InfoOf(type).kind == ElementKind::kUnsigned);
 }
 
-// Whether collectives can sum it and take its maximum. Floating-point types of 16 bits are summed in f32.
+// Returns whether collectives can sum it and take its maximum. Floating-point types of 16 bits are summed in f32.
 constexpr bool CanReduce(ElementType type) {
   return IsFloat(type) || type == ElementType::kI32 || type == ElementType::kI64;
 }

@@ -11,10 +11,10 @@
 
 namespace bowline {
 
-/// Why there is each communication: of each entry that has any, once per role.
+/// Describes the communications of each entry that has any, once per role, with the reason of each.
 nlohmann::ordered_json describeCommunication(const fbs::Plan &plan, const CommunicationReportOptions &options);
 
-/// What describeCommunication returned, as text for people; with `showsTensors` also which tensors it moves.
+/// Returns what describeCommunication returned as text for people; with `showsTensors` also which tensors it moves.
 std::string layOutCommunication(const nlohmann::ordered_json &json, bool showsTensors);
 
 } // namespace bowline

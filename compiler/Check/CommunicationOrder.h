@@ -18,7 +18,7 @@
 
 namespace bowline {
 
-/// Whether the device that the plan names needs the proof (targets::Target::orders_communications).
+/// Returns whether the device that the plan names needs the proof (targets::Target::orders_communications).
 bool needsCommunicationOrder(const fbs::Plan &plan);
 
 class CommunicationOrder {

@@ -24,7 +24,7 @@ struct CommunicationGroup {
   uint64_t bytesSent = 0; ///< by one rank in one run of the entry
 };
 
-/// What a rank of one role communicates in a run of one entry.
+/// The communications of a rank of one role in a run of one entry.
 struct CommunicationReport {
   std::vector<CommunicationGroup> groups; ///< sorted by bytesSent, the largest first
   struct Total {

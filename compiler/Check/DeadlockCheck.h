@@ -27,7 +27,7 @@
 
 namespace bowline {
 
-/// Which orders between its commands a rank keeps, from the fewest to all. What hangs with fewer orders hangs with
+/// Says which orders between its commands a rank keeps, from the fewest to all. What hangs with fewer orders hangs with
 /// more.
 enum class Machine {
   /// Only streams and events order commands.

@@ -28,7 +28,7 @@ public:
 
   absl::Status check();
 
-  /// Whether all bytes of a buffer hold its own values when the check is over.
+  /// Returns whether all bytes of a buffer hold its own values when the check is over.
   bool holds(uint32_t buffer) const;
 
   uint64_t aliasingFacts() const { return aliasingFacts_; }

@@ -11,9 +11,9 @@
 
 namespace bowline {
 
-/// How many bytes of space Device hold values that are still needed, at each command of an entry. Persistent and
-/// output buffers count throughout; a temporary counts from the write that begins a value to its last access. A result
-/// that takes the bytes of an operand counts once with it.
+/// The number of bytes of space Device that hold values which are still needed, at each command of an entry. Persistent
+/// and output buffers count throughout; a temporary counts from the write that begins a value to its last access. A
+/// result that takes the bytes of an operand counts once with it.
 struct MemoryTimeline {
   struct Tensor {
     uint32_t buffer = 0;

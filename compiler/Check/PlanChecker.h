@@ -80,7 +80,8 @@ struct CheckReport {
   /// The proofs in the order in which they were made, up to the first that failed.
   std::vector<Proof> proofs;
 
-  /// What the ranks with one coordinate along the role axis have in common. Without such an axis there is one role.
+  /// Facts that the ranks with one coordinate along the role axis have in common. Without such an axis there is one
+  /// role.
   struct Role {
     std::string name;    ///< empty where the plan names no roles
     uint32_t states = 0; ///< the number of the plan's states (Plan.states) that these ranks have
@@ -118,11 +119,11 @@ public:
   /// Returns OK, or kAborted with the first counter-example: proof, place, buffers with their bytes, and sources.
   absl::Status check();
 
-  /// What was proven so far.
+  /// Returns what was proven so far.
   const CheckReport &report() const { return report_; }
 
-  /// What a loader needs to check again that no ranks wait for each other for ever, and that the plan still computes
-  /// what it computes now. Complete after a check that succeeded.
+  /// Returns what a loader needs to check again that no ranks wait for each other for ever, and that the plan still
+  /// computes what it computes now. Complete after a check that succeeded.
   const std::vector<fbs::CertificateT> &certificates() const { return certificates_; }
 
 private:

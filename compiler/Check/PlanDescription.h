@@ -19,10 +19,10 @@ nlohmann::ordered_json describePlan(const LoadedPlan &plan, bool memory);
 /// Kernels alone, with how they are launched and what their code takes. Fails where that cannot be read.
 absl::StatusOr<nlohmann::ordered_json> describeKernels(const LoadedPlan &plan);
 
-/// What describePlan returned, as text for people; with `memory` only its header and entries.
+/// Returns what describePlan returned as text for people; with `memory` only its header and entries.
 std::string layOutPlan(const nlohmann::ordered_json &plan, bool memory);
 
-/// What describeKernels returned, as text for people.
+/// Returns what describeKernels returned as text for people.
 std::string layOutKernels(const nlohmann::ordered_json &kernels);
 
 } // namespace bowline

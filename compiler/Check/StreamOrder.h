@@ -17,7 +17,7 @@
 
 namespace bowline {
 
-/// How far the issue of commands itself orders them.
+/// Says how far the issue of commands itself orders them.
 enum class IssueMode {
   /// The issue of a command waits for nothing: streams and events alone order commands, as on GPUs.
   Asynchronous,
@@ -49,11 +49,11 @@ public:
   /// Makes the next command of `stream` also begin after what `clock` counts, which may cover only the first streams.
   void join(uint16_t stream, absl::Span<const uint32_t> clock);
 
-  /// Whether `earlier`, which was issued before, is over when the next command of `stream` begins.
+  /// Returns whether `earlier`, which was issued before, is over when the next command of `stream` begins.
   bool precedes(Stamp earlier, uint16_t stream) const {
     return earlier.stream == stream || clock(stream)[first_ + earlier.stream] >= earlier.place;
   }
-  /// How many counted commands of each stream are over when the next command of `stream` begins.
+  /// Returns how many counted commands of each stream are over when the next command of `stream` begins.
   absl::Span<const uint32_t> clock(uint16_t stream) const { return {clocks_.data() + stream * width_, width_}; }
 
 private:

@@ -22,15 +22,15 @@
 
 namespace bowline::dist {
 
-/// What a communicator does in a collective on local tensors: sources are split along `splitDim`, destinations joined
-/// along `joinDim`, where its kind scatters or gathers.
+/// The form of a collective on local tensors, as communicators execute it: sources are split along `splitDim`,
+/// destinations joined along `joinDim`, where its kind scatters or gathers.
 struct CollectiveForm {
   collectives::Kind kind;
   uint32_t parameter = 0;
   int64_t splitDim = 0, joinDim = 0;
 
   const collectives::Definition &definition() const { return collectives::Of(kind); }
-  /// Whether the blocks along these dimensions lie one behind the other in memory, as communicators move them.
+  /// Returns whether the blocks along these dimensions lie one behind the other in memory, as communicators move them.
   bool isContiguous() const {
     return (splitDim == 0 || !definition().scatters) && (joinDim == 0 || !definition().gathers);
   }
@@ -39,7 +39,7 @@ struct CollectiveForm {
 /// Refuses an attribute that the operation does not define, with the names of those that it does.
 llvm::LogicalResult verifyNoFurtherAttributes(mlir::Operation *op);
 
-/// What a person writes has no attribute that nothing reads.
+/// A trait of operations that people write: it refuses attributes that nothing reads.
 template <typename OpTy> class NoFurtherAttributes : public mlir::OpTrait::TraitBase<OpTy, NoFurtherAttributes> {
 public:
   static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifyNoFurtherAttributes(op); }

@@ -13,8 +13,8 @@
 
 namespace bowline::dist {
 
-/// What the ranks hold of a variable, as its attributes say once types are local. It follows from the tensor in a
-/// checkpoint:
+/// The shards of a variable that the ranks hold, as its attributes say once types are local. It follows from the tensor
+/// in a checkpoint:
 ///
 ///   1. its shape is `global` (`dist.global_shape`; else `view`);
 ///   2. the same elements in row-major order have the shape `view` (`dist.view`; else `global`);
@@ -38,7 +38,7 @@ struct Layout {
   /// other, its type, or the module's mesh.
   static llvm::FailureOr<Layout> of(mlir::Operation *variable);
 
-  /// Whether a rank may hold zeros that no checkpoint has.
+  /// Returns whether a rank may hold zeros that no checkpoint has.
   bool isPadded() const;
   bool isFlat() const { return !flatAxes.empty(); }
 };

@@ -14,20 +14,20 @@
 
 namespace bowline::graph {
 
-/// How a dimension is split that has equal parts side by side, as that of a projection to queries, keys and values: it
+/// The split of a dimension that has equal parts side by side, as that of a projection to queries, keys and values: it
 /// becomes two dimensions [parts, rest], in the same order of elements. It stays as it is where `parts` is 0.
 struct DimSplit {
   int64_t parts = 0, rest = 0;
 
   bool isSplit() const { return parts > 0; }
-  /// Whether the elements [offset, offset + size) of the dimension are one part.
+  /// Returns whether the elements [offset, offset + size) of the dimension are one part.
   bool isPart(int64_t offset, int64_t size) const { return offset % rest == 0 && size == rest; }
 };
 
 /// One split per dimension of a tensor.
 using DimSplits = llvm::SmallVector<DimSplit>;
 
-/// Whether a dimension is split.
+/// Returns whether a dimension is split.
 bool hasSplit(llvm::ArrayRef<DimSplit> splits);
 
 /// The dimensions that dimension `dim`, or each of `dims` in turn, has become.

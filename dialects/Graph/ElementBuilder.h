@@ -29,9 +29,10 @@ struct IndexBound {
 /// All bounds hold.
 using IndexBox = llvm::SmallVector<IndexBound>;
 
-/// What generated code is made of, for `FusionModel::elementAt`: an operation describes an element of its result by
-/// elements of its operands, and the code generator decides what each becomes. An index has an expression for each
-/// dimension, over the dimensions of loops; the builder simplifies what it makes. Types are of elements in memory.
+/// Builds the expressions that generated code consists of, for `FusionModel::elementAt`: an operation describes an
+/// element of its result by elements of its operands, and the code generator decides what each becomes. An index has an
+/// expression for each dimension, over the dimensions of loops; the builder simplifies what it makes. Types are of
+/// elements in memory.
 class ElementBuilder {
 public:
   virtual ~ElementBuilder() = default;

@@ -37,7 +37,7 @@ struct FactorRule {
   struct Factor {
     int64_t size;
     Kind kind;
-    /// How the partial results are combined where a result lacks the factor. Always given for a reduction; for a
+    /// The reduction that combines partial results where a result lacks the factor. Always given for a reduction; for a
     /// parallel factor only where some results have it and others are combined: query heads that share a key head, in
     /// the gradients of attention.
     std::optional<ReduceKind> combine = std::nullopt;
@@ -66,7 +66,7 @@ inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const FactorRule &ru
   return os;
 }
 
-/// Whether a tensor has the factor in one of its dimensions.
+/// Returns whether a tensor has the factor in one of its dimensions.
 bool hasFactor(const FactorRule::TensorFactors &tensor, int64_t factor);
 
 /// The rule of an operation whose operands and results have their dimensions in common, one by one. A dimension is

@@ -27,10 +27,10 @@ enum class FusionRole {
 /// The role that the operation states, or that follows from its traits.
 FusionRole fusionRoleOf(mlir::Operation *op);
 
-/// Whether `op` can be part of a contraction's epilogue, which is computed on one tile of the result at a time: each
-/// element of its result comes from the same element of its operands (elementwise), from the same row or column, or
-/// from one value (repeated). The one rule for those who form epilogues and those who generate their code; what shapes
-/// and element types fit is a question of each.
+/// Returns whether `op` can be part of a contraction's epilogue, which is computed on one tile of the result at a time:
+/// each element of its result comes from the same element of its operands (elementwise), from the same row or column,
+/// or from one value (repeated). The one rule for those who form epilogues and those who generate their code; what
+/// shapes and element types fit is a question of each.
 bool canBeInEpilogue(mlir::Operation *op);
 
 /// The shape whose rows the operation works on. Operations that join one group have domains that are equal, or one has

@@ -28,7 +28,7 @@ namespace bowline::graph {
 /// The number of bytes of all tensor operands and results together.
 double bytesTouched(mlir::Operation *op);
 
-/// What computing results a second time costs in comparison with keeping them.
+/// Says what computing results a second time costs in comparison with keeping them.
 enum class RepeatCost {
   Full,       ///< as much as the first time
   Activation, ///< a function of one operand, which its derivative keeps anyway
@@ -39,9 +39,9 @@ enum class RepeatCost {
 RepeatCost repeatCostOf(mlir::Operation *op);
 RepeatCost repeatCostByTraits(mlir::Operation *op);
 
-/// Whether the result is the only operand, repeated along new dimensions; and which of the result's dimensions the
-/// operand has.
+/// Returns whether the result is the only operand, repeated along new dimensions.
 bool isRepetition(mlir::Operation *op);
+/// Returns which dimensions of the result the operand of such an operation has.
 llvm::SmallVector<int64_t> repeatedDims(mlir::Operation *repetition);
 
 /// The trait of an operation whose result has the bytes of its only operand: nothing is computed.

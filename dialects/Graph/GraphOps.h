@@ -29,8 +29,8 @@ struct VariablesResource : mlir::SideEffects::Resource::Base<VariablesResource> 
   llvm::StringRef getName() final { return "graph variables"; }
 };
 
-/// Whether `type` is what every tensor of the dialect must be, of static shape and not empty: memory is decided at
-/// compile time, and nothing is computed over nothing.
+/// Returns whether `type` is what every tensor of the dialect must be, of static shape and not empty: memory is decided
+/// at compile time, and nothing is computed over nothing.
 bool isStaticAndNotEmpty(mlir::Type type);
 
 /// The declared type of the `graph.param` or `graph.state` named `symbol`; null if there is none.

@@ -89,7 +89,8 @@ inline int64_t offsetOf(const std::vector<int64_t> &index, const std::vector<int
   return offset;
 }
 
-/// How many of `rows` rows there are by the last element of `count`; the nearest number where it is out of range.
+/// Returns how many of `rows` rows there are by the last element of `count`; the nearest number where it is out of
+/// range.
 inline int64_t validRows(const HostTensor &count, int64_t rows) {
   return static_cast<int64_t>(std::clamp(count.data.back(), 0.0, static_cast<double>(rows)));
 }

@@ -37,7 +37,7 @@ private:
 struct KernelUse {
   mlir::DictionaryAttr config; ///< null where the kernel has none
   llvm::SmallVector<mlir::RankedTensorType> operands, results;
-  /// Whether the results are those of generated code that is given what the kernel computes, in f32.
+  /// True if the results are those of generated code that is given what the kernel computes, in f32.
   bool hasEpilogue = false;
 
   /// The value of `name` in the configuration; 0 or empty where it lacks the name.

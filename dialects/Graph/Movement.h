@@ -17,8 +17,8 @@ namespace bowline::graph {
 /// With `inOrder`, of two elements of the result the earlier one is also the earlier one of the operand.
 mlir::Value movedBy(mlir::Operation *op, bool inOrder = false);
 
-/// Whether all elements are in [0, end) because callers keep them so: they are elements of an argument that has a
-/// limit, moved at most. `movedByOther` is movedBy for operations of other dialects.
+/// Returns whether all elements are in [0, end) because callers keep them so: they are elements of an argument that has
+/// a limit, moved at most. `movedByOther` is movedBy for operations of other dialects.
 bool areKeptBelow(mlir::Value index, int64_t end,
                   llvm::function_ref<mlir::Value(mlir::Operation *)> movedByOther = nullptr);
 

@@ -15,7 +15,7 @@
 
 namespace bowline::graph {
 
-/// What is known of an operation one factor of which has grown: the dimensions that are this factor have padding behind
+/// Facts about an operation one factor of which has grown: the dimensions that are this factor have padding behind
 /// the elements that they had before.
 class PaddingContext {
 public:

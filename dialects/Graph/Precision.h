@@ -13,7 +13,7 @@
 
 namespace bowline::graph {
 
-/// What becomes of an operation on f32 in a program that computes in a narrower type.
+/// Says what becomes of an operation on f32 in a program that computes in a narrower type.
 enum class Precision {
   Narrow,   ///< computes in the narrow type, whatever it is given
   Follow,   ///< moves elements: is narrow where an operand is narrow already

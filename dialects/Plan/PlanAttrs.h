@@ -16,7 +16,7 @@ namespace bowline::plan {
 
 /// The largest alignment in bytes that an address may be asked to have.
 inline constexpr int64_t kMaxAlignment = 4096;
-/// Whether `bytes` is a power of two up to kMaxAlignment.
+/// Returns whether `bytes` is a power of two up to kMaxAlignment.
 bool isAlignment(int64_t bytes);
 
 } // namespace bowline::plan

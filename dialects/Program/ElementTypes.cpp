@@ -33,12 +33,17 @@ bool bowline::isComputedIn(Type type) {
   return element && IsComputedIn(*element);
 }
 
-LogicalResult bowline::verifyPlanElements(function_ref<InFlightDiagnostic()> emitError, Type type) {
-  if (std::optional<ElementType> element = elementTypeOf(type); element && *element <= kLastInPlans)
-    return success();
-  InFlightDiagnostic diagnostic = emitError() << "plans have no elements of type " << type << "; they have ";
+std::string bowline::mlirNamesOf(function_ref<bool(ElementType)> property) {
+  std::string names;
   for (const ElementTypeInfo &info : kElementTypes)
-    if (info.type <= kLastInPlans)
-      diagnostic << (info.type == kElementTypes[0].type ? "" : ", ") << info.mlir;
-  return diagnostic;
+    if (property(info.type))
+      names.append(names.empty() ? "" : ", ").append(info.mlir);
+  return names;
+}
+
+LogicalResult bowline::verifyPlanElements(function_ref<InFlightDiagnostic()> emitError, Type type) {
+  auto isInPlans = [](ElementType element) { return element <= kLastInPlans; };
+  if (std::optional<ElementType> element = elementTypeOf(type); element && isInPlans(*element))
+    return success();
+  return emitError() << "plans have no elements of type " << type << "; they have " << mlirNamesOf(isInPlans);
 }

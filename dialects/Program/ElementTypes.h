@@ -14,6 +14,7 @@
 #include "types/element_type.h"
 
 #include <optional>
+#include <string>
 
 namespace bowline {
 
@@ -23,8 +24,11 @@ std::optional<ElementType> elementTypeOf(mlir::Type type);
 /// The MLIR type of an element type; null where MLIR has none.
 mlir::Type toMlirType(mlir::MLIRContext *context, ElementType type);
 
-/// Whether kernels compute in the type, with sums in f32 (types/computed_types.h).
+/// Returns whether kernels compute in the type, with sums in f32 (types/computed_types.h).
 bool isComputedIn(mlir::Type type);
+
+/// "f32, bf16, i1": the MLIR types of all element types for which `property` holds, for messages.
+std::string mlirNamesOf(llvm::function_ref<bool(ElementType)> property);
 
 /// Fails, with the type's name, where plans have no such elements.
 llvm::LogicalResult verifyPlanElements(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Type type);

@@ -35,7 +35,7 @@ llvm::ArrayRef<PhaseInfo> allPhases();
 llvm::StringRef nameOf(Phase phase);
 std::optional<Phase> phaseNamed(llvm::StringRef name);
 
-/// What to use instead of a name that a phase had and has no more; empty for all others.
+/// Returns the name to use instead of one that a phase had and has no more; empty for all others.
 std::string replacementOf(llvm::StringRef name);
 
 /// The phase before \p phase; Input is before itself.

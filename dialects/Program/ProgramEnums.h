@@ -28,7 +28,7 @@ llvm::LogicalResult verifyFlags(mlir::Operation *variable, StateFlags flags);
 mlir::OptionalParseResult parseEntryKind(mlir::OpAsmParser &parser, EntryKindAttr &kind);
 void printEntryKind(mlir::OpAsmPrinter &printer, mlir::Operation *op, EntryKindAttr kind);
 
-/// Whether there may be several entries of the kind, one for each bucket.
+/// Returns whether there may be several entries of the kind, one for each bucket.
 inline bool hasBuckets(EntryKind kind) { return kind == EntryKind::Step || kind == EntryKind::Embed; }
 
 /// Fails with a diagnostic at `entry` unless its bucket goes with its kind. `bucket` is 0 for none.

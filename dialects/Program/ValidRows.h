@@ -13,12 +13,12 @@
 
 namespace bowline {
 
-/// Whether code can leave out rows of all tensors of these types together, and somebody who uses them nevertheless is
-/// found out: equal numbers of rows, more than one, which are pieces of memory of several elements, and elements that
-/// may be NaN.
+/// Returns whether code can leave out rows of all tensors of these types together, and somebody who uses them
+/// nevertheless is found out: equal numbers of rows, more than one, which are pieces of memory of several elements, and
+/// elements that may be NaN.
 bool haveRowsToLeaveOut(mlir::TypeRange types);
 
-/// What verifiers say where they have not.
+/// The message of verifiers for types that have no such rows.
 inline constexpr llvm::StringLiteral kRowsToLeaveOut("leaves rows out, so that all its results must be floating-point "
                                                      "tensors with the same first dimension of 2 or more, "
                                                      "and with several elements in each row; leave 'rows' out");

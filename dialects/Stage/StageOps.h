@@ -45,11 +45,11 @@ mlir::StringAttr axisOf(mlir::Operation *op);
 /// The stages in `stage.index`; empty where there is none.
 llvm::ArrayRef<int64_t> indexOf(mlir::Operation *op);
 
-/// Whether an operation is where all stages meet: its result is a value of each of them.
+/// Returns whether all stages meet in an operation: its result is a value of each of them.
 bool isForAll(mlir::Operation *op);
 
-/// Whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a collective
-/// along `stage.axis`. They have other programs, so such operations keep their order.
+/// Returns whether ranks of other stages have a part in \p op, in the program of one rank: a send, a receive, or a
+/// collective along `stage.axis`. They have other programs, so such operations keep their order.
 bool isBetweenStages(mlir::Operation *op);
 
 /// Brings \p value from stage \p from to stage \p to, by one transfer between each two neighbours on the way. Returns

@@ -25,7 +25,7 @@ enum class Parameter : uint8_t {
   kShift,      // how many places further on a ring of the members a part goes: 1 to one less than there are
 };
 
-// What the parameter is called, and what a collective does by it: "reduction", "reduces by".
+// Words for messages: the name of the parameter, and what a collective does by it: "reduction", "reduces by".
 struct ParameterWords {
   const char* name;
   const char* verb;
@@ -68,7 +68,7 @@ struct Definition {
   Move (*move)(uint32_t from, uint32_t to, uint32_t members, uint32_t parameter) = nullptr;
 
   constexpr bool reduces() const { return parameter == Parameter::kReduction; }
-  // Whether something of every member goes to every other one, so that none has ended before all have begun.
+  // Returns whether something of every member goes to every other one, so that none has ended before all have begun.
   constexpr bool meetsAll() const { return rounds > 0; }
   // The elements of a source, or destination, for each element that a piece counts.
   template <typename Number>

@@ -20,13 +20,13 @@ struct DataCheck {
   std::string_view kernel;  // of these data
   size_t argument;          // which of its arguments they are
   size_t rows;              // the argument whose first dimension says what they may be at most, or kResult
-  // Whether data are right that lie below the number of rows and not below 0. Then who knows that they do, such as the
-  // caller of a port with a limit, needs no check.
+  // True if data are right that lie below the number of rows and not below 0. A caller who knows that they do, as of a
+  // port with a limit, needs no check then.
   bool is_row;
 };
 
-// What a check writes: i32 that are 0 or become 1 + the index of the first wrong one of the data, and what that is.
-// They are never cleared.
+// The number of words that a check writes: i32 that are 0 or become 1 + the index of the first wrong one of the data,
+// and what that is. They are never cleared.
 inline constexpr int64_t kFaultWords = 2;
 
 // An attribute of kernels whose data are known to be right: there is no check.
@@ -35,13 +35,13 @@ inline constexpr std::string_view kInRange = "in_range";
 // Null: the kernel's data cannot be wrong.
 const DataCheck* FindDataCheck(std::string_view kernel);
 
-// How many rows there are for the data of a kernel with such, of any signature that it accepts.
+// Returns how many rows there are for the data of a kernel with such, of any signature that it accepts.
 int64_t RowsOfCheck(const DataCheck& check, const Signature& signature);
 
 // The signature of the check. Arguments: the data, which are read, and the fault.
 Signature SignatureOfCheck(const DataCheck& check, const Signature& signature);
 
-// Whether a kernel is such a check.
+// Returns whether a kernel is such a check.
 bool IsDataCheck(std::string_view kernel);
 
 // A sentence on the two words of a fault, of which the first is not 0.

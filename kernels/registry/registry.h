@@ -36,7 +36,7 @@ struct TensorSpec {
   size_t ByteCount() const;
 };
 
-// What a kernel is specialised on. Exactly one of the three values is meaningful for a given name.
+// A named value on which a kernel is specialised. Exactly one of the three values is meaningful for a given name.
 struct Attribute {
   std::string name;
   std::vector<int64_t> ints;
@@ -91,7 +91,7 @@ struct KernelDefinition {
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const Signature& signature);
   // Pairs (output, input) of argument indices that may be the same bytes.
   std::vector<std::pair<int, int>> in_place = {};
-  // How many arguments are the kernel's own operands when it has an epilogue; 0: it takes none.
+  // The number of arguments that are the kernel's own operands when it has an epilogue; 0: it takes none.
   int epilogue_operands = 0;
 };
 

@@ -27,7 +27,7 @@ struct ValidRows {
 // front of the result.
 const ValidRows* FindValidRows(std::string_view kernel, bool leaves_rows_out);
 
-// How many of `rows` rows a count of `elements` elements says there are.
+// Returns how many of `rows` rows a count of `elements` elements says there are.
 inline int64_t CountedRows(const int32_t* count, int64_t elements, int64_t rows) {
   return std::clamp<int64_t>(count[elements - 1], 0, rows);
 }

@@ -62,14 +62,17 @@ static bool isGraphLevel(Operation *op) {
          isInDialect(op, "stage") || isInDialect(op, "arith") || isInDialect(op, "math");
 }
 
-/// The types that graph's own operations take; upstream ones take more.
+/// Returns whether graph's own operations take elements of the type; upstream ones take more.
+static bool isGraphElement(ElementType type) {
+  return IsFloat(type) || type == ElementType::kBool || type == ElementType::kI32 || type == ElementType::kI64;
+}
+
 static bool isGraphTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
     return false;
   std::optional<ElementType> element = elementTypeOf(tensor.getElementType());
-  return element && (IsFloat(*element) || *element == ElementType::kBool || *element == ElementType::kI32 ||
-                     *element == ElementType::kI64);
+  return element && isGraphElement(*element);
 }
 
 LogicalResult bowline::verifyGraphLevel(Operation *op, Phase phase) {
@@ -77,7 +80,7 @@ LogicalResult bowline::verifyGraphLevel(Operation *op, Phase phase) {
     return refuse(op, phase, "only graph, arith and math operations on global tensors have a meaning here");
   if (!llvm::all_of(op->getResultTypes(), isGraphTensor))
     return refuse(op, phase,
-                  "values are tensors of static shape without zeros, of f32, f64, bf16, f16, i64, i32 or i1");
+                  "values are tensors of static shape without zeros, of one of " + mlirNamesOf(isGraphElement));
   if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && !isa<DenseElementsAttr>(constant.getValue()))
     return refuse(op, phase, "constants are written out as 'dense<...>'");
   return success();

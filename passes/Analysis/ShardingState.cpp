@@ -16,33 +16,33 @@ using namespace bowline;
 using graph::FactorRule;
 
 //===----------------------------------------------------------------------===//
-// Cut
+// TensorSharding
 //===----------------------------------------------------------------------===//
 
-bool Cut::uses(StringAttr axis) const {
+bool TensorSharding::uses(StringAttr axis) const {
   return llvm::is_contained(unreduced, axis) ||
          llvm::any_of(dims, [&](const Dim &dim) { return llvm::is_contained(dim.axes, axis); });
 }
 
-dist::ShardingAttr Cut::toAttr(MLIRContext *context) const {
+dist::ShardingAttr TensorSharding::toAttr(MLIRContext *context) const {
   SmallVector<dist::DimAttr> attrs;
   for (const Dim &dim : dims)
     attrs.push_back(dist::DimAttr::get(context, dim.axes, /*open=*/false));
   return dist::ShardingAttr::get(context, attrs, unreduced);
 }
 
-Cut Cut::from(dist::ShardingAttr sharding, StringRef origin) {
-  Cut cut;
+TensorSharding TensorSharding::from(dist::ShardingAttr sharding, StringRef origin) {
+  TensorSharding result;
   for (dist::DimAttr dim : sharding.getDims())
-    cut.dims.push_back({llvm::to_vector<2>(dim.getAxes()), dim.getOpen(), origin.str()});
-  cut.unreduced = llvm::to_vector<2>(sharding.getUnreduced());
-  return cut;
+    result.dims.push_back({llvm::to_vector<2>(dim.getAxes()), dim.getOpen(), origin.str()});
+  result.unreduced = llvm::to_vector<2>(sharding.getUnreduced());
+  return result;
 }
 
-Cut Cut::open(int64_t rank) {
-  Cut cut;
-  cut.dims.resize(rank);
-  return cut;
+TensorSharding TensorSharding::open(int64_t rank) {
+  TensorSharding sharding;
+  sharding.dims.resize(rank);
+  return sharding;
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,8 +102,8 @@ ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module
     if (auto variable = dyn_cast<graph::Variable>(op)) {
       auto [sharding, owner] = seedOf(symbols, &op);
       variables[variable.getVariableName()] =
-          std::make_unique<Cut>(sharding ? Cut::from(sharding, ("variable '" + owner + "'").str())
-                                         : Cut::open(variable.getTensorType().getRank()));
+          std::make_unique<TensorSharding>(sharding ? TensorSharding::from(sharding, ("variable '" + owner + "'").str())
+                                                    : TensorSharding::open(variable.getTensorType().getRank()));
     }
     auto function = dyn_cast<graph::FuncOp>(op);
     if (!function)
@@ -111,8 +111,8 @@ ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module
     for (BlockArgument argument : function.getArguments())
       if (auto sharding =
               function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), dist::DistDialect::kShardingAttr))
-        values[argument] = std::make_unique<Cut>(
-            Cut::from(sharding, "argument '" + function.getArgName(argument.getArgNumber()) + "'"));
+        values[argument] = std::make_unique<TensorSharding>(
+            TensorSharding::from(sharding, "argument '" + function.getArgName(argument.getArgNumber()) + "'"));
     for (Operation &inner : function.getBody().front())
       seed(&inner);
   }
@@ -120,53 +120,53 @@ ShardingState::ShardingState(ModuleOp module, dist::MeshOp mesh) : module(module
 
 void ShardingState::seed(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op))
-    *find(reshard.getResult()) = Cut::from(reshard.getSharding().closed(), "a reshard");
+    *find(reshard.getResult()) = TensorSharding::from(reshard.getSharding().closed(), "a reshard");
   auto shardings = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kShardingsAttr);
   // A parameter in another precision has the parameter's sharding, a choice that other tensors do not overrule.
   if (isa<arith::ExtFOp, arith::TruncFOp>(op) && !shardings)
     if (auto read = op->getOperand(0).getDefiningOp<graph::ReadOp>())
-      if (Cut *cut = find(read.getVariable()))
-        *find(op->getResult(0)) = *cut;
+      if (TensorSharding *sharding = find(read.getVariable()))
+        *find(op->getResult(0)) = *sharding;
   if (!shardings || isa<graph::ReadOp>(op)) // a read has the sharding of its variable
     return;
   auto origin = op->getAttrOfType<StringAttr>(kOriginAttr);
   std::string by = origin ? origin.str() : "the sharding of '" + op->getName().getStringRef().str() + "'";
   for (auto [sharding, result] : llvm::zip_equal(shardings.getAsRange<dist::ShardingAttr>(), op->getResults()))
-    if (Cut *cut = find(result))
-      *cut = Cut::from(sharding, by);
+    if (TensorSharding *seeded = find(result))
+      *seeded = TensorSharding::from(sharding, by);
 }
 
-Cut *ShardingState::find(StringRef variable) {
+TensorSharding *ShardingState::find(StringRef variable) {
   auto it = variables.find(variable);
   return it == variables.end() ? nullptr : it->second.get();
 }
 
-Cut *ShardingState::find(Value value) {
+TensorSharding *ShardingState::find(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || isFreeConstant(value))
     return nullptr;
   if (auto read = value.getDefiningOp<graph::ReadOp>())
     return find(read.getVariable());
-  std::unique_ptr<Cut> &cut = values[value];
-  if (!cut)
-    cut = std::make_unique<Cut>(Cut::open(type.getRank()));
-  return cut.get();
+  std::unique_ptr<TensorSharding> &sharding = values[value];
+  if (!sharding)
+    sharding = std::make_unique<TensorSharding>(TensorSharding::open(type.getRank()));
+  return sharding.get();
 }
 
-SmallVector<Cut *> ShardingState::operandCuts(Operation *op) {
-  SmallVector<Cut *> cuts;
+SmallVector<TensorSharding *> ShardingState::operandShardings(Operation *op) {
+  SmallVector<TensorSharding *> shardings;
   for (Value operand : op->getOperands())
-    cuts.push_back(find(operand));
+    shardings.push_back(find(operand));
   if (auto write = dyn_cast<graph::WriteOp>(op))
-    cuts.push_back(find(write.getVariable()));
-  return cuts;
+    shardings.push_back(find(write.getVariable()));
+  return shardings;
 }
 
-SmallVector<Cut *> ShardingState::resultCuts(Operation *op) {
-  SmallVector<Cut *> cuts;
+SmallVector<TensorSharding *> ShardingState::resultShardings(Operation *op) {
+  SmallVector<TensorSharding *> shardings;
   for (Value result : op->getResults())
-    cuts.push_back(find(result));
-  return cuts;
+    shardings.push_back(find(result));
+  return shardings;
 }
 
 void ShardingState::annotate() {
@@ -185,9 +185,9 @@ void ShardingState::annotate() {
         continue;
       SmallVector<Attribute> shardings;
       for (Value result : inner.getResults()) {
-        Cut *cut = find(result);
+        TensorSharding *sharding = find(result);
         int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
-        shardings.push_back(cut ? cut->toAttr(context) : dist::ShardingAttr::replicated(context, rank));
+        shardings.push_back(sharding ? sharding->toAttr(context) : dist::ShardingAttr::replicated(context, rank));
       }
       if (!shardings.empty())
         inner.setAttr(dist::DistDialect::kShardingsAttr, ArrayAttr::get(context, shardings));
@@ -210,7 +210,7 @@ struct Proposal {
 
 /// Divides the axes of a dimension among its factors, the outermost first: a factor takes axes as long as they divide
 /// it, and the next factor takes none unless this one was sharded completely.
-static void divide(dist::MeshOp mesh, const FactorRule &rule, ArrayRef<int64_t> factors, const Cut::Dim &dim,
+static void divide(dist::MeshOp mesh, const FactorRule &rule, ArrayRef<int64_t> factors, const TensorSharding::Dim &dim,
                    SmallVectorImpl<SmallVector<Proposal, 2>> &proposals) {
   ArrayRef<StringAttr> rest = dim.axes;
   for (int64_t factor : factors) {
@@ -232,13 +232,14 @@ static bool isPrefix(ArrayRef<StringAttr> prefix, ArrayRef<StringAttr> axes) {
   return axes.take_front(prefix.size()) == prefix;
 }
 
-FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<Cut *> operands, ArrayRef<Cut *> results)
+FactorAxes::FactorAxes(const FactorRule &rule, dist::MeshOp mesh, ArrayRef<TensorSharding *> operands,
+                       ArrayRef<TensorSharding *> results)
     : axes(rule.factors.size()), origins(rule.factors.size()) {
   SmallVector<SmallVector<Proposal, 2>> proposals(rule.factors.size());
-  auto collect = [&](ArrayRef<FactorRule::TensorFactors> tensors, ArrayRef<Cut *> cuts) {
-    for (auto [tensor, cut] : llvm::zip_equal(tensors, cuts))
-      if (cut)
-        for (auto [factors, dim] : llvm::zip_equal(tensor, cut->dims))
+  auto collect = [&](ArrayRef<FactorRule::TensorFactors> tensors, ArrayRef<TensorSharding *> shardings) {
+    for (auto [tensor, sharding] : llvm::zip_equal(tensors, shardings))
+      if (sharding)
+        for (auto [factors, dim] : llvm::zip_equal(tensor, sharding->dims))
           divide(mesh, rule, factors, dim, proposals);
   };
   collect(rule.operands, operands);

@@ -25,7 +25,7 @@ inline constexpr llvm::StringLiteral kOriginAttr = "dist.origin";
 inline constexpr llvm::StringLiteral kSequenceParallelism = "sequence parallelism";
 
 /// How one tensor is sharded, before this becomes an attribute.
-struct Cut {
+struct TensorSharding {
   struct Dim {
     Axes axes;
     bool open = true;
@@ -37,8 +37,8 @@ struct Cut {
 
   bool uses(mlir::StringAttr axis) const;
   dist::ShardingAttr toAttr(mlir::MLIRContext *context) const;
-  static Cut from(dist::ShardingAttr sharding, llvm::StringRef origin);
-  static Cut open(int64_t rank);
+  static TensorSharding from(dist::ShardingAttr sharding, llvm::StringRef origin);
+  static TensorSharding open(int64_t rank);
 };
 
 /// The factor rule of an operation on tensors: its own, or for a write that of an identity. None for operations without
@@ -62,13 +62,13 @@ public:
 
   /// The sharding of a value, created open; for a read, that of its variable. Null for a free constant and for a value
   /// that is no tensor.
-  Cut *find(mlir::Value value);
+  TensorSharding *find(mlir::Value value);
   /// The sharding of a parameter or state.
-  Cut *find(llvm::StringRef variable);
+  TensorSharding *find(llvm::StringRef variable);
   /// The shardings of the operands of `op` as its factor rule counts them; for a write, those of the value and of the
   /// variable.
-  llvm::SmallVector<Cut *> operandCuts(mlir::Operation *op);
-  llvm::SmallVector<Cut *> resultCuts(mlir::Operation *op);
+  llvm::SmallVector<TensorSharding *> operandShardings(mlir::Operation *op);
+  llvm::SmallVector<TensorSharding *> resultShardings(mlir::Operation *op);
 
   /// Puts every sharding into the IR: `dist.sharding` of variables and arguments, `dist.shardings` of operations.
   void annotate();
@@ -79,8 +79,8 @@ public:
 private:
   void seed(mlir::Operation *op);
 
-  llvm::DenseMap<mlir::Value, std::unique_ptr<Cut>> values;
-  llvm::StringMap<std::unique_ptr<Cut>> variables;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<TensorSharding>> values;
+  llvm::StringMap<std::unique_ptr<TensorSharding>> variables;
 };
 
 /// The axes that shard each factor of one operation.
@@ -89,8 +89,8 @@ public:
   /// Collects what the tensors of an operation propose. Where proposals disagree, closed dimensions win over open ones,
   /// then the longer over its prefix, then the earlier tensor. One axis shards one factor: among those for which closed
   /// dimensions propose it, or else among the others, one that is no reduction, if there is one.
-  FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<Cut *> operands,
-             llvm::ArrayRef<Cut *> results);
+  FactorAxes(const graph::FactorRule &rule, dist::MeshOp mesh, llvm::ArrayRef<TensorSharding *> operands,
+             llvm::ArrayRef<TensorSharding *> results);
 
   const Axes &operator[](int64_t factor) const { return axes[factor]; }
   const std::string &origin(int64_t factor) const { return origins[factor]; }

@@ -35,7 +35,9 @@ void StageCombination::visit(Operation *op) {
   if (flow.isCombination(op))
     return combine(op);
   StageDataflow::OperandStages stages = flow.operandStages(op);
-  // Beside tensors, scalars go where those are; without, and to the caller, they go to everyone.
+  // The stage of its tensors computes an operation, which gets scalars of other stages by broadcasts. All stages
+  // compute an operation on scalars alone that are of several stages, and all return, so that each of these scalars is
+  // broadcast.
   bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
   bool goesToAll = isReturn || (stages.tensors.empty() && stages.scalars.size() > 1);
   for (OpOperand &operand : op->getOpOperands()) {

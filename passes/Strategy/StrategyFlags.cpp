@@ -60,8 +60,9 @@ private:
     return line->emitOpError("says otherwise than ") << flag.text << "; remove one of them";
   }
 
-  /// A line that says one thing: that of the flag, or it is refused; where there is none, the flag gets one, if its
-  /// value is not the default anyway.
+  /// Puts the value of a flag into the strategy's line of type LineOp. Where there is such a line already, `agrees`
+  /// says whether it has the flag's value; if not, it is refused. Where there is none, `create` makes one, but not for
+  /// the default.
   template <typename LineOp>
   LogicalResult say(const Flag &flag, bool isDefault, llvm::function_ref<bool(LineOp)> agrees,
                     llvm::function_ref<void(OpBuilder &)> create) {

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Training/Passes.h"
+#include "types/computed_types.h"
 
 namespace bowline {
 #define GEN_PASS_DEF_LOWERPRECISION
@@ -98,6 +99,9 @@ private:
   DenseMap<Value, Value> casts;
 };
 
+/// Returns whether programs can compute in the type instead of f32.
+static bool isNarrower(ElementType type) { return IsComputedIn(type) && SizeOf(type) < SizeOf(ElementType::kF32); }
+
 class LowerPrecision : public bowline::impl::LowerPrecisionBase<LowerPrecision> {
 public:
   using LowerPrecisionBase::LowerPrecisionBase;
@@ -105,8 +109,8 @@ public:
   void runOnProgram() override {
     ModuleOp module = getOperation();
     std::optional<ElementType> element = ElementTypeFromName(to.getValue());
-    if (!element || !IsFloat(*element) || SizeOf(*element) != 2) {
-      module.emitError("cannot compute in ") << to.getValue() << "; use bf16 or f16";
+    if (!element || !isNarrower(*element)) {
+      module.emitError("cannot compute in ") << to.getValue() << "; use one of " << NamesOf(&isNarrower);
       return signalPassFailure();
     }
     narrow = toMlirType(&getContext(), *element);

@@ -12,7 +12,7 @@
 namespace bowline {
 namespace {
 
-// Cuts `file`, whose size is `size`, after its last newline.
+// Truncates `file`, whose size is `size`, after its last newline.
 absl::Status DropUnfinishedLine(int file, off_t size, const std::string& path) {
   char block[4096];
   off_t end = size;

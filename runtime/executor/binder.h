@@ -100,7 +100,7 @@ class Binder {
   std::vector<bool> FindScratch() const;
   absl::Status BindProgram(uint32_t index);
   absl::Status BindTimeline(const fbs::Program& program, std::vector<BoundCall>& timeline);
-  // Whether commands of the segment have other addresses in odd runs.
+  // Returns whether commands of the segment have other addresses in odd runs.
   bool UsesSeconds(const fbs::Segment& segment) const;
   absl::Status BindCall(const fbs::Program& program, const fbs::SegmentCall& call, BoundCall* bound);
   void BindLaunch(const fbs::Launch& launch, uint32_t slot, BoundCommand* bound);

@@ -27,7 +27,7 @@ class ExternalMemory {
   // `plan` is verified; both outlive it.
   ExternalMemory(const fbs::Plan& plan, uint32_t role, hal::Device& device);
 
-  // Whether the buffer is one of these buffers.
+  // Returns whether the buffer is one of these buffers.
   bool Has(uint32_t buffer) const { return places_.count(buffer) > 0; }
   // kFailedPrecondition, naming a buffer that has no memory yet.
   absl::Status CheckComplete() const { return missing_ == 0 ? absl::OkStatus() : DescribeMissing(); }

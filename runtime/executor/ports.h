@@ -22,7 +22,7 @@ class Ports {
   // `plan` is verified, and outlives this.
   Ports(const fbs::Plan& plan, uint32_t role);
 
-  // Whether the runs of an entry take buffers in turn.
+  // Returns whether the runs of an entry take buffers in turn.
   bool Alternates(uint32_t entry) const { return plan_.entries()->Get(entry)->in_flight() > 1; }
   // The buffer of each port that the next run of an entry takes: 0 for the first, 1 for the second.
   uint32_t NextParity(uint32_t entry) const { return Alternates(entry) ? begun_[entry] % 2 : 0; }
@@ -35,7 +35,7 @@ class Ports {
   };
   Place PlaceOf(uint32_t buffer) const;
 
-  // Whether a tensor is an input of some entry. Inputs are written as a whole, within their limits.
+  // Returns whether a tensor is an input of some entry. Inputs are written as a whole, within their limits.
   bool IsInput(uint32_t buffer) const { return inputs_.count(buffer) > 0; }
   // Checks that the bytes are all those of the input and its integers lie within the limit. kInvalidArgument naming
   // entry, port and element.

@@ -18,15 +18,15 @@ struct CommandPlace {
   uint32_t call = 0, command = 0;
 };
 
-// What the host issues at once: a command, or what a recording has from this one on.
+// A unit that the host issues at once: one command, or a recording that begins with this command.
 struct RecordedPart {
   CommandPlace place;
   uint16_t stream = 0;
   std::unique_ptr<hal::Recording> recording;  // null: the command
 };
 
-// Whether each communication of a run is over when the next one begins, by streams and events. A recording forgets the
-// order of issue, on which ranks agree. Plans for devices that record have that order
+// Returns whether each communication of a run is over when the next one begins, by streams and events. A recording
+// forgets the order of issue, on which ranks agree. Plans for devices that record have that order
 // (compiler/Check/CommunicationOrder.h); those of an older compiler may lack it.
 bool CommunicationsFollowOneAnother(const BoundPlan& bound, const std::vector<BoundCall>& calls);
 

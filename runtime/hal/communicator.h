@@ -28,7 +28,7 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Whether Device::Record can record operations, as it cannot where the host takes part in them.
+  // Returns whether Device::Record can record operations, as it cannot where the host takes part in them.
   virtual bool CanRecord() const { return false; }
 
   // Allocates the memory that such an operation needs, so that issuing it allocates nothing.

@@ -57,7 +57,7 @@ class Device {
     return std::nullopt;
   }
 
-  // Whether LoadExecutable knows the format.
+  // Returns whether LoadExecutable knows the format.
   virtual bool KnowsFormat(absl::string_view format) const = 0;
   // Loads an image of the plan. The bytes are not needed afterwards. kInvalidArgument for a format that the device does
   // not know or an image that does not load.
@@ -75,10 +75,10 @@ class Device {
   // driver. All members make the communicators that they share in the same order.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(std::unique_ptr<Exchange> exchange) = 0;
 
-  // Whether commands of the first kind of stream (StreamMode::kInline) run before their call returns.
+  // Returns whether commands of the first kind of stream (StreamMode::kInline) run before their call returns.
   virtual bool ComputesInCalls() const { return false; }
 
-  // Whether Record is worth a try.
+  // Returns whether a caller should try Record: false for a device that records nothing.
   virtual bool CanRecord() const { return false; }
 
   // Records the commands that `issue` issues to `streams`, which none of them runs then. Stream::Replay runs them all:

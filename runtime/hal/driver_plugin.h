@@ -9,7 +9,7 @@
 
 namespace bowline::hal {
 
-// What a shared library libbowline_NAME.so exports as the driver NAME. Its interface is that of C++, so a plugin
+// The driver NAME that a shared library libbowline_NAME.so exports. Its interface is that of C++, so a plugin
 // belongs to the build that it was made with: both know a hash of the headers that they have in common.
 struct DriverPlugin {
   const char* interface_hash = kInterfaceHash;
@@ -19,6 +19,15 @@ struct DriverPlugin {
 // The one function that is looked up: extern "C" const DriverPlugin* bowline_driver_plugin().
 using DriverPluginFunction = const DriverPlugin* (*)();
 inline constexpr char kDriverPluginFunction[] = "bowline_driver_plugin";
+
+// Contract
+//   The library is loaded once, and stays loaded until the process ends. It keeps what the function returns, which is
+//   the same in all calls, and devices and their threads may use its code until then.
+//   Several threads may call the function, and `create`, at once. The caller owns the device that `create` returns.
+//   Where `interface_hash` is another than the program's, `create` is not called.
+//   Errors of `create`: kInvalidArgument for a setting that the driver does not have (CheckSettings) or whose value it
+//   cannot use; kUnavailable, with what is missing, where the machine has no such device or no library for it. No
+//   exception leaves it.
 
 }  // namespace bowline::hal
 

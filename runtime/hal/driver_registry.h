@@ -52,6 +52,14 @@ absl::StatusOr<DriverChoice> ParseDriverChoice(absl::string_view text);
 absl::Status CheckSettings(absl::string_view driver, const DeviceOptions& options,
                            std::initializer_list<absl::string_view> known);
 
+// Contract
+//   One thread makes a registry. When it is complete, several may call its const functions at once, and so the
+//   factories: a factory is safe to call from several threads.
+//   The caller owns the device, which needs the registry no more. The library of a plugin stays loaded.
+//   A driver that was added comes before a plugin of its name, and the first folder that has a plugin decides: where
+//   that one does not load, no other folder is searched. A name with other characters than lower-case letters, digits,
+//   '_' and '-' names no file. A factory fails as DriverPlugin::create does.
+
 }  // namespace bowline::hal
 
 #endif  // BOWLINE_RUNTIME_HAL_DRIVER_REGISTRY_H_

@@ -53,7 +53,7 @@ class Exchange {
   // that is gone if there is one.
   virtual absl::Status Complain(const std::string& failure) = 0;
 
-  // Whether operations take the time of a link that is emulated, which Run alone does.
+  // Returns whether operations take the time of a link that is emulated, which Run alone does.
   virtual bool emulates_link() const = 0;
 
   // Contract

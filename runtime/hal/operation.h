@@ -63,7 +63,7 @@ struct Operation {
   }
   bool reduces() const { return collective() != nullptr && collective()->reduces(); }
   ReduceOp op() const { return static_cast<ReduceOp>(parameter); }
-  // Whether both can be the same collective, counts aside.
+  // Returns whether both can be the same collective, counts aside.
   bool Matches(const Operation& other) const {
     return kind == other.kind && dtype == other.dtype && parameter == other.parameter;
   }
@@ -86,6 +86,13 @@ uint64_t TotalOf(absl::Span<const Piece> pieces) {
   for (const Piece& piece : pieces) total += piece.count;
   return total;
 }
+
+// Contract
+//   An operation is a value that owns nothing; all functions but Describe allocate nothing, and any thread may call
+//   them. No function fails. Describe and Unpack take what another process may have sent: a word that is none becomes
+//   kNone. Otherwise Unpack(Pack()) is the operation, with the peer of a send or receive (at most 65534), and with the
+//   parameter of others. That a type, a peer or a parameter is possible among the members is for CheckOperation
+//   (communicator.h) to say, which every driver calls before it moves anything.
 
 }  // namespace bowline::hal
 

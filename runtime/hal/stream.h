@@ -15,7 +15,7 @@
 
 namespace bowline::hal {
 
-// Whether the commands of a stream run beside their caller.
+// Says whether the commands of a stream run beside their caller.
 enum class StreamMode {
   kInline,  // as the device likes; on a CPU each command runs before its call returns
   kWorker,  // beside the caller and other streams, as far as the device can: communication overlaps with compute
@@ -62,8 +62,8 @@ class Stream {
   // new one afterwards.
   virtual absl::Status Synchronize() = 0;
 
-  // Whether a command has failed, when its call had returned, since the stream was synchronised last. Waits for
-  // nothing: failures of commands before a point that was awaited are known, later ones may not be known yet.
+  // Returns whether a command has failed, when its call had returned, since the stream was synchronised last. Waits
+  // for nothing: failures of commands before a point that was awaited are known, later ones may not be known yet.
   virtual bool HasFailed() const { return false; }
 
   // Commands that are issued from now on have this label, by which their issuer knows them. It is 0 at first.

@@ -24,7 +24,7 @@ class KernelDigests {
   // not matter.
   const Digest& Of(const fbs::Launch& launch);
 
-  // Whether the kernel promises that it may be given the same bytes for these two arguments.
+  // Returns whether the kernel promises that it may be given the same bytes for these two arguments.
   bool MayShare(uint32_t kernel, uint32_t output, uint32_t input);
   // The digest of all such promises of the kernel of a launch; absent if there are none.
   const absl::optional<Digest>& Promises(const fbs::Launch& launch);

@@ -11,16 +11,16 @@
 
 namespace bowline {
 
-// Whether the groups of the communicator have ranks of several roles. If so, each group has ranks of all roles, for a
-// group has all coordinates along each of its axes. The plan must have passed VerifyPlan.
+// Returns whether the groups of the communicator have ranks of several roles. If so, each group has ranks of all roles,
+// for a group has all coordinates along each of its axes. The plan must have passed VerifyPlan.
 bool SpansRoles(const fbs::Plan& plan, uint32_t communicator);
 
-// Whether the command communicates on such a communicator.
+// Returns whether the command communicates on such a communicator.
 bool CommunicatesBetweenRoles(const fbs::Plan& plan, const fbs::Command& command);
 
-// Why `first` in a program of role `first_role` and `second` in one of `second_role` cannot be the same operation:
-// "one moves 12 elements in piece 0, the other 16". Empty where they can: collectives of the same kind, dtype,
-// reduction and counts, or a send and the receive that takes it. Both communicate on the same communicator.
+// Returns why `first` in a program of role `first_role` and `second` in one of `second_role` cannot be the same
+// operation: "one moves 12 elements in piece 0, the other 16". Empty where they can: collectives of the same kind,
+// dtype, reduction and counts, or a send and the receive that takes it. Both communicate on the same communicator.
 std::string WhyDifferent(uint32_t first_role, const fbs::Command& first, uint32_t second_role,
                          const fbs::Command& second);
 

@@ -132,28 +132,28 @@ struct GeometryVisitor : Cases... {
 template <typename... Cases>
 GeometryVisitor(Cases...) -> GeometryVisitor<Cases...>;
 
-// Whether buffers of the kind live across runs of entries, so that nothing else may ever use their bytes.
+// Returns whether buffers of the kind live across runs of entries, so that nothing else may ever use their bytes.
 bool IsPersistent(fbs::BufferKind kind);
-// Whether the runtime keeps the values of buffers of the kind between entries. Plan.states says which of them
+// Returns whether the runtime keeps the values of buffers of the kind between entries. Plan.states says which of them
 // checkpoints have.
 bool IsState(fbs::BufferKind kind);
 
 // The first entry of this kind, of whatever role and bucket; null if there is none. It has the same name in all roles.
 const fbs::Entry* FindEntry(const fbs::Plan& plan, fbs::EntryKind kind);
-// Whether there may be several entries of the kind, one for each bucket.
+// Returns whether there may be several entries of the kind, one for each bucket.
 bool HasBuckets(fbs::EntryKind kind);
 
-// Whether a persistent tensor has a flag.
+// Returns whether a persistent tensor has a flag.
 inline bool Has(fbs::StateFlag flags, fbs::StateFlag flag) { return (flags & flag) != fbs::StateFlag::NONE; }
 inline bool Has(const fbs::State& state, fbs::StateFlag flag) { return Has(state.flags(), flag); }
 // "Trained|Saved|Weight"; "none". Safe on unverified plans.
 std::string DescribeFlags(fbs::StateFlag flags);
 
-// Whether an access reads, or writes. ReadWrite does both.
+// Returns whether an access reads, or writes. ReadWrite does both.
 inline bool Reads(fbs::Access access) { return (static_cast<uint8_t>(access) & 1) != 0; }
 inline bool Writes(fbs::Access access) { return (static_cast<uint8_t>(access) & 2) != 0; }
 
-// Whether the plan has all code that its kernels need; false if it was not generated.
+// Returns whether the plan has all code that its kernels need; false if it was not generated.
 bool HasCode(const fbs::Plan& plan);
 
 // The access of a command to one operand.
@@ -176,8 +176,8 @@ uint32_t EventOf(const SignalOrWait& command, uint32_t slot) {
 // The communicator of a collective, send or receive; absent for any other command.
 absl::optional<uint32_t> CommunicatorOf(const fbs::Command& command);
 
-// Whether the last operand of the launch is the library workspace that a registered kernel asked for. It is no argument
-// of the kernel's signature then.
+// Returns whether the last operand of the launch is the library workspace that a registered kernel asked for. It is no
+// argument of the kernel's signature then.
 bool HasScratchOperand(const fbs::Plan& plan, const fbs::Launch& launch);
 
 // "launch of 'matmul'", "copy", "copy to the host", "all_reduce on 'tp'", "send to place 1 of 'pp'", "wait for event 3"

@@ -19,16 +19,17 @@ void AppendOperands(const fbs::Plan& plan, const fbs::Command& command, std::vec
 // need have passed VerifyMemory alone.
 std::vector<bool> FindPreparedBuffers(const fbs::Plan& plan);
 
-// How the entries of a verified plan depend on its entry of kind Prepare.
+// The ways in which the entries of a verified plan depend on its entry of kind Prepare.
 class Preparation {
  public:
   explicit Preparation(const fbs::Plan& plan);
 
   // The entry of kind Prepare of a role; -1: there is none.
   int EntryOf(uint32_t role) const { return entries_[role]; }
-  // Whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were set.
+  // Returns whether an entry reads a result of the entry of kind Prepare, which must have run since parameters were
+  // set.
   bool Needs(uint32_t entry) const { return needs_[entry]; }
-  // Whether an entry writes what the entry of kind Prepare reads, so that that one has to run again.
+  // Returns whether an entry writes what the entry of kind Prepare reads, so that that one has to run again.
   bool Invalidates(uint32_t entry) const { return invalidates_[entry]; }
 
  private:

@@ -25,7 +25,7 @@ class Exchange {
  public:
   Exchange(const fbs::Plan& plan, const fbs::Collective& collective, absl::Span<const Offer> offers, WorkMeter& meter);
 
-  // Whether an offer overlaps, so that all members get undefined values.
+  // Returns whether an offer overlaps, so that all members get undefined values.
   bool overlaps() const { return overlaps_; }
   // The values that the member gets in each piece.
   std::vector<ValuePieces> For(uint32_t member) const;

@@ -52,13 +52,9 @@ absl::Status VerifyLayout(const fbs::Plan& plan, absl::string_view buffer_place,
     shard.push_back(DivideCeil(view->Get(d), ranks));
   }
   if (SizeOf(layout.flat_axes()) > 0) {
-    // Padding adds less than a rank per dimension, so the product may be larger than that of the view, but not wrap:
-    // both are bounded by the arena below.
+    // No extent of a shard is larger than that of the view, whose product is at most 2^62.
     int64_t elements = 1;
-    for (const int64_t extent : shard) {
-      if (extent != 0 && elements > (int64_t{1} << 62) / extent) return Broken(place, ": a shard is too large");
-      elements *= extent;
-    }
+    for (const int64_t extent : shard) elements *= extent;
     shard = {DivideCeil(elements, SizeAlong(plan, layout.flat_axes()))};
   }
   bool fits = shard.size() == SizeOf(buffer.shape());

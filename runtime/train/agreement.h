@@ -26,7 +26,7 @@ class Agreement {
   int rank() const { return everyone_ == nullptr ? 0 : everyone_->self(); }
   int ranks() const { return everyone_ == nullptr ? 1 : everyone_->size(); }
 
-  // Whether `mine` is true on any rank. No allocation.
+  // Returns whether `mine` is true on any rank. No allocation.
   absl::StatusOr<bool> AnyOf(bool mine);
 
   // The number that rank 0 gives, which must be at least 0; nothing, on all ranks, if one of them does not `go_on`. No

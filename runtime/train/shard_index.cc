@@ -35,8 +35,8 @@ ordered_json TensorToJson(const RankMesh& mesh, const CheckpointTensor& tensor) 
   object["shape"] = tensor.shape;
   const Sharding& sharding = tensor.sharding;
   if (!sharding.view.empty()) object["view"] = sharding.view;
-  const auto cuts = [](const std::vector<uint32_t>& axes) { return !axes.empty(); };
-  if (std::any_of(sharding.dim_shardings.begin(), sharding.dim_shardings.end(), cuts)) {
+  const auto shards = [](const std::vector<uint32_t>& axes) { return !axes.empty(); };
+  if (std::any_of(sharding.dim_shardings.begin(), sharding.dim_shardings.end(), shards)) {
     object["cuts"] = ordered_json::array();
     for (const std::vector<uint32_t>& axes : sharding.dim_shardings) object["cuts"].push_back(AxisNames(mesh, axes));
   }
@@ -138,10 +138,11 @@ class Reader {
     if (const json* view = Find(value, "view"); view != nullptr && !ReadSizes(*view, &sharding.view)) {
       return error("\"view\" should be an array of sizes");
     }
-    if (const json* cuts = Find(value, "cuts"); cuts != nullptr) {
-      if (!cuts->is_array() || cuts->size() > kMaxDimensions) return error("\"cuts\" should be an array");
-      for (const json& cut : *cuts) {
-        if (!ReadAxes(cut, &sharding.dim_shardings.emplace_back())) return error("\"cuts\" should hold arrays of axes");
+    if (const json* dims = Find(value, "cuts"); dims != nullptr) {
+      if (!dims->is_array() || dims->size() > kMaxDimensions) return error("\"cuts\" should be an array");
+      for (const json& axes : *dims) {
+        if (!ReadAxes(axes, &sharding.dim_shardings.emplace_back()))
+          return error("\"cuts\" should hold arrays of axes");
       }
     }
     if (const json* flat = Find(value, "flat"); flat != nullptr && !ReadAxes(*flat, &sharding.flat)) {

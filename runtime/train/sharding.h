@@ -33,7 +33,7 @@ struct RankInMesh {
   int64_t rank = 0;
 };
 
-// How a tensor is sharded. Axes are indices into RankMesh.axes; no axis is there twice, and the role's is not there.
+// The sharding of a tensor. Axes are indices into RankMesh.axes; no axis is there twice, and the role's is not there.
 struct Sharding {
   std::vector<int64_t> view = {};  // empty: the tensor's shape
   std::vector<std::vector<uint32_t>> dim_shardings =
@@ -51,12 +51,12 @@ class ShardedTensor {
   static absl::StatusOr<ShardedTensor> Create(const RankMesh& mesh, absl::Span<const int64_t> shape,
                                               const Sharding& sharding);
 
-  // How the ranks of the role hold the tensor in memory. Ranks along axes that do not divide it have copies.
+  // Returns how the ranks of the role hold the tensor in memory. Ranks along axes that do not divide it have copies.
   const TensorDivision& memory() const { return memory_; }
   int64_t MemoryPlace(int64_t rank) const { return PlaceAlong(memory_axes_, rank); }
 
-  // How the ranks of the role store the tensor: the holders of copies store an equal share each, so that every element
-  // is stored once.
+  // Returns how the ranks of the role store the tensor: the holders of copies store an equal share each, so that every
+  // element is stored once.
   const TensorDivision& storage() const { return storage_; }
   int64_t StoragePlace(int64_t rank) const { return PlaceAlong(storage_axes_, rank); }
   int64_t RankAt(int64_t storage_place) const;

@@ -42,7 +42,7 @@ class StoredTensors {
   // The bytes of the elements from `first` on, as many as are contiguous in the file: at least one. `first` is an
   // element of the tensor, which is one of tensors(). Valid until another tensor is asked for. Errors name the file.
   virtual absl::StatusOr<absl::Span<const uint8_t>> BytesFrom(const Tensor& tensor, int64_t first) = 0;
-  // Whether these bytes stay valid as long as this object.
+  // Returns whether these bytes stay valid as long as this object.
   virtual bool KeepsBytes() const = 0;
 
  protected:

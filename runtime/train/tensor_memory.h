@@ -11,7 +11,7 @@
 
 namespace bowline {
 
-// Where a rank has its shard of a tensor: on a device, or on the host.
+// The memory in which a rank has its shard of a tensor: on a device, or on the host.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
@@ -57,7 +57,7 @@ class TensorWriter {
   // `memory` outlives it.
   explicit TensorWriter(TensorMemory& memory) : memory_(memory) { block_.reserve(kMostBytes); }
 
-  // Where to put the `size` <= kMostBytes bytes from `offset` on, before any other call.
+  // Returns where the caller puts the `size` <= kMostBytes bytes from `offset` on, before any other call.
   absl::StatusOr<uint8_t*> Range(uint64_t offset, uint64_t size);
   // Zeros the `size` bytes from `offset` on.
   absl::Status Zero(uint64_t offset, uint64_t size);

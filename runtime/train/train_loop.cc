@@ -75,7 +75,8 @@ class TrainLoop {
     const auto start = Clock::now();
     BOWLINE_ASSIGN_OR_RETURN(const StepResult result, trainer_.Step());
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    // A rank on which the step failed, for its data are wrong, does not come: then there is nothing to tell.
+    // A rank whose step failed, for example because its data are wrong, has returned and does not meet the others. They
+    // fail here, before they report the step.
     BOWLINE_RETURN_IF_ERROR(Meet(stop));
     const double tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
     const int64_t step = trainer_.steps_done();

@@ -9,7 +9,7 @@
 
 namespace bowline {
 
-// What becomes of weights whose config.json describes another model than the plan's does
+// Says what becomes of weights whose config.json describes another model than the plan's does
 // (runtime/train/model_config.h).
 enum class OtherConfig {
   kRefuse,  // results would be those of no model

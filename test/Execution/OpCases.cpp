@@ -199,7 +199,7 @@ static void addRearrangements(Random &random, std::vector<Case> &cases) {
   add("broadcast", {argument(smaller)}, shape, "broadcast %0 dims " + list(kept));
 }
 
-/// A part of a tensor that is cut along some dimensions; arguments say which part.
+/// A part of a tensor that is sharded along some dimensions; arguments say which part.
 static Case partOfRandom(Random &random) {
   Shape part = pickShape(random, random.integer(1, 3)), whole = part;
   llvm::SmallVector<int64_t> cut = random.selection(static_cast<int64_t>(part.size()));

@@ -20,7 +20,7 @@ using mlir::Value;
 inline RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
 
-/// What a state is for, in its syntax: "accumulator", "stash", or the flags of a persistent one, "saved|step".
+/// Parses and prints what a state is for: "accumulator", "stash", or the flags of a persistent one, "saved|step".
 mlir::ParseResult parsePurpose(mlir::OpAsmParser &parser, LifetimeAttr &lifetime, StateFlagsAttr &flags);
 void printPurpose(mlir::OpAsmPrinter &printer, StateOp state, LifetimeAttr lifetime, StateFlagsAttr flags);
 

@@ -27,7 +27,8 @@ class AmxTiles {
   AmxTiles() = default;
   AmxTiles(const AmxTiles&) = delete;
   AmxTiles& operator=(const AmxTiles&) = delete;
-  // What follows saves and restores less, and other users of tiles find none in use.
+  // Releases the tile registers: the system has less to save and restore when it switches threads, and other users of
+  // tiles find none in use.
   ~AmxTiles() {
     if (rows_ > 0) __builtin_ia32_tilerelease();
     // Nothing else orders non-temporal stores, not the barrier that says that a thread is done.

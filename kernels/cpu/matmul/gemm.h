@@ -5,8 +5,8 @@
 // f32. Blocked for the caches and packed as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication", ACM TOMS 34(3), 2008.
 //
-// Every element is one chain of multiply-adds in ascending k, cut only at fixed k blocks, so that its bits depend on k,
-// the operands' type and the instruction set but not on where in which tile, block or thread it falls.
+// Every element is one chain of multiply-adds in ascending k, divided only at fixed blocks of k, so that its bits
+// depend on k, the operands' type and the instruction set but not on where in which tile, block or thread it falls.
 //
 // Accuracy. With u = 2^-24 and p = 2^-126, an element differs from the exact sum S over the operands by
 // at most g(k + ceil(k / 768) + 1) (|c0| + sum_k |A B|) + k p, where g(n) = n u / (1 - n u) and c0 is what is

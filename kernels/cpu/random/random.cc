@@ -25,7 +25,7 @@ class RandomKernel : public Kernel {
   void Run(absl::Span<void* const> arguments, void*) const override {
     T* out = static_cast<T*>(arguments.back());
     const int64_t columns = shard_.shape.back();
-    // Rows may be few or short: cut the elements, whatever row they are in.
+    // Rows may be few or short, so threads share the elements, whatever row these are in.
     loop_.Run(rows_ * columns, 2.0, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / columns;

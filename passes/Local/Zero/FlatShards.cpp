@@ -38,16 +38,16 @@ Value FlatShards::draw(ImplicitLocOpBuilder &builder, graph::RandomOp random) co
   ArrayRef<int64_t> whole = random.getWhole().value_or(piece.getShape());
   if (piece.getRank() == 0 || piece.getShape().drop_front() != whole.drop_front())
     return {};
-  SmallVector<Attribute> cuts;
+  SmallVector<Attribute> shardingAxes;
   if (!random.getPlaces().empty()) {
     auto place = random.getPlaces().front().getDefiningOp<dist::CoordinateOp>();
     if (random.getShardedDims() != ArrayRef<int64_t>{0} || !place || isPadded(piece))
       return {};
-    llvm::append_range(cuts, place.getAxes());
+    llvm::append_range(shardingAxes, place.getAxes());
   }
-  cuts.push_back(axis);
-  Value place =
-      dist::CoordinateOp::create(builder, RankedTensorType::get({}, builder.getI32Type()), builder.getArrayAttr(cuts));
+  shardingAxes.push_back(axis);
+  Value place = dist::CoordinateOp::create(builder, RankedTensorType::get({}, builder.getI32Type()),
+                                           builder.getArrayAttr(shardingAxes));
   return graph::RandomOp::create(builder, shardOf(piece), random.getStddevAttr(), random.getSeedAttr(),
                                  random.getStreamAttr(), place, builder.getDenseI64ArrayAttr({0}),
                                  builder.getDenseI64ArrayAttr({llvm::product_of(whole)}));

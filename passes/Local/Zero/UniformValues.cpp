@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace bowline;
 using dist::DistDialect;
 
-bool bowline::isCutAlong(dist::ShardingAttr sharding, StringAttr axis) {
+bool bowline::isShardedAlong(dist::ShardingAttr sharding, StringAttr axis) {
   return sharding &&
          llvm::any_of(sharding.getDims(), [&](dist::DimAttr dim) { return llvm::is_contained(dim.getAxes(), axis); });
 }
@@ -24,8 +24,8 @@ bool bowline::isSummedAlong(dist::ShardingAttr sharding, StringAttr axis) {
 
 UniformValues::UniformValues(graph::FuncOp function, StringAttr axis, const SymbolTable &symbols) : axis(axis) {
   for (BlockArgument argument : function.getArguments())
-    if (!isCutAlong(function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), DistDialect::kShardingAttr),
-                    axis))
+    if (!isShardedAlong(
+            function.getArgAttrOfType<dist::ShardingAttr>(argument.getArgNumber(), DistDialect::kShardingAttr), axis))
       uniform.insert(argument);
   for (Operation &op : function.getBody().front())
     if (isUniform(&op, symbols))
@@ -40,7 +40,7 @@ bool UniformValues::isUniform(Operation *op, const SymbolTable &symbols) const {
     if (state && state.isStash())
       return false;
     auto sharding = symbols.lookup(read.getVariable())->getAttrOfType<dist::ShardingAttr>(DistDialect::kShardingAttr);
-    return !isCutAlong(sharding, axis) && !isSummedAlong(sharding, axis);
+    return !isShardedAlong(sharding, axis) && !isSummedAlong(sharding, axis);
   }
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   bool along = isa_and_present<dist::DistDialect>(op->getDialect()) && axes && llvm::is_contained(axes, axis);

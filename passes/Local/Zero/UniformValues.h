@@ -33,7 +33,7 @@ private:
 };
 
 /// Whether \p sharding, which may be null, shards a dimension along \p axis.
-bool isCutAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
+bool isShardedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
 /// Whether \p sharding, which may be null, is that of summands along \p axis.
 bool isSummedAlong(dist::ShardingAttr sharding, mlir::StringAttr axis);
 

@@ -63,17 +63,17 @@ void ZeroSharding::chooseVariables() {
   llvm::StringSet<> rounded;
   if (level < 3) // else parameters are rounded before each gather
     rounded = RoundedCopies(module, symbols).run([&](graph::ParamOp param) {
-      return param.getTensorType().getRank() == 0 || isCutAlong(shardingOf(param), shards.getAxis());
+      return param.getTensorType().getRank() == 0 || isShardedAlong(shardingOf(param), shards.getAxis());
     });
   for (Operation &op : *module.getBody()) {
     dist::ShardingAttr sharding = shardingOf(&op);
-    bool isCut = isCutAlong(sharding, shards.getAxis()), isSummand = isSummedAlong(sharding, shards.getAxis());
+    bool isSharded = isShardedAlong(sharding, shards.getAxis()), isSummand = isSummedAlong(sharding, shards.getAxis());
     auto param = dyn_cast<graph::ParamOp>(op);
-    bool isDivided = param && level >= 3 && !isCut && param.getTensorType().getRank() > 0;
+    bool isDivided = param && level >= 3 && !isSharded && param.getTensorType().getRank() > 0;
     if (isDivided || (param && rounded.contains(param.getName())))
       variables[param.getName()] = {param.getTensorType(), /*isSummand=*/false, /*isParameter=*/level >= 3};
     auto state = dyn_cast<graph::StateOp>(op);
-    if (!state || isCut || state.getTensorType().getRank() == 0)
+    if (!state || isSharded || state.getTensorType().getRank() == 0)
       continue;
     if ((isMoment(state) && !isSummand) || (level >= 2 && isGradient(state)))
       variables[state.getName()] = {state.getTensorType(), isSummand, /*isParameter=*/false,

@@ -91,57 +91,57 @@ void StrategyApplication::shardMirrors() {
 
 LogicalResult StrategyApplication::shardByDefault(ArrayRef<graph::ParamOp> params) {
   TensorParallel tensorParallel(module, strategy.tensorAxis, strategy.getSize(strategy.tensorAxis));
-  SmallVector<std::pair<graph::ParamOp, TensorParallel::Cut>> cuts;
+  SmallVector<std::pair<graph::ParamOp, TensorParallel::Sharding>> shardings;
   for (graph::ParamOp param : params) {
-    FailureOr<std::optional<TensorParallel::Cut>> cut = tensorParallel.findCut(param);
-    if (failed(cut))
+    FailureOr<std::optional<TensorParallel::Sharding>> sharding = tensorParallel.findSharding(param);
+    if (failed(sharding))
       return failure();
-    if (*cut)
-      cuts.push_back({param, **cut});
+    if (*sharding)
+      shardings.push_back({param, **sharding});
   }
-  splitFused(cuts, params, tensorParallel);
-  for (auto &[param, cut] : cuts) {
-    if (cut.pieces > 0 && keyPieces > 0 && cut.pieces != keyPieces)
+  splitFused(shardings, params, tensorParallel);
+  for (auto &[param, sharding] : shardings) {
+    if (sharding.pieces > 0 && keyPieces > 0 && sharding.pieces != keyPieces)
       tensorParallel.keepWhole(param, "other layers have another number of key heads");
     else
-      cutParameter(param, cut);
+      shardParameter(param, sharding);
   }
   for (const auto &[reason, whole] : tensorParallel.reasons())
     remarkWhole(reason, whole);
   return success();
 }
 
-void StrategyApplication::splitFused(SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+void StrategyApplication::splitFused(SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Sharding>> &shardings,
                                      ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel) {
-  if (llvm::none_of(cuts, [](const auto &cut) { return cut.second.parts > 1; }))
+  if (llvm::none_of(shardings, [](const auto &sharding) { return sharding.second.parts > 1; }))
     return;
   repeatFreeValues(module);
   DimensionSplit split(module);
-  for (auto &[param, cut] : cuts)
-    if (cut.parts > 1)
-      split.ask(param.getName(), cut.dim, cut.parts);
+  for (auto &[param, sharding] : shardings)
+    if (sharding.parts > 1)
+      split.ask(param.getName(), sharding.dim, sharding.parts);
   llvm::SmallPtrSet<Operation *, 16> free(params.begin(), params.end());
   for (auto param : module.getOps<graph::ParamOp>())
     if (!free.contains(param) && !param.isMirror())
       split.keep(param.getName(), param.getTensorType().getRank());
   split.run();
-  llvm::erase_if(cuts, [&](auto &cut) {
-    bool whole = cut.second.parts > 1 && !split.isSplit(cut.first.getName(), cut.second.dim);
+  llvm::erase_if(shardings, [&](auto &sharding) {
+    bool whole = sharding.second.parts > 1 && !split.isSplit(sharding.first.getName(), sharding.second.dim);
     if (whole)
-      tensorParallel.keepWhole(cut.first, "something needs queries, keys and values as one");
+      tensorParallel.keepWhole(sharding.first, "something needs queries, keys and values as one");
     return whole;
   });
 }
 
-void StrategyApplication::cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut) {
+void StrategyApplication::shardParameter(graph::ParamOp param, const TensorParallel::Sharding &sharding) {
   MLIRContext *context = module.getContext();
   SmallVector<SmallVector<StringAttr>> dims(param.getTensorType().getRank());
   std::string axis = strategy.tensorAxis;
-  if (cut.pieces > 0) {
-    keyPieces = cut.pieces;
+  if (sharding.pieces > 0) {
+    keyPieces = sharding.pieces;
     axis = partOfAxis(axis, 0);
   }
-  dims[cut.parts > 1 ? cut.dim + 1 : cut.dim].push_back(StringAttr::get(context, axis));
+  dims[sharding.parts > 1 ? sharding.dim + 1 : sharding.dim].push_back(StringAttr::get(context, axis));
   param->setAttr(dist::DistDialect::kShardingAttr, dist::ShardingAttr::get(context, dims));
 }
 
@@ -298,10 +298,10 @@ LogicalResult StrategyApplication::shardSequences() {
     return dist::StrategyOp::of(module).getOnly<dist::SequenceParallelOp>().emitOpError(
         "finds no residual stream: no function looks up tokens [batch, sequence], of several positions, in a parameter "
         "with role(vocabulary); give the embedding its role, or remove the line");
-  return success(llvm::all_of(streams, [&](graph::GatherOp gather) { return succeeded(cutSequence(gather)); }));
+  return success(llvm::all_of(streams, [&](graph::GatherOp gather) { return succeeded(shardSequence(gather)); }));
 }
 
-LogicalResult StrategyApplication::cutSequence(graph::GatherOp gather) {
+LogicalResult StrategyApplication::shardSequence(graph::GatherOp gather) {
   auto type = cast<RankedTensorType>(gather.getResult().getType());
   int64_t ranks = strategy.getSize(strategy.sequenceAxis);
   if (type.getDimSize(1) % ranks != 0) {

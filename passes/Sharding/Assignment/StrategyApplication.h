@@ -44,10 +44,10 @@ private:
   mlir::LogicalResult shardParameters();
   void shardMirrors();
   mlir::LogicalResult shardByDefault(llvm::ArrayRef<graph::ParamOp> params);
-  /// Gives fused projections a dimension for their parts; \p cuts loses those that cannot have one.
-  void splitFused(llvm::SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Cut>> &cuts,
+  /// Gives fused projections a dimension for their parts; \p shardings loses those that cannot have one.
+  void splitFused(llvm::SmallVectorImpl<std::pair<graph::ParamOp, TensorParallel::Sharding>> &shardings,
                   llvm::ArrayRef<graph::ParamOp> params, TensorParallel &tensorParallel);
-  void cutParameter(graph::ParamOp param, const TensorParallel::Cut &cut);
+  void shardParameter(graph::ParamOp param, const TensorParallel::Sharding &sharding);
   void remarkWhole(llvm::StringRef reason, llvm::ArrayRef<graph::ParamOp> whole);
   /// For each parameter that patterns match, the last one that does.
   using DeciderMap = llvm::DenseMap<mlir::Operation *, const Strategy::Pattern *>;
@@ -57,14 +57,14 @@ private:
   mlir::LogicalResult checkFit(const Strategy::Pattern &pattern, graph::ParamOp param);
   mlir::LogicalResult shardBatch(graph::FuncOp function);
   mlir::LogicalResult shardSequences();
-  mlir::LogicalResult cutSequence(graph::GatherOp gather);
+  mlir::LogicalResult shardSequence(graph::GatherOp gather);
   llvm::SmallVector<mlir::StringAttr> toAxes(llvm::ArrayRef<std::string> names);
   llvm::SmallVector<mlir::StringAttr> batchAxes();
   int64_t ranksOf(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
   mlir::ModuleOp module;
   const Strategy &strategy;
-  /// TensorParallel::Cut::pieces of the key heads, if they are fewer than the ranks along the axis of tensor
+  /// TensorParallel::Sharding::pieces of the key heads, if they are fewer than the ranks along the axis of tensor
   /// parallelism, which is divided then; else 0.
   int64_t keyPieces = 0;
 };

@@ -111,34 +111,34 @@ StringRef TensorParallel::reasonForNoUse(graph::ParamOp param) const {
   return ambiguous.contains(param.getName()) ? kAmbiguous : kNoUse;
 }
 
-std::optional<TensorParallel::Cut> TensorParallel::cutOutput(graph::ParamOp param, StringRef &reason) const {
+std::optional<TensorParallel::Sharding> TensorParallel::shardOutput(graph::ParamOp param, StringRef &reason) const {
   const Use *use = findUse(param);
   if (use && use->outputHeads % ranks == 0)
-    return Cut{use->output};
+    return Sharding{use->output};
   reason = use ? kHeads : reasonForNoUse(param);
   return std::nullopt;
 }
 
-std::optional<TensorParallel::Cut> TensorParallel::cutInput(graph::ParamOp param, StringRef &reason) const {
+std::optional<TensorParallel::Sharding> TensorParallel::shardInput(graph::ParamOp param, StringRef &reason) const {
   const Use *use = findUse(param);
   if (use && use->input && use->inputHeads % ranks == 0)
-    return Cut{*use->input};
+    return Sharding{*use->input};
   reason = use && use->input ? kHeads : reasonForNoUse(param);
   return std::nullopt;
 }
 
-std::optional<TensorParallel::Cut> TensorParallel::cutParts(graph::ParamOp param, StringRef &reason) const {
+std::optional<TensorParallel::Sharding> TensorParallel::shardParts(graph::ParamOp param, StringRef &reason) const {
   auto whole = param->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kGlobalShapeAttr);
   int64_t rank = param.getTensorType().getRank();
   if (whole && whole.size() < rank)
-    return Cut{rank - 1}; // a strategy was applied before, and gave the parts a dimension
-  std::optional<Cut> cut = cutOutput(param, reason);
-  if (!cut)
+    return Sharding{rank - 1}; // a strategy was applied before, and gave the parts a dimension
+  std::optional<Sharding> sharding = shardOutput(param, reason);
+  if (!sharding)
     return std::nullopt;
   ArrayRef<int64_t> parts = param.getRoleAttr().getParts();
-  cut->parts = static_cast<int64_t>(parts.size());
-  if (llvm::all_equal(parts) && param.getTensorType().getDimSize(cut->dim) == cut->parts * parts.front())
-    return cut;
+  sharding->parts = static_cast<int64_t>(parts.size());
+  if (llvm::all_equal(parts) && param.getTensorType().getDimSize(sharding->dim) == sharding->parts * parts.front())
+    return sharding;
   reason = llvm::all_equal(parts) ? "their output has not the size of their parts" : "their parts are not of one size";
   return std::nullopt;
 }
@@ -156,52 +156,54 @@ InFlightDiagnostic TensorParallel::refuseKeyHeads(graph::ParamOp param, int64_t 
 }
 
 /// A rank holds the key heads that its query heads use: these are in the same order, in groups of one size.
-FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::cutKeys(graph::ParamOp param, StringRef &reason) const {
+FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::shardKeys(graph::ParamOp param,
+                                                                             StringRef &reason) const {
   const Use *use = findUse(param);
   if (!use || use->outputHeads % ranks == 0)
-    return cutOutput(param, reason);
+    return shardOutput(param, reason);
   int64_t keyHeads = use->outputHeads, heads = keyHeads * param.getRoleAttr().getSharedBy();
   if (heads % ranks != 0) {
     reason = kHeads;
-    return std::optional<Cut>();
+    return std::optional<Sharding>();
   }
   if (ranks % keyHeads != 0)
     return refuseKeyHeads(param, heads, keyHeads);
   if (keyHeads > 1)
-    return std::optional(Cut{use->output, 1, keyHeads});
+    return std::optional(Sharding{use->output, 1, keyHeads});
   reason = "all ranks use their only head";
-  return std::optional<Cut>();
+  return std::optional<Sharding>();
 }
 
-FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param, StringRef &reason) const {
+FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::findSharding(graph::ParamOp param,
+                                                                                StringRef &reason) const {
   if (!param.getRoleAttr()) {
     reason = "no role says how they are divided; give them one, as in graph.param ... role(column), or a line 'shard'";
-    return std::optional<Cut>();
+    return std::optional<Sharding>();
   }
   switch (param.getRoleAttr().getKind()) {
   case graph::RoleKind::None:
-    return std::optional<Cut>();
+    return std::optional<Sharding>();
   case graph::RoleKind::Vocabulary:
-    return tables.contains(param.getName()) ? std::optional(Cut{0}) : cutOutput(param, reason);
+    return tables.contains(param.getName()) ? std::optional(Sharding{0}) : shardOutput(param, reason);
   case graph::RoleKind::Column:
-    return cutOutput(param, reason);
+    return shardOutput(param, reason);
   case graph::RoleKind::Row:
-    return cutInput(param, reason);
+    return shardInput(param, reason);
   case graph::RoleKind::Keys:
-    return cutKeys(param, reason);
+    return shardKeys(param, reason);
   case graph::RoleKind::Fused:
-    return cutParts(param, reason);
+    return shardParts(param, reason);
   case graph::RoleKind::Expert:
     reason = "tensor parallelism does not divide experts; a line 'shard' may";
-    return std::optional<Cut>();
+    return std::optional<Sharding>();
   }
   llvm_unreachable("unknown role");
 }
 
-FailureOr<std::optional<TensorParallel::Cut>> TensorParallel::findCut(graph::ParamOp param) {
+FailureOr<std::optional<TensorParallel::Sharding>> TensorParallel::findSharding(graph::ParamOp param) {
   StringRef reason;
-  FailureOr<std::optional<Cut>> cut = findCut(param, reason);
-  if (succeeded(cut) && !*cut && !reason.empty())
+  FailureOr<std::optional<Sharding>> sharding = findSharding(param, reason);
+  if (succeeded(sharding) && !*sharding && !reason.empty())
     keepWhole(param, reason);
-  return cut;
+  return sharding;
 }

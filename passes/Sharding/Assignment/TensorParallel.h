@@ -41,7 +41,7 @@ public:
   /// \p ranks is the size of the axis \p axis, which is for messages.
   TensorParallel(mlir::ModuleOp module, llvm::StringRef axis, int64_t ranks);
 
-  struct Cut {
+  struct Sharding {
     int64_t dim;
     /// The number of parts that the dimension has side by side, each of which is sharded: 3 for queries, keys and
     /// values; else 1.
@@ -53,7 +53,7 @@ public:
 
   /// The sharding of a parameter; none for one that every rank holds whole, which reasons() has then, unless its role
   /// says so. Fails with a diagnostic if neither of the numbers of ranks and of key heads divides the other.
-  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param);
+  llvm::FailureOr<std::optional<Sharding>> findSharding(graph::ParamOp param);
 
   /// Notes that the parameter stays whole after all.
   void keepWhole(graph::ParamOp param, llvm::StringRef reason) { whole[reason].push_back(param); }
@@ -74,11 +74,11 @@ private:
   void findUses(graph::FuncOp function);
   const Use *findUse(graph::ParamOp param) const;
   llvm::StringRef reasonForNoUse(graph::ParamOp param) const;
-  std::optional<Cut> cutOutput(graph::ParamOp param, llvm::StringRef &reason) const;
-  std::optional<Cut> cutInput(graph::ParamOp param, llvm::StringRef &reason) const;
-  std::optional<Cut> cutParts(graph::ParamOp param, llvm::StringRef &reason) const;
-  llvm::FailureOr<std::optional<Cut>> cutKeys(graph::ParamOp param, llvm::StringRef &reason) const;
-  llvm::FailureOr<std::optional<Cut>> findCut(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Sharding> shardOutput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Sharding> shardInput(graph::ParamOp param, llvm::StringRef &reason) const;
+  std::optional<Sharding> shardParts(graph::ParamOp param, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Sharding>> shardKeys(graph::ParamOp param, llvm::StringRef &reason) const;
+  llvm::FailureOr<std::optional<Sharding>> findSharding(graph::ParamOp param, llvm::StringRef &reason) const;
   mlir::InFlightDiagnostic refuseKeyHeads(graph::ParamOp param, int64_t heads, int64_t keyHeads) const;
 
   mlir::ModuleOp module;

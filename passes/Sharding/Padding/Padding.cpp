@@ -31,14 +31,14 @@ bool Padding::isNeeded(ModuleOp module, dist::MeshOp mesh) {
   return needed;
 }
 
-/// `cut along "dp"`.
+/// `sharded along "dp"`.
 static std::string describeAxes(ArrayRef<StringAttr> axes) {
   if (axes.empty())
     return "whole on every rank";
   llvm::SmallSetVector<StringRef, 4> names;
   for (StringAttr axis : axes)
     names.insert(dist::wholeAxis(axis));
-  return "cut along \"" + llvm::join(names, "\", \"") + "\"";
+  return "sharded along \"" + llvm::join(names, "\", \"") + "\"";
 }
 
 LogicalResult Padding::verifyShards(ModuleOp module, dist::MeshOp mesh) {

@@ -14,7 +14,7 @@ using namespace bowline;
 Propagation::Propagation(ShardingState &state) : state(state) {
   state.module.walk([&](Operation *op) {
     if (std::optional<graph::FactorRule> rule = factorRuleOf(op))
-      nodes.push_back({std::move(*rule), state.operandCuts(op), state.resultCuts(op)});
+      nodes.push_back({std::move(*rule), state.operandShardings(op), state.resultShardings(op)});
   });
 }
 
@@ -31,21 +31,22 @@ void Propagation::run() {
 bool Propagation::visit(const Node &node) {
   FactorAxes axes(node.rule, state.mesh, node.operands, node.results);
   bool changed = false;
-  for (auto [tensor, cut] : llvm::zip_equal(node.rule.operands, node.operands))
-    changed |= cut && extend(*cut, tensor, axes);
-  for (auto [tensor, cut] : llvm::zip_equal(node.rule.results, node.results))
-    changed |= cut && extend(*cut, tensor, axes);
+  for (auto [tensor, sharding] : llvm::zip_equal(node.rule.operands, node.operands))
+    changed |= sharding && extend(*sharding, tensor, axes);
+  for (auto [tensor, sharding] : llvm::zip_equal(node.rule.results, node.results))
+    changed |= sharding && extend(*sharding, tensor, axes);
   return changed;
 }
 
-bool Propagation::extend(Cut &cut, const graph::FactorRule::TensorFactors &tensor, const FactorAxes &axes) {
+bool Propagation::extend(TensorSharding &sharding, const graph::FactorRule::TensorFactors &tensor,
+                         const FactorAxes &axes) {
   bool changed = false;
-  for (auto [dim, factors, proposed] : llvm::zip_equal(cut.dims, tensor, axes.project(tensor))) {
+  for (auto [dim, factors, proposed] : llvm::zip_equal(sharding.dims, tensor, axes.project(tensor))) {
     ArrayRef<StringAttr> present = dim.axes, offered = proposed;
     if (!dim.open || offered.size() <= present.size() || offered.take_front(present.size()) != present)
       continue;
     ArrayRef<StringAttr> added = offered.drop_front(present.size());
-    if (llvm::any_of(added, [&](StringAttr axis) { return cut.uses(axis); }))
+    if (llvm::any_of(added, [&](StringAttr axis) { return sharding.uses(axis); }))
       continue;
     for (int64_t factor : factors)
       if (llvm::is_contained(axes[factor], added.front()))

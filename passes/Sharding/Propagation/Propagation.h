@@ -24,11 +24,11 @@ public:
 private:
   struct Node {
     graph::FactorRule rule;
-    llvm::SmallVector<Cut *> operands, results;
+    llvm::SmallVector<TensorSharding *> operands, results;
   };
 
   bool visit(const Node &node);
-  bool extend(Cut &cut, const graph::FactorRule::TensorFactors &tensor, const FactorAxes &axes);
+  bool extend(TensorSharding &sharding, const graph::FactorRule::TensorFactors &tensor, const FactorAxes &axes);
 
   ShardingState &state;
   std::vector<Node> nodes;

@@ -12,9 +12,9 @@
 using namespace mlir;
 using namespace bowline;
 
-static int64_t bytesOf(RankedTensorType type, const Cut &cut, dist::MeshOp mesh) {
+static int64_t bytesOf(RankedTensorType type, const TensorSharding &sharding, dist::MeshOp mesh) {
   int64_t ranks = 1;
-  for (const Cut::Dim &dim : cut.dims)
+  for (const TensorSharding::Dim &dim : sharding.dims)
     ranks *= mesh.getSize(dim.axes);
   return type.getNumElements() * static_cast<int64_t>(llvm::divideCeil(type.getElementTypeBitWidth(), 8)) / ranks;
 }
@@ -36,7 +36,7 @@ static std::string withoutNumbers(StringRef text) {
 std::string ReplicationWarnings::whoNeeds(Operation *user, StringAttr axis) {
   std::string name = user->getName().getStringRef().str();
   if (std::optional<graph::FactorRule> rule = factorRuleOf(user)) {
-    FactorAxes axes(*rule, state.mesh, state.operandCuts(user), state.resultCuts(user));
+    FactorAxes axes(*rule, state.mesh, state.operandShardings(user), state.resultShardings(user));
     for (int64_t factor = 0, end = rule->factors.size(); factor < end; ++factor)
       if (llvm::is_contained(axes[factor], axis))
         return (axes.origin(factor).empty() ? std::string("another operand") : axes.origin(factor)) + " has \"" +
@@ -46,12 +46,12 @@ std::string ReplicationWarnings::whoNeeds(Operation *user, StringAttr axis) {
   return name + " needs that dimension whole: shard another one, or none";
 }
 
-void ReplicationWarnings::note(Value value, const Cut &from, const Cut &to, Operation *user) {
+void ReplicationWarnings::note(Value value, const TensorSharding &from, const TensorSharding &to, Operation *user) {
   auto type = cast<RankedTensorType>(value.getType());
   int64_t bytes = bytesOf(type, to, state.mesh);
   if (bytes < largeBytes)
     return;
-  for (const Cut::Dim &dim : from.dims)
+  for (const TensorSharding::Dim &dim : from.dims)
     for (StringAttr axis : dim.axes) {
       if (to.uses(axis) || dim.origin == kSequenceParallelism)
         continue;
@@ -72,8 +72,9 @@ void ReplicationWarnings::emit() {
   for (auto &[key, conflict] : conflicts) {
     InFlightDiagnostic warning = mlir::emitWarning(conflict.location);
     warning << "each of the " << state.mesh.getSize({conflict.axis}) << " ranks along " << conflict.axis
-            << " gathers all shards of a " << conflict.type << ", " << conflict.bytes << " bytes: " << conflict.cutBy
-            << " shards it along " << conflict.axis << ", but " << conflict.neededBy;
+            << " gathers all shards of a " << conflict.type << ", " << conflict.bytes
+            << " bytes: " << conflict.shardedBy << " shards it along " << conflict.axis << ", but "
+            << conflict.neededBy;
     if (conflict.count > 1)
       warning << "; so it is " << conflict.count << " times";
   }

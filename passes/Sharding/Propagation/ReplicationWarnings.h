@@ -23,7 +23,7 @@ public:
   ReplicationWarnings(ShardingState &state, int64_t largeBytes) : state(state), largeBytes(largeBytes) {}
 
   /// Notes that \p user needs \p value, whose sharding is \p from, with sharding \p to.
-  void note(mlir::Value value, const Cut &from, const Cut &to, mlir::Operation *user);
+  void note(mlir::Value value, const TensorSharding &from, const TensorSharding &to, mlir::Operation *user);
   void emit();
 
 private:
@@ -31,7 +31,7 @@ private:
     mlir::Location location;
     mlir::Type type;
     int64_t bytes = 0;
-    std::string cutBy, neededBy;
+    std::string shardedBy, neededBy;
     mlir::StringAttr axis;
     int64_t count = 0;
   };

@@ -29,7 +29,7 @@ static std::string describe(const Axes &axes) {
 }
 
 /// Axes of sums that `from` has and `to` has not.
-static Axes completedSums(const Cut &from, const Cut &to) {
+static Axes completedSums(const TensorSharding &from, const TensorSharding &to) {
   Axes axes = from.unreduced;
   llvm::erase_if(axes, [&](StringAttr axis) { return llvm::is_contained(to.unreduced, axis); });
   return axes;
@@ -39,7 +39,7 @@ static Axes completedSums(const Cut &from, const Cut &to) {
 static bool isLinear(Operation *op) { return isAdditive(op) && op->getNumOperands() == 1 && !reduces(op); }
 
 /// Why a result of `op`, computed as `from`, becomes `to` at once. Where it is from is the location.
-static std::string reasonOfResult(Operation *op, const Cut &from, const Cut &to) {
+static std::string reasonOfResult(Operation *op, const TensorSharding &from, const TensorSharding &to) {
   std::string name = op->getName().getStringRef().str();
   Axes sums = completedSums(from, to);
   if (sums.empty())
@@ -50,36 +50,37 @@ static std::string reasonOfResult(Operation *op, const Cut &from, const Cut &to)
 }
 
 /// Why `user` gets a value, computed as `from`, as `to`.
-static std::string reasonOfOperand(Operation *user, const Cut &from, const Cut &to) {
+static std::string reasonOfOperand(Operation *user, const TensorSharding &from, const TensorSharding &to) {
   Axes sums = completedSums(from, to);
   std::string needs = sums.empty() ? "needs it sharded otherwise" : "needs the sum over " + describe(sums);
   return "propagate-shardings: " + describe(user) + " " + needs;
 }
 
-static bool sameAxes(const Cut &a, const Cut &b) {
+static bool sameAxes(const TensorSharding &a, const TensorSharding &b) {
   return a.unreduced == b.unreduced &&
-         llvm::equal(a.dims, b.dims, [](const Cut::Dim &x, const Cut::Dim &y) { return x.axes == y.axes; });
+         llvm::equal(a.dims, b.dims,
+                     [](const TensorSharding::Dim &x, const TensorSharding::Dim &y) { return x.axes == y.axes; });
 }
 
-static Cut toCut(SmallVector<Axes> dims, Axes unreduced = {}) {
-  Cut cut;
+static TensorSharding toSharding(SmallVector<Axes> dims, Axes unreduced = {}) {
+  TensorSharding sharding;
   for (Axes &axes : dims)
-    cut.dims.push_back({std::move(axes), false, ""});
-  cut.unreduced = std::move(unreduced);
-  return cut;
+    sharding.dims.push_back({std::move(axes), false, ""});
+  sharding.unreduced = std::move(unreduced);
+  return sharding;
 }
 
 /// Removes axes from a sharding. The summands of a sum over axes are whole along these; they can shard the result when
 /// the sum is completed.
-static void dropCuts(Cut &cut, const Axes &axes) {
-  for (Cut::Dim &dim : cut.dims)
+static void dropAxes(TensorSharding &sharding, const Axes &axes) {
+  for (TensorSharding::Dim &dim : sharding.dims)
     dim.axes.erase(llvm::find_if(dim.axes, [&](StringAttr axis) { return llvm::is_contained(axes, axis); }),
                    dim.axes.end());
 }
 
-static void makeSum(Cut &cut, const Axes &axes) {
-  cut.unreduced = axes;
-  dropCuts(cut, axes);
+static void makeSum(TensorSharding &sharding, const Axes &axes) {
+  sharding.unreduced = axes;
+  dropAxes(sharding, axes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,7 +112,7 @@ std::optional<Axes> ReshardInsertion::partialAxes(Value value, StringRef accumul
   std::optional<graph::FactorRule> rule = factorRuleOf(op);
   if (!rule)
     return Axes();
-  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
+  FactorAxes axes(*rule, state.mesh, state.operandShardings(op), state.resultShardings(op));
   return axes.combined(*rule, rule->results[cast<OpResult>(value).getResultNumber()]);
 }
 
@@ -147,11 +148,11 @@ void ReshardInsertion::deferSums() {
     if (!common)
       continue;
     // An accumulator that is sharded along an axis gets shards of the complete sum over it.
-    Cut *cut = state.find(accumulator);
-    llvm::erase_if(*common, [&](StringAttr axis) { return cut->uses(axis); });
+    TensorSharding *sharding = state.find(accumulator);
+    llvm::erase_if(*common, [&](StringAttr axis) { return sharding->uses(axis); });
     if (common->empty())
       continue;
-    cut->unreduced = *common;
+    sharding->unreduced = *common;
     for (graph::WriteOp write : list)
       keepPartial(write.getValue(), accumulator, *common);
   }
@@ -167,7 +168,7 @@ Axes ReshardInsertion::partsOf(Value value) {
   std::optional<graph::FactorRule> rule = factorRuleOf(op);
   if (!rule)
     return {};
-  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), state.resultCuts(op));
+  FactorAxes axes(*rule, state.mesh, state.operandShardings(op), state.resultShardings(op));
   return axes.combined(*rule, rule->results[cast<OpResult>(value).getResultNumber()]);
 }
 
@@ -204,12 +205,12 @@ void ReshardInsertion::run() {
   for (auto function : state.module.getOps<graph::FuncOp>())
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
       visit(&op);
-  for (auto &[value, cut] : actual)
-    *state.find(value) = cut;
+  for (auto &[value, sharding] : actual)
+    *state.find(value) = sharding;
   warnings.emit();
 }
 
-Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
+Value ReshardInsertion::reshard(Value value, const TensorSharding &to, Operation *user) {
   dist::ShardingAttr sharding = to.toAttr(value.getContext());
   Value &result = reshards[{value, sharding}];
   if (result)
@@ -222,19 +223,19 @@ Value ReshardInsertion::reshard(Value value, const Cut &to, Operation *user) {
   return result;
 }
 
-void ReshardInsertion::visitOperand(OpOperand &operand, const Cut &required) {
+void ReshardInsertion::visitOperand(OpOperand &operand, const TensorSharding &required) {
   Value value = operand.get();
   if (isFreeConstant(value))
     return useOwnConstant(operand, required);
-  Cut *cut = state.find(value);
-  if (cut && !sameAxes(*cut, required)) {
-    warnings.note(value, *cut, required, operand.getOwner());
+  TensorSharding *sharding = state.find(value);
+  if (sharding && !sameAxes(*sharding, required)) {
+    warnings.note(value, *sharding, required, operand.getOwner());
     operand.set(reshard(value, required, operand.getOwner()));
   }
 }
 
 /// Made in the pieces that the operation wants.
-void ReshardInsertion::useOwnConstant(OpOperand &operand, const Cut &required) {
+void ReshardInsertion::useOwnConstant(OpOperand &operand, const TensorSharding &required) {
   dist::ShardingAttr sharding = required.toAttr(operand.get().getContext()).withUnreduced({});
   if (sharding.isReplicated())
     return;
@@ -248,13 +249,13 @@ void ReshardInsertion::useOwnConstant(OpOperand &operand, const Cut &required) {
 bool ReshardInsertion::takesParts(Operation *op) {
   if (!isAdditive(op))
     return false;
-  Cut *cut = state.find(op->getResult(0));
-  return sums.contains(op->getResult(0)) || (cut && !cut->unreduced.empty() && !reduces(op));
+  TensorSharding *sharding = state.find(op->getResult(0));
+  return sums.contains(op->getResult(0)) || (sharding && !sharding->unreduced.empty() && !reduces(op));
 }
 
 /// An operation that says nothing about its dimensions works on whole tensors.
 void ReshardInsertion::visitWhole(Operation *op) {
-  auto whole = [](Value value) { return Cut::open(cast<RankedTensorType>(value.getType()).getRank()); };
+  auto whole = [](Value value) { return TensorSharding::open(cast<RankedTensorType>(value.getType()).getRank()); };
   for (OpOperand &operand : op->getOpOperands())
     if (isa<RankedTensorType>(operand.get().getType()))
       visitOperand(operand, whole(operand.get()));
@@ -272,40 +273,40 @@ void ReshardInsertion::visit(Operation *op) {
   // The axes over which results stay partial sums; these shard nothing before the sum is complete.
   Axes through;
   for (Value operand : op->getOperands())
-    if (Cut *cut = state.find(operand); cut && takesParts(op))
-      through = cut->unreduced;
-  SmallVector<Cut *> results = state.resultCuts(op);
-  SmallVector<Cut, 2> uncut;
-  uncut.reserve(results.size());
-  for (Cut *&cut : results)
-    if (cut && !through.empty()) {
-      dropCuts(uncut.emplace_back(*cut), through);
-      cut = &uncut.back();
+    if (TensorSharding *sharding = state.find(operand); sharding && takesParts(op))
+      through = sharding->unreduced;
+  SmallVector<TensorSharding *> results = state.resultShardings(op);
+  SmallVector<TensorSharding, 2> withoutSums;
+  withoutSums.reserve(results.size());
+  for (TensorSharding *&sharding : results)
+    if (sharding && !through.empty()) {
+      dropAxes(withoutSums.emplace_back(*sharding), through);
+      sharding = &withoutSums.back();
     }
-  FactorAxes axes(*rule, state.mesh, state.operandCuts(op), results);
+  FactorAxes axes(*rule, state.mesh, state.operandShardings(op), results);
   if (auto write = dyn_cast<graph::WriteOp>(op)) {
-    Cut variable = *state.find(write.getVariable());
+    TensorSharding variable = *state.find(write.getVariable());
     return visitOperand(op->getOpOperand(0), variable);
   }
   for (auto [operand, tensor] : llvm::zip_equal(op->getOpOperands(), rule->operands))
     if (isa<RankedTensorType>(operand.get().getType()))
-      visitOperand(operand, toCut(axes.project(tensor), through));
+      visitOperand(operand, toSharding(axes.project(tensor), through));
   for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule->results)) {
     Axes combined = through;
     llvm::append_range(combined, axes.combined(*rule, tensor));
-    produce(result, toCut(axes.project(tensor), std::move(combined)));
+    produce(result, toSharding(axes.project(tensor), std::move(combined)));
   }
 }
 
 /// Reshards a result from the sharding in which it was produced to that which its users expect.
-void ReshardInsertion::produce(OpResult result, const Cut &produced) {
-  Cut *cut = state.find(result);
-  if (!cut)
+void ReshardInsertion::produce(OpResult result, const TensorSharding &produced) {
+  TensorSharding *sharding = state.find(result);
+  if (!sharding)
     return;
   actual[result] = produced;
-  if (sameAxes(*cut, produced))
+  if (sameAxes(*sharding, produced))
     return;
-  Cut promised = *cut;
+  TensorSharding promised = *sharding;
   warnings.note(result, produced, promised, result.getOwner());
   OpBuilder builder(result.getContext());
   builder.setInsertionPointAfter(result.getOwner());

@@ -38,10 +38,10 @@ private:
 
   void visit(mlir::Operation *op);
   void visitWhole(mlir::Operation *op);
-  void visitOperand(mlir::OpOperand &operand, const Cut &required);
-  void useOwnConstant(mlir::OpOperand &operand, const Cut &required);
-  mlir::Value reshard(mlir::Value value, const Cut &to, mlir::Operation *user);
-  void produce(mlir::OpResult result, const Cut &produced);
+  void visitOperand(mlir::OpOperand &operand, const TensorSharding &required);
+  void useOwnConstant(mlir::OpOperand &operand, const TensorSharding &required);
+  mlir::Value reshard(mlir::Value value, const TensorSharding &to, mlir::Operation *user);
+  void produce(mlir::OpResult result, const TensorSharding &produced);
 
   ShardingState &state;
   ReplicationWarnings warnings;
@@ -49,7 +49,7 @@ private:
   llvm::DenseMap<mlir::Value, Axes> sums;
   /// The sharding in which an operation produces its result. Users get the value's own sharding, by a reshard where the
   /// two differ.
-  llvm::DenseMap<mlir::Value, Cut> actual;
+  llvm::DenseMap<mlir::Value, TensorSharding> actual;
   /// The resharded value for each value and sharding.
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> reshards;
 };

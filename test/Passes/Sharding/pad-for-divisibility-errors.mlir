@@ -64,7 +64,7 @@ graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 // -----
 
 dist.mesh @mesh ["dp", "tp"] [4, 2]
-// expected-error @+1 {{'up': dimension 0 of 5 is cut along "tp", and 8 where}}
+// expected-error @+1 {{'up': dimension 0 of 5 is sharded along "tp", and 8 where}}
 graph.param @up : tensor<5x4xf32> init(#graph.fill<1.0>) key("up") {dist.sharding = #dist.sharding<[{"tp"}, {}]>}
 graph.param @down : tensor<4x5xf32> init(#graph.fill<1.0>) key("down") {dist.sharding = #dist.sharding<[{}, {"dp"}]>}
 graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
@@ -78,7 +78,7 @@ graph.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 // -----
 
 dist.mesh @mesh ["a", "b"] [2, 3]
-// expected-error @+1 {{'x': dimension 0 of 7 is cut along "a", and 12 where}}
+// expected-error @+1 {{'x': dimension 0 of 7 is sharded along "a", and 12 where}}
 graph.param @x : tensor<7xf32> init(#graph.fill<0.0>) key("x") {dist.sharding = #dist.sharding<[{"a"}]>}
 graph.param @y : tensor<7xf32> init(#graph.fill<0.0>) key("y") {dist.sharding = #dist.sharding<[{"b"}]>}
 graph.func @both() {

@@ -159,7 +159,7 @@ graph.func @shared(%scale: tensor<f32>) {
 
 // -----
 
-// Cut by different axes in different places, a dimension becomes one that all of them divide.
+// Sharded by different axes in different places, a dimension becomes one that all of them divide.
 dist.mesh @mesh ["a", "b"] [2, 3]
 // CHECK-LABEL: dist.mesh
 // CHECK: graph.param @x : tensor<6xf32>

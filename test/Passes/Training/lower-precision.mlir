@@ -40,7 +40,7 @@
 // HALF: %[[W:.*]] = graph.read @w : tensor<3x5xf16>
 // HALF-NEXT: %[[Y:.*]] = graph.dot_general %{{.*}}, %[[W]] {{.*}} -> tensor<4x5xf16>
 // HALF: graph.softmax_cross_entropy %{{.*}} : (tensor<4x3xf16>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
-// NOT: error: cannot compute in q4_k; use bf16 or f16
+// NOT: error: cannot compute in q4_k; use one of bf16, f16{{$}}
 
 // The gradient of a parameter is the sum in f32, without a cast; that of activations is bf16.
 // GRAD: graph.state @w.grad accumulator of @w : tensor<3x5xf32>

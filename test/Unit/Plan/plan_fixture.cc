@@ -288,6 +288,15 @@ void SetExtent(fbs::KernelT& kernel, uint64_t extent) {
   kernel.geometry.Set(std::move(range));
 }
 
+fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads) {
+  fbs::KernelT& kernel = *plan.kernels[kAdd];
+  fbs::GridT grid;
+  grid.blocks = std::move(blocks);
+  grid.threads = std::move(threads);
+  kernel.geometry.Set(std::move(grid));
+  return *kernel.geometry.AsGrid();
+}
+
 fbs::PlanT MakePlan(absl::Span<const uint8_t> image) { return Maker(image).Take(); }
 
 fbs::PlanT MakePlanWithTwoRuns(absl::Span<const uint8_t> image) {

@@ -52,6 +52,8 @@ fbs::PlanT MakePlanWithTwoRuns(absl::Span<const uint8_t> image = {});
 void AllowTwoRuns(fbs::PlanT& plan, fbs::EntryT& entry);
 // The kernel is called on ranges of [0, extent).
 void SetExtent(fbs::KernelT& kernel, uint64_t extent);
+// Has kAdd launched by a grid instead.
+fbs::GridT& GridOf(fbs::PlanT& plan, std::vector<uint32_t> blocks, std::vector<uint32_t> threads);
 
 // The same with an entry 2 "pack" of kind Prepare that copies the table, in program 2; "step" gathers from the copy.
 fbs::PlanT MakePlanWithPrepare(absl::Span<const uint8_t> image = {});

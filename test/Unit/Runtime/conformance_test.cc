@@ -15,11 +15,12 @@
 
 #include "runtime/comm/loopback/loopback_group.h"
 #include "runtime/drivers/builtin_drivers.h"
-#include "test/Unit/Plan/fixture_image.h"
-#include "test/Unit/Runtime/ptx_fixture.h"
+#include "test/Unit/Runtime/device_fixture.h"
 
 namespace bowline {
 namespace {
+
+using namespace testing;  // bowline::testing
 
 enum class Expectation {
   kUnsupported,  // the driver does not offer it: the test is skipped
@@ -60,66 +61,6 @@ const std::map<std::pair<std::string, std::string>, Declaration>& Declarations()
   } while (false)
 
 using Body = std::string (*)(hal::Device&, hal::StreamMode);
-
-// Generated code for a device: fixture_increment adds 1 to each of `extent` floats.
-struct Fixture {
-  std::string format;
-  std::vector<uint8_t> image;
-  hal::Geometry over_extent;
-  std::vector<hal::Geometry> refused;
-};
-
-Fixture FixtureOf(const hal::Device& device, int64_t extent) {
-  if (device.name() == "cuda") {
-    const hal::Grid good = {{3, 1, 1}, {64, 1, 1}, 0, {static_cast<uint64_t>(extent)}};
-    const auto with = [&](auto change) {
-      hal::Grid bad = good;
-      change(bad);
-      return hal::Geometry(bad);
-    };
-    return {"ptx",
-            testing::PtxFixture(),
-            good,
-            {hal::Geometry(), hal::Geometry(hal::Extent{extent}), with([](hal::Grid& g) { g.blocks[0] = 0; }),
-             with([](hal::Grid& g) { g.blocks[1] = 65536; }), with([](hal::Grid& g) { g.threads[2] = 0; }),
-             with([](hal::Grid& g) { g.threads = {1024, 2, 1}; }), with([](hal::Grid& g) { g.shared_bytes = 1 << 30; }),
-             with([](hal::Grid& g) { g.constants.resize(3); })}};
-  }
-  return {"elf",
-          testing::FixtureImage(),
-          hal::Extent{extent},
-          {hal::Geometry(), hal::Geometry(hal::Extent{0}), hal::Geometry(hal::Extent{-1})}};
-}
-
-kernels::Signature Fill(double value, int64_t count) {
-  kernels::Signature signature;
-  signature.kernel = "fill";
-  signature.attributes.push_back({"value", {}, {value}, ""});
-  signature.arguments.push_back({kernels::Access::kWrite, kernels::DType::kF32, {count}});
-  signature.threads = 2;
-  return signature;
-}
-
-std::vector<float> Floats(const hal::Allocation& memory, size_t offset, size_t count) {
-  std::vector<float> values(count);
-  const absl::Status status = memory.Read(offset, {reinterpret_cast<uint8_t*>(values.data()), count * sizeof(float)});
-  if (!status.ok()) values.assign(count, -12345);
-  return values;
-}
-
-void WriteFloats(hal::Allocation& memory, size_t offset, const std::vector<float>& values) {
-  memory.Write(offset, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}).IgnoreError();
-}
-
-constexpr hal::MemorySpace kSpaces[] = {hal::MemorySpace::kDevice, hal::MemorySpace::kPinnedHost};
-
-// Fresh memory is undefined.
-std::unique_ptr<hal::Allocation> AllocateZeros(hal::Device& device, size_t bytes,
-                                               hal::MemorySpace space = hal::MemorySpace::kDevice) {
-  absl::StatusOr<std::unique_ptr<hal::Allocation>> memory = device.Allocate(bytes, space);
-  if (!memory.ok() || !(*memory)->Write(0, std::vector<uint8_t>(bytes, 0)).ok()) return nullptr;
-  return *std::move(memory);
-}
 
 std::string AllocationsAreAlignedAndApart(hal::Device& device, hal::StreamMode) {
   for (const hal::MemorySpace space : kSpaces) {
