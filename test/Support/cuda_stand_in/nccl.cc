@@ -14,6 +14,7 @@
 
 #include <cuda.h>
 #include <nccl.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -21,7 +22,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -226,8 +226,10 @@ STAND_IN const char* ncclGetLastError(ncclComm_t comm) {
   return comms.contains(comm) ? comm->error.c_str() : "";
 }
 STAND_IN ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  std::random_device random;
-  std::snprintf(id->internal, sizeof(id->internal), "/bowline-stand-in-%08x%08x", random(), random());
+  // No other process has it, nor had one that left its memory behind.
+  static std::atomic<unsigned> made{0};
+  std::snprintf(id->internal, sizeof(id->internal), "/bowline-stand-in-%x-%x-%llx", static_cast<unsigned>(::getpid()),
+                ++made, static_cast<unsigned long long>(std::chrono::system_clock::now().time_since_epoch().count()));
   return ncclSuccess;
 }
 STAND_IN ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank,

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "test/Support/cuda_stand_in/nccl_transport.h"
+#include "test/Support/test_seed.h"
 
 namespace bowline::stand_in {
 
@@ -72,7 +73,9 @@ struct ncclComm {
     state.store(ncclInProgress);
     background = std::thread([this, body] {
       cuCtxSetCurrent(context);
-      std::this_thread::sleep_for(std::chrono::microseconds(std::random_device()() % 150));
+      static std::atomic<uint32_t> begun{0};
+      std::minstd_rand random(bowline::TestSeed() + ++begun);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 150));
       body();
       ncclResult_t busy = ncclInProgress;
       state.compare_exchange_strong(busy, ncclSuccess);
