@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) auto VisitFloatType(ElementType typ
   __builtin_trap();
 }
 
-// That of three which is for `type`, which is one that kernels compute in.
+// Returns the one of the three that is for `type`, which is a type that kernels compute in.
 template <typename T>
 static inline constexpr __attribute__((always_inline)) const T& ChooseByComputedType(
     ElementType type, const T& f32 [[clang::lifetimebound]], const T& bf16 [[clang::lifetimebound]],

@@ -46,7 +46,7 @@ void NarrowTo(float value, uint8_t* out) {
 
 float Same(float value) { return value; }
 
-// That of a type; null for one that no f32 is written as.
+// Returns the function that writes an f32 as an element of the type; null where values are not narrowed to it.
 Narrower NarrowerOf(ElementType type) {
   switch (type) {
     case ElementType::kF32:

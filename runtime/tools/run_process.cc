@@ -51,7 +51,7 @@ absl::Status RunAsProcess(const RunOptions& options, const Launch& launch, int l
   gloo.timeout = TimeOf(options.timeout_s.value_or(kTimeoutSeconds));
   gloo.rendezvous_timeout = TimeOf(options.rendezvous_timeout_s);
   absl::StatusOr<LoadedPlan> plan = LoadedPlan::FromFile(options.plan);
-  // Nobody comes whom a plan of fewer ranks does not know.
+  // Before ranks meet: those of another number would wait for ranks that nobody starts.
   if (plan.ok()) BOWLINE_RETURN_IF_ERROR(CheckRankCount(*plan, launch));
   BOWLINE_ASSIGN_OR_RETURN(const std::unique_ptr<GlooGroup> group, GlooGroup::Create(gloo));
   if (plan.ok()) {

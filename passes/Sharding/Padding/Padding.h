@@ -27,9 +27,8 @@ namespace bowline {
 ///
 ///  - zero, where padding would be added into a sum or written to a variable;
 ///  - a finite number so low that its exponential is zero, for the logits of classes that do not exist;
-///  - the largest number, for row numbers and offsets that a program computes and that name padding: so the check on
-///  the
-///    device, which knows the grown table, finds them.
+///  - the largest number, for row numbers and offsets that a program computes and that name padding. So the check on
+///    the device, which knows the grown table, finds them.
 ///
 /// Functions return values without padding.
 class Padding {

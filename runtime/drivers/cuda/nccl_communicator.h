@@ -22,9 +22,9 @@ namespace bowline {
 // A communicator whose operations NCCL runs, on the card, from memory of the card. What is of several pieces, or of
 // sends and receives, is one group of NCCL's.
 //
-// The stream writes to a word of the host's memory where it is, before and after each operation, so that whoever asks
-// why a rank does not go on learns in which one it is. What it writes in a recording is the same in each replay; so
-// before each one it also writes which replay follows.
+// Before and after each operation the stream writes to a word of the host's memory how far it has come, so that whoever
+// asks why a rank does not go on learns in which operation it is. What it writes in a recording is the same in each
+// replay; so before each one it also writes which replay follows.
 class NcclCommunicator : public hal::Communicator,
                          private StreamOperation,
                          private NcclWatch::Member,
