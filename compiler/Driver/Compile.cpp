@@ -17,6 +17,7 @@
 #include "dialects/Dist/DistOps.h"
 #include "dialects/Plan/PlanOps.h"
 #include "frontends/hf/Import.h"
+#include "frontends/hf/Parameters.h"
 #include "frontends/hf/Weights.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -199,6 +200,8 @@ static absl::StatusOr<OwningOpRef<ModuleOp>> importDirectory(MLIRContext &contex
                              StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kFunctionKeysAttachment,
                              nlohmann::json(config.functionKeys).dump());
+  plan::AttachmentOp::create(builder, builder.getUnknownLoc(), kIgnoredTensorsAttachment,
+                             nlohmann::json(hf::ignoredTensors(config)).dump());
   return module;
 }
 

@@ -24,6 +24,8 @@
 #include "frontends/hf/Parameters.h"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace mlir {
@@ -50,8 +52,8 @@ public:
   /// The final norm over the last dimension.
   virtual mlir::Value buildFinalNorm(ModelBuilder &b, const ModelConfig &config, mlir::Value hidden) const = 0;
 
-  /// Whether files of this model may hold a tensor of this name that is no parameter: buffers that old versions saved.
-  virtual bool isHarmlessTensor(const ModelConfig &config, absl::string_view key) const { return false; }
+  /// Names of tensors that files of this model may hold and that are no parameters: buffers that old versions saved.
+  virtual std::set<std::string> ignoredTensors(const ModelConfig &config) const { return {}; }
 
   /// The architecture that does the same to a sequence of `to` positions as this one to `from`, which are more; null
   /// if this one does. Lengths that only the family knows become shorter here.

@@ -8,8 +8,7 @@
 
 #include "frontends/hf/Parameters.h"
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 #include "frontends/hf/Family.h"
 
 using namespace bowline;
@@ -47,14 +46,9 @@ std::vector<Parameter> hf::parameters(const ModelConfig &config) {
   return list.take();
 }
 
-bool hf::isHarmlessTensor(const ModelConfig &config, absl::string_view key) {
-  if (key == "lm_head.weight")
-    return config.tiedEmbeddings;
-  return config.architecture->isHarmlessTensor(config, key);
-}
-
-bool hf::isOfLayer(absl::string_view key, absl::string_view prefix, absl::string_view suffix, int64_t layers) {
-  int64_t layer;
-  return absl::ConsumePrefix(&key, prefix) && absl::ConsumeSuffix(&key, suffix) && absl::SimpleAtoi(key, &layer) &&
-         layer >= 0 && layer < layers;
+std::set<std::string> hf::ignoredTensors(const ModelConfig &config) {
+  std::set<std::string> names = config.architecture->ignoredTensors(config);
+  if (config.tiedEmbeddings)
+    names.insert("lm_head.weight");
+  return names;
 }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,10 +68,7 @@ std::vector<Parameter> parameters(const ModelConfig &config);
 
 /// Names of tensors that files of this model may hold besides its parameters: buffers that old versions saved, and the
 /// second copy of a tied embedding.
-bool isHarmlessTensor(const ModelConfig &config, absl::string_view key);
-
-/// True for "<prefix>N<suffix>" with N the number of one of so many layers.
-bool isOfLayer(absl::string_view key, absl::string_view prefix, absl::string_view suffix, int64_t layers);
+std::set<std::string> ignoredTensors(const ModelConfig &config);
 
 } // namespace bowline::hf
 

@@ -170,9 +170,11 @@ void RotaryDecoder::declareParameters(const ModelConfig &c, ParameterList &param
     parameters.normal(vocabulary, "head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
 }
 
-bool RotaryDecoder::isHarmlessTensor(const ModelConfig &config, absl::string_view key) const {
-  return isOfLayer(key, "model.layers.", ".self_attn.rotary_emb.inv_freq", config.layers) ||
-         key == "model.rotary_emb.inv_freq";
+std::set<std::string> RotaryDecoder::ignoredTensors(const ModelConfig &config) const {
+  std::set<std::string> names = {"model.rotary_emb.inv_freq"};
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    names.insert(absl::StrCat("model.layers.", layer, ".self_attn.rotary_emb.inv_freq"));
+  return names;
 }
 
 //===----------------------------------------------------------------------===//

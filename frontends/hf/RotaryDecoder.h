@@ -103,7 +103,7 @@ public:
   void declareParameters(const ModelConfig &config, ParameterList &parameters) const final;
   Value buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens) const final;
   Value buildFinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden) const final;
-  bool isHarmlessTensor(const ModelConfig &config, absl::string_view key) const final;
+  std::set<std::string> ignoredTensors(const ModelConfig &config) const final;
 
 private:
   /// Declares what attention of one layer reads in front of the output projection.

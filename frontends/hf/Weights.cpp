@@ -66,8 +66,9 @@ absl::StatusOr<WeightsOnDisk> hf::checkWeights(const ModelConfig &config, const 
     BOWLINE_RETURN_IF_ERROR(checkTensor(parameter, *entry));
     expected.insert(entry->tensor->name);
   }
+  const std::set<std::string> ignored = ignoredTensors(config);
   for (const auto &[name, entry] : weights.tensors())
-    if (!expected.count(name) && !isHarmlessTensor(config, name))
+    if (!expected.count(name) && !ignored.count(std::string(name)))
       return absl::FailedPreconditionError(absl::StrCat(
           "'", entry.file->path(), "': tensor '", name, "' (", DescribeTensor(entry.tensor->type, entry.tensor->shape),
           ") belongs to no parameter of this ", config.family->name,

@@ -12,6 +12,9 @@ inline constexpr char kConfigAttachment[] = "config.json";
 // and not its default. Other keys are bounds, initial values, bookkeeping.
 inline constexpr char kFunctionKeysAttachment[] = "function_keys.json";
 
+// Which tensors files of the model may hold although they are no parameters of it: a JSON list of names.
+inline constexpr char kIgnoredTensorsAttachment[] = "ignored_tensors.json";
+
 }  // namespace bowline
 
 #endif  // BOWLINE_RUNTIME_PLAN_ATTACHMENTS_H_

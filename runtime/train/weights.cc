@@ -4,16 +4,19 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/json.h"
 #include "runtime/base/safetensors.h"
 #include "runtime/base/weight_key.h"
+#include "runtime/plan/attachments.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/model_config.h"
 #include "runtime/train/model_state.h"
@@ -38,11 +41,19 @@ std::string ResolveWeights(const std::string& directory) {
   return checkpoint.ok() ? checkpoint->path() : directory;
 }
 
-// Whether a model without such a parameter may ignore the tensor, as bowline-compile does: masks and frequencies that
-// old files hold, and the head where it is the embedding.
-bool IsHarmless(absl::string_view key) {
-  return key == "lm_head.weight" || absl::EndsWith(key, ".rotary_emb.inv_freq") || absl::EndsWith(key, ".attn.bias") ||
-         absl::EndsWith(key, ".attn.masked_bias");
+// Names of tensors that the model may ignore, as the plan says; nothing where it does not, and all may be ignored.
+absl::StatusOr<std::optional<std::set<std::string>>> IgnoredTensors(const fbs::Plan& plan) {
+  const absl::string_view text = AttachmentOf(plan, kIgnoredTensorsAttachment);
+  if (text.empty()) return std::nullopt;
+  const std::string name = absl::StrCat("the plan's ", kIgnoredTensorsAttachment);
+  BOWLINE_ASSIGN_OR_RETURN(const nlohmann::json list, ParseJson(text, name));
+  std::set<std::string> names;
+  const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_text)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " should hold a JSON list of names; compile the plan again"));
+  }
+  for (const nlohmann::json& item : list) names.insert(item.get<std::string>());
+  return names;
 }
 
 struct Match {
@@ -85,11 +96,11 @@ absl::StatusOr<LoadedWeights> LoadWeights(Session& session, const std::string& g
     BOWLINE_ASSIGN_OR_RETURN(ShardedTensor sharded, ShardedTensor::Create(self.mesh, target.shape, target.sharding));
     matches.push_back({&target, source, std::move(sharded)});
   }
-  const bool knows_model = !AttachedConfig(session.plan()).empty();
+  BOWLINE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> ignored, IgnoredTensors(session.plan()));
   for (const StoredTensors::Tensor& tensor : weights->tensors()) {
     if (used.count(tensor.key) != 0) continue;
     result.unused.push_back(tensor.key);
-    if (!knows_model || IsHarmless(tensor.key)) continue;
+    if (!ignored || ignored->count(std::string(tensor.key)) != 0) continue;
     problems.push_back(absl::StrCat("'", tensor.key, "' is ", DescribeTensor(tensor.type, tensor.shape), " in '",
                                     tensor.file, "'; the plan has no such parameter and would ignore it"));
   }

@@ -26,7 +26,7 @@
 #include "frontends/hf/Family.h"
 #include "frontends/hf/ModelBuilder.h"
 
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 
 #include <cmath>
 #include <iterator>
@@ -99,7 +99,7 @@ public:
   void declareParameters(const ModelConfig &config, ParameterList &parameters) const override;
   Value buildLayers(ModelBuilder &b, const ModelConfig &config, Value tokens) const override;
   Value buildFinalNorm(ModelBuilder &b, const ModelConfig &config, Value hidden) const override;
-  bool isHarmlessTensor(const ModelConfig &config, absl::string_view key) const override;
+  std::set<std::string> ignoredTensors(const ModelConfig &config) const override;
 
 private:
   graph::GeluKind activation;
@@ -155,10 +155,14 @@ void Gpt2::declareParameters(const ModelConfig &c, ParameterList &parameters) co
     parameters.normal(vocabulary, "head", "lm_head.weight", {c.vocabulary, c.hidden}, stddev);
 }
 
-bool Gpt2::isHarmlessTensor(const ModelConfig &config, absl::string_view key) const {
-  absl::ConsumePrefix(&key, "transformer.");
+std::set<std::string> Gpt2::ignoredTensors(const ModelConfig &config) const {
+  std::set<std::string> names;
   // The causal mask and the number that it puts in place of a score.
-  return isOfLayer(key, "h.", ".attn.bias", config.layers) || isOfLayer(key, "h.", ".attn.masked_bias", config.layers);
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    for (absl::string_view prefix : {"transformer.", ""})
+      for (absl::string_view buffer : {"bias", "masked_bias"})
+        names.insert(absl::StrCat(prefix, "h.", layer, ".attn.", buffer));
+  return names;
 }
 
 static std::shared_ptr<const Architecture> read(ConfigReader &reader, ModelConfig &config) {
