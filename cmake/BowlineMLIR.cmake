@@ -56,6 +56,7 @@ function(bowline_add_compiler_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} bowline_mlir_headers MLIR LLVM)
   bowline_use_precompiled_headers(${name} bowline_compiler_headers)
+  bowline_unite_sources(${name})
 endfunction()
 
 # bowline_add_dialect_docs(name SOURCE file.td DIALECT dialect): target `bowline-docs` generates the reference page

@@ -41,6 +41,10 @@ function(bowline_add_runtime_library name)
   if(BOWLINE_BUILD_FUZZERS AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${CMAKE_SOURCE_DIR}/kernels")
     target_compile_options(${name} PRIVATE ${BOWLINE_FUZZER_COVERAGE})
   endif()
+  # Those of kernels are compiled for several instruction sets.
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${CMAKE_SOURCE_DIR}/kernels")
+    bowline_unite_sources(${name})
+  endif()
 endfunction()
 
 # bowline_add_driver_plugin(name SOURCES ... LINKS ...): libbowline_NAME.so, the target bowline_driver_NAME, which programs

@@ -84,19 +84,35 @@ def changed_lines(root: pathlib.Path, start: str) -> dict[str, list[list[int]]]:
     return changes
 
 
+UNITED_SOURCE = re.compile(r'^#include "(/.*)"$', re.MULTILINE)
+
+
+def commands_of_sources(command: dict) -> list[dict]:
+    """The command alone, or of one that compiles several sources as one, which CMake wrote, a command for each of them."""
+    if pathlib.Path(command["file"]).parent.name != "Unity":
+        return [command]
+    text = pathlib.Path(command["directory"], command["file"]).read_text(encoding="utf-8")
+    return [{"directory": command["directory"], "file": source,
+             "command": command["command"].replace(command["file"], source)} for source in UNITED_SOURCE.findall(text)]
+
+
 class Build:
-    """What the compile commands of a build folder say."""
+    """What the compile commands of a build folder say. Writes them, one for each source, into `tidy` there."""
 
     def __init__(self, root: pathlib.Path, folder: pathlib.Path):
-        self.root, self.folder = root, folder
-        database = folder / "compile_commands.json"
-        if not database.exists():
-            raise TidyError(f"{database} is missing; configure and build first: make build")
-        self.sources = set()
-        for command in json.loads(database.read_text(encoding="utf-8")):
+        self.root, self.folder, self.database = root, folder, folder / "tidy"
+        commands = folder / "compile_commands.json"
+        if not commands.exists():
+            raise TidyError(f"{commands} is missing; configure and build first: make build")
+        self.sources, alone = set(), []
+        for command in json.loads(commands.read_text(encoding="utf-8")):
+            alone += commands_of_sources(command)
+        for command in alone:
             path = pathlib.Path(command["directory"], command["file"]).resolve()
             if path.is_relative_to(root):
                 self.sources.add(path.relative_to(root).as_posix())
+        self.database.mkdir(exist_ok=True)
+        (self.database / "compile_commands.json").write_text(json.dumps(alone), encoding="utf-8")
 
     def source_that_includes(self, header: str) -> Optional[str]:
         """The source of the header's own name, or one that includes it directly, or through the fewest headers."""
@@ -119,7 +135,7 @@ def run_tidy(tidy: str, build: Build, source: str, line_filter: str, deadline: f
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         return None
-    command = [tidy, "-p", build.folder, "--quiet", "--warnings-as-errors=*", f"--line-filter={line_filter}",
+    command = [tidy, "-p", build.database, "--quiet", "--warnings-as-errors=*", f"--line-filter={line_filter}",
                build.root / source]
     try:
         result = subprocess.run(command, cwd=build.root, capture_output=True, text=True, check=False, timeout=seconds)

@@ -8,6 +8,7 @@
 
 #include "compiler/Codegen/KernelExpr.h"
 #include "dialects/Graph/GraphOpInterfaces.h"
+#include "dialects/Graph/GraphOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
@@ -15,8 +16,6 @@
 using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
-
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 Type codegen::computeType(Type elementType) {
   bool isNarrow = isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() < 32;
@@ -193,7 +192,8 @@ const Expr *ExprBuilder::elementOf(Value value, Index index) {
 
 const Expr *ExprBuilder::build(Value value, ArrayRef<AffineExpr> index) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return load(computeTypeOf(value), argument.getArgNumber(), space.linearize(index, shapeOf(value)));
+    return load(computeTypeOf(value), argument.getArgNumber(),
+                space.linearize(index, graph::tensorType(value).getShape()));
   Operation *op = value.getDefiningOp();
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return constantOf(constant);
@@ -232,7 +232,7 @@ graph::Element ExprBuilder::choose(Type type, ArrayRef<graph::IndexBox> boxes, A
 }
 
 graph::Element ExprBuilder::reduce(Value input, ArrayRef<int64_t> dims, Index index, bool isSum, bool ignoresNan) {
-  ArrayRef<int64_t> shape = shapeOf(input);
+  ArrayRef<int64_t> shape = graph::tensorType(input).getShape();
   SmallVector<AffineExpr> inner(shape.size());
   DimSet used = 0;
   for (AffineExpr expr : index)

@@ -31,9 +31,9 @@ Type withElement(Type type, Type element) {
 }
 
 /// Arithmetic on f32 scalars or vectors of one shape.
-class Lanes {
+class LaneMath {
 public:
-  Lanes(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Type type)
+  LaneMath(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Type type)
       : b(b), cpu(cpu), type(type), integer(withElement(type, b.getI32Type())) {}
 
   Value constant(double value) { return splat(type, b.getF32FloatAttr(value)); }
@@ -104,7 +104,7 @@ private:
   Type type, integer;
 };
 
-Value Lanes::scale(Value value, Value n) {
+Value LaneMath::scale(Value value, Value n) {
   int64_t count = cast<VectorType>(type).getNumElements(), width = std::min<int64_t>(count, 16);
   auto part = VectorType::get({width}, b.getF32Type());
   Type maskType = b.getIntegerType(std::max<int64_t>(width, 8));
@@ -161,7 +161,7 @@ constexpr double kErfBesideOne[] = {0.374467224,     -0.0261999294,   0.00272457
                                     2.77714848e-11,  -1.34532576e-12, 1.30543823e-13,  -1.97512142e-14, 1.03753765e-15};
 
 // x = n log 2 + r with |r| <= log(2) / 2, exp(x) = 2^n (1 + r + r^2 p(r)).
-Value Lanes::exp(Value x, bool neverAbove) {
+Value LaneMath::exp(Value x, bool neverAbove) {
   // Beyond these bounds the result is zero or infinite, and n would not fit in an exponent.
   Value bounded = atLeast(x, -104);
   if (!neverAbove)
@@ -182,7 +182,7 @@ Value Lanes::exp(Value x, bool neverAbove) {
 }
 
 // -x = n log 2 + r, with 2^n subtracted from one exactly: 1 - exp(-x) = (1 - 2^n) - 2^n (exp(r) - 1).
-Value Lanes::oneMinusExp(Value x) {
+Value LaneMath::oneMinusExp(Value x) {
   Value shifted = add(mul(x, constant(kLog2E)), constant(kRound));
   Value n = arith::SubFOp::create(b, shifted, constant(kRound));
   Value r = add(mul(n, constant(kLn2Low)), sub(mul(n, constant(kLn2High)), x));
@@ -193,7 +193,7 @@ Value Lanes::oneMinusExp(Value x) {
 
 // x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); with s = f / (2 + f): log(1 + f) = 2 artanh(s)
 // = f - f^2/2 + s (f^2/2 + R), R = 2 s^2/3 + 2 s^4/5 + ...
-Value Lanes::log(Value x) {
+Value LaneMath::log(Value x) {
   Value isSubnormal = compare(arith::CmpFPredicate::OLT, x, std::numeric_limits<float>::min());
   Value normal = select(isSubnormal, mul(x, constant(8388608)), x);
   Value bits = toBits(normal);
@@ -215,14 +215,14 @@ Value Lanes::log(Value x) {
 }
 
 // tanh(x) = (1 - e) / (1 + e) with e = exp(-2 |x|), and 1 beyond 9.02.
-Value Lanes::tanh(Value x) {
+Value LaneMath::tanh(Value x) {
   Value magnitude = atMost(abs(x), 9.02);
   Value numerator = oneMinusExp(add(magnitude, magnitude));
   return copySign(div(numerator, arith::SubFOp::create(b, constant(2), numerator)), x);
 }
 
 // erf(x) = 1 - exp(-x p(x)), and 1 beyond 3.92.
-Value Lanes::erf(Value x) {
+Value LaneMath::erf(Value x) {
   Value magnitude = atMost(abs(x), 3.92);
   // The constant term is the whole of the error near zero: its largest part is exact and added last.
   constexpr double kFirst = 1.125;
@@ -233,7 +233,7 @@ Value Lanes::erf(Value x) {
 }
 
 // erf(x) = x p(x^2 - c): no exponential, and no absolute values because x p is odd.
-Value Lanes::erfBesideOne(Value x) {
+Value LaneMath::erfBesideOne(Value x) {
   // Twice as many roundings would take gelu's error beyond its bound.
   if (!hasFma())
     return erf(x);
@@ -306,7 +306,7 @@ Value codegen::expandMath(ImplicitLocOpBuilder &b, const TargetCpu &cpu, Operati
     return copy->getResult(0);
   }
   if (getElementTypeOrSelf(type).isF32()) {
-    Lanes lanes(b, cpu, type);
+    LaneMath lanes(b, cpu, type);
     Value result =
         llvm::TypeSwitch<Operation *, Value>(op)
             .Case([&](math::ExpOp) { return lanes.exp(operands[0], op->hasAttr(graph::kNeverAboveZero)); })

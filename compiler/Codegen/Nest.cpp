@@ -30,8 +30,6 @@ static constexpr int64_t kMaxKeptBytes = 640 << 10;
 /// A row that would have more segments is computed as one, with conditions.
 static constexpr size_t kMaxSegments = 8;
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
 int64_t bowline::codegen::chooseLanes(ArrayRef<const Expr *> roots, int64_t size, int64_t vectorLanes,
                                       bool isReduction) {
   // Several registers per value hide latency; too many spill.
@@ -81,7 +79,8 @@ public:
     std::iota(order.begin(), order.end(), 0);
     // Full results come first, so that results with one value per row can join their nests.
     llvm::stable_sort(order, [&](unsigned lhs, unsigned rhs) {
-      return shapeOf(terminator->getOperand(lhs)).size() > shapeOf(terminator->getOperand(rhs)).size();
+      return graph::tensorType(terminator->getOperand(lhs)).getShape().size() >
+             graph::tensorType(terminator->getOperand(rhs)).getShape().size();
     });
     for (unsigned output : order)
       if (failed(placeColumnSums(output, terminator->getOperands())))
@@ -125,7 +124,7 @@ private:
     auto reduce = value.getDefiningOp<graph::ReduceOp>();
     if (!reduce || reduce.getKind() != graph::ReduceKind::Sum || reduce.getDims() != ArrayRef<int64_t>{1})
       return {};
-    ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
+    ArrayRef<int64_t> shape = graph::tensorType(reduce.getInput()).getShape();
     Type element = getElementTypeOrSelf(value.getType());
     bool fits = shape.size() == 3 && shape[1] > 1 && shape[2] > 1 && (element.isF32() || element.isF64());
     return fits ? reduce : graph::ReduceOp();
@@ -137,10 +136,11 @@ private:
     graph::ReduceOp first = columnSums(results[output]);
     if (!first || placed.count(output))
       return success();
-    ArrayRef<int64_t> shape = shapeOf(first.getInput()), rowShape = shape;
+    ArrayRef<int64_t> shape = graph::tensorType(first.getInput()).getShape(), rowShape = shape;
     // By name: the reason is that of columnSums().
     if (auto reshape = first.getInput().getDefiningOp<graph::ReshapeOp>())
-      if (ArrayRef<int64_t> before = shapeOf(reshape.getInput()); !before.empty() && before.back() == shape.back())
+      if (ArrayRef<int64_t> before = graph::tensorType(reshape.getInput()).getShape();
+          !before.empty() && before.back() == shape.back())
         rowShape = before;
 
     Draft draft;
@@ -157,17 +157,17 @@ private:
     for (auto [i, result] : llvm::enumerate(results)) {
       if (placed.count(i))
         continue;
-      ArrayRef<int64_t> resultShape = shapeOf(result);
+      ArrayRef<int64_t> resultShape = graph::tensorType(result).getShape();
       graph::ReduceOp sums = columnSums(result);
-      bool isSum = sums && shapeOf(sums.getInput()) == shape;
+      bool isSum = sums && graph::tensorType(sums.getInput()).getShape() == shape;
       bool isFull = !isSum && (resultShape == rowShape || resultShape == shape);
       bool isPerRow = !isSum && !isFull && resultShape == rowShape.drop_back();
       if (!isSum && !isFull && !isPerRow)
         continue;
       Value source = isSum ? sums.getInput() : result;
-      const Expr *value =
-          draft.nest->builder.elementOf(source, isPerRow ? space.reshape(rowOfPoint, shape.take_front(2), resultShape)
-                                                         : space.reshape(point, shape, shapeOf(source)));
+      const Expr *value = draft.nest->builder.elementOf(
+          source, isPerRow ? space.reshape(rowOfPoint, shape.take_front(2), resultShape)
+                           : space.reshape(point, shape, graph::tensorType(source).getShape()));
       if (!value)
         return failure();
       unsigned number = i;
@@ -190,7 +190,7 @@ private:
   }
 
   LogicalResult place(unsigned output, Value value) {
-    ArrayRef<int64_t> shape = shapeOf(value);
+    ArrayRef<int64_t> shape = graph::tensorType(value).getShape();
     auto storeIn = [&](Draft &draft) -> FailureOr<Nest::Store> {
       SmallVector<AffineExpr> index = indexOf(draft, shape.size());
       const Expr *expr = draft.nest->builder.elementOf(value, index);

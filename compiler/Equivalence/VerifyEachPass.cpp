@@ -26,7 +26,7 @@ using namespace bowline;
 
 namespace {
 
-/// What the instrumentation found. It cannot fail a pipeline; the pass Verdict at its end does.
+/// What the instrumentation found. It cannot fail a pipeline; the pass FinalVerdict at its end does.
 struct Progress {
   EquivalenceChecker checker;
   bool began = false, failed = false;
@@ -81,11 +81,11 @@ private:
   std::vector<std::string> onRoles;
 };
 
-class Verdict final : public PassWrapper<Verdict, OperationPass<ModuleOp>> {
+class FinalVerdict final : public PassWrapper<FinalVerdict, OperationPass<ModuleOp>> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Verdict)
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FinalVerdict)
 
-  explicit Verdict(std::shared_ptr<Progress> progress) : progress(std::move(progress)) {}
+  explicit FinalVerdict(std::shared_ptr<Progress> progress) : progress(std::move(progress)) {}
 
   StringRef getArgument() const override { return "equivalence-verdict"; }
   StringRef getDescription() const override { return "Fail where a pass before changed what is computed"; }
@@ -109,7 +109,7 @@ std::shared_ptr<const bool> bowline::verifyEachPass(PassManager &manager) {
       ->loadDialect<dist::DistDialect, graph::GraphDialect, arith::ArithDialect, func::FuncDialect,
                     math::MathDialect>();
   auto progress = std::make_shared<Progress>();
-  manager.addPass(std::make_unique<Verdict>(progress));
+  manager.addPass(std::make_unique<FinalVerdict>(progress));
   manager.addInstrumentation(std::make_unique<EachPass>(progress));
   return progress->isRefuted;
 }

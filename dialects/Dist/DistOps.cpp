@@ -129,7 +129,7 @@ MeshOp MeshOp::of(Operation *op) { return firstAround<MeshOp>(op); }
 //===----------------------------------------------------------------------===//
 
 /// A module without a mesh is a fragment under test: its axes are not checked.
-static LogicalResult checkAxis(Operation *op, MeshOp mesh, StringAttr axis) {
+static LogicalResult checkIsOfMesh(Operation *op, MeshOp mesh, StringAttr axis) {
   if (!mesh || mesh.getAxis(axis))
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("names axis ") << axis << ", but the mesh has ";
@@ -146,7 +146,7 @@ static FailureOr<int64_t> groupSize(Operation *op, ArrayAttr axes) {
   for (auto axis : axes.getAsRange<StringAttr>()) {
     if (llvm::is_contained(names, axis))
       return op->emitOpError("names axis ") << axis << " twice";
-    if (failed(checkAxis(op, mesh, axis)))
+    if (failed(checkIsOfMesh(op, mesh, axis)))
       return failure();
     names.push_back(axis);
   }
@@ -283,10 +283,10 @@ LogicalResult ReshardOp::verify() {
   MeshOp mesh = MeshOp::of(*this);
   for (DimAttr dim : getSharding().getDims())
     for (StringAttr axis : dim.getAxes())
-      if (failed(checkAxis(*this, mesh, axis)))
+      if (failed(checkIsOfMesh(*this, mesh, axis)))
         return failure();
   for (StringAttr axis : getSharding().getUnreduced())
-    if (failed(checkAxis(*this, mesh, axis)))
+    if (failed(checkIsOfMesh(*this, mesh, axis)))
       return failure();
   return success();
 }

@@ -58,6 +58,9 @@ namespace bowline::dist {
 /// outermost, so that a tensor can be sharded over some of its ranks: both are of the whole axis "tp".
 inline llvm::StringRef wholeAxis(llvm::StringRef axis) { return axis.split('/').first; }
 
+/// The most words that braces make of the pattern of a `dist.shard`: the bound keeps a pattern from becoming a program.
+inline constexpr size_t kMaxPatternWords = 1024;
+
 /// The definition of the collective `op`.
 const collectives::Definition &definitionOf(mlir::Operation *op);
 

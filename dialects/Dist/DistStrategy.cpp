@@ -146,8 +146,7 @@ LogicalResult BatchOp::verify() {
 }
 
 LogicalResult ShardOp::verify() {
-  // Braces multiply: the bound keeps a pattern from becoming a program.
-  auto glob = llvm::GlobPattern::create(getPattern(), /*MaxSubPatterns=*/1024);
+  auto glob = llvm::GlobPattern::create(getPattern(), kMaxPatternWords);
   if (!glob)
     return emitOpError("has the pattern \"") << getPattern() << "\": " << llvm::toString(glob.takeError());
   if (!getSharding().getUnreduced().empty())

@@ -13,8 +13,6 @@
 using namespace mlir;
 using namespace bowline;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 namespace {
 
 /// Clones a fusion's body with two dimensions for all.
@@ -23,7 +21,7 @@ public:
   BodyFlattener(graph::FusionOp fusion)
       : body(fusion.getBody().front()), contraction(fusion.getContraction()), product(contraction->getResult(0)),
         rowDims(*cast<graph::KernelModel>(contraction).epilogueRowDims()) {
-    ArrayRef<int64_t> shape = typeOf(product).getShape();
+    ArrayRef<int64_t> shape = graph::tensorType(product).getShape();
     for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
       (dim < rowDims ? rows : columns) *= shape[dim];
   }
@@ -53,12 +51,12 @@ public:
 private:
   ArrayRef<BlockArgument> epilogueArguments() { return body.getArguments().drop_front(contraction->getNumOperands()); }
 
-  RankedTensorType flat(Value value) { return typeOf(value).clone({rows, columns}); }
+  RankedTensorType flat(Value value) { return graph::tensorType(value).clone({rows, columns}); }
 
   /// An argument that is repeated has the shape of a row, a column or a single value.
   RankedTensorType flatArgument(BlockArgument argument) {
-    RankedTensorType type = typeOf(argument);
-    if (type.getShape() == typeOf(product).getShape())
+    RankedTensorType type = graph::tensorType(argument);
+    if (type.getShape() == graph::tensorType(product).getShape())
       return flat(argument);
     return type.getRank() == 0 ? type : type.clone({type.getNumElements()});
   }

@@ -15,14 +15,12 @@
 using namespace mlir;
 using namespace bowline;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static int64_t bytesOf(Value value) {
-  RankedTensorType type = typeOf(value);
+static int64_t bytesOfTensor(Value value) {
+  RankedTensorType type = graph::tensorType(value);
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-static bool hasEpilogueElements(Value value) { return isComputedIn(typeOf(value).getElementType()); }
+static bool hasEpilogueElements(Value value) { return isComputedIn(graph::tensorType(value).getElementType()); }
 
 namespace {
 
@@ -36,10 +34,10 @@ struct TileShape {
     std::optional<int64_t> rowDims = model ? model.epilogueRowDims() : std::nullopt;
     if (!rowDims || !hasEpilogueElements(product->getResult(0)) || !hasEpilogueElements(product->getOperand(0)))
       return std::nullopt;
-    return TileShape{typeOf(product->getResult(0)).getShape(), *rowDims};
+    return TileShape{graph::tensorType(product->getResult(0)).getShape(), *rowDims};
   }
 
-  bool fits(Value value) const { return typeOf(value).getShape() == shape && hasEpilogueElements(value); }
+  bool fits(Value value) const { return graph::tensorType(value).getShape() == shape && hasEpilogueElements(value); }
 
   /// One value for everything, or one per row, or one per column.
   bool isRepeated(Operation &op) const {
@@ -265,7 +263,7 @@ graph::FusionOp EpilogueFusion::fuse() {
 
 int64_t EpilogueFusion::savedBytes() const {
   bool isKept = llvm::any_of(product->getUsers(), [&](Operation *user) { return user != group; });
-  return bytesOf(product->getResult(0)) * (isKept ? 1 : 2);
+  return bytesOfTensor(product->getResult(0)) * (isKept ? 1 : 2);
 }
 
 int64_t EpilogueFusion::operationCount() const {

@@ -89,7 +89,7 @@ LogicalResult KernelDeclarations::describe(plan::KernelOp kernel, Operation *use
   return success();
 }
 
-static double flopsOf(graph::FusionOp fusion) {
+static double flopsOfFusion(graph::FusionOp fusion) {
   double flops = 0;
   for (Operation &op : fusion.getBody().front())
     if (auto cost = dyn_cast<graph::CostModel>(op))
@@ -126,13 +126,13 @@ FailureOr<plan::KernelOp> KernelDeclarations::withEpilogue(graph::FusionOp fusio
     add(plan::Access::Read, type);
   for (Type type : body.getResultTypes())
     add(plan::Access::Write, type);
-  if (failed(describe(kernel, fusion, name, config, arguments, {flopsOf(fusion), totalBytes(arguments)})))
+  if (failed(describe(kernel, fusion, name, config, arguments, {flopsOfFusion(fusion), totalBytes(arguments)})))
     return failure();
   return byContent[content] = kernel;
 }
 
 /// Names of the first few distinct operations: "mulf_addf_rsqrt".
-static std::string nameOf(graph::FusionOp fusion) {
+static std::string nameOfOperations(graph::FusionOp fusion) {
   llvm::SetVector<StringRef> names;
   for (Operation &op : fusion.getBody().front().without_terminator())
     if (graph::fusionRoleOf(&op) != graph::FusionRole::Repeated)
@@ -152,9 +152,9 @@ plan::KernelOp KernelDeclarations::generated(graph::FusionOp fusion) {
     arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Read, type));
   for (Type type : fusion.getOutputs().getTypes())
     arguments.push_back(plan::ArgumentAttr::get(builder.getContext(), plan::Access::Write, type));
-  plan::KernelOp kernel = declare(nameOf(fusion), builder.getUnknownLoc());
+  plan::KernelOp kernel = declare(nameOfOperations(fusion), builder.getUnknownLoc());
   kernel.setArgumentsAttr(builder.getArrayAttr(SmallVector<Attribute>(arguments.begin(), arguments.end())));
-  kernel.setFlops(APFloat(flopsOf(fusion)));
+  kernel.setFlops(APFloat(flopsOfFusion(fusion)));
   kernel.setBytesMoved(APFloat(totalBytes(arguments)));
 
   auto function =

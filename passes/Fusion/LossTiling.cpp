@@ -16,9 +16,7 @@
 using namespace mlir;
 using namespace bowline;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static int64_t rankOf(Value value) { return typeOf(value).getRank(); }
+static int64_t rankOf(Value value) { return graph::tensorType(value).getRank(); }
 
 static bool isRange(ArrayRef<int64_t> dims, int64_t size) { return llvm::equal(dims, llvm::seq<int64_t>(0, size)); }
 
@@ -33,7 +31,7 @@ std::optional<LossTiling> LossTiling::match(graph::SoftmaxCrossEntropyOp loss) {
     return std::nullopt;
   int64_t rank = rankOf(tiling.logits);
   for (int64_t dim = 0; dim < rank - 1; ++dim)
-    tiling.positionCount *= typeOf(tiling.logits).getDimSize(dim);
+    tiling.positionCount *= graph::tensorType(tiling.logits).getDimSize(dim);
 
   // Positions are the first dimensions of the hidden values, and classes the free one of the weight.
   graph::DotGeneralOp dot = tiling.logits;
@@ -109,7 +107,7 @@ bool LossTiling::isPerPosition(Operation *op) {
   bool sums = isa<dist::AllReduceOp>(op) || (bucket && bucket.getKind() == dist::CollectiveKind::AllReduce);
   if (!sums && !op->hasTrait<OpTrait::Elementwise>())
     return false;
-  ArrayRef<int64_t> shape = typeOf(loss.getLoss()).getShape();
+  ArrayRef<int64_t> shape = graph::tensorType(loss.getLoss()).getShape();
   auto hasPositions = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.getShape() == shape;
@@ -156,7 +154,7 @@ bool LossTiling::matchProduct(graph::DotGeneralOp op) {
 
 int64_t LossTiling::bytesPerPosition() const {
   graph::DotGeneralOp dot = logits;
-  RankedTensorType type = typeOf(dot.getResult());
+  RankedTensorType type = graph::tensorType(dot.getResult());
   return type.getShape().back() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
@@ -167,15 +165,15 @@ int64_t LossTiling::bytesPerPosition() const {
 namespace {
 
 /// The values of some positions, out of and back into whole tensors.
-class Positions {
+class FlatPositions {
 public:
-  Positions(ImplicitLocOpBuilder &b, int64_t count, int64_t dims) : b(b), count(count), dims(dims) {}
+  FlatPositions(ImplicitLocOpBuilder &b, int64_t count, int64_t dims) : b(b), count(count), dims(dims) {}
 
   /// `value` with its position dimensions as one.
   Value flat(Value value) {
     Value &result = flattened[value];
     if (!result)
-      result = reshaped(value, flatShape(typeOf(value).getShape().drop_front(dims)));
+      result = reshaped(value, flatShape(graph::tensorType(value).getShape().drop_front(dims)));
     return result;
   }
 
@@ -183,7 +181,7 @@ public:
   Value part(Value whole, int64_t begin, int64_t size) {
     if (size == count)
       return whole;
-    SmallVector<int64_t> offsets(rankOf(whole), 0), sizes = llvm::to_vector(typeOf(whole).getShape());
+    SmallVector<int64_t> offsets(rankOf(whole), 0), sizes = llvm::to_vector(graph::tensorType(whole).getShape());
     offsets[0] = begin;
     sizes[0] = size;
     return graph::SliceOp::create(b, whole, offsets, sizes);
@@ -202,7 +200,7 @@ private:
   }
 
   Value reshaped(Value value, ArrayRef<int64_t> shape) {
-    RankedTensorType type = typeOf(value).clone(shape);
+    RankedTensorType type = graph::tensorType(value).clone(shape);
     return type == value.getType() ? value : graph::ReshapeOp::create(b, type, value);
   }
 
@@ -231,7 +229,8 @@ static Value splat(OpBuilder &builder, Value constant, RankedTensorType type) {
 Value LossTiling::tileLogits(OpBuilder &builder, IRMapping &tile, Value value) {
   if (Value known = tile.lookupOrNull(value))
     return known;
-  auto type = cast<RankedTensorType>(value.getType()).clone(typeOf(tile.lookup(logits.getResult())).getShape());
+  auto type =
+      cast<RankedTensorType>(value.getType()).clone(graph::tensorType(tile.lookup(logits.getResult())).getShape());
   Operation *op = value.getDefiningOp();
   if (isSplat(value)) {
     tile.map(value, splat(builder, value, type));
@@ -248,7 +247,7 @@ Value LossTiling::tileLogits(OpBuilder &builder, IRMapping &tile, Value value) {
 /// The statistics of the positions of one tile, whose loss is in `tile` already: the logsumexp of all classes.
 Value LossTiling::tileStatistics(OpBuilder &builder, IRMapping &tile, llvm::function_ref<Value(Value)> part) {
   auto ofTile = [&](Type type) {
-    return cast<RankedTensorType>(type).clone(typeOf(tile.lookup(loss.getLoss())).getShape());
+    return cast<RankedTensorType>(type).clone(graph::tensorType(tile.lookup(loss.getLoss())).getShape());
   };
   for (Operation *op : statistics) {
     for (Value operand : op->getOperands()) {
@@ -269,7 +268,7 @@ Value LossTiling::tileStatistics(OpBuilder &builder, IRMapping &tile, llvm::func
 void LossTiling::tile(int64_t tiles) {
   ImplicitLocOpBuilder b(logits.getLoc(), loss);
   int64_t dims = rankOf(logits) - 1, size = llvm::divideCeil(positionCount, tiles);
-  Positions positions(b, positionCount, dims);
+  FlatPositions positions(b, positionCount, dims);
   if (gradient)
     moveConstants(gradient);
   for (const Product &product : products)
@@ -284,7 +283,7 @@ void LossTiling::tile(int64_t tiles) {
     b.setLoc(logits.getLoc());
     auto values = graph::DotGeneralOp::create(b, part(logits.getLhs()), logits.getRhs(), ArrayRef<int64_t>{},
                                               ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, logits.getRhsContract());
-    values.getResult().setType(typeOf(values).clone(typeOf(logits).getElementType()));
+    values.getResult().setType(graph::tensorType(values).clone(graph::tensorType(logits).getElementType()));
     b.setLoc(loss.getLoc());
     IRMapping mapping;
     mapping.map(logits.getResult(), values.getResult());
@@ -311,15 +310,15 @@ void LossTiling::tile(int64_t tiles) {
       if (product.perPosition) {
         auto rows = graph::DotGeneralOp::create(b, grad, other, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
                                                 ArrayRef<int64_t>{1}, op.getRhsContract());
-        rows.getResult().setType(typeOf(rows).clone(typeOf(op).getElementType()));
+        rows.getResult().setType(graph::tensorType(rows).clone(graph::tensorType(op).getElementType()));
         results.push_back(rows);
         continue;
       }
       Value lhs = isLhs ? grad : part(other), rhs = isLhs ? part(other) : grad;
       auto sum = graph::DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
                                              ArrayRef<int64_t>{0}, ArrayRef<int64_t>{0});
-      if (typeOf(sum).getElementTypeBitWidth() < 32)
-        sum.getResult().setType(typeOf(sum).clone(b.getF32Type()));
+      if (graph::tensorType(sum).getElementTypeBitWidth() < 32)
+        sum.getResult().setType(graph::tensorType(sum).clone(b.getF32Type()));
       if (results.empty())
         results.push_back(sum);
       else

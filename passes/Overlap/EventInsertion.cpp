@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace bowline;
 
-static constexpr llvm::StringLiteral kPassName = "InsertEvents";
+static constexpr llvm::StringLiteral kInsertEvents = "InsertEvents";
 
 static int64_t streamOf(Operation *command) { return cast<plan::Command>(command).getStreamIndex(); }
 
@@ -74,11 +74,11 @@ void EventInsertion::insertSignals() {
     auto [event, isNew] = eventOf.try_emplace(source, events);
     if (isNew) {
       builder.setInsertionPointAfter(earlier);
-      plan::SignalOp::create(builder, earlier->getLoc(), events, slots, streamOf(earlier), kPassName);
+      plan::SignalOp::create(builder, earlier->getLoc(), events, slots, streamOf(earlier), kInsertEvents);
       events += slots;
     }
     builder.setInsertionPoint(later);
-    plan::WaitOp::create(builder, later->getLoc(), event->second, slots, streamOf(later), kPassName);
+    plan::WaitOp::create(builder, later->getLoc(), event->second, slots, streamOf(later), kInsertEvents);
   }
 }
 
@@ -100,7 +100,7 @@ void EventInsertion::signalFirst() {
   auto begin = plan::SegmentOp::create(builder, program.getLoc(), "begin");
   builder.setInsertionPointToEnd(&begin.getBody().emplaceBlock());
   for (auto [event, loc] : early)
-    plan::SignalOp::create(builder, loc, event, /*slots=*/1, /*stream=*/0, kPassName);
+    plan::SignalOp::create(builder, loc, event, /*slots=*/1, /*stream=*/0, kInsertEvents);
   SmallVector<int64_t> timeline = {0, 0};
   for (auto [i, value] : llvm::enumerate(program.getTimeline()))
     timeline.push_back(i % 2 == 0 ? value + 1 : value);

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace bowline;
 
-static constexpr llvm::StringLiteral kPassName = "OverlapCommands";
+static constexpr llvm::StringLiteral kOverlapCommands = "OverlapCommands";
 
 bool bowline::isBetweenStages(Operation *command, SymbolTable &symbols) {
   StringAttr axis = stage::axisOf(symbols.getOp());
@@ -194,8 +194,9 @@ int64_t SegmentSchedule::apply(int64_t firstEvent) {
       continue;
     cast<plan::Command>(node.op).setStreamIndex(node.stream);
     builder.setInsertionPoint(node.op);
-    plan::SignalOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, /*stream=*/0, kPassName);
-    plan::WaitOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, node.stream, kPassName);
+    plan::SignalOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, /*stream=*/0,
+                           kOverlapCommands);
+    plan::WaitOp::create(builder, node.op->getLoc(), firstEvent + events, /*slots=*/1, node.stream, kOverlapCommands);
     ++events;
   }
   return events;

@@ -22,8 +22,6 @@ using namespace bowline;
 
 static constexpr llvm::StringLiteral kPassName = "ScheduleCommands";
 
-static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 ProgramBuilder::ProgramBuilder(ModuleOp module)
     : module(module), symbols(module), builder(module.getContext()), firstFunction(nullptr) {
   auto functions = module.getOps<graph::FuncOp>();
@@ -186,7 +184,7 @@ void ProgramBuilder::bindArguments(ProgramState &state, graph::FuncOp function, 
       continue;
     }
     Value buffer = createBuffer(function.getLoc(), state.name + "." + name, plan::BufferKind::Input,
-                                tensorType(argument), repeat, layoutOfArgument(function, index));
+                                graph::tensorType(argument), repeat, layoutOfArgument(function, index));
     state.bufferOf[argument] = buffer;
     auto limit = function.getArgAttrOfType<IntegerAttr>(index, graph::FuncOp::kLimitAttr);
     state.inputs.push_back(buffer);
@@ -292,7 +290,7 @@ void ProgramBuilder::buildCall(ProgramState &state, OpBuilder &commands, plan::C
   for (OpResult result : call.getResults()) {
     Value buffer =
         createBuffer(call.getLoc(), state.name + "." + kernel.getName() + "." + Twine(result.getResultNumber()),
-                     plan::BufferKind::Temporary, tensorType(result));
+                     plan::BufferKind::Temporary, graph::tensorType(result));
     state.bufferOf[result] = buffer;
     operands.push_back(buffer);
   }
@@ -328,7 +326,7 @@ void ProgramBuilder::buildRead(ProgramState &state, OpBuilder &commands, graph::
     return;
   }
   Value copy = createBuffer(read.getLoc(), state.name + "." + read.getVariable() + ".old", plan::BufferKind::Temporary,
-                            tensorType(read.getResult()));
+                            graph::tensorType(read.getResult()));
   plan::CopyOp::create(commands, read.getLoc(), variable, copy, kPassName);
   state.bufferOf[read.getResult()] = copy;
 }
@@ -336,7 +334,7 @@ void ProgramBuilder::buildRead(ProgramState &state, OpBuilder &commands, graph::
 void ProgramBuilder::buildConstant(ProgramState &state, Operation *constant) {
   auto value = cast<ElementsAttr>(cast<arith::ConstantOp>(constant).getValue());
   Value buffer = createBuffer(constant->getLoc(), state.name + ".constant", plan::BufferKind::Constant,
-                              tensorType(constant->getResult(0)));
+                              graph::tensorType(constant->getResult(0)));
   plan::ConstantOp::create(builder, constant->getLoc(), buffer, value);
   state.bufferOf[constant->getResult(0)] = buffer;
 }
@@ -355,7 +353,7 @@ void ProgramBuilder::buildCoordinate(ProgramState &state, dist::CoordinateOp coo
   Value &buffer = coordinates[coordinate.getAxes()];
   if (!buffer) {
     buffer = createBuffer(coordinate.getLoc(), "coordinate." + nameOfAxes(coordinate.getAxes()),
-                          plan::BufferKind::Constant, tensorType(coordinate.getResult()));
+                          plan::BufferKind::Constant, graph::tensorType(coordinate.getResult()));
     plan::CoordinateOp::create(builder, coordinate.getLoc(), buffer, coordinate.getAxes());
   }
   state.bufferOf[coordinate.getResult()] = buffer;
@@ -388,7 +386,8 @@ Value ProgramBuilder::bindReceived(ProgramState &state, OpResult result) {
   if (variable && variable.isStash())
     buffer = variableBuffer(state, write.getVariable());
   else
-    buffer = createBuffer(result.getLoc(), state.name + ".received", plan::BufferKind::Temporary, tensorType(result));
+    buffer =
+        createBuffer(result.getLoc(), state.name + ".received", plan::BufferKind::Temporary, graph::tensorType(result));
   return buffer;
 }
 
@@ -398,7 +397,7 @@ void ProgramBuilder::buildCollective(ProgramState &state, OpBuilder &commands, d
   SmallVector<Value> sources, destinations;
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     Value buffer = createBuffer(op->getLoc(), state.name + "." + op->getName().stripDialect() + "." + nameOfAxes(axes),
-                                plan::BufferKind::Temporary, tensorType(result));
+                                plan::BufferKind::Temporary, graph::tensorType(result));
     sources.push_back(state.bufferOf.lookup(operand));
     destinations.push_back(buffer);
     state.bufferOf[result] = buffer;
@@ -418,7 +417,7 @@ void ProgramBuilder::buildOutputs(ProgramState &state, graph::FuncOp function, p
   auto commands = OpBuilder::atBlockEnd(&segment.getBody().front());
   for (auto [index, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
     Value output = createBuffer(function.getLoc(), state.name + "." + function.getResultName(index),
-                                plan::BufferKind::Output, tensorType(value));
+                                plan::BufferKind::Output, graph::tensorType(value));
     plan::CopyOp::create(commands, value.getLoc(), state.bufferOf.lookup(value), output, kPassName);
     state.outputs.push_back(output);
     state.outputNames.push_back(function.getResultName(index));

@@ -35,10 +35,8 @@ class Arithmetic {
 public:
   explicit Arithmetic(ImplicitLocOpBuilder &builder) : builder(builder) {}
 
-  RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
   Value constant(Value like, double value) {
-    RankedTensorType type = typeOf(like);
+    RankedTensorType type = graph::tensorType(like);
     return arith::ConstantOp::create(builder,
                                      DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), value)));
   }
@@ -56,14 +54,14 @@ public:
   Value minimum(Value lhs, Value rhs) { return arith::MinimumFOp::create(builder, lhs, rhs); }
   Value sqrt(Value value) { return math::SqrtOp::create(builder, value); }
   Value toF32(Value value) {
-    return arith::TruncFOp::create(builder, typeOf(value).clone(builder.getF32Type()), value);
+    return arith::TruncFOp::create(builder, graph::tensorType(value).clone(builder.getF32Type()), value);
   }
   /// Sum of squares as a scalar: rows first, so that the large reduction can run in parallel.
   Value squaredNorm(Value value) {
     Value sum = mul(value, value);
-    if (int64_t rank = typeOf(value).getRank(); rank > 1)
+    if (int64_t rank = graph::tensorType(value).getRank(); rank > 1)
       sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum, ArrayRef<int64_t>{rank - 1});
-    if (int64_t rank = typeOf(sum).getRank(); rank > 0)
+    if (int64_t rank = graph::tensorType(sum).getRank(); rank > 0)
       sum = graph::ReduceOp::create(builder, graph::ReduceKind::Sum, sum, llvm::to_vector(llvm::seq<int64_t>(0, rank)));
     return sum;
   }

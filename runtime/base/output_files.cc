@@ -55,7 +55,7 @@ std::vector<std::string> FilesOf(const std::string& path) {
   return {path == "-" ? "/dev/stdin" : path};
 }
 
-absl::Status Same(const NamedFile& output, const NamedFile& other, absl::string_view what) {
+absl::Status IsTheSame(const NamedFile& output, const NamedFile& other, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(output.flag, " and ", other.flag, " name the same file, '",
                                                  output.path, "'", what, "; give one of them another name"));
 }
@@ -71,13 +71,14 @@ absl::Status CheckOutputs(absl::Span<const NamedFile> inputs, absl::Span<const N
     });
     std::error_code error;
     const std::optional<Identity> identity = IdentityOf(output->path);
-    if (same != output && (identity.has_value() || !fs::exists(output->path, error))) return Same(*output, *same, "");
+    if (same != output && (identity.has_value() || !fs::exists(output->path, error)))
+      return IsTheSame(*output, *same, "");
     if (!identity.has_value()) continue;
     for (const NamedFile& input : inputs) {
       if (input.path.empty()) continue;
       for (const std::string& file : FilesOf(input.path)) {
         if (IdentityOf(file) != identity) continue;
-        if (!fs::is_directory(input.path, error)) return Same(*output, input, ", which would be overwritten");
+        if (!fs::is_directory(input.path, error)) return IsTheSame(*output, input, ", which would be overwritten");
         return absl::InvalidArgumentError(absl::StrCat(output->flag, " names '", output->path, "', a file of ",
                                                        input.flag, " '", input.path,
                                                        "', which would be overwritten; give it another name"));

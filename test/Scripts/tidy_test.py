@@ -69,6 +69,18 @@ class TidyTest(unittest.TestCase):
         self.write("a.cc", OLD + "int fine();\n")
         self.assertEqual(self.tidy().returncode, 0)
 
+    def test_sources_that_are_compiled_as_one(self):
+        self.write("build/Unity/unity_0_cxx.cxx", f'#include "{self.root}/a.cc"\n\n#include "{self.root}/lib/b.cc"\n')
+        unit = f"{self.root}/build/Unity/unity_0_cxx.cxx"
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root / "build"), "file": unit, "command": f"clang++-22 -I{self.root} -c {unit}"}]))
+        self.write("lib/b.cc", '#include "lib/inner.h"\n' + OLD + NEW)
+        result = self.tidy()
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("lib/b.cc:3:", result.stdout)
+        self.assertNotIn("a.cc:", result.stdout)
+        self.assertIn("1 looked at, 0 left out; 1 sources with findings", result.stdout)
+
     def test_committed_changes(self):
         self.git("checkout", "-q", "-b", "branch")
         self.write("a.cc", NEW + OLD)

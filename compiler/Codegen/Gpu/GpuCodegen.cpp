@@ -33,7 +33,7 @@ using namespace mlir;
 using namespace bowline;
 using namespace bowline::codegen;
 
-static constexpr StringLiteral kTriple = "nvptx64-nvidia-cuda";
+static constexpr StringLiteral kDeviceTriple = "nvptx64-nvidia-cuda";
 
 bool bowline::isGpuArch(StringRef name) { return name == "sm_80" || name == "sm_90a" || name == "sm_100"; }
 
@@ -50,7 +50,7 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
-  llvm::Triple triple(kTriple);
+  llvm::Triple triple(kDeviceTriple);
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)

@@ -17,7 +17,6 @@ namespace bowline::graph {
 using mlir::RankedTensorType;
 using mlir::Value;
 
-inline RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 inline RankedTensorType tensorType(mlir::Type type) { return llvm::cast<RankedTensorType>(type); }
 
 /// Parses and prints what a state is for: "accumulator", "stash", or the flags of a persistent one, "saved|step".

@@ -25,7 +25,7 @@ static std::optional<dist::CollectiveKind> kindOf(Operation *op) {
   return std::nullopt;
 }
 
-static int64_t bytesOf(Operation *op) {
+static int64_t bytesOfResult(Operation *op) {
   auto size = [](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
@@ -58,7 +58,7 @@ bool CollectiveBuckets::run(Block &block) {
       bool dependent = isDependent(op);
       if (keyOf(op) == key) {
         anyMayJoin |= !members.empty() && !dependent;
-        if (dependent || bytes + bytesOf(op) > limit)
+        if (dependent || bytes + bytesOfResult(op) > limit)
           close();
         addMember(op);
       } else if (dependent) {
@@ -74,7 +74,7 @@ int64_t CollectiveBuckets::limitFor(Block &block, Attribute key) const {
   int64_t all = 0;
   for (Operation &op : block)
     if (keyOf(&op) == key)
-      all += bytesOf(&op);
+      all += bytesOfResult(&op);
   return std::min(most, std::max(kLeastBytes, all / 16));
 }
 
@@ -98,7 +98,7 @@ bool CollectiveBuckets::isDependent(Operation *op) const {
 void CollectiveBuckets::addMember(Operation *op) {
   members.push_back(op);
   involved.insert(op);
-  bytes += bytesOf(op);
+  bytes += bytesOfResult(op);
   dependentsBeforeLast = dependents.size();
 }
 
@@ -125,7 +125,8 @@ void CollectiveBuckets::close() {
       locations.push_back(member->getLoc());
     }
     // The largest one says what it is for, and where.
-    auto largest = llvm::max_element(members, [](Operation *a, Operation *b) { return bytesOf(a) < bytesOf(b); });
+    auto largest =
+        llvm::max_element(members, [](Operation *a, Operation *b) { return bytesOfResult(a) < bytesOfResult(b); });
     std::rotate(locations.begin(), locations.begin() + (largest - members.begin()), locations.end());
     auto why = (*largest)->getAttrOfType<StringAttr>("why");
     std::string text = (why && !why.empty() ? why.str() + "; " : "") + std::to_string(members.size()) + " together";

@@ -17,9 +17,7 @@ using namespace bowline;
 
 static constexpr int64_t kMostAutomatic = 8;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static double bytesOf(Value value) { return static_cast<double>(plan::byteCount(typeOf(value))); }
+static double bytesOf(Value value) { return static_cast<double>(plan::byteCount(graph::tensorType(value))); }
 
 /// A contraction whose rows, the first dimension of the result, are those of the first operand and of no other.
 static bool isProductOfRows(Operation *op) {
@@ -40,10 +38,10 @@ static bool isProductOfRows(Operation *op) {
 
 /// Chunk \p index of \p count along the first dimension.
 static Value slice(OpBuilder &builder, Value value, int64_t index, int64_t count) {
-  SmallVector<int64_t> sizes(typeOf(value).getShape()), offsets(sizes.size(), 0);
+  SmallVector<int64_t> sizes(graph::tensorType(value).getShape()), offsets(sizes.size(), 0);
   sizes[0] /= count;
   offsets[0] = index * sizes[0];
-  return graph::SliceOp::create(builder, value.getLoc(), typeOf(value).clone(sizes), value, offsets, sizes);
+  return graph::SliceOp::create(builder, value.getLoc(), graph::tensorType(value).clone(sizes), value, offsets, sizes);
 }
 
 /// The operation on chunks instead of \p whole, whose results have as many rows less.
@@ -51,9 +49,9 @@ static Value onChunk(OpBuilder &builder, Operation *op, Value whole, Value chunk
   IRMapping mapping;
   mapping.map(whole, chunk);
   Operation *clone = builder.clone(*op, mapping);
-  SmallVector<int64_t> shape(typeOf(op->getResult(0)).getShape());
+  SmallVector<int64_t> shape(graph::tensorType(op->getResult(0)).getShape());
   shape[0] /= count;
-  clone->getResult(0).setType(typeOf(op->getResult(0)).clone(shape));
+  clone->getResult(0).setType(graph::tensorType(op->getResult(0)).clone(shape));
   return clone->getResult(0);
 }
 
@@ -98,9 +96,9 @@ bool CollectiveChunking::divideProduct(Operation *collective) {
   if (!isProductOfRows(product) || !product->hasOneUse() || (scatter && scatter.getDim() == 0))
     return false;
   Value lhs = product->getOperand(0), whole = product->getResult(0), result = collective->getResult(0);
-  int64_t count = chooseChunks(typeOf(lhs).getDimSize(0), cast<graph::CostModel>(product).flops(), bytesOf(whole),
-                               bytesOf(lhs) + bytesOf(result), collective->getAttrOfType<ArrayAttr>("axes"),
-                               dist::definitionOf(collective));
+  int64_t count = chooseChunks(graph::tensorType(lhs).getDimSize(0), cast<graph::CostModel>(product).flops(),
+                               bytesOf(whole), bytesOf(lhs) + bytesOf(result),
+                               collective->getAttrOfType<ArrayAttr>("axes"), dist::definitionOf(collective));
   if (count < 2)
     return false;
   OpBuilder builder(collective);
@@ -129,7 +127,7 @@ bool CollectiveChunking::divideGather(dist::AllGatherOp gather) {
   }
   if (products.empty() || gather.getDim() == 0)
     return false;
-  int64_t count = chooseChunks(typeOf(source).getDimSize(0), flops, bytesOf(whole), copied, gather.getAxes(),
+  int64_t count = chooseChunks(graph::tensorType(source).getDimSize(0), flops, bytesOf(whole), copied, gather.getAxes(),
                                dist::definitionOf(gather));
   if (count < 2)
     return false;

@@ -15,10 +15,8 @@
 using namespace mlir;
 using namespace bowline;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static Value reshaped(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> shape) {
-  RankedTensorType type = typeOf(value).clone(shape);
+  RankedTensorType type = graph::tensorType(value).clone(shape);
   return type == value.getType() ? value : graph::ReshapeOp::create(b, type, value);
 }
 
@@ -40,7 +38,7 @@ static SmallVector<int64_t> stacked(ArrayRef<int64_t> shape, int64_t ranks) {
 /// [a, b, ...] as [b, a, ...] of another shape.
 static Value exchanged(ImplicitLocOpBuilder &b, Value value, int64_t first, int64_t second, ArrayRef<int64_t> shape) {
   if (first != 1 && second != 1) {
-    int64_t rest = typeOf(value).getNumElements() / (first * second);
+    int64_t rest = graph::tensorType(value).getNumElements() / (first * second);
     value = graph::TransposeOp::create(b, reshaped(b, value, {first, second, rest}), ArrayRef<int64_t>{1, 0, 2});
   }
   return reshaped(b, value, shape);
@@ -48,7 +46,7 @@ static Value exchanged(ImplicitLocOpBuilder &b, Value value, int64_t first, int6
 
 /// The `ranks` parts of `value` along `dim`, one behind the other, as a tensor of `shape`.
 static Value partsFirst(ImplicitLocOpBuilder &b, Value value, int64_t dim, int64_t ranks, ArrayRef<int64_t> shape) {
-  return exchanged(b, value, countBefore(typeOf(value), dim), ranks, shape);
+  return exchanged(b, value, countBefore(graph::tensorType(value), dim), ranks, shape);
 }
 
 /// A tensor of `shape` from its `ranks` parts along `dim`, one behind the other in `value`.
@@ -91,7 +89,7 @@ void CollectiveLowering::run(graph::FuncOp function) {
       normalizeAxes(&op);
     Value result = llvm::TypeSwitch<Operation *, Value>(&op)
                        .Case([&](dist::CoordinateOp place) {
-                         return isAlone ? constant(builder, typeOf(place), 0) : place.getResult();
+                         return isAlone ? constant(builder, graph::tensorType(place), 0) : place.getResult();
                        })
                        .Case([&](dist::AllReduceOp all) { return isAlone ? all.getInput() : all.getResult(); })
                        // By name: each operation of dist that has axes has a form of its own, dist.slice too.

@@ -11,15 +11,13 @@
 using namespace mlir;
 using namespace bowline;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 RankedTensorType FlatShards::shardOf(RankedTensorType whole) const {
   int64_t elements = whole.getNumElements();
   return RankedTensorType::get({elements / count + (elements % count != 0)}, whole.getElementType());
 }
 
 Value FlatShards::flatten(ImplicitLocOpBuilder &builder, Value whole) const {
-  RankedTensorType type = typeOf(whole);
+  RankedTensorType type = graph::tensorType(whole);
   int64_t elements = type.getNumElements(), padded = shardOf(type).getNumElements() * count;
   if (type.getRank() != 1)
     whole = graph::ReshapeOp::create(builder, RankedTensorType::get({elements}, type.getElementType()), whole);
@@ -29,7 +27,7 @@ Value FlatShards::flatten(ImplicitLocOpBuilder &builder, Value whole) const {
 }
 
 Value FlatShards::slice(ImplicitLocOpBuilder &builder, Value whole) const {
-  RankedTensorType shard = shardOf(typeOf(whole));
+  RankedTensorType shard = shardOf(graph::tensorType(whole));
   return dist::SliceOp::create(builder, shard, flatten(builder, whole), /*dim=*/0, axes());
 }
 
@@ -54,14 +52,14 @@ Value FlatShards::draw(ImplicitLocOpBuilder &builder, graph::RandomOp random) co
 }
 
 Value FlatShards::reduceScatter(ImplicitLocOpBuilder &builder, Value summand, StringRef why) const {
-  RankedTensorType shard = shardOf(typeOf(summand));
+  RankedTensorType shard = shardOf(graph::tensorType(summand));
   return dist::ReduceScatterOp::create(builder, shard, dist::ReduceKind::Sum, flatten(builder, summand), /*dim=*/0,
                                        axes(), why);
 }
 
 Value FlatShards::gather(ImplicitLocOpBuilder &builder, Value shard, ArrayRef<int64_t> shape, StringRef why,
                          dist::AllGatherOp *gather) const {
-  RankedTensorType part = typeOf(shard), whole = RankedTensorType::get(shape, part.getElementType());
+  RankedTensorType part = graph::tensorType(shard), whole = RankedTensorType::get(shape, part.getElementType());
   int64_t elements = whole.getNumElements(), padded = part.getNumElements() * count;
   auto op = dist::AllGatherOp::create(builder, RankedTensorType::get({padded}, part.getElementType()), shard, /*dim=*/0,
                                       axes(), why);

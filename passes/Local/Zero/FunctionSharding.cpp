@@ -18,9 +18,7 @@ using namespace mlir;
 using namespace bowline;
 using dist::DistDialect;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
+static bool isScalar(Value value) { return graph::tensorType(value).getRank() == 0; }
 
 /// A sum over dimensions of its only operand.
 static bool isSum(Operation *op) {
@@ -63,13 +61,14 @@ const ShardedVariable *FunctionSharding::lookup(StringRef variable) const {
 bool FunctionSharding::isElementwise(Operation *op) const {
   if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || isScalar(op->getResult(0)))
     return false;
-  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
-  if (!llvm::all_of(op->getOperands(),
-                    [&](Value operand) { return typeOf(operand).getShape() == shape && uniform.contains(operand); }))
+  ArrayRef<int64_t> shape = graph::tensorType(op->getResult(0)).getShape();
+  if (!llvm::all_of(op->getOperands(), [&](Value operand) {
+        return graph::tensorType(operand).getShape() == shape && uniform.contains(operand);
+      }))
     return false;
   // A gather of the narrow value moves fewer bytes than one of the wide value.
   return !isa<arith::ExtFOp>(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return user->hasTrait<OpTrait::Elementwise>() && typeOf(user->getResult(0)).getShape() == shape;
+    return user->hasTrait<OpTrait::Elementwise>() && graph::tensorType(user->getResult(0)).getShape() == shape;
   });
 }
 
@@ -156,7 +155,7 @@ void FunctionSharding::findWanted() {
 
 void FunctionSharding::setShard(Value whole, Value shard, bool isZeroPadded) {
   shardOfValue[whole] = shard;
-  if (isZeroPadded || !shards.isPadded(typeOf(whole)))
+  if (isZeroPadded || !shards.isPadded(graph::tensorType(whole)))
     zeroPadded.insert(shard);
 }
 
@@ -178,7 +177,7 @@ Value FunctionSharding::shardOf(Value whole) {
     setShard(whole, splat(constant, whole.getLoc()), matchPattern(whole, m_AnyZeroFloat()));
   } else if (op && repeatsScalar(op)) {
     Value shard = builder.clone(*op)->getResult(0);
-    shard.setType(shards.shardOf(typeOf(whole)));
+    shard.setType(shards.shardOf(graph::tensorType(whole)));
     setShard(whole, shard, /*isZeroPadded=*/false);
   } else {
     // By name: no other operation computes each element from nothing but its place in the whole tensor.
@@ -236,7 +235,7 @@ void FunctionSharding::rewriteSummand(Operation *op) {
   for (Value operand : op->getOperands())
     mapping.map(operand, summandShardOf(operand, why));
   Value shard = OpBuilder(op).clone(*op, mapping)->getResult(0);
-  shard.setType(shards.shardOf(typeOf(op->getResult(0))));
+  shard.setType(shards.shardOf(graph::tensorType(op->getResult(0))));
   shardOfSummand[op->getResult(0)] = shard;
   replaced.insert(op);
 }
@@ -291,7 +290,7 @@ void FunctionSharding::rewriteElementwise(Operation *op) {
   for (Value operand : op->getOperands())
     mapping.map(operand, shardOf(operand));
   Operation *clone = OpBuilder(op).clone(*op, mapping);
-  clone->getResult(0).setType(shards.shardOf(typeOf(op->getResult(0))));
+  clone->getResult(0).setType(shards.shardOf(graph::tensorType(op->getResult(0))));
   setShard(op->getResult(0), clone->getResult(0), keepsZeros(clone));
   if (divided.contains(op->getResult(0)))
     replaced.insert(op);
@@ -397,7 +396,7 @@ void FunctionSharding::gather(Value whole, ArrayRef<Demand> own, int64_t repetit
                 : "apply-zero: all shards are needed";
   }
   dist::AllGatherOp collective;
-  Value gathered = shards.gather(builder, shard, typeOf(whole).getShape(), why, &collective);
+  Value gathered = shards.gather(builder, shard, graph::tensorType(whole).getShape(), why, &collective);
   if (!parameter.empty())
     collective->setAttr(DistDialect::kPrefetchAttr, builder.getI64IntegerAttr(prefetch));
   if (repetition > 0)

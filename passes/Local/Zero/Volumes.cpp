@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace bowline;
 
-static int64_t bytesOf(Type type) {
+static int64_t bytesOfType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.getNumElements() * static_cast<int64_t>(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
 }
@@ -19,7 +19,7 @@ static int64_t bytesOf(Type type) {
 int64_t Volumes::ofVariables() const {
   int64_t bytes = 0;
   for (auto variable : module.getOps<graph::Variable>())
-    bytes += bytesOf(variable.getTensorType());
+    bytes += bytesOfType(variable.getTensorType());
   return bytes;
 }
 
@@ -30,7 +30,7 @@ int64_t Volumes::sentBy(Operation *op) {
     return 0;
   int64_t ranks = mesh.getSize(llvm::to_vector(collective.getGroupAxes().getAsRange<StringAttr>())), bytes = 0;
   for (auto [input, output] : llvm::zip_equal(op->getOperands(), op->getResults()))
-    bytes += std::max(bytesOf(input.getType()), bytesOf(output.getType()));
+    bytes += std::max(bytesOfType(input.getType()), bytesOfType(output.getType()));
   return collective.getForm().definition().BytesSent(bytes, ranks);
 }
 

@@ -18,8 +18,6 @@ using dist::DistDialect;
 using graph::DimSplit;
 using graph::DimSplits;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 void DimensionSplit::ask(StringRef variable, int64_t dim, int64_t parts) {
   auto type =
       cast<RankedTensorType>(cast<TypeAttr>(SymbolTable::lookupSymbolIn(module, variable)->getAttr("type")).getValue());
@@ -124,7 +122,7 @@ void DimensionSplit::rewrite(const Rewrite &rewrite) {
   for (auto [operand, splits] : llvm::zip_equal(op->getOpOperands(), rewrite.operands))
     if (graph::hasSplit(splits) && isFreeConstant(operand.get())) {
       auto constant = cast<arith::ConstantOp>(builder.clone(*operand.get().getDefiningOp()));
-      auto type = typeOf(constant).clone(graph::splitShape(splits, typeOf(constant).getShape()));
+      auto type = graph::tensorType(constant).clone(graph::splitShape(splits, graph::tensorType(constant).getShape()));
       constant.getResult().setType(type);
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).resizeSplat(type));
       operand.set(constant);

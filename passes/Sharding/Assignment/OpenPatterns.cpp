@@ -23,7 +23,7 @@ OpenPatterns::OpenPatterns(ModuleOp module) {
   for (auto line : strategy.getBody().front().getOps<dist::ShardOp>()) {
     if (llvm::none_of(line.getSharding().getDims(), [](dist::DimAttr dim) { return dim.getOpen(); }))
       continue;
-    auto glob = llvm::GlobPattern::create(line.getPattern(), kMaxPatternWords);
+    auto glob = llvm::GlobPattern::create(line.getPattern(), dist::kMaxPatternWords);
     Line &own = lines.emplace_back(Line{line, {}});
     for (auto param : module.getOps<graph::ParamOp>())
       // Of several matching lines a later one with another sharding decided.

@@ -186,7 +186,7 @@ LogicalResult StrategyApplication::checkFit(const Strategy::Pattern &pattern, gr
 
 LogicalResult StrategyApplication::applyPattern(const Strategy::Pattern &pattern, ArrayRef<graph::ParamOp> params,
                                                 DeciderMap &deciders) {
-  auto glob = llvm::GlobPattern::create(pattern.glob, kMaxPatternWords);
+  auto glob = llvm::GlobPattern::create(pattern.glob, dist::kMaxPatternWords);
   if (!glob)
     return mlir::emitError(pattern.location) << "pattern \"" << pattern.glob << "\": " << toString(glob.takeError());
   bool any = false;

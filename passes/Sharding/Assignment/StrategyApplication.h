@@ -17,9 +17,6 @@
 
 namespace bowline {
 
-/// The most words that braces in a pattern make. `dist.shard` refuses more.
-inline constexpr size_t kMaxPatternWords = 1024;
-
 /// Puts what a strategy says about shardings into a module: its mesh, `dist.sharding` on every parameter and on every
 /// argument that has the batch, and with sequence parallelism an open seed in `dist.shardings` on every lookup of
 /// embeddings, from which the residual stream gets it. Propagation does the rest.

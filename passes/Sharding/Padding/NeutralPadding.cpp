@@ -23,8 +23,6 @@ using namespace mlir;
 using namespace bowline;
 using graph::FactorRule;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static Value splat(ImplicitLocOpBuilder &builder, RankedTensorType type, double value) {
   Attribute element = isa<FloatType>(type.getElementType())
                           ? Attribute(builder.getFloatAttr(type.getElementType(), value))
@@ -38,7 +36,7 @@ static Value splat(ImplicitLocOpBuilder &builder, RankedTensorType type, double 
 
 bool NeutralPadding::isGrown(Value value, int64_t dim) const {
   auto it = oldShapes.find(value);
-  return it != oldShapes.end() && it->second[dim] != typeOf(value).getDimSize(dim);
+  return it != oldShapes.end() && it->second[dim] != graph::tensorType(value).getDimSize(dim);
 }
 
 /// The value of all elements of a constant; none of another value.
@@ -79,7 +77,7 @@ Value NeutralPadding::mask(Value value, int64_t dim, double number) {
     return masked;
   ImplicitLocOpBuilder builder(value.getLoc(), value.getContext());
   builder.setInsertionPointAfterValue(value);
-  RankedTensorType type = typeOf(value), indices = type.clone(builder.getI32Type());
+  RankedTensorType type = graph::tensorType(value), indices = type.clone(builder.getI32Type());
   Value index = graph::IotaOp::create(builder, RankedTensorType::get({type.getDimSize(dim)}, builder.getI32Type()), 0);
   index = graph::BroadcastOp::create(builder, indices, index, ArrayRef<int64_t>{dim});
   Value inside = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, index,
@@ -147,7 +145,7 @@ void NeutralPadding::visit(Operation *op) {
   if (auto result = dyn_cast<graph::ReturnOp>(op))
     return restore(result);
   if (auto write = dyn_cast<graph::WriteOp>(op)) {
-    for (int64_t dim = 0; dim < typeOf(write.getValue()).getRank(); ++dim)
+    for (int64_t dim = 0; dim < graph::tensorType(write.getValue()).getRank(); ++dim)
       if (isGrown(write.getValue(), dim))
         require(write.getValueMutable(), dim, 0.0);
     return;
@@ -164,7 +162,7 @@ void NeutralPadding::visit(Operation *op) {
   if (llvm::none_of(op->getOperands(), isPadded) && llvm::none_of(op->getResults(), isPadded))
     return;
   if (isa<graph::ReadOp>(op)) {
-    for (int64_t dim = 0; dim < typeOf(op->getResult(0)).getRank(); ++dim)
+    for (int64_t dim = 0; dim < graph::tensorType(op->getResult(0)).getRank(); ++dim)
       numbers[{op->getResult(0).getAsOpaquePointer(), dim}] = 0.0;
     return;
   }
@@ -200,7 +198,7 @@ void NeutralPadding::excludePaddedRows(graph::KernelModel op) {
   if (check->is_row && graph::areKeptBelow(data.get(), rows))
     return;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
-  RankedTensorType type = typeOf(data.get());
+  RankedTensorType type = graph::tensorType(data.get());
   Value isRow = arith::CmpIOp::create(builder, arith::CmpIPredicate::sle, data.get(),
                                       splat(builder, type, static_cast<double>(last)));
   Value none = splat(builder, type, std::numeric_limits<int32_t>::max());

@@ -79,8 +79,6 @@ private:
 
 } // namespace
 
-static bool isBackward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
-
 void TimelineBuilder::findTransfers() {
   constexpr auto kNowhere = static_cast<size_t>(-1);
   positions.assign(size_t{2} * placement.numStages() * schedule.numMicrobatches, kNowhere);

@@ -29,6 +29,9 @@ enum class ActionKind : uint8_t {
 /// F, B, I or W.
 char letterOf(ActionKind kind);
 
+/// Whether it computes gradients of the stage's inputs.
+inline bool isBackward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
+
 struct Action {
   ActionKind kind = ActionKind::Forward;
   /// This action and the next one of the rank, a forward and a backward, are one block: both start when the inputs of

@@ -32,7 +32,7 @@ int64_t bowline::unitCostOf(StepKind computation) {
 namespace {
 
 constexpr int64_t kNothing = -1; // nothing is received
-constexpr int64_t kNotYet = -2;
+constexpr int64_t kNotRun = -2;
 
 /// Times are maxima and sums over what a step waits for, so that it does not matter in which order ranks are looked at.
 class TimelineRun {
@@ -78,11 +78,11 @@ TimelineRun::TimelineRun(const PipelineTimeline &timeline, const TimelineCosts &
       channels(timeline.channels.size()),
       arrivals(size_t{2} * timeline.slots.size() * timeline.numMicrobatches, kNothing) {
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    times.ranks.emplace_back(timeline.ranks[rank].size(), kNotYet);
+    times.ranks.emplace_back(timeline.ranks[rank].size(), kNotRun);
     runnable.push_back(static_cast<int>(rank));
     for (const TimelineStep &step : timeline.ranks[rank]) {
       if (step.kind == StepKind::ReceiveActivation || step.kind == StepKind::ReceiveGradient)
-        arrivalOf(step.kind == StepKind::ReceiveGradient, step.stage, step.microbatch) = kNotYet;
+        arrivalOf(step.kind == StepKind::ReceiveGradient, step.stage, step.microbatch) = kNotRun;
     }
   }
 }
@@ -105,7 +105,7 @@ void TimelineRun::advance(int rank) {
       continue;
     }
     int64_t input = inputOf(step);
-    if (input == kNotYet)
+    if (input == kNotRun)
       return;
     times.ranks[rank][position] = std::max(clocks[rank], input);
     clocks[rank] = times.ranks[rank][position] + costs.unit * unitCostOf(step.kind);
@@ -137,7 +137,7 @@ absl::StatusOr<TimelineTimes> TimelineRun::run() {
   }
   for (size_t rank = 0; rank < times.ranks.size(); ++rank)
     for (size_t step = 0; step < times.ranks[rank].size(); ++step)
-      if (times.ranks[rank][step] == kNotYet)
+      if (times.ranks[rank][step] == kNotRun)
         return absl::InternalError(absl::StrCat("the pipeline's timeline hangs: rank ", rank, " never ends its step ",
                                                 step, ", ", describe(timeline.ranks[rank][step])));
   return std::move(times);

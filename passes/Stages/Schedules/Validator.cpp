@@ -22,8 +22,6 @@ static absl::Status refuse(int rank, size_t position, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("rank ", rank, ", action ", position, ": ", what));
 }
 
-static bool isBackward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
-
 static absl::Status validateForm(const Schedule &schedule) {
   int numChunks = schedule.placement.numChunks();
   if (schedule.ranks.size() != static_cast<size_t>(schedule.placement.numRanks()))

@@ -16,8 +16,6 @@ namespace {
 
 constexpr absl::string_view kGaveUp = " gave up";
 
-double Seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 std::string WhereThisIs() {
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
@@ -44,10 +42,11 @@ absl::Status CheckOptions(const GlooOptions& options) {
   }
   const std::pair<const char*, std::chrono::nanoseconds> times[] = {
       {"timeout", options.timeout}, {"timeout of the rendezvous", options.rendezvous_timeout}};
+  const auto seconds = [](std::chrono::nanoseconds t) { return std::chrono::duration<double>(t).count(); };
   for (const auto& [what, time] : times) {
     if (time < GlooGroup::kMinTimeout || time > std::chrono::hours(24 * 365)) {
-      return absl::InvalidArgumentError(absl::StrCat("a ", what, " of ", Seconds(time), " s; it must be from ",
-                                                     Seconds(GlooGroup::kMinTimeout), " s to a year"));
+      return absl::InvalidArgumentError(absl::StrCat("a ", what, " of ", seconds(time), " s; it must be from ",
+                                                     seconds(GlooGroup::kMinTimeout), " s to a year"));
     }
   }
   if (options.ranks > 1 && options.rendezvous.file.empty() == options.rendezvous.host.empty()) {
@@ -168,7 +167,7 @@ std::optional<Complaint> GlooGroup::Overdue(Clock::time_point now) const {
     if (channel->Elapsed(now) < options_.timeout) continue;
     Complaint complaint;
     complaint.activity = channel->Describe();
-    complaint.waited_seconds = Seconds(options_.timeout);
+    complaint.waited_seconds = std::chrono::duration<double>(options_.timeout).count();
     if (!complaint.activity.idle()) return complaint;
   }
   return std::nullopt;

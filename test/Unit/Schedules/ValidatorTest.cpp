@@ -34,8 +34,6 @@ std::string messageOf(int chunks, int microbatches, std::vector<std::vector<Acti
   return status.ok() ? "ok" : std::string(status.message());
 }
 
-bool isBackward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
-
 /// Of an action that others of its rank depend on: one that does. F before B or I, I before W.
 std::optional<size_t> findDependent(const std::vector<Action> &actions, size_t on) {
   for (size_t i = 0; i < actions.size(); ++i) {
