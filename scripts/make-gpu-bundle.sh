@@ -23,7 +23,8 @@ fail() {
 
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib"
-programs=("$build/bin/bowline-run" "$build/bin/libbowline_cuda.so" "$build/bin/libbowline_discrete.so"
+programs=("$build/bin/bowline-run" "$build/bin/bowline-card-bench" "$build/bin/libbowline_cuda.so"
+  "$build/bin/libbowline_discrete.so"
   "$build/test/bin/hal-test" "$build/test/bin/cuda-card-test" "$build/test/bin/recording-test"
   "$build/test/bin/session-overlap-loopback-test" "$build/test/bin/session-fault-test")
 cp -L "${programs[@]}" "$bundle/bin/"
@@ -37,8 +38,11 @@ compile() {
     --dtype bf16 --target cuda --cuda-arch sm_90a -o "$bundle/plans/$model.plan"
 }
 if [ -e "$build/bin/bowline-compile" ]; then
+  # Batches and lengths are those of run-bench.
   compile gpt2-124m 8 1024
+  compile gpt2-1.5b 4 1024
   compile llama-1b 2 4096
+  compile llama-8b-16-layers 1 4096
 else
   echo "make-gpu-bundle: $build has no compiler: there are no plans for run-bench"
 fi

@@ -108,6 +108,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
   if (session->device_->CanRecord() && !times_commands) {
     session->recorder_ = std::make_unique<Recorder>(session->device_.get(), session->bound_.get());
   }
+  // A replay is one command, within which no event has a time.
+  if (session->device_->CanRecord() && times_commands && options.note && session->rank_ == 0) {
+    options.note("the times of commands are taken, so runs are not recorded: each command is issued by itself");
+  }
   if (options.profile) {
     session->timings_.resize(plan.kernels()->size() + 2);
     BOWLINE_ASSIGN_OR_RETURN(session->command_begin_, session->device_->CreateEvent(hal::EventMode::kTimed));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Plans for CUDA devices, as far as a machine without one can tell: proven, equal in meaning, and made of kernels that
-keep everything in registers."""
+keep everything in registers and move as many bytes per access as rows allow."""
 
 import importlib.util
 import json
@@ -43,6 +43,7 @@ def load_script(name):
 
 
 check_ptxas = load_script("check-ptxas.py").check
+check_access_widths = load_script("check-access-widths.py").check
 
 
 class CudaPlans(tools.ToolTest):
@@ -78,8 +79,8 @@ class CudaPlans(tools.ToolTest):
         if self.kernels(plan)[0]["code"] != "cubin":
             self.skipTest("there is no CUDA toolkit")
 
-    def check_registers(self, model, *flags):
-        """By the words of ptxas, and by the code itself."""
+    def check_kernels(self, model, *flags, widths=True):
+        """Registers by the words of ptxas, and by the code itself; widths of accesses by the addresses of threads."""
         listing = self.folder / "listing"
         plan = self.compile(model, "--kernel-listing", listing, *flags)
         entries, errors = check_ptxas(listing.read_text())
@@ -96,23 +97,27 @@ class CudaPlans(tools.ToolTest):
                 self.assertLessEqual(kernel["shared_bytes"], 48 * 1024)
                 threads, = kernel["grid"]["threads"]
                 self.assertLessEqual(threads * kernel["registers"], 64 * 1024)
+        if widths:
+            self.assertEqual(check_access_widths(listing.read_text(), kernels), (entries, []))
 
-    def test_kernels_of_test_models_stay_in_registers(self):
+    def test_kernels_of_test_models_stay_in_registers_and_access_widely(self):
         self.require_toolkit()
         for model, shape in tools.TRAIN_SHAPES.items():
             for dtype in TYPES:
                 for arch in ARCHITECTURES:
                     for mode in (shape, ["--mode", "generate", "--seq", "29"]):
                         with self.subTest(model=model, dtype=dtype, arch=arch, mode=mode):
-                            self.check_registers(tools.MODELS / model, *mode, "--dtype", dtype, "--cuda-arch", arch)
+                            self.check_kernels(tools.MODELS / model, *mode, "--dtype", dtype, "--cuda-arch", arch)
 
-    def test_kernels_of_large_models_stay_in_registers(self):
+    def test_kernels_of_large_models_stay_in_registers_and_access_widely(self):
         self.require_toolkit()
         for config, shape in ((GPT3, ["--batch", 2, "--seq", 2048]), (LLAMA, ["--batch", 2, "--seq", 8192])):
             for dtype in TYPES:
                 for arch in ARCHITECTURES:
                     with self.subTest(model=config["model_type"], dtype=dtype, arch=arch):
-                        self.check_registers(self.model(config), *shape, "--dtype", dtype, "--cuda-arch", arch)
+                        # Widths are those of the grid, which no architecture changes; to try so many threads takes long.
+                        self.check_kernels(self.model(config), *shape, "--dtype", dtype, "--cuda-arch", arch,
+                                           widths=arch == "sm_90a")
 
     def test_listing_names_what_leaves_registers(self):
         """The sentence of ptxas that the tests above look for is there, and a spill in it is found."""

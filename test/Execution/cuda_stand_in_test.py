@@ -2,6 +2,8 @@
 """Plans for cards, run from end to end on the stand-in for NVIDIA's driver: with the losses of the plans of processors,
 and with CUDA graphs, whose commands the stand-in runs in random order but for their edges, the same bits as without."""
 
+import json
+
 import tools
 
 # What is trained, with several streams and ranks that share the card.
@@ -17,6 +19,8 @@ STRATEGIES = {
     "zero": ("llama-tiny", ["--mesh", "dp=3", "--zero", "3", "--runs-in-flight", "2"]),
 }
 STEPS = 4
+# Times go through microseconds of a double.
+CLOCK_US = 1e-3
 
 
 class CudaStandIn(tools.ToolTest):
@@ -27,18 +31,21 @@ class CudaStandIn(tools.ToolTest):
         self.assertIn("communications follow one another by streams and events", report)
         return plan
 
-    def run_plan(self, plan, driver, *arguments):
+    def run_plan(self, plan, driver, *arguments, note=""):
+        """stdout; the only note, apart from those about weights, is `note`."""
         done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env=tools.with_stand_ins())
         message = done.stderr.decode()
         self.assertEqual(done.returncode, 0, message)
-        self.assertNotIn("note:", message.replace("note: weights:", ""))
+        notes = [line for line in message.splitlines() if "note:" in line and "note: weights:" not in line]
+        self.assertEqual(len(notes), 1 if note else 0, message)
+        self.assertIn(note, "".join(notes))
         return done.stdout
 
-    def train(self, plan, driver, *arguments):
+    def train(self, plan, driver, *arguments, **keywords):
         """Metrics without times, and how long the host took to issue each step."""
         metrics = self.folder / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments)
+        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments, **keywords)
         lines = tools.metrics_of(metrics)
         host = [line["host_ms"] for line in tools.metrics_of(metrics, without=()) if "host_ms" in line]
         return lines, host
@@ -81,8 +88,59 @@ class CudaStandIn(tools.ToolTest):
 
     def test_times_of_commands_are_taken_without_graphs(self):
         plan = self.compile("llama-tiny", self.folder / "x.plan", *tools.TRAIN_SHAPES["llama-tiny"])
+        expected = self.train(plan, "cuda:device=0")[0]
         for flags in (["--profile"], ["--trace", self.folder / "trace.json"]):
-            self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags)[0], self.train(plan, "cuda:device=0")[0])
+            self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags, note="so runs are not recorded")[0], expected)
+            self.assertEqual(self.train(plan, "cuda:device=0", *flags)[0], expected)
+
+    def test_traces(self):
+        """Each launch, copy, communication and wait of each rank and stream has its time, in the order of the stream, and
+        the predicted trace has the same commands. Times of different streams agree with what they wait for."""
+        measured, predicted = self.folder / "measured.json", self.folder / "predicted.json"
+        for name, kinds in (("one rank", {"compute"}), ("two runs", {"compute"}),
+                            ("dp", {"compute", "communication", "wait"}), ("pp", {"compute", "communication", "wait"})):
+            for processes in ([], ["--nproc"]) if name in ("dp", "pp") else ([],):
+                with self.subTest(strategy=name, processes=processes):
+                    model, flags = STRATEGIES[name]
+                    plan = self.compile(model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model], *flags)
+                    ranks = json.loads(tools.succeed("bowline-check", plan, "--json"))["ranks"]
+                    files = [measured]
+                    if processes:
+                        processes = ["--nproc", ranks]
+                        files = [self.folder / f"measured.json.rank-{rank}" for rank in range(ranks)]
+                    self.train(plan, "cuda:device=0", "--trace", measured, *processes)
+                    rows = tools.slices_of(*files)
+                    self.assertEqual({rank for rank, _ in rows}, set(range(ranks)))
+                    self.check_rows(rows, kinds)
+                    tools.succeed("bowline-inspect", plan, "--trace", predicted)
+                    self.compare_rows(rows, tools.slices_of(predicted))
+
+    def check_rows(self, rows, kinds):
+        found = set()
+        for row in rows.values():
+            found.update(event["cat"] for event in row)
+            for before, after in zip(row, row[1:]):
+                self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + CLOCK_US)
+            self.assertGreaterEqual(min(event["dur"] for event in row), 0)
+            # Streams that wait at random take some time.
+            self.assertGreater(max(event["dur"] for event in row), 0)
+        self.assertGreaterEqual(found, kinds)
+
+    def compare_rows(self, rows, predicted):
+        """The two runs that are kept of each entry are those of the prediction, which is for one rank of each stage."""
+        def commands(row, entry):
+            runs = {}
+            for event in row:
+                if event["args"]["entry"] == entry:
+                    runs.setdefault(event["args"]["run"], []).append(
+                        (event["name"], event["cat"], event["args"]["from"], event["args"]["slot"]))
+            return list(runs.values())
+
+        self.assertGreater(len(predicted), 0)
+        for key, row in predicted.items():
+            entry, = {event["args"]["entry"] for event in row}
+            expected, = commands(row, entry)
+            self.assertEqual(commands(rows[key], entry), [expected, expected])
 
 
 if __name__ == "__main__":

@@ -103,6 +103,16 @@ def metrics_of(path, without=("step_ms", "tokens_per_s", "host_ms")):
     return [{key: value for key, value in line.items() if key not in without} for line in lines]
 
 
+def slices_of(*paths):
+    """The commands in files of --trace, by rank and stream, in the order of their begin."""
+    rows = {}
+    for path in paths:
+        for event in json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]:
+            if event["ph"] == "X":
+                rows.setdefault((event["pid"], event["tid"]), []).append(event)
+    return {row: sorted(events, key=lambda event: event["ts"]) for row, events in rows.items()}
+
+
 def llmc_file(tokens, magic=20240520, version=1, count=None):
     """A token file in the format of llm.c."""
     header = [magic, version, len(tokens) if count is None else count] + [0] * 253

@@ -61,6 +61,13 @@ class CudaDevice : public hal::Device {
 
   absl::string_view name() const override { return "cuda"; }
 
+  std::string Description() const override {
+    int version = 0;
+    card_->api().cuDriverGetVersion(&version);
+    return absl::StrCat(card_->name(), " (sm_", card_->major(), card_->minor(), "), CUDA driver ", version / 1000, ".",
+                        version % 1000 / 10);
+  }
+
   absl::Status CheckTarget(const hal::Target& target) const override {
     return CheckCudaTarget(target, card_->major(), card_->minor());
   }

@@ -28,6 +28,7 @@ TEST(Plugins, AreFoundByName) {
     const auto device = drivers.CreateDevice("discrete", {});
     ASSERT_TRUE(device.ok()) << device.status();
     EXPECT_EQ((*device)->name(), "discrete");
+    EXPECT_EQ((*device)->Description(), "discrete");  // a driver that says nothing more
   }
 }
 
