@@ -2,6 +2,8 @@
 """Plans for cards, run from end to end on the stand-in for NVIDIA's driver: with the losses of the plans of processors,
 and with CUDA graphs, whose commands the stand-in runs in random order but for their edges, the same bits as without."""
 
+import json
+
 import tools
 
 # What is trained, with several streams and ranks that share the card.
@@ -27,18 +29,20 @@ class CudaStandIn(tools.ToolTest):
         self.assertIn("communications follow one another by streams and events", report)
         return plan
 
-    def run_plan(self, plan, driver, *arguments):
-        done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env=tools.with_stand_ins())
+    def run_plan(self, plan, driver, *arguments, notes=(), **stand_in):
+        done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env={**tools.with_stand_ins(), **stand_in})
         message = done.stderr.decode()
         self.assertEqual(done.returncode, 0, message)
-        self.assertNotIn("note:", message.replace("note: weights:", ""))
+        said = [line for line in message.splitlines() if "note:" in line and "note: weights:" not in line]
+        self.assertEqual([line.split("note: ")[1] for line in said], list(notes))
         return done.stdout
 
-    def train(self, plan, driver, *arguments):
+    def train(self, plan, driver, *arguments, **options):
         """Metrics without times, and how long the host took to issue each step."""
         metrics = self.folder / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments)
+        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments,
+                      **options)
         lines = tools.metrics_of(metrics)
         host = [line["host_ms"] for line in tools.metrics_of(metrics, without=()) if "host_ms" in line]
         return lines, host
@@ -67,6 +71,29 @@ class CudaStandIn(tools.ToolTest):
                 self.assertEqual(host, [])
                 for ours, theirs in zip(own, expected, strict=True):
                     self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-3)
+
+    def test_attention_by_cudnn(self):
+        for model, head_dim in (("llama-tiny", 8), ("mistral-tiny", 64), ("qwen3-tiny", 24)):
+            with self.subTest(model=model):
+                # Heads of the test models have none of the sizes that cuDNN takes.
+                config = json.loads((tools.MODELS / model / "config.json").read_text())
+                (self.folder / model).mkdir()
+                (self.folder / model / "config.json").write_text(json.dumps({**config, "head_dim": head_dim}))
+                plan = self.compile(self.folder / model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model],
+                                    "--dtype", "bf16")
+                cudnn, _ = self.train(plan, "cuda:device=0,attention=cudnn")
+                graphs, _ = self.train(plan, "cuda:device=0,attention=cudnn,graphs=1")
+                self.assertEqual(graphs, cudnn)
+                self.assertEqual(self.train(plan, "cuda:device=0,attention=auto")[0], cudnn)
+                own, _ = self.train(plan, "cuda:device=0,attention=own")
+                self.assertNotEqual(own, cudnn)
+                for ours, theirs in zip(own, cudnn, strict=True):
+                    self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-2)
+                # Each kernel that cuDNN does not compute is named once.
+                notes = [f"'attention_{way}' is computed by the driver's own kernels, not by cuDNN: cuDNN has no kernel for it"
+                         for way in ("forward", "backward")]
+                fallen, _ = self.train(plan, "cuda:device=0", notes=notes, BOWLINE_STAND_IN_CUDNN_REFUSES="1")
+                self.assertEqual(fallen, own)
 
     def test_text_with_graphs_is_that_without(self):
         weights = self.folder / "weights"
