@@ -72,16 +72,14 @@ TEST_F(CudnnGraphs, HaveKernelsThatFitTheWorkspaceOfPlans) {
     for (const AttentionShape& s : {Shape(2, 128, 128, 4, 4, 64, true, 0), Shape(3, 1023, 1023, 6, 2, 96, true, 100),
                                     Shape(1, 77, 301, 4, 1, 128, true, 40), Shape(2, 40, 30, 4, 2, 72, false, 0),
                                     Shape(2, 1, 33, 4, 2, 64, true, 7), Shape(1, 500, 500, 4, 2, 256, true, 0)}) {
+      // Other cards have some of them: each is compiled, for about half a second.
+      if (card.version != 900 && s.queries > 100) continue;
       SCOPED_TRACE(absl::StrCat(card.name, ": ", s.queries, " queries, ", s.keys, " keys, heads of ", s.head_dim));
       const AttentionPart whole = {s.batch, s.kv_heads};
       EXPECT_EQ(Compile(card, s, whole, false, true), absl::OkStatus());
       for (const bool in_order : {true, false}) {
         const absl::Status status = Compile(card, s, whole, true, in_order);
-        if (s.head_dim > 128 && card.version != 900) {
-          EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-        } else {
-          EXPECT_EQ(status, absl::OkStatus()) << "in order: " << in_order;
-        }
+        EXPECT_EQ(status, absl::OkStatus()) << "in order: " << in_order;
       }
     }
   }
@@ -89,13 +87,19 @@ TEST_F(CudnnGraphs, HaveKernelsThatFitTheWorkspaceOfPlans) {
 
 TEST_F(CudnnGraphs, HaveKernelsForPartsOfTensors) {
   const AttentionShape s = Shape(4, 1024, 1024, 8, 4, 128, true, 300);
-  for (const Card& card : kCards) {
+  for (const Card& card : {kCards[1]}) {
     for (const AttentionPart part : {AttentionPart{2, 4}, {1, 2}}) {
       SCOPED_TRACE(absl::StrCat(card.name, ": ", part.batches, " batches of ", part.kv_heads, " heads"));
       EXPECT_EQ(Compile(card, s, part, false, true), absl::OkStatus());
       EXPECT_EQ(Compile(card, s, part, true, true), absl::OkStatus());
     }
   }
+}
+
+TEST_F(CudnnGraphs, OfLargeHeadsHaveGradientsOnOneArchitectureAlone) {
+  const AttentionShape s = Shape(1, 500, 500, 4, 2, 256, true, 0);
+  EXPECT_EQ(Compile(kCards[0], s, {1, 2}, true, true).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Compile(kCards[2], s, {1, 2}, true, true).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(CudnnGraphs, SayWhatWorkspaceIsMissing) {
