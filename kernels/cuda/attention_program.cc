@@ -99,7 +99,37 @@ absl::StatusOr<DeviceLaunch> DeltaLaunch(const Signature& signature, const Atten
                        Parameter::I64(s.queries), Parameter::I64(s.heads), Parameter::I64(s.head_dim)}};
 }
 
+// The program with what the library takes of its work, for which there is more workspace, if the caller has it.
+KernelProgram WithLibrary(const Signature& signature, const AttentionShape& s, bool backward, KernelProgram program) {
+  if (!MayBeByLibrary(s, backward)) return program;
+  const size_t wanted = backward ? BackwardWorkspace(s, /*in_order=*/true) : kForwardWorkspace;
+  const size_t given = std::min({wanted, kMostWorkspace, signature.scratch_limit / 256 * 256});
+  program.scratch_bytes = std::max(program.scratch_bytes, given);
+  program.attention = LibraryAttention{s, backward};
+  return program;
+}
+
 }  // namespace
+
+bool MayBeByLibrary(const AttentionShape& s, bool backward) {
+  constexpr int64_t kMostRows = (int64_t{1} << 24) - 1;
+  return s.element == DType::kBF16 && s.head_dim % 8 == 0 && s.head_dim <= 256 && s.queries <= kMostRows &&
+         s.keys <= kMostRows && !(backward && s.queries == 1 && s.keys == 1);
+}
+
+size_t BackwardWorkspace(const AttentionShape& s, bool in_order) {
+  constexpr int64_t kRows = 128;  // of a block
+  constexpr int64_t kRest = 512;  // counters, and alignments
+  const auto aligned = [](__int128 bytes) { return (bytes + 255) / 256 * 256; };
+  const __int128 heads = static_cast<__int128>(s.batch) * s.heads;
+  const int64_t queries = CeilDiv(s.queries, kRows) * kRows, keys = CeilDiv(s.keys, kRows) * kRows;
+  __int128 bytes = aligned(4 * heads * s.queries) + kRest;
+  if (s.heads != s.kv_heads) bytes += 2 * aligned(2 * heads * s.keys * s.head_dim);
+  bytes += in_order ? 2 * heads * queries * keys
+                    : aligned(4 * heads * s.queries * s.head_dim) + 4 * heads * queries * s.head_dim;
+  constexpr __int128 kNoCardHas = __int128{1} << 60;
+  return static_cast<size_t>(std::min(aligned(bytes), kNoCardHas));
+}
 
 absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature) {
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(const AttentionShape s, ParseAttentionForward(signature));
@@ -109,11 +139,11 @@ absl::StatusOr<KernelProgram> AttentionForwardProgram(const Signature& signature
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(
         DeviceLaunch launch, Mma(signature, s, "forward", s.queries, s.heads, rows, static_cast<uint32_t>(2 * rows),
                                  rows + 4 * kKeys, 0, Arguments({0, 1, 2, 3, 4})));
-    return KernelProgram{0, {std::move(launch)}};
+    return WithLibrary(signature, s, false, {0, {std::move(launch)}});
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch launch,
                                   General(signature, s, "forward", 2, s.queries, s.heads, Arguments({0, 1, 2, 3, 4})));
-  return KernelProgram{0, {std::move(launch)}};
+  return WithLibrary(signature, s, false, {0, {std::move(launch)}});
 }
 
 absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signature) {
@@ -135,13 +165,13 @@ absl::StatusOr<KernelProgram> AttentionBackwardProgram(const Signature& signatur
     BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,
                                     Mma(signature, s, "backward_queries", s.queries, s.heads, kRows, 128,
                                         2 * kRows + 4 * kKeys, 0, std::move(with_dq)));
-    return KernelProgram{scratch, {std::move(delta), std::move(keys), std::move(queries)}};
+    return WithLibrary(signature, s, true, {scratch, {std::move(delta), std::move(keys), std::move(queries)}});
   }
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch keys,
                                   General(signature, s, "backward_keys", 4, s.keys, s.kv_heads, std::move(with_dkv)));
   BOWLINE_KERNEL_ASSIGN_OR_RETURN(DeviceLaunch queries,
                                   General(signature, s, "backward_queries", 3, s.queries, s.heads, std::move(with_dq)));
-  return KernelProgram{scratch, {std::move(delta), std::move(keys), std::move(queries)}};
+  return WithLibrary(signature, s, true, {scratch, {std::move(delta), std::move(keys), std::move(queries)}});
 }
 
 }  // namespace bowline::kernels::cuda

@@ -7,12 +7,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/registry/registry.h"
+#include "kernels/signatures/attention_shape.h"
 
 namespace bowline::kernels::cuda {
 
@@ -53,10 +55,17 @@ struct LibraryProduct {
   DType operands = DType::kF32, result = DType::kF32;
 };
 
+// Attention, which a library may compute in place of the launches, with the same arguments and within the workspace.
+struct LibraryAttention {
+  AttentionShape shape;
+  bool backward = false;
+};
+
 struct KernelProgram {
   size_t scratch_bytes = 0;  // a multiple of 256; the workspace begins at one too
   std::vector<DeviceLaunch> launches = {};
   std::vector<LibraryProduct> products = {};  // `matmul` has one, and no launches
+  std::optional<LibraryAttention> attention = std::nullopt;
 };
 
 // kNotFound where a CUDA device has no such kernel, kInvalidArgument for a signature that it could not execute safely:

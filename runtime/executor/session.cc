@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -98,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
       Binder(plan, *session->device_, addresses, options.group, session->options_.links, options.compute).Bind();
   if (!bound.ok()) return Annotate(bound.status(), file);
   session->bound_ = std::make_unique<BoundPlan>(*std::move(bound));
+  session->SayNotes();
   BOWLINE_RETURN_IF_ERROR(session->FillConstants());
   session->preparation_ = std::make_unique<const Preparation>(plan);
   session->ports_ = std::make_unique<Ports>(plan, session->role_);
@@ -118,6 +121,16 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(LoadedPlan loaded, cons
     BOWLINE_ASSIGN_OR_RETURN(session->command_end_, session->device_->CreateEvent(hal::EventMode::kTimed));
   }
   return session;
+}
+
+void Session::SayNotes() const {
+  if (!options_.note) return;
+  std::set<std::string> said;
+  for (const std::unique_ptr<hal::Launchable>& launchable : bound_->launchables) {
+    if (launchable == nullptr) continue;
+    const std::string note = launchable->Note();
+    if (!note.empty() && said.insert(note).second) options_.note(note);
+  }
 }
 
 absl::Status Session::Allocate() {

@@ -202,6 +202,8 @@ class Session {
   // The call in the labels of copies that feed inputs, which are in no segment.
   static constexpr uint32_t kFeedCall = 0x7fffffff;
 
+  // What the device says of how it computes kernels, each sentence once.
+  void SayNotes() const;
   absl::Status Allocate();
   absl::Status FillConstants();
   hal::Allocation& ArenaOf(const fbs::Buffer& buffer) const { return *arenas_[static_cast<size_t>(buffer.space())]; }

@@ -31,21 +31,23 @@ class CudaStandIn(tools.ToolTest):
         self.assertIn("communications follow one another by streams and events", report)
         return plan
 
-    def run_plan(self, plan, driver, *arguments, note=""):
-        """stdout; the only note, apart from those about weights, is `note`."""
-        done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env=tools.with_stand_ins())
+    def run_plan(self, plan, driver, *arguments, notes=(), **stand_in):
+        """stdout; the notes, apart from those about weights, contain `notes`, one each."""
+        done = tools.start("bowline-run", plan, "--driver", driver, *arguments, env={**tools.with_stand_ins(), **stand_in})
         message = done.stderr.decode()
         self.assertEqual(done.returncode, 0, message)
-        notes = [line for line in message.splitlines() if "note:" in line and "note: weights:" not in line]
-        self.assertEqual(len(notes), 1 if note else 0, message)
-        self.assertIn(note, "".join(notes))
+        said = [line for line in message.splitlines() if "note:" in line and "note: weights:" not in line]
+        self.assertEqual(len(said), len(notes), message)
+        for line, note in zip(said, notes):
+            self.assertIn(note, line)
         return done.stdout
 
-    def train(self, plan, driver, *arguments, **keywords):
+    def train(self, plan, driver, *arguments, **options):
         """Metrics without times, and how long the host took to issue each step."""
         metrics = self.folder / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments, **keywords)
+        self.run_plan(plan, driver, "--data", tools.TOKENS, "--steps", STEPS, "--metrics", metrics, *arguments,
+                      **options)
         lines = tools.metrics_of(metrics)
         host = [line["host_ms"] for line in tools.metrics_of(metrics, without=()) if "host_ms" in line]
         return lines, host
@@ -75,6 +77,29 @@ class CudaStandIn(tools.ToolTest):
                 for ours, theirs in zip(own, expected, strict=True):
                     self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-3)
 
+    def test_attention_by_cudnn(self):
+        for model, head_dim in (("llama-tiny", 8), ("mistral-tiny", 64), ("qwen3-tiny", 24)):
+            with self.subTest(model=model):
+                # Heads of the test models have none of the sizes that cuDNN takes.
+                config = json.loads((tools.MODELS / model / "config.json").read_text())
+                (self.folder / model).mkdir()
+                (self.folder / model / "config.json").write_text(json.dumps({**config, "head_dim": head_dim}))
+                plan = self.compile(self.folder / model, self.folder / "x.plan", *tools.TRAIN_SHAPES[model],
+                                    "--dtype", "bf16")
+                cudnn, _ = self.train(plan, "cuda:device=0,attention=cudnn")
+                graphs, _ = self.train(plan, "cuda:device=0,attention=cudnn,graphs=1")
+                self.assertEqual(graphs, cudnn)
+                self.assertEqual(self.train(plan, "cuda:device=0,attention=auto")[0], cudnn)
+                own, _ = self.train(plan, "cuda:device=0,attention=own")
+                self.assertNotEqual(own, cudnn)
+                for ours, theirs in zip(own, cudnn, strict=True):
+                    self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-2)
+                # Each kernel that cuDNN does not compute is named once.
+                notes = [f"'attention_{way}' is computed by the driver's own kernels, not by cuDNN: cuDNN has no kernel for it"
+                         for way in ("forward", "backward")]
+                fallen, _ = self.train(plan, "cuda:device=0", notes=notes, BOWLINE_STAND_IN_CUDNN_REFUSES="1")
+                self.assertEqual(fallen, own)
+
     def test_text_with_graphs_is_that_without(self):
         weights = self.folder / "weights"
         tools.compile_train("llama-tiny", self.folder / "train.plan")
@@ -90,7 +115,7 @@ class CudaStandIn(tools.ToolTest):
         plan = self.compile("llama-tiny", self.folder / "x.plan", *tools.TRAIN_SHAPES["llama-tiny"])
         expected = self.train(plan, "cuda:device=0")[0]
         for flags in (["--profile"], ["--trace", self.folder / "trace.json"]):
-            self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags, note="so runs are not recorded")[0], expected)
+            self.assertEqual(self.train(plan, "cuda:device=0,graphs=1", *flags, notes=["so runs are not recorded"])[0], expected)
             self.assertEqual(self.train(plan, "cuda:device=0", *flags)[0], expected)
 
     def test_traces(self):

@@ -84,7 +84,8 @@ std::vector<std::string> LibraryCandidates(const std::string& file, const std::v
                                            const std::string& cuda_home) {
   std::vector<std::string> candidates;
   for (const std::string& folder : folders) {
-    for (const absl::string_view inside : {"", "nvidia/cu13/lib/", "nvidia/cublas/lib/", "nvidia/nccl/lib/"}) {
+    for (const absl::string_view inside :
+         {"", "nvidia/cu13/lib/", "nvidia/cublas/lib/", "nvidia/cudnn/lib/", "nvidia/nccl/lib/"}) {
       candidates.push_back(absl::StrCat(folder, "/", inside, file));
     }
   }

@@ -48,16 +48,25 @@ absl::StatusOr<CommunicatorWay> ReadWay(const hal::DeviceOptions& options) {
       absl::StrCat("the driver 'cuda': communicators=", found->second, " is none of auto, nccl and host"));
 }
 
+absl::StatusOr<AttentionWay> ReadAttention(const hal::DeviceOptions& options) {
+  const auto found = options.settings.find("attention");
+  if (found == options.settings.end() || found->second == "auto") return AttentionWay::kAuto;
+  if (found->second == "cudnn") return AttentionWay::kCudnn;
+  if (found->second == "own") return AttentionWay::kOwn;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the driver 'cuda': attention=", found->second, " is none of auto, cudnn and own"));
+}
+
 class CudaDevice : public hal::Device {
  public:
-  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, GemmOptions gemm,
+  CudaDevice(CudaCard* card, std::unique_ptr<CudaMemory> memory, bool blocking, bool graphs, CudaKernelOptions kernels,
              CommunicatorWay way)
       : card_(card),
         memory_(std::move(memory)),
         blocking_(blocking),
         graphs_(graphs),
-        gemm_(std::move(gemm)),
-        communicators_(this, card_, memory_.get(), way, gemm_.libraries) {}
+        kernels_(std::move(kernels)),
+        communicators_(this, card_, memory_.get(), way, kernels_.gemm.libraries) {}
 
   absl::string_view name() const override { return "cuda"; }
 
@@ -83,7 +92,7 @@ class CudaDevice : public hal::Device {
   }
 
   absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateKernel(const kernels::Signature& signature) override {
-    return CreateCudaKernel(card_, signature, gemm_);
+    return CreateCudaKernel(card_, signature, kernels_);
   }
 
   absl::StatusOr<std::unique_ptr<hal::Stream>> CreateStream(hal::StreamMode mode) override {
@@ -112,29 +121,33 @@ class CudaDevice : public hal::Device {
   std::unique_ptr<CudaMemory> memory_;
   bool blocking_;
   bool graphs_;
-  GemmOptions gemm_;
+  CudaKernelOptions kernels_;
   CudaCommunicators communicators_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hal::Device>> CreateCudaDevice(const hal::DeviceOptions& options) {
-  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings(
-      "cuda", options, {"blocking", "communicators", "device", "graphs", "libraries", "poison", "tf32", "tune"}));
+  BOWLINE_RETURN_IF_ERROR(hal::CheckSettings("cuda", options,
+                                             {"any-order", "attention", "blocking", "communicators", "device", "graphs",
+                                              "libraries", "poison", "tf32", "tune"}));
   BOWLINE_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, ReadNumber(options, "device", kMostCards));
   BOWLINE_ASSIGN_OR_RETURN(const bool poison, ReadFlag(options, "poison"));
   BOWLINE_ASSIGN_OR_RETURN(const bool blocking, ReadFlag(options, "blocking"));
   BOWLINE_ASSIGN_OR_RETURN(const bool graphs, ReadFlag(options, "graphs"));
   BOWLINE_ASSIGN_OR_RETURN(const CommunicatorWay way, ReadWay(options));
-  GemmOptions gemm;
-  BOWLINE_ASSIGN_OR_RETURN(gemm.tf32, ReadFlag(options, "tf32"));
-  BOWLINE_ASSIGN_OR_RETURN(gemm.tune, ReadFlag(options, "tune"));
+  CudaKernelOptions kernels;
+  BOWLINE_ASSIGN_OR_RETURN(kernels.attention.way, ReadAttention(options));
+  BOWLINE_ASSIGN_OR_RETURN(kernels.attention.any_order, ReadFlag(options, "any-order"));
+  BOWLINE_ASSIGN_OR_RETURN(kernels.gemm.tf32, ReadFlag(options, "tf32"));
+  BOWLINE_ASSIGN_OR_RETURN(kernels.gemm.tune, ReadFlag(options, "tune"));
   if (const auto found = options.settings.find("libraries"); found != options.settings.end()) {
-    gemm.libraries = absl::StrSplit(found->second, ':', absl::SkipEmpty());
+    kernels.gemm.libraries = absl::StrSplit(found->second, ':', absl::SkipEmpty());
+    kernels.attention.libraries = kernels.gemm.libraries;
   }
   BOWLINE_ASSIGN_OR_RETURN(CudaCard* const card, CudaCard::Open(number, options.rank));
   BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<CudaMemory> memory, CudaMemory::Create(card, poison));
-  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, graphs, std::move(gemm), way);
+  return std::make_unique<CudaDevice>(card, std::move(memory), blocking, graphs, std::move(kernels), way);
 }
 
 }  // namespace bowline

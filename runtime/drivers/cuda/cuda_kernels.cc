@@ -20,8 +20,10 @@ class RegisteredKernel : public CudaLaunchable {
  public:
   RegisteredKernel(std::string name, KernelProgram program) : name_(std::move(name)), program_(std::move(program)) {}
 
-  absl::Status Prepare(CudaCard* card, size_t arguments, const GemmOptions& options) {
+  absl::Status Prepare(CudaCard* card, size_t arguments, const CudaKernelOptions& options) {
     arguments_ = arguments;
+    BOWLINE_RETURN_IF_ERROR(PrepareAttention(card, options.attention));
+    if (attention_ != nullptr) return absl::OkStatus();
     for (const DeviceLaunch& launch : program_.launches) {
       BOWLINE_ASSIGN_OR_RETURN(const CUfunction found, card->KernelFunction(launch.function));
       BOWLINE_ASSIGN_OR_RETURN(CudaFunction function, CudaFunction::Create(card, found, launch.function));
@@ -31,7 +33,7 @@ class RegisteredKernel : public CudaLaunchable {
     }
     for (const kernels::cuda::LibraryProduct& product : program_.products) {
       BOWLINE_ASSIGN_OR_RETURN(std::unique_ptr<Gemm> gemm,
-                               Gemm::Create(card, product, program_.scratch_bytes, options));
+                               Gemm::Create(card, product, program_.scratch_bytes, options.gemm));
       products_.push_back(std::move(gemm));
     }
     return absl::OkStatus();
@@ -39,6 +41,7 @@ class RegisteredKernel : public CudaLaunchable {
 
   const std::string& name() const override { return name_; }
   size_t ScratchBytes() const override { return program_.scratch_bytes; }
+  std::string Note() const override { return note_; }
   absl::Status CheckGeometry(const hal::Geometry& geometry) const override {
     if (std::holds_alternative<std::monostate>(geometry)) return absl::OkStatus();
     return absl::InvalidArgumentError("a kernel of the registry divides its work itself and takes no geometry");
@@ -50,6 +53,7 @@ class RegisteredKernel : public CudaLaunchable {
       return absl::InvalidArgumentError(
           absl::StrCat("the kernel has ", arguments_, " arguments and is launched with ", arguments.size()));
     }
+    if (attention_ != nullptr) return attention_->Submit(stream, arguments, scratch);
     for (size_t i = 0; i < functions_.size(); ++i) {
       const DeviceLaunch& launch = program_.launches[i];
       parameters.Clear();
@@ -75,6 +79,32 @@ class RegisteredKernel : public CudaLaunchable {
         break;
     }
     return parameter.value;
+  }
+
+  // By cuDNN, if it can and may; else the launches remain.
+  absl::Status PrepareAttention(CudaCard* card, const AttentionOptions& options) {
+    const bool is_attention = name_ == "attention_forward" || name_ == "attention_backward";
+    if (!is_attention || options.way == AttentionWay::kOwn) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<Attention>> made =
+        program_.attention.has_value()
+            ? CreateCudnnAttention(card, *program_.attention, program_.scratch_bytes, options)
+            : absl::UnimplementedError(
+                  "cuDNN computes attention of bf16, of heads of 8, 16, ... 256 elements and of "
+                  "less than 2^24 rows; the gradient of more than one query and key");
+    if (made.ok()) {
+      attention_ = *std::move(made);
+      return absl::OkStatus();
+    }
+    if (options.way == AttentionWay::kCudnn) {
+      return absl::FailedPreconditionError(absl::StrCat("attention=cudnn, but ", made.status().message(),
+                                                        "; attention=auto takes the driver's own "
+                                                        "kernels where cuDNN cannot be had"));
+    }
+    if (program_.attention.has_value()) {
+      note_ = absl::StrCat("'", name_,
+                           "' is computed by the driver's own kernels, not by cuDNN: ", made.status().message());
+    }
+    return absl::OkStatus();
   }
 
   // The program and the image are made by one build, so that a difference is a defect of it.
@@ -103,12 +133,14 @@ class RegisteredKernel : public CudaLaunchable {
   size_t arguments_ = 0;
   std::vector<CudaFunction> functions_;          // the functions of the launches
   std::vector<std::unique_ptr<Gemm>> products_;  // the products, in order
+  std::unique_ptr<Attention> attention_;         // in place of both
+  std::string note_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateCudaKernel(CudaCard* card, const kernels::Signature& signature,
-                                                                  const GemmOptions& options) {
+                                                                  const CudaKernelOptions& options) {
   BOWLINE_ASSIGN_OR_RETURN(KernelProgram program, kernels::cuda::ProgramOf(signature));
   if (!program.products.empty() && signature.arguments.size() < 3) {
     return absl::InternalError(absl::StrCat("kernel '", signature.kernel, "': a product of less than 3 arguments"));

@@ -3,16 +3,22 @@
 
 #include <memory>
 
+#include "runtime/drivers/cuda/attention.h"
 #include "runtime/drivers/cuda/cuda_card.h"
 #include "runtime/drivers/cuda/gemm.h"
 #include "runtime/hal/executable.h"
 
 namespace bowline {
 
-// A kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, and products of
-// cuBLASLt. kNotFound, kInvalidArgument as kernels::cuda::ProgramOf.
+struct CudaKernelOptions {
+  GemmOptions gemm;
+  AttentionOptions attention;
+};
+
+// A kernel of the registry as kernels/cuda computes it: launches of functions of the driver's image, products of
+// cuBLASLt, and attention by cuDNN. kNotFound, kInvalidArgument as kernels::cuda::ProgramOf.
 absl::StatusOr<std::unique_ptr<hal::Launchable>> CreateCudaKernel(CudaCard* card, const kernels::Signature& signature,
-                                                                  const GemmOptions& options);
+                                                                  const CudaKernelOptions& options);
 
 }  // namespace bowline
 

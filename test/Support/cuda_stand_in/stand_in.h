@@ -30,18 +30,18 @@ extern std::mutex& mutex;
 extern std::condition_variable& changed;
 constexpr int kMostCards = 8;
 extern CUresult sticky[kMostCards];  // the first error of a card's commands, which every later call returns
-extern thread_local CUcontext current;
+extern __attribute__((visibility("default"))) thread_local CUcontext current;
 
 // How many there are.
 int Cards();
 CUcontext ContextOf(int card);
 // The one whose context is current.
-int Card();
+__attribute__((visibility("default"))) int Card();
 
 // --- memory.cc
 
 // Whether all bytes are of one allocation, and the card reaches it. Takes the mutex.
-bool IsInside(CUdeviceptr begin, size_t bytes, int card);
+__attribute__((visibility("default"))) bool IsInside(CUdeviceptr begin, size_t bytes, int card);
 
 // For the stand-ins of libraries: memory that one of them uses from now on (1), or uses no more (-1). To free it
 // meanwhile ends the program. Takes the mutex.

@@ -14,6 +14,9 @@
 //                 because e[i] does not depend on j, scale e[i] |sum_j p k[j]|
 //   dk[j]       = scale sum_i ds (1 + d) q[i]: errors of scale sum_i d ds q[i] and at most scale sum_i p e[i] |q[i]|
 //
+// Where query heads that share keys have a gradient each, rounded before they are added (rounds_heads), that of dk and
+// dv adds u times each head's share, as it is computed.
+//
 // The first are sums of d x. In the worst case that is u sum |x|. But the d of many different numbers are as good as
 // independent of zero mean (N. Higham and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019), so
 // that by Hoeffding's inequality more than 7 u sqrt(sum x^2) has a chance of 2 exp(-7^2 / 2) < 5e-11. The smaller one
@@ -47,8 +50,8 @@ class RoundedSum {
 // Of one query head, whose rows are `Row`s of the tensors.
 class HeadBounds {
  public:
-  HeadBounds(const reference::AttentionSize& s, bool rounds_weights, int64_t batch, int64_t head)
-      : s_(s), rounds_(rounds_weights), batch_(batch), head_(head) {}
+  HeadBounds(const reference::AttentionSize& s, bool rounds_weights, bool rounds_heads, int64_t batch, int64_t head)
+      : s_(s), rounds_(rounds_weights), rounds_heads_(rounds_heads), batch_(batch), head_(head) {}
 
   // Adds to the bounds of dk and dv, which heads of a group share.
   void Add(const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
@@ -56,6 +59,7 @@ class HeadBounds {
            AttentionBounds& bounds) const {
     const int64_t dim = s_.head_dim;
     std::vector<RoundedSum> dk(s_.keys * dim), dv(s_.keys * dim);
+    std::vector<double> of_delta_in_dk(s_.keys * dim), dk_share(s_.keys * dim), dv_share(s_.keys * dim);
     for (int64_t i = 0; i < s_.queries; ++i) {
       const int64_t row = Query(i), seen = s_.causal ? i + s_.keys - s_.queries + 1 : s_.keys;
       const int64_t first = s_.window > 0 ? std::max<int64_t>(0, seen - s_.window) : 0;
@@ -67,6 +71,7 @@ class HeadBounds {
           of_out[d].Add(p[j] * v[Key(j) + d]);
           mean_k[d] += p[j] * k[Key(j) + d];
           dv[j * dim + d].Add(p[j] * dout[row + d]);
+          dv_share[j * dim + d] += p[j] * dout[row + d];
         }
       }
       double of_delta = 0;
@@ -80,17 +85,22 @@ class HeadBounds {
         for (int64_t d = 0; d < dim; ++d) {
           of_dq[d].Add(ds * k[Key(j) + d]);
           dk[j * dim + d].Add(ds * q[row + d]);
-          bounds.dk[Key(j) + d] += s_.scale * p[j] * of_delta * std::abs(q[row + d]);
+          dk_share[j * dim + d] += s_.scale * ds * q[row + d];
+          of_delta_in_dk[j * dim + d] += s_.scale * p[j] * of_delta * std::abs(q[row + d]);
         }
       }
       for (int64_t d = 0; d < dim; ++d) {
         bounds.dq[row + d] = s_.scale * (of_delta * std::abs(mean_k[d]) + (rounds_ ? of_dq[d].Bound() : 0));
       }
     }
-    for (int64_t j = 0; rounds_ && j < s_.keys; ++j) {
+    for (int64_t j = 0; j < s_.keys; ++j) {
       for (int64_t d = 0; d < dim; ++d) {
-        bounds.dk[Key(j) + d] += s_.scale * dk[j * dim + d].Bound();
-        bounds.dv[Key(j) + d] += dv[j * dim + d].Bound();
+        const int64_t at = j * dim + d;
+        const double of_dk = of_delta_in_dk[at] + (rounds_ ? s_.scale * dk[at].Bound() : 0);
+        const double of_dv = rounds_ ? dv[at].Bound() : 0;
+        const double unit = rounds_heads_ ? 0x1p-8 : 0;
+        bounds.dk[Key(j) + d] += of_dk + unit * (std::abs(dk_share[at]) + of_dk);
+        bounds.dv[Key(j) + d] += of_dv + unit * (std::abs(dv_share[at]) + of_dv);
       }
     }
   }
@@ -107,19 +117,19 @@ class HeadBounds {
   }
 
   const reference::AttentionSize& s_;
-  bool rounds_;
+  bool rounds_, rounds_heads_;
   int64_t batch_, head_;
 };
 
 inline AttentionBounds BoundAttention(const reference::AttentionSize& s, bool rounds_weights,
                                       const std::vector<double>& q, const std::vector<double>& k,
                                       const std::vector<double>& v, const std::vector<double>& dout,
-                                      const reference::AttentionOutput& exact) {
+                                      const reference::AttentionOutput& exact, bool rounds_heads = false) {
   const std::vector<double> like_q(q.size()), like_k(k.size());
   AttentionBounds bounds{like_q, like_q, like_k, like_k};
   for (int64_t batch = 0; batch < s.batch; ++batch) {
     for (int64_t head = 0; head < s.heads; ++head) {
-      HeadBounds(s, rounds_weights, batch, head).Add(q, k, v, dout, exact.out, exact.lse, bounds);
+      HeadBounds(s, rounds_weights, rounds_heads, batch, head).Add(q, k, v, dout, exact.out, exact.lse, bounds);
     }
   }
   return bounds;

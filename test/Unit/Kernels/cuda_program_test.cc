@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "kernels/cuda/attention_program.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "test/Unit/Kernels/kernel_testing.h"
 
@@ -185,6 +186,56 @@ TEST(CudaProgram, RefusesAnAttributeThatNoFunctionComputes) {
     ExpectRefused(signature, "kernel '" + signature.kernel + "': CUDA devices do not compute attribute 'tilt'");
   }
   EXPECT_EQ(kernels.size(), AllKernels().size() - 1);  // all but pack_matrix
+}
+
+// What kernels of cuDNN 9.19 for sm_80, sm_90, sm_100 and sm_120 asked for at most (decision 0108), with the tensors
+// between parts of the graph.
+TEST(CudaProgram, WorkspaceOfAttentionIsWhatTheLibraryAsksForAtMost) {
+  struct Asked {
+    int64_t batch, queries, keys, heads, kv_heads, head_dim;
+    size_t in_order, any_order;
+  };
+  for (const Asked& a : {Asked{2, 128, 128, 4, 4, 64, 262400 + 4096, 262272 + 266240},
+                         {1, 4096, 4096, 32, 8, 128, 1140850944 + 524288, 134217856 + 67633152},
+                         {3, 1023, 1023, 6, 2, 96, 44819968 + 73656, 14148992 + 7144632},
+                         {2, 77, 301, 4, 4, 64, 786688 + 2464, 163968 + 160160},
+                         {2, 500, 500, 4, 2, 256, 8290560 + 16000, 4096256 + 4112000},
+                         {1, 33, 77, 4, 2, 64, 144640 + 528, 119936 + 34320},
+                         {1, 100, 300, 4, 1, 72, 739072 + 1600, 465536 + 116800}}) {
+    const AttentionShape s = {a.batch,    a.queries, a.keys,       a.heads, a.kv_heads,
+                              a.head_dim, true,      DType::kBF16, 0.125f,  0};
+    SCOPED_TRACE(::testing::Message() << a.queries << " queries, " << a.keys << " keys, " << a.head_dim);
+    EXPECT_GE(BackwardWorkspace(s, true), a.in_order);
+    EXPECT_GE(BackwardWorkspace(s, false), a.any_order);
+    // Blocks of rows may be smaller for short sequences.
+    EXPECT_LE(BackwardWorkspace(s, true), 2 * a.in_order + 1024);
+    EXPECT_LE(BackwardWorkspace(s, false), 3 * a.any_order + 1024);
+  }
+}
+
+TEST(CudaProgram, AttentionHasTheWorkspaceOfBothWays) {
+  const auto scratch = [](const Signature& signature) {
+    const auto program = ProgramOf(signature);
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? program->scratch_bytes : 0;
+  };
+  const std::vector<int64_t> q = {2, 128, 4, 64}, k = {2, 128, 2, 64};
+  const AttentionShape s = {2, 128, 128, 4, 2, 64, true, DType::kBF16, 0.125f, 0};
+  const size_t wanted = BackwardWorkspace(s, true);
+  EXPECT_EQ(scratch(Attention("attention_backward", q, k, DType::kBF16)), wanted);
+  EXPECT_EQ(scratch(Attention("attention_forward", q, k, DType::kBF16)), kForwardWorkspace);
+  // The own kernels have a number for each row of queries.
+  constexpr size_t kDelta = 4 * 2 * 4 * 128;
+  EXPECT_EQ(scratch(Attention("attention_backward", q, k, DType::kF32)), kDelta);
+  EXPECT_EQ(scratch(Attention("attention_forward", q, k, DType::kF32)), 0u);
+  // Plans of before, and those that shall have less, give less.
+  Signature less = Attention("attention_backward", q, k, DType::kBF16);
+  less.scratch_limit = 100000;
+  EXPECT_EQ(scratch(less), 100000u / 256 * 256);
+  less.scratch_limit = 0;
+  EXPECT_EQ(scratch(less), kDelta);
+  EXPECT_EQ(scratch(Attention("attention_backward", {8, 8192, 64, 128}, {8, 8192, 8, 128}, DType::kBF16)),
+            kMostWorkspace);
 }
 
 TEST(CudaProgram, ProductsAreALibrarys) {

@@ -77,7 +77,8 @@ void CardRunner::Run(const kernels::Signature& signature, const std::vector<void
 }
 
 CardRunner* TheCard(std::string* reason) {
-  static const auto* const made = new absl::StatusOr<std::unique_ptr<CardRunner>>(CardRunner::Create());
+  static const auto* const made =
+      new absl::StatusOr<std::unique_ptr<CardRunner>>(CardRunner::Create({{"attention", "own"}}));
   if (made->ok()) return (*made)->get();
   *reason = std::string(made->status().message());
   return nullptr;

@@ -36,7 +36,8 @@ class CardRunner {
   std::unique_ptr<hal::Stream> stream_;
 };
 
-// Of the machine, made once for all tests of a program. Null where there is none, with the reason.
+// Of the machine, with kernels of the driver's own for attention, made once for all tests of a program. Null where
+// there is none, with the reason.
 CardRunner* TheCard(std::string* reason);
 
 }  // namespace bowline::testing

@@ -7,11 +7,10 @@
 #include "kernels/cpu/grouped/grouped_reference.h"
 #include "kernels/reference/reference.h"
 #include "kernels/registry/philox.h"
-#include "test/Unit/Kernels/attention_bounds.h"
 #include "test/Unit/Kernels/grouped_problem.h"
 #include "test/Unit/Kernels/matmul_problem.h"
 #include "test/Unit/Kernels/stored_testing.h"
-#include "test/Unit/Runtime/card_runner.h"
+#include "test/Unit/Runtime/card_attention.h"
 
 namespace bowline::kernels::testing {
 namespace {
@@ -445,42 +444,6 @@ TEST_F(CudaKernels, MatmulTunedWithoutWorkspace) {
   const Problem p = Dense(1, 130, 70, 3000);
   CheckProduct(**tuned, random, p, kTypes[0]);
   CheckProductWithoutWorkspace(**tuned, random, p);
-}
-
-// Attention, as test/Unit/Kernels/attention_test.cc has it, of kernels that may round weights to bf16.
-
-void CheckAttention(CardRunner& card, std::mt19937_64& random, const AttentionSize& s, DType dtype) {
-  SCOPED_TRACE(::testing::Message() << "B " << s.batch << " S " << s.queries << " T " << s.keys << " H " << s.heads
-                                    << " KV " << s.kv_heads << " D " << s.head_dim << " causal " << s.causal
-                                    << " window " << s.window << " " << NameOf(dtype));
-  const std::vector<int64_t> q_shape = {s.batch, s.queries, s.heads, s.head_dim};
-  const std::vector<int64_t> k_shape = {s.batch, s.keys, s.kv_heads, s.head_dim};
-  const std::vector<int64_t> lse_shape = {s.batch, s.heads, s.queries};
-  std::vector<Attribute> attributes = {Int("causal", s.causal), Float("scale", s.scale)};
-  if (s.window != 0) attributes.push_back(Int("window", s.window));
-  Stored q = RandomStored(random, dtype, Count(q_shape)), k = RandomStored(random, dtype, Count(k_shape));
-  Stored v = RandomStored(random, dtype, Count(k_shape)), dout = RandomStored(random, dtype, Count(q_shape));
-  Stored out = Unwritten(dtype, Count(q_shape)), lse = Unwritten(DType::kF32, Count(lse_shape));
-  Stored dq = out, dk = Unwritten(dtype, Count(k_shape)), dv = dk;
-  card.Run({"attention_forward",
-            attributes,
-            {In(q_shape, dtype), In(k_shape, dtype), In(k_shape, dtype), Out(q_shape, dtype), Out(lse_shape)}},
-           {q.data(), k.data(), v.data(), out.data(), lse.data()});
-  card.Run({"attention_backward",
-            attributes,
-            {In(q_shape, dtype), In(k_shape, dtype), In(k_shape, dtype), In(q_shape, dtype), In(lse_shape),
-             In(q_shape, dtype), Out(q_shape, dtype), Out(k_shape, dtype), Out(k_shape, dtype)}},
-           {q.data(), k.data(), v.data(), out.data(), lse.data(), dout.data(), dq.data(), dk.data(), dv.data()});
-  const auto q64 = q.Doubles(), k64 = k.Doubles(), v64 = v.Doubles(), dout64 = dout.Doubles();
-  const auto forward = reference::Attention(s, q64, k64, v64);
-  const auto backward = reference::AttentionBackward(s, q64, k64, v64, dout64);
-  AttentionBounds bounds;
-  if (dtype == DType::kBF16) bounds = BoundAttention(s, /*rounds_weights=*/true, q64, k64, v64, dout64, forward);
-  EXPECT_LE(ScaledError(lse.Values(), forward.lse), 1e-5);
-  ExpectWithin("out", dtype, out, forward.out, bounds.out);
-  ExpectWithin("dq", dtype, dq, backward.dq, bounds.dq);
-  ExpectWithin("dk", dtype, dk, backward.dk, bounds.dk);
-  ExpectWithin("dv", dtype, dv, backward.dv, bounds.dv);
 }
 
 TEST_F(CudaKernels, AttentionOfRandomShapes) {
