@@ -2,6 +2,8 @@
 """Plans for cards, run from end to end on the stand-in for NVIDIA's driver: with the losses of the plans of processors,
 and with CUDA graphs, whose commands the stand-in runs in random order but for their edges, the same bits as without."""
 
+import json
+
 import tools
 
 # What is trained, with several streams and ranks that share the card.
@@ -17,6 +19,9 @@ STRATEGIES = {
     "zero": ("llama-tiny", ["--mesh", "dp=3", "--zero", "3", "--runs-in-flight", "2"]),
 }
 STEPS = 4
+
+# GPT-2 with rows of multiples of 8 elements, for which cuBLASLt keeps what GELU is applied to.
+ALIGNED = {"n_embd": 48, "n_inner": 64, "n_head": 3}
 
 
 class CudaStandIn(tools.ToolTest):
@@ -67,6 +72,41 @@ class CudaStandIn(tools.ToolTest):
                 self.assertEqual(host, [])
                 for ours, theirs in zip(own, expected, strict=True):
                     self.assertAlmostEqual(float(ours["loss"]), float(theirs["loss"]), delta=1e-3)
+
+    def epilogues(self, plan):
+        """Of the products of a plan, by name."""
+        kernels = json.loads(tools.succeed("bowline-inspect", plan, "--kernels", "--json"))["kernels"]
+        return {kernel["epilogue"] for kernel in kernels if "epilogue" in kernel}
+
+    def test_losses_with_epilogues_of_the_library(self):
+        """GPT-2 on the card, with and without what cuBLASLt computes with products, and on a processor."""
+        config = json.loads((tools.MODELS / "gpt2-tiny" / "config.json").read_text())
+        model = self.folder / "aligned"
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps(config | ALIGNED))
+        flags = ["--batch", "6", "--seq", "13", "--microbatches", "2"]
+        sums = {"sum_b"}
+        gelu = {"bias", "bias_gelu", "bias_gelu_kept", "gelu_gradient"}
+        for dtype, used, delta in (("f32", sums | {"bias"}, 1e-4), ("bf16", sums | gelu, 3e-3)):
+            with self.subTest(dtype=dtype):
+                plan = self.compile(model, self.folder / "x.plan", *flags, "--dtype", dtype)
+                self.assertEqual(self.epilogues(plan), used)
+                arguments = ["--eval-data", tools.TOKENS, "--eval-every", "2", "--eval-batches", "3"]
+                fused, _ = self.train(plan, "cuda:device=0", *arguments)
+                graphs, _ = self.train(plan, "cuda:device=0,graphs=1", *arguments)
+                self.assertEqual(graphs, fused)
+                plain = self.compile(model, self.folder / "y.plan", *flags, "--dtype", dtype,
+                                     "--disable-step", "library-epilogues", "--disable-step", "library-sums")
+                self.assertEqual(self.epilogues(plain), set())
+                without, _ = self.train(plain, "cuda:device=0", *arguments)
+                tools.succeed("bowline-compile", model, *flags, "--dtype", dtype, *tools.ONE_THREAD,
+                              "-o", self.folder / "cpu.plan")
+                processor, _ = self.train(self.folder / "cpu.plan", "cpu", *arguments)
+                for ours, *others in zip(fused, without, processor, strict=True):
+                    for key in ("loss", "eval_loss", "grad_norm"):
+                        for other in others:
+                            if key in ours:
+                                self.assertAlmostEqual(float(ours[key]), float(other[key]), delta=delta)
 
     def test_text_with_graphs_is_that_without(self):
         weights = self.folder / "weights"
