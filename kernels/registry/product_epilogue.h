@@ -31,12 +31,11 @@ struct ProductEpilogue {
   friend bool operator==(const ProductEpilogue&, const ProductEpilogue&) = default;
 };
 
-inline constexpr std::array<ProductEpilogue, 8> kProductEpilogues = {{
+inline constexpr std::array<ProductEpilogue, 7> kProductEpilogues = {{
     {.name = "bias", .bias = true},
     {.name = "bias_gelu", .bias = true, .gelu = true},
     {.name = "bias_gelu_kept", .bias = true, .gelu = true, .keeps = true},
     {.name = "gelu", .gelu = true},
-    {.name = "gelu_kept", .gelu = true, .keeps = true},
     {.name = "gelu_gradient", .gradient = true},
     {.name = "sum_a", .sums = 'a'},
     {.name = "sum_b", .sums = 'b'},

@@ -96,8 +96,9 @@ private:
       result.epilogue = result.bias ? "bias_gelu" : "gelu";
       return true;
     }
-    result.epilogue = result.bias ? "bias_gelu_kept" : "gelu_kept";
-    return keepsInput && yields(gelu, x);
+    // Without a bias what GELU is applied to is the product, which other groups would read.
+    result.epilogue = "bias_gelu_kept";
+    return keepsInput && result.bias && yields(gelu, x);
   }
 
   /// The result of the group that is GELU of `x`, in its form with tanh; null where there is none.

@@ -13,7 +13,7 @@ constexpr hal::DeviceAddress kAnyArgument = 256;
 cublasLtEpilogue_t EpilogueOf(const ProductEpilogue& epilogue) {
   if (epilogue.sums != 0) return epilogue.sums == 'b' ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
   if (epilogue.gradient) return CUBLASLT_EPILOGUE_DGELU;
-  if (epilogue.keeps) return epilogue.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+  if (epilogue.keeps) return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
   if (epilogue.gelu) return epilogue.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   return CUBLASLT_EPILOGUE_BIAS;
 }
