@@ -87,7 +87,8 @@ class CudaStandIn(tools.ToolTest):
         flags = ["--batch", "6", "--seq", "13", "--microbatches", "2"]
         sums = {"sum_b"}
         gelu = {"bias", "bias_gelu", "bias_gelu_kept", "gelu_gradient"}
-        for dtype, used, delta in (("f32", sums | {"bias"}, 1e-4), ("bf16", sums | gelu, 3e-3)):
+        # Orders of sums differ, and in bf16, whose roundings are 2^-9 of a value, where values are rounded.
+        for dtype, used, delta in (("f32", sums | {"bias"}, 1e-5), ("bf16", sums | gelu, 2e-3)):
             with self.subTest(dtype=dtype):
                 plan = self.compile(model, self.folder / "x.plan", *flags, "--dtype", dtype)
                 self.assertEqual(self.epilogues(plan), used)
